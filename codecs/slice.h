@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Owned bytes: reference-counted, immutable once shared, cheap to cut. Leaves pooling to whoever measures a need.
+#pragma once
+#include <cassert>
+#include <cstring>
+#include <memory>
+
+#include "codecs/bytes.h"
+
+namespace longhaul {
+
+class Slice {
+ public:
+  Slice() = default;
+
+  // Copies `bytes` into memory of exactly that size, so that a small slice never pins a large buffer.
+  static Slice copy_of(Bytes bytes) {
+    Slice slice;
+    if (bytes.empty()) return slice;
+    auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes.size());
+    std::memcpy(memory.get(), bytes.data(), bytes.size());
+    slice.size_ = bytes.size();
+    slice.memory_ = std::move(memory);
+    return slice;
+  }
+
+  Bytes bytes() const { return {memory_.get() + offset_, size_}; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  // The bytes [offset, offset + length) of this slice, sharing its memory. The range must lie inside.
+  Slice sub(std::size_t offset, std::size_t length) const {
+    assert(offset <= size_ && length <= size_ - offset);
+    Slice part = *this;
+    part.offset_ += offset;
+    part.size_ = length;
+    return part;
+  }
+  Slice from(std::size_t offset) const { return sub(offset, size_ - offset); }
+
+ private:
+  std::shared_ptr<const std::byte[]> memory_;
+  std::size_t offset_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace longhaul

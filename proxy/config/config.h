@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration file says, as plain structs: every field with its default. Reading is in read.h; checks
+// that need the host (interfaces, ports, sysctls) are in the parts that use them.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "proxy/config/features.h"
+#include "proxy/config/network.h"
+
+namespace longhaul::config {
+
+using namespace std::chrono_literals;
+
+// A host and port as typed; the host may be a name where the text says so.
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+struct Identity {
+  std::filesystem::path certificate;  // relative paths are relative to the configuration file
+  std::filesystem::path private_key;
+};
+
+struct Link {
+  std::optional<HostPort> listen;        // TCP and UDP; none: this site only dials out
+  std::vector<Network> allow;            // what this site may dial for its peers; empty: nothing
+  std::uint64_t total_rate_bits = 0;     // bound for all peers together, bits of IP packets a second; 0: none
+  std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
+};
+
+struct Peer {
+  std::string name;
+  std::optional<HostPort> address;  // none: this peer dials us
+  std::string fingerprint;          // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
+  std::vector<Network> networks;    // destinations that lie behind this peer
+  std::uint64_t rate_bits = 0;      // what this side may send, bits of IP packets a second; 0: measured
+};
+
+enum class Source : std::uint8_t { automatic, client, proxy };
+enum class Fail : std::uint8_t { open, closed };
+
+struct Intercept {
+  enum class Mode : std::uint8_t { off, tproxy } mode = Mode::off;
+  std::vector<std::string> interfaces;
+  std::uint16_t port = 7650;  // the local transparent listener
+  Source source = Source::automatic;
+  Fail fail = Fail::open;
+};
+
+struct Forward {
+  HostPort listen;
+  HostPort to;  // a name is resolved at the far side
+};
+
+struct Socks {
+  std::optional<HostPort> listen;
+};
+
+// First match wins; an empty list matches everything. `features` are applied on top of the global ones.
+struct Rule {
+  std::vector<std::uint16_t> to_ports;
+  std::vector<Network> to_networks;
+  std::vector<Network> from_networks;
+  std::vector<std::pair<std::string, std::string>> features;  // name, value, checked when read
+  std::optional<Fail> fail;
+};
+
+struct Control {
+  HostPort listen{"127.0.0.1", 7601};
+  std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
+};
+
+struct Limits {
+  std::uint32_t flows = 16'384;
+  std::uint32_t handshakes = 64;                    // TLS handshakes in progress
+  std::uint64_t memory_bytes = 512ull << 20;        // buffers of all flows together, both directions
+};
+
+struct Log {
+  std::string level = "info";  // error, warn, info, debug, trace
+  bool json = false;
+};
+
+struct Config {
+  std::filesystem::path file;  // where it was read from, for messages
+  std::string site;
+  std::filesystem::path state_dir = "/var/lib/longhaul";
+  Identity identity;
+  Link link;
+  std::vector<Peer> peers;
+  Intercept intercept;
+  std::vector<Forward> forwards;
+  Socks socks;
+  Features features;
+  std::vector<Rule> rules;
+  Control control;
+  Limits limits;
+  Log log;
+};
+
+}  // namespace longhaul::config

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// An address prefix of either family, and whether an address lies in it.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace longhaul::config {
+
+struct Network {
+  boost::asio::ip::address address;  // bits after the prefix are zero; never an IPv4-mapped IPv6 address
+  unsigned prefix_length = 0;        // 0 to 32, or to 128
+  bool operator==(const Network&) const = default;
+};
+
+// "10.1.0.0/16", "fd00::/8", or a single address. Nothing where the text is neither, or has bits after the prefix.
+std::optional<Network> parse_network(std::string_view text);
+std::string to_text(const Network& network);
+// An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
+bool contains(const Network& network, const boost::asio::ip::address& address);
+
+}  // namespace longhaul::config

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a flow is, or is not, optimised: a short code, a sentence and a remedy for each case, in one table.
+// The README prints the same table; a test keeps the two equal.
+#pragma once
+#include <array>
+#include <string_view>
+
+namespace longhaul::flows {
+
+enum class Reason {
+  optimised,            // carried over the link with the features in force
+  transport_off,        // features say transport = off (preset B)
+  no_peer_for_network,  // no peer's `networks` holds the destination
+  link_never_up,        // the peer has not been reached since start
+  link_down,            // the link was there and is gone
+  link_silent,          // the path stopped answering; new flows go past at once
+  peer_refused,         // the far proxy may not dial that destination
+  destination_refused,  // the server (or a router) refused; remembered for a while
+  flow_limit,           // more flows than `limits.flows`
+  memory_limit,         // the memory cap leaves no credit for another flow
+  source_fallback,      // optimised, but the server sees the far proxy's address: the client's got no answer
+};
+
+struct ReasonText {
+  Reason reason;
+  std::string_view code;      // what `longhaul flows` prints and metrics use as a label
+  std::string_view sentence;  // what happened
+  std::string_view remedy;    // what a person can do about it; "none needed" where nothing is wrong
+};
+
+inline constexpr std::array kReasonTable{
+    ReasonText{Reason::optimised, "optimised", "The flow crosses the link with the features shown.",
+               "none needed"},
+    ReasonText{Reason::transport_off, "transport_off",
+               "The features in force say transport = off, so this proxy relays the flow past the link.",
+               "longhaul set transport=auto, or change the rule that matches the flow"},
+    ReasonText{Reason::no_peer_for_network, "no_peer_for_network",
+               "No peer's `networks` holds the destination.",
+               "add the destination's network to the [[peer]] that stands before it"},
+    ReasonText{Reason::link_never_up, "link_never_up",
+               "The peer has not been reached since this daemon started.",
+               "see the log for the reason of the last attempt: address, port, firewall or fingerprint"},
+    ReasonText{Reason::link_down, "link_down", "The link to the peer is down.",
+               "check that the peer's daemon runs; the link is dialled again by itself"},
+    ReasonText{Reason::link_silent, "link_silent", "The path to the peer stopped answering.",
+               "check the WAN between the sites; flows use the link again once it answers"},
+    ReasonText{Reason::peer_refused, "peer_refused",
+               "The far proxy is not allowed to dial the destination.",
+               "add the destination to [link] allow on the far side"},
+    ReasonText{Reason::destination_refused, "destination_refused",
+               "The server refused a connection a moment ago, so the next ones go to it directly.",
+               "start the service; the entry ends by itself after a few seconds"},
+    ReasonText{Reason::flow_limit, "flow_limit", "This daemon already carries as many flows as it may.",
+               "raise [limits] flows"},
+    ReasonText{Reason::memory_limit, "memory_limit", "The memory cap leaves no room for another flow.",
+               "raise [limits] memory"},
+    ReasonText{Reason::source_fallback, "source_fallback",
+               "The flow crosses the link, but the server sees the far proxy's address, because no answer "
+               "to the client's address came back to the proxy.",
+               "route the client's network through the far proxy, or set source = \"proxy\""},
+};
+
+constexpr const ReasonText& explain(Reason reason) { return kReasonTable[static_cast<std::size_t>(reason)]; }
+
+}  // namespace longhaul::flows
