@@ -16,7 +16,7 @@ struct Destination {
   std::string host;                  // a name, or empty when `address` counts
   boost::asio::ip::address address;  // used when `host` is empty
   std::uint16_t port = 0;
-  std::string to_text() const;       // "name:port", "1.2.3.4:port", "[::1]:port"
+  std::string to_text() const;  // "name:port", "1.2.3.4:port", "[::1]:port"
 };
 
 enum class Origin : std::uint8_t { tproxy, forward, socks };
@@ -24,7 +24,14 @@ enum class Origin : std::uint8_t { tproxy, forward, socks };
 // How an explicit client that waits for an answer is told the outcome of the far connect. The SOCKS5 listener
 // sets it; a forward and a transparent flow have nothing to say and leave it empty.
 enum class ConnectOutcome : std::uint8_t {
-  connected, refused, host_unreachable, network_unreachable, not_allowed, timed_out, name_not_found, failed
+  connected,
+  refused,
+  host_unreachable,
+  network_unreachable,
+  not_allowed,
+  timed_out,
+  name_not_found,
+  failed
 };
 
 struct Accepted {

@@ -2,7 +2,10 @@
 // Why a flow is, or is not, optimised: a short code, a sentence and a remedy for each case, in one table.
 // The README prints the same table; a test keeps the two equal.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace longhaul::flows {
@@ -44,8 +47,7 @@ inline constexpr std::array kReasonTable{
                "check that the peer's daemon runs; the link is dialled again by itself"},
     ReasonText{Reason::link_silent, "link_silent", "The path to the peer stopped answering.",
                "check the WAN between the sites; flows use the link again once it answers"},
-    ReasonText{Reason::peer_refused, "peer_refused",
-               "The far proxy is not allowed to dial the destination.",
+    ReasonText{Reason::peer_refused, "peer_refused", "The far proxy is not allowed to dial the destination.",
                "add the destination to [link] allow on the far side"},
     ReasonText{Reason::destination_refused, "destination_refused",
                "The server refused a connection a moment ago, so the next ones go to it directly.",
@@ -60,6 +62,23 @@ inline constexpr std::array kReasonTable{
                "route the client's network through the far proxy, or set source = \"proxy\""},
 };
 
+static_assert(
+    [] {
+      for (std::size_t row = 0; row < kReasonTable.size(); ++row)
+        if (static_cast<std::size_t>(kReasonTable[row].reason) != row) return false;
+      return true;
+    }(),
+    "the rows of kReasonTable stand in the order of the enumerators");
+
 constexpr const ReasonText& explain(Reason reason) { return kReasonTable[static_cast<std::size_t>(reason)]; }
+
+constexpr std::optional<Reason> reason_of(std::string_view code) {
+  const auto row = std::ranges::find(kReasonTable, code, &ReasonText::code);
+  if (row == kReasonTable.end()) return std::nullopt;
+  return row->reason;
+}
+
+// The table as the README shows it between its markers `<!-- reasons -->` and `<!-- /reasons -->`.
+std::string reason_table_markdown();
 
 }  // namespace longhaul::flows

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the control API may ask of the running daemon, and nothing more. The daemon implements it, the tests
+// have a working fake; HTTP, JSON and the metrics text are the API's own business.
+#pragma once
+#include <boost/system/result.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/config/features.h"
+#include "proxy/flows/flow_table.h"
+#include "proxy/flows/tuple.h"
+#include "proxy/link/status.h"
+
+namespace longhaul::control {
+
+enum class InterceptState : std::uint8_t { not_configured, up, down };
+enum class InterceptAction : std::uint8_t { up, down };
+
+// A snapshot of the daemon as a whole. Numbers are "now", limits are what the configuration allows.
+struct Status {
+  std::string site;
+  std::string version;
+  std::chrono::seconds uptime{0};
+  std::uint64_t flows_limit = 0;
+  std::uint64_t handshakes = 0;  // TLS handshakes in progress
+  std::uint64_t handshakes_limit = 0;
+  std::uint64_t memory_bytes = 0;  // buffers of all flows, both directions
+  std::uint64_t memory_limit_bytes = 0;
+  InterceptState intercept = InterceptState::not_configured;
+  std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
+  std::vector<link::LinkStatus> links;  // one for each configured peer, in the order of the file
+};
+
+// What would become of a flow that began now.
+enum class Path : std::uint8_t { over_link, past_link, refused };
+struct Forecast {
+  Path path = Path::past_link;
+  flows::Reason reason = flows::Reason::optimised;
+  std::string peer;                 // empty: no peer stands before the destination
+  config::Features features;        // after the rules
+  std::optional<std::size_t> rule;  // the [[rule]] that matches, counted from 1 as in the file
+};
+
+struct Cleared {
+  std::uint64_t memory_bytes = 0;  // of history rings
+  std::uint64_t disk_bytes = 0;    // of the chunk store
+};
+
+// Why the daemon did not do as asked: one sentence for the person who asked.
+struct Refusal {
+  std::string sentence;
+};
+
+// Called on the loop that owns the flows; nothing here may block it for longer than a few milliseconds.
+class Controlled {
+ public:
+  virtual ~Controlled() = default;
+
+  virtual Status status() const = 0;
+  virtual const flows::FlowTable& flows() const = 0;
+  virtual const config::Features& features() const = 0;
+  virtual Forecast forecast(const flows::Tuple& tuple) const = 0;
+  virtual std::string intercept_rules() const = 0;  // the text `intercept print` shows, in place or not
+
+  // In force at once for new flows; tells the peers.
+  virtual void change_features(const config::Features& features) = 0;
+  virtual Cleared clear_cache() = 0;
+  virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
+};
+
+}  // namespace longhaul::control

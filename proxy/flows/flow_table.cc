@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the records of live flows and the sums of all flows. What a flow does is its own business.
+#include "proxy/flows/flow_table.h"
+
+#include <cassert>
+#include <utility>
+
+namespace longhaul::flows {
+namespace {
+
+std::size_t index(Reason reason) { return static_cast<std::size_t>(reason); }
+
+}  // namespace
+
+FlowBytes& FlowBytes::operator+=(const FlowBytes& other) {
+  lan_in += other.lan_in;
+  lan_out += other.lan_out;
+  wan_in += other.wan_in;
+  wan_out += other.wan_out;
+  return *this;
+}
+
+FlowRecord& FlowTable::add(FlowRecord record) {
+  const FlowId id = next_id_++;
+  record.id = id;
+  ++totals_.started;
+  ++totals_.by_reason[index(record.reason)];
+  ++totals_.live_by_reason[index(record.reason)];
+  return live_.emplace_hint(live_.end(), id, std::move(record))->second;
+}
+
+void FlowTable::give_reason(FlowRecord& record, Reason reason) {
+  assert(live_.contains(record.id));
+  if (record.reason == reason) return;
+  --totals_.live_by_reason[index(record.reason)];
+  record.reason = reason;
+  ++totals_.by_reason[index(reason)];
+  ++totals_.live_by_reason[index(reason)];
+}
+
+void FlowTable::remove(FlowId id, End end) {
+  const auto found = live_.find(id);
+  assert(found != live_.end());
+  ++totals_.ended;
+  if (end == End::reset) ++totals_.reset;
+  totals_.bytes += found->second.bytes;
+  --totals_.live_by_reason[index(found->second.reason)];
+  live_.erase(found);
+}
+
+FlowBytes FlowTable::bytes_so_far() const {
+  FlowBytes sum = totals_.bytes;
+  for (const auto& [id, record] : live_) sum += record.bytes;
+  return sum;
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flow named by its ends, as a person types it: "10.0.0.1:5000-10.0.2.2:445", TCP implied. Leaves finding
+// the flow to the flow table.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/system/result.hpp>
+#include <string>
+#include <string_view>
+
+#include "proxy/flows/accepted.h"
+
+namespace longhaul::flows {
+
+struct Tuple {
+  boost::asio::ip::tcp::endpoint client;  // port 0: any
+  Destination destination;
+};
+
+struct TupleError {
+  std::string message;
+};
+
+// CLIENT[:PORT]-SERVER:PORT. Addresses of either family, IPv6 with a port in brackets; the server may be a
+// name.
+boost::system::result<Tuple, TupleError> parse_tuple(std::string_view text);
+std::string to_text(const Tuple& tuple);
+
+// An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
+bool matches(const Tuple& tuple, const boost::asio::ip::tcp::endpoint& client,
+             const Destination& destination);
+
+}  // namespace longhaul::flows

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the flow table: ids, sums and counts stay right however flows come, change and go.
+#include "proxy/flows/flow_table.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+
+using namespace longhaul::flows;
+
+namespace {
+
+FlowRecord with(Reason reason) {
+  FlowRecord record;
+  record.reason = reason;
+  return record;
+}
+
+std::uint64_t count(const CountByReason& counts, Reason reason) {
+  return counts[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace
+
+TEST_CASE("flow ids count up from one and are never used twice") {
+  FlowTable table;
+  CHECK(table.add({}).id == 1);
+  CHECK(table.add({}).id == 2);
+  table.remove(2, FlowTable::End::closed);
+  CHECK(table.add({}).id == 3);
+}
+
+TEST_CASE("a flow record stays in place while others come and go") {
+  FlowTable table;
+  FlowRecord& first = table.add({});
+  for (int i = 0; i < 1000; ++i) table.add({});
+  for (FlowId id = 2; id <= 1001; ++id) table.remove(id, FlowTable::End::closed);
+  first.bytes.lan_in = 7;
+  CHECK(table.live().at(1).bytes.lan_in == 7);
+  CHECK(&table.live().at(1) == &first);
+}
+
+TEST_CASE("a flow's reason is counted at its start and when it changes, not when it is given again") {
+  FlowTable table;
+  FlowRecord& record = table.add(with(Reason::optimised));
+  table.give_reason(record, Reason::optimised);
+  CHECK(count(table.totals().by_reason, Reason::optimised) == 1);
+  table.give_reason(record, Reason::source_fallback);
+  CHECK(record.reason == Reason::source_fallback);
+  CHECK(count(table.totals().by_reason, Reason::source_fallback) == 1);
+  CHECK(count(table.totals().live_by_reason, Reason::optimised) == 0);
+  CHECK(count(table.totals().live_by_reason, Reason::source_fallback) == 1);
+  table.remove(record.id, FlowTable::End::reset);
+  CHECK(count(table.totals().live_by_reason, Reason::source_fallback) == 0);
+  CHECK(count(table.totals().by_reason, Reason::source_fallback) == 1);
+  CHECK(table.totals().reset == 1);
+}
+
+TEST_CASE("the sums of the flow table agree with a plain recount after random operations") {
+  const auto seed = GENERATE(1u, 2u, 3u);
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  FlowTable table;
+  FlowBytes expected;
+  std::uint64_t resets = 0;
+  for (int step = 0; step < 3000; ++step) {
+    if (table.live().empty() || random() % 3 == 0) {
+      FlowRecord& record = table.add(with(static_cast<Reason>(random() % kReasonTable.size())));
+      const FlowBytes bytes{random() % 100, random() % 100, random() % 100, random() % 100};
+      record.bytes = bytes;
+      expected += bytes;
+    } else {
+      auto victim = table.live().begin();
+      std::advance(victim, static_cast<std::ptrdiff_t>(random() % table.live().size()));
+      const bool reset = random() % 2 == 0;
+      resets += reset;
+      table.remove(victim->first, reset ? FlowTable::End::reset : FlowTable::End::closed);
+    }
+    CHECK(table.bytes_so_far() == expected);
+  }
+  const auto& totals = table.totals();
+  CHECK(totals.reset == resets);
+  CHECK(totals.started - totals.ended == table.live().size());
+  CHECK(std::accumulate(totals.live_by_reason.begin(), totals.live_by_reason.end(), std::uint64_t{0}) ==
+        table.live().size());
+  CHECK(std::accumulate(totals.by_reason.begin(), totals.by_reason.end(), std::uint64_t{0}) ==
+        totals.started);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the reason table: complete, usable as labels, and the same in the README.
+#include "proxy/flows/reason.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+using namespace longhaul::flows;
+
+namespace {
+
+// No default: a new enumerator that nobody adds here is a compiler's error, and the test then asks for its
+// row.
+bool named(Reason reason) {
+  switch (reason) {
+    case Reason::optimised:
+    case Reason::transport_off:
+    case Reason::no_peer_for_network:
+    case Reason::link_never_up:
+    case Reason::link_down:
+    case Reason::link_silent:
+    case Reason::peer_refused:
+    case Reason::destination_refused:
+    case Reason::flow_limit:
+    case Reason::memory_limit:
+    case Reason::source_fallback:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("every reason has one row with a code, a sentence and a remedy") {
+  std::set<std::string_view> codes;
+  for (std::size_t row = 0; row < kReasonTable.size(); ++row) {
+    const auto reason = static_cast<Reason>(row);
+    CHECK(named(reason));
+    CHECK(explain(reason).reason == reason);
+    CHECK(codes.insert(explain(reason).code).second);
+    CHECK(explain(reason).sentence.ends_with('.'));
+    CHECK_FALSE(explain(reason).remedy.empty());
+    CHECK(explain(reason).code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+    CHECK(reason_of(explain(reason).code) == reason);
+  }
+  CHECK_FALSE(named(static_cast<Reason>(kReasonTable.size())));
+  CHECK_FALSE(reason_of("no such code"));
+}
+
+TEST_CASE("the README shows the reason table as it is") {
+  std::ifstream file(LONGHAUL_SOURCE_DIR "/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::string_view open = "<!-- reasons -->", close = "<!-- /reasons -->";
+  const auto begin = readme.find(open);
+  if (begin == std::string::npos) {
+    WARN("README.md has no reason table yet; put it between " << open << " and " << close << ":\n"
+                                                              << reason_table_markdown());
+    return;
+  }
+  const auto end = readme.find(close, begin);
+  REQUIRE(end != std::string::npos);
+  auto shown = readme.substr(begin + open.size(), end - begin - open.size());
+  shown.erase(0, shown.find_first_not_of('\n'));
+  while (shown.ends_with("\n\n")) shown.pop_back();
+  CHECK(shown == reason_table_markdown());
+}
