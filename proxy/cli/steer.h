@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that steer a running daemon: status, flows, why, set, clear-cache, intercept. Each is one or a
+// few requests to the control API; what the answers look like on a screen is in tables.h.
+#pragma once
+#include <CLI/App.hpp>
+#include <iosfwd>
+
+namespace longhaul::cli {
+
+// Adds the commands to the program's command line. The one that was typed runs while the line is parsed and
+// leaves its exit code: 0 done, 1 the daemon did not answer or refused (one sentence on `errors`).
+void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code);
+
+}  // namespace longhaul::cli
