@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration file says, as plain structs: every field with its default. Reading is in read.h; checks
-// that need the host (interfaces, ports, sysctls) are in the parts that use them.
+// What a configuration file says, as plain structs: every field with its default. Reading is in read.h;
+// checks that need the host (interfaces, ports, sysctls) are in the parts that use them.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/network_v4.hpp>
@@ -14,17 +14,12 @@
 #include <vector>
 
 #include "proxy/config/features.h"
+#include "proxy/config/host_port.h"
 #include "proxy/config/network.h"
 
 namespace longhaul::config {
 
 using namespace std::chrono_literals;
-
-// A host and port as typed; the host may be a name where the text says so.
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
 
 struct Identity {
   std::filesystem::path certificate;  // relative paths are relative to the configuration file
@@ -32,18 +27,18 @@ struct Identity {
 };
 
 struct Link {
-  std::optional<HostPort> listen;        // TCP and UDP; none: this site only dials out
-  std::vector<Network> allow;            // what this site may dial for its peers; empty: nothing
-  std::uint64_t total_rate_bits = 0;     // bound for all peers together, bits of IP packets a second; 0: none
+  std::optional<HostPort> listen;     // TCP and UDP; none: this site only dials out
+  std::vector<Network> allow;         // what this site may dial for its peers; empty: nothing
+  std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
 };
 
 struct Peer {
   std::string name;
   std::optional<HostPort> address;  // none: this peer dials us
-  std::string fingerprint;          // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
-  std::vector<Network> networks;    // destinations that lie behind this peer
-  std::uint64_t rate_bits = 0;      // what this side may send, bits of IP packets a second; 0: measured
+  std::string fingerprint;        // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
+  std::vector<Network> networks;  // destinations that lie behind this peer
+  std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
 };
 
 enum class Source : std::uint8_t { automatic, client, proxy };
@@ -82,8 +77,8 @@ struct Control {
 
 struct Limits {
   std::uint32_t flows = 16'384;
-  std::uint32_t handshakes = 64;                    // TLS handshakes in progress
-  std::uint64_t memory_bytes = 512ull << 20;        // buffers of all flows together, both directions
+  std::uint32_t handshakes = 64;              // TLS handshakes in progress
+  std::uint64_t memory_bytes = 512ull << 20;  // buffers of all flows together, both directions
 };
 
 struct Log {

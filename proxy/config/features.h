@@ -3,21 +3,24 @@
 // sides' wishes meet. Parsing from text is here too, because the file, the command line and the API share it.
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "codecs/result.h"
+#include "proxy/config/text_error.h"
 
 namespace longhaul::config {
 
+// In the order of what they allow: `meet` takes the later of two.
 enum class Transport : std::uint8_t { automatic, udp, tcp, off };
 
 struct Fec {
   enum class Mode : std::uint8_t { off, adaptive, fixed } mode = Mode::adaptive;
-  std::uint8_t source_packets = 0;  // K of K:M, only with Mode::fixed; 1 to 255
-  std::uint8_t repair_packets = 0;  // M of K:M; 1 to 255, K + M <= 255
+  std::uint8_t source_packets = 0;  // K of K:M, only with Mode::fixed; 1 to 254
+  std::uint8_t repair_packets = 0;  // M of K:M; 1 to 254, K + M <= 255
   bool operator==(const Fec&) const = default;
 };
 
@@ -37,18 +40,32 @@ struct Features {
   bool operator==(const Features&) const = default;
 };
 
-// Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset", "A+F").
-// On error nothing is changed; the message says what would have been accepted.
-struct FeatureError {
-  std::string message;
-};
-boost::system::result<void, FeatureError> set_feature(Features& features, std::string_view name,
-                                                      std::string_view value);
+// Every name `set_feature` takes, in the order of the documentation, "preset" first.
+std::span<const std::string_view> feature_names();
 
-// Every feature with its value as text, in the order of the documentation.
+// A preset sets every feature at once, also those a user had changed before; `window` becomes auto.
+//
+//          transport  fast_connect  compression, dedup  fec       modules
+//   B      off        false         false               off       false    relayed by this proxy alone
+//   T      auto       true          true                off       false
+//   A      auto       true          true                off       true
+//   F      udp        true          false               adaptive  false
+//   A+F    auto       true          true                adaptive  true     the defaults of `Features`
+//
+// F insists on UDP, because it exists to measure repair on a lossy line; A+F uses UDP where it passes.
+// Nothing where the text is no preset.
+std::optional<Features> preset(std::string_view letters);
+
+// Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset",
+// "A+F"). On error nothing is changed; the message says what would have been accepted.
+using FeatureError = TextError;
+TextResult<void> set_feature(Features& features, std::string_view name, std::string_view value);
+
+// Every feature with its value as text, in the order of the documentation; `set_feature` takes each back.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);
 
-// What both sides allow: the far side's view of a flow that the client's side asked for.
+// What both sides allow: the far side's view of a flow that the client's side asked for. The order of the two
+// makes no difference, so both sides come to the same answer.
 Features meet(const Features& asked, const Features& allowed);
 
 }  // namespace longhaul::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address prefix of either family, and whether an address lies in it.
+// An address prefix of either family, and whether an address lies in it. Leaves names to the resolver.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <optional>
@@ -14,10 +14,17 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// "10.1.0.0/16", "fd00::/8", or a single address. Nothing where the text is neither, or has bits after the prefix.
+// "10.1.0.0/16", "fd00::/8", or a single address. Nothing where the text is neither, or has bits after the
+// prefix.
 std::optional<Network> parse_network(std::string_view text);
+// The same, but bits after the prefix are cut off: what a person probably meant, for messages.
+std::optional<Network> parse_network_loosely(std::string_view text);
 std::string to_text(const Network& network);
 // An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
 bool contains(const Network& network, const boost::asio::ip::address& address);
+
+// An IPv4 or IPv6 address without scope; an IPv4-mapped one comes back as IPv4.
+std::optional<boost::asio::ip::address> parse_address(std::string_view text);
+boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
 
 }  // namespace longhaul::config

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person probably meant by a word nobody knows. Leaves the sentence around it to the caller.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace longhaul::config {
+
+// The known word nearest to `word`, or empty when none is near enough to be a slip of the fingers.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
+
+// " Did you mean X?" where a known word is near, else " Known are: A, B and C."
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace longhaul::config

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a text a person typed was not accepted: the error of every small parser here. Leaves naming the place
+// (file and line, command line, API) to those who know it.
+#pragma once
+#include <boost/assert/source_location.hpp>
+#include <boost/system/result.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace longhaul::config {
+
+struct TextError {
+  std::string message;
+};
+
+// What `result.value()` throws; found by argument-dependent look-up.
+[[noreturn]] inline void throw_exception_from_error(const TextError& error, const boost::source_location&) {
+  throw std::invalid_argument(error.message);
+}
+
+template <class T>
+using TextResult = boost::system::result<T, TextError>;
+
+}  // namespace longhaul::config

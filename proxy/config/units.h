@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates and sizes as people type them. Decimal units for rates (a mbit is 1,000,000 bits, as lines are sold),
+// binary units for sizes (a MiB is 1,048,576 bytes, as memory is bought).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace longhaul::config {
+
+// "64kbit", "1.544mbit", "51.84mbit", "1gbit", "9600bit": bits a second. Nothing where the text is no rate,
+// is zero, has a fraction of a bit, or does not fit.
+std::optional<std::uint64_t> parse_rate(std::string_view text);
+
+// "65535", "64KiB", "512MiB", "1.5GiB": bytes. Nothing where the text is no size, or does not fit.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+// The shortest text that parses back to the same number.
+std::string rate_to_text(std::uint64_t bits_per_second);
+std::string size_to_text(std::uint64_t bytes);
+
+}  // namespace longhaul::config

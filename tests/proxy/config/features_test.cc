@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/config/features.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+using namespace longhaul::config;
+
+namespace {
+
+Features random_features(std::mt19937& random) {
+  const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+  Features f;
+  f.transport = static_cast<Transport>(pick(4));
+  f.window_bytes = pick(2) == 0 ? 0 : 1024 + pick(1 << 20);
+  for (bool Features::*field :
+       {&Features::fast_connect, &Features::compression, &Features::dedup_memory, &Features::dedup_disk,
+        &Features::smb, &Features::http, &Features::mapi, &Features::nfs, &Features::dns})
+    f.*field = pick(2) == 1;
+  f.fec.mode = static_cast<Fec::Mode>(pick(3));
+  if (f.fec.mode == Fec::Mode::fixed) {
+    f.fec.source_packets = static_cast<std::uint8_t>(1 + pick(127));
+    f.fec.repair_packets = static_cast<std::uint8_t>(1 + pick(127));
+  }
+  return f;
+}
+
+std::string message(std::string_view name, std::string_view value) {
+  Features f;
+  const auto result = set_feature(f, name, value);
+  CHECK(f == Features{});
+  return result ? "accepted" : result.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("the text of any features sets the same features again") {
+  std::mt19937 random(11);
+  for (int i = 0; i < 1000; ++i) {
+    const Features wanted = random_features(random);
+    Features copy = preset(i % 2 == 0 ? "B" : "A+F").value();
+    for (const auto& [name, value] : to_text(wanted)) REQUIRE(set_feature(copy, name, value).has_value());
+    CHECK(copy == wanted);
+  }
+}
+
+TEST_CASE("every name of a feature but the preset has a text, in the same order") {
+  const auto lines = to_text(Features{});
+  const auto names = feature_names();
+  REQUIRE(lines.size() + 1 == names.size());
+  CHECK(names[0] == "preset");
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i].first == names[i + 1]);
+}
+
+TEST_CASE("presets switch what the measured sources switched") {
+  const Features b = *preset("B"), t = *preset("T"), a = *preset("A"), f = *preset("F"), af = *preset("A+F");
+  CHECK(b.transport == Transport::off);
+  for (const auto& [name, value] : to_text(b))
+    if (name != "window") CHECK((value == "off" || value == "false"));
+  CHECK(t.transport == Transport::automatic);
+  CHECK((t.compression && t.dedup_memory && t.dedup_disk && t.fast_connect));
+  CHECK_FALSE((t.smb || t.http || t.mapi || t.nfs || t.dns));
+  CHECK(t.fec.mode == Fec::Mode::off);
+  CHECK((a.smb && a.http && a.mapi && a.nfs && a.dns));
+  CHECK(a.fec.mode == Fec::Mode::off);
+  CHECK(f.transport == Transport::udp);
+  CHECK(f.fec.mode == Fec::Mode::adaptive);
+  CHECK_FALSE((f.compression || f.dedup_memory || f.dedup_disk || f.smb));
+  CHECK(af == Features{});
+  CHECK_FALSE(preset("C"));
+}
+
+TEST_CASE("a preset forgets what was set before") {
+  Features f;
+  REQUIRE(set_feature(f, "window", "65535").has_value());
+  CHECK(f.window_bytes == 65535);
+  REQUIRE(set_feature(f, "preset", "A+F").has_value());
+  CHECK(f == Features{});
+}
+
+TEST_CASE("a wrong feature says what would have been accepted and changes nothing") {
+  CHECK(message("compresion", "true") == "There is no feature \"compresion\". Did you mean compression?");
+  CHECK(message("zzzzzzzz", "true")
+            .starts_with("There is no feature \"zzzzzzzz\". Known are: preset, transport,"));
+  CHECK(message("compression", "yes") == "compression cannot be \"yes\"; it is true or false.");
+  CHECK(message("transport", "quic") == "transport cannot be \"quic\"; it is auto, udp, tcp or off.");
+  CHECK(message("preset", "a") == "preset cannot be \"a\"; it is B, T, A, F or A+F.");
+  for (std::string_view wrong :
+       {"10", "0:1", "1:0", "200:56", "256:1", ":", "1:", "+1:1", "1:1 ", "fixed", ""})
+    CHECK(message("fec", wrong).starts_with("fec cannot be"));
+  for (std::string_view wrong : {"", "0", "1023", "2GiB", "64KB", "-1", "big"})
+    CHECK(message("window", wrong).starts_with("window cannot be"));
+}
+
+TEST_CASE("a fixed repair ratio and a window are read exactly") {
+  Features f;
+  REQUIRE(set_feature(f, "fec", "254:1").has_value());
+  CHECK(f.fec == Fec{Fec::Mode::fixed, 254, 1});
+  REQUIRE(set_feature(f, "window", "4MiB").has_value());
+  CHECK(f.window_bytes == 4u << 20);
+  REQUIRE(set_feature(f, "window", "auto").has_value());
+  CHECK(f.window_bytes == 0);
+}
+
+TEST_CASE("wishes meet in the same features in whatever order they are asked") {
+  std::mt19937 random(5);
+  for (int i = 0; i < 2000; ++i) {
+    const Features a = random_features(random), b = random_features(random), c = random_features(random);
+    CHECK(meet(a, b) == meet(b, a));
+    CHECK(meet(a, a) == a);
+    CHECK(meet(meet(a, b), c) == meet(a, meet(b, c)));
+    CHECK(meet(a, *preset("A+F")) == a);
+  }
+}
+
+TEST_CASE("what one side forbids is off for both") {
+  Features asked, allowed;
+  allowed.compression = false;
+  allowed.window_bytes = 65535;
+  allowed.transport = Transport::tcp;
+  asked.transport = Transport::udp;
+  const Features both = meet(asked, allowed);
+  CHECK_FALSE(both.compression);
+  CHECK(both.dedup_memory);
+  CHECK(both.window_bytes == 65535);
+  CHECK(both.transport == Transport::tcp);
+  CHECK(meet(asked, *preset("B")) == *preset("B"));
+}
