@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per table of the file, called in an order that lets each check what it needs of the others.
+// Leaves types, unknown keys and the shape of a message to section.cc.
+#include "proxy/config/read.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "proxy/config/section.h"
+#include "proxy/config/units.h"
+
+namespace longhaul::config {
+namespace {
+
+constexpr std::array<std::string_view, 13> kTopKeys{"site",      "state_dir", "identity", "link",     "peer",
+                                                    "intercept", "forward",   "socks",    "features", "rule",
+                                                    "control",   "limits",    "log"};
+
+constexpr std::size_t kMostFileBytes = 1 << 20;
+constexpr std::uint64_t kMostRateBits = 1'000'000'000'000;  // a terabit; more is a slip of the unit
+constexpr std::uint64_t kLeastRateBits = 8'000;             // below, one packet takes more than a second
+
+enum class Files { check, ignore };
+
+// A place of this host that one part of the daemon will listen on.
+struct Listen {
+  HostPort at;
+  std::string who;
+  std::size_t line;
+};
+
+bool is_any(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+// "::" takes IPv4 too, as Linux does unless told otherwise; an address of the other family never collides.
+bool overlap(const HostPort& a, const HostPort& b) {
+  if (a.port != b.port) return false;
+  if (a.host == b.host || a.host == "::" || b.host == "::") return true;
+  const bool a_v6 = a.host.find(':') != std::string::npos, b_v6 = b.host.find(':') != std::string::npos;
+  return a_v6 == b_v6 && (is_any(a.host) || is_any(b.host));
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::filesystem::path& file, Files files)
+      : name_(file.string()), folder_(file.parent_path()), files_(files) {
+    config_.file = file;
+    const toml::table document = parse(text);
+    const Section top(name_, "", document, kTopKeys);
+    read_top(top);
+    read_control(top);
+    read_link(top);
+    read_peers(top);
+    read_identity(top);
+    read_intercept(top);
+    read_forwards(top);
+    read_socks(top);
+    read_features(top);
+    read_rules(top);
+    read_limits(top);
+    read_log(top);
+  }
+
+  Config take() { return std::move(config_); }
+
+ private:
+  toml::table parse(std::string_view text) const {
+    try {
+      return toml::parse(text, std::string_view(name_));
+    } catch (const toml::parse_error& error) {
+      std::string reason(error.description());
+      std::replace(reason.begin(), reason.end(), '\n', ' ');
+      fail_at(name_, error.source().begin.line, "this is not TOML: " + reason + ".");
+    }
+  }
+
+  std::filesystem::path beside_file(const std::string& typed) const {
+    const std::filesystem::path path(typed);
+    return path.is_absolute() ? path : folder_ / path;
+  }
+
+  std::string name(const Section& section, std::string_view key, std::string_view example) const {
+    const Text typed = section.required_text(key, example);
+    const bool good =
+        typed.value.size() <= 63 && std::all_of(typed.value.begin(), typed.value.end(), [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                 c == '_' || c == '.';
+        });
+    if (!good) section.fail(typed.line, key, "must be 1 to 63 letters, digits, dots, dashes or underscores.");
+    return typed.value;
+  }
+
+  static HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind) {
+    const auto parsed = parse_host_port(typed.value, kind);
+    if (!parsed) section.fail(typed.line, key, "= \"" + typed.value + "\" " + parsed.error().message + ".");
+    return *parsed;
+  }
+
+  std::optional<HostPort> listen(const Section& section, std::string_view title, std::string_view example) {
+    const auto typed = section.text("listen", example);
+    if (!typed) return std::nullopt;
+    HostPort at = host_port(section, "listen", *typed, HostKind::address);
+    add_listen(section, {at, std::string(title) + " listen", typed->line});
+    return at;
+  }
+
+  void add_listen(const Section& section, Listen added) {
+    for (const Listen& other : listens_)
+      if (overlap(other.at, added.at))
+        section.fail_plainly(added.line,
+                             added.who + " takes " + to_text(added.at) + ", which " +
+                                 (other.line == 0 ? other.who + " already takes."
+                                                  : other.who + " in line " + std::to_string(other.line) +
+                                                        " already takes as " + to_text(other.at) + "."));
+    listens_.push_back(std::move(added));
+  }
+
+  static std::vector<Network> networks(const Section& section, std::string_view key) {
+    std::vector<Network> list;
+    for (const Text& typed : section.texts(key, "10.10.2.0/24")) {
+      const auto network = parse_network(typed.value);
+      if (!network) {
+        const auto meant = parse_network_loosely(typed.value);
+        section.fail(
+            typed.line, key,
+            meant ? "has \"" + typed.value + "\", which has bits after its prefix. Did you mean \"" +
+                        to_text(*meant) + "\"?"
+                  : "has \"" + typed.value +
+                        "\", which is no network; write for example \"10.10.2.0/24\" or \"fd00:2::/64\".");
+      }
+      if (std::find(list.begin(), list.end(), *network) != list.end())
+        section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
+      list.push_back(*network);
+    }
+    return list;
+  }
+
+  static std::uint64_t rate(const Section& section, std::string_view key) {
+    const auto typed = section.text(key, "51.84mbit");
+    if (!typed) return 0;
+    const auto bits = parse_rate(typed->value);
+    if (!bits || *bits < kLeastRateBits || *bits > kMostRateBits)
+      section.fail(typed->line, key,
+                   "cannot be \"" + typed->value +
+                       "\"; it is a number and bit, kbit, mbit or gbit a second, such as \"51.84mbit\", from "
+                       "8kbit to 1000gbit.");
+    return *bits;
+  }
+
+  static std::optional<Fail> fail_policy(const Section& section) {
+    return section.choice<Fail>("fail", {{"open", Fail::open}, {"closed", Fail::closed}});
+  }
+
+  void read_top(const Section& top) {
+    config_.site = name(top, "site", "branch");
+    if (const auto folder = top.text("state_dir", "/var/lib/longhaul"))
+      config_.state_dir = beside_file(folder->value);
+  }
+
+  void read_link(const Section& top) {
+    static constexpr std::array<std::string_view, 4> kKeys{"listen", "allow", "total_rate",
+                                                           "congestion_control"};
+    const auto section = top.table("link", kKeys);
+    if (!section) return;
+    config_.link.listen = listen(*section, "[link]", "0.0.0.0:7600");
+    config_.link.allow = networks(*section, "allow");
+    config_.link.total_rate_bits = rate(*section, "total_rate");
+    if (const auto typed = section->text("congestion_control", "bbr")) {
+      // TCP_CA_NAME_MAX of the kernel is 16 with the final zero.
+      const bool good =
+          typed->value.size() < 16 && std::all_of(typed->value.begin(), typed->value.end(), [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+          });
+      if (!good)
+        section->fail(typed->line, "congestion_control",
+                      "cannot be \"" + typed->value +
+                          "\"; it is a name the kernel knows, such as \"bbr\" or \"cubic\".");
+      config_.link.congestion_control = typed->value;
+    }
+  }
+
+  void read_peers(const Section& top) {
+    static constexpr std::array<std::string_view, 5> kKeys{"name", "address", "fingerprint", "networks",
+                                                           "rate"};
+    for (const Section& section : top.tables("peer", kKeys)) {
+      Peer peer;
+      peer.name = name(section, "name", "datacenter");
+      if (const auto typed = section.text("address", "10.10.100.2:7600"))
+        peer.address = host_port(section, "address", *typed, HostKind::address_or_name);
+      const Text typed = section.required_text("fingerprint", "sha256:…");
+      peer.fingerprint = fingerprint(section, typed);
+      peer.networks = networks(section, "networks");
+      peer.rate_bits = rate(section, "rate");
+      if (!peer.address && !config_.link.listen)
+        section.fail(section.line(), "",
+                     "\"" + peer.name +
+                         "\" has no address to dial and [link] has no listen to be dialled at: give "
+                         "one of the two.");
+      for (const Peer& other : config_.peers) compare(section, typed.line, other, peer);
+      config_.peers.push_back(std::move(peer));
+    }
+  }
+
+  static void compare(const Section& section, std::size_t fingerprint_line, const Peer& other,
+                      const Peer& peer) {
+    if (other.name == peer.name)
+      section.fail(section.line(), "name", "= \"" + peer.name + "\" is already the name of another peer.");
+    if (other.fingerprint == peer.fingerprint)
+      section.fail(fingerprint_line, "fingerprint",
+                   "is already that of the peer \"" + other.name + "\"; each site needs a key of its own.");
+    if (peer.address && other.address == peer.address)
+      section.fail(
+          section.line(), "address",
+          "= \"" + to_text(*peer.address) + "\" is already that of the peer \"" + other.name + "\".");
+    for (const Network& network : peer.networks)
+      if (std::find(other.networks.begin(), other.networks.end(), network) != other.networks.end())
+        section.fail(
+            section.line(), "networks",
+            "has " + to_text(network) + ", which already lies behind the peer \"" + other.name +
+                "\"; of overlapping networks the longest prefix counts, equal ones cannot be told apart.");
+  }
+
+  static std::string fingerprint(const Section& section, const Text& typed) {
+    constexpr std::string_view kPrefix = "sha256:";
+    std::string value = typed.value;
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    const bool good = value.size() == kPrefix.size() + 64 && value.starts_with(kPrefix) &&
+                      std::all_of(value.begin() + kPrefix.size(), value.end(),
+                                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+    if (!good)
+      section.fail(
+          typed.line, "fingerprint",
+          "must be \"sha256:\" and 64 hexadecimal digits; copy the line that `longhaul keygen` printed on "
+          "the peer.");
+    return value;
+  }
+
+  void read_identity(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"certificate", "private_key"};
+    const auto section = top.table("identity", kKeys);
+    if (!section) {
+      if (!config_.peers.empty() || config_.link.listen)
+        top.fail_plainly(0, "a link needs an [identity] with certificate and private_key; `longhaul keygen " +
+                                config_.site + "` makes both.");
+      return;
+    }
+    config_.identity.certificate = identity_file(*section, "certificate", config_.site + ".crt");
+    config_.identity.private_key = identity_file(*section, "private_key", config_.site + ".key");
+  }
+
+  std::filesystem::path identity_file(const Section& section, std::string_view key,
+                                      const std::string& example) {
+    const Text typed = section.required_text(key, example);
+    const std::filesystem::path path = beside_file(typed.value);
+    if (files_ == Files::ignore) return path;
+    if (!std::filesystem::is_regular_file(path) || !std::ifstream(path)) {
+      const std::string reason = std::filesystem::exists(path)
+                                     ? "cannot be read"
+                                     : "is not there; `longhaul keygen " + config_.site + "` makes it";
+      section.fail(typed.line, key,
+                   "= \"" + typed.value + "\": the file " + path.string() + " " + reason + ".");
+    }
+    return path;
+  }
+
+  void read_intercept(const Section& top) {
+    static constexpr std::array<std::string_view, 5> kKeys{"mode", "interfaces", "port", "source", "fail"};
+    using Mode = Intercept::Mode;
+    const auto section = top.table("intercept", kKeys);
+    if (!section) return;
+    Intercept& intercept = config_.intercept;
+    intercept.mode =
+        section->choice<Mode>("mode", {{"tproxy", Mode::tproxy}, {"off", Mode::off}}).value_or(Mode::off);
+    for (const Text& typed : section->texts("interfaces", "lan0")) {
+      // IFNAMSIZ of the kernel is 16 with the final zero.
+      const bool good =
+          !typed.value.empty() && typed.value.size() < 16 && typed.value != "." && typed.value != ".." &&
+          std::all_of(typed.value.begin(), typed.value.end(),
+                      [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"'; });
+      if (!good) section->fail(typed.line, "interfaces", "has a text that is no interface's name.");
+      if (std::find(intercept.interfaces.begin(), intercept.interfaces.end(), typed.value) !=
+          intercept.interfaces.end())
+        section->fail(typed.line, "interfaces", "names \"" + typed.value + "\" twice.");
+      intercept.interfaces.push_back(typed.value);
+    }
+    if (const auto port = section->integer("port", 1, 65535))
+      intercept.port = static_cast<std::uint16_t>(*port);
+    intercept.source =
+        section
+            ->choice<Source>(
+                "source", {{"auto", Source::automatic}, {"client", Source::client}, {"proxy", Source::proxy}})
+            .value_or(intercept.source);
+    intercept.fail = fail_policy(*section).value_or(intercept.fail);
+    if (intercept.mode == Mode::off) return;
+    if (intercept.interfaces.empty())
+      section->fail(section->line(), "mode",
+                    "= \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"].");
+    // Its listener takes both families on every address.
+    add_listen(*section, {{"::", intercept.port}, "[intercept] port", section->line()});
+  }
+
+  void read_forwards(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"listen", "to"};
+    for (const Section& section : top.tables("forward", kKeys)) {
+      (void)section.required_text("listen", "127.0.0.1:8445");
+      Forward forward;
+      forward.listen = listen(section, "[[forward]]", "127.0.0.1:8445").value();
+      const Text typed = section.required_text("to", "10.10.2.2:445");
+      forward.to = host_port(section, "to", typed, HostKind::address_or_name);
+      if (is_any(forward.to.host))
+        section.fail(typed.line, "to", "must name one server, not " + forward.to.host + ".");
+      if (forward.to == forward.listen)
+        section.fail(typed.line, "to", "is its own listen: it would dial itself.");
+      config_.forwards.push_back(std::move(forward));
+    }
+  }
+
+  void read_socks(const Section& top) {
+    static constexpr std::array<std::string_view, 1> kKeys{"listen"};
+    const auto section = top.table("socks", kKeys);
+    if (section) config_.socks.listen = listen(*section, "[socks]", "127.0.0.1:1080");
+  }
+
+  void read_control(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"listen", "token_file"};
+    const auto section = top.table("control", kKeys);
+    const auto at = section ? listen(*section, "[control]", "127.0.0.1:7601") : std::nullopt;
+    if (at) {
+      if (!parse_address(at->host)->is_loopback())
+        section->fail(listens_.back().line, "listen",
+                      "= \"" + to_text(*at) +
+                          "\" is not a loopback address; flows and counters are not for the network.");
+      config_.control.listen = *at;
+    } else {
+      add_listen(top, {config_.control.listen, "the default of [control] listen", 0});
+    }
+    if (section)
+      if (const auto file = section->text("token_file", "control.token"))
+        config_.control.token_file = file->value;
+  }
+
+  void read_features(const Section& top) {
+    const auto section = top.table("features", feature_names());
+    if (!section) return;
+    for (const auto& [feature, value] : features_in(*section))
+      (void)set_feature(config_.features, feature, value);
+  }
+
+  // Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
+  static std::vector<std::pair<std::string, std::string>> features_in(const Section& section) {
+    std::vector<std::pair<std::string, std::string>> list;
+    Features scratch;
+    for (std::string_view feature : feature_names()) {
+      const auto value = section.scalar(feature);
+      if (!value) continue;
+      if (const auto accepted = set_feature(scratch, feature, value->value); !accepted)
+        section.fail(value->line, "", accepted.error().message);
+      list.emplace_back(feature, value->value);
+    }
+    return list;
+  }
+
+  void read_rules(const Section& top) {
+    static constexpr std::array<std::string_view, 5> kKeys{"to_ports", "to_networks", "from_networks",
+                                                           "features", "fail"};
+    for (const Section& section : top.tables("rule", kKeys)) {
+      Rule rule;
+      rule.to_ports = section.ports("to_ports");
+      rule.to_networks = networks(section, "to_networks");
+      rule.from_networks = networks(section, "from_networks");
+      if (const auto features = section.table("features", feature_names()))
+        rule.features = features_in(*features);
+      rule.fail = fail_policy(section);
+      config_.rules.push_back(std::move(rule));
+    }
+  }
+
+  void read_limits(const Section& top) {
+    static constexpr std::array<std::string_view, 3> kKeys{"flows", "handshakes", "memory"};
+    const auto section = top.table("limits", kKeys);
+    if (!section) return;
+    Limits& limits = config_.limits;
+    if (const auto flows = section->integer("flows", 1, 1'000'000))
+      limits.flows = static_cast<std::uint32_t>(*flows);
+    if (const auto handshakes = section->integer("handshakes", 1, 10'000))
+      limits.handshakes = static_cast<std::uint32_t>(*handshakes);
+    if (const auto typed = section->text("memory", "512MiB")) {
+      const auto bytes = parse_size(typed->value);
+      if (!bytes || *bytes < (1ull << 20) || *bytes > (1ull << 40))
+        section->fail(typed->line, "memory",
+                      "cannot be \"" + typed->value +
+                          "\"; it is a size from \"1MiB\" to \"1TiB\", such as \"512MiB\".");
+      limits.memory_bytes = *bytes;
+    }
+  }
+
+  void read_log(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"level", "json"};
+    const auto section = top.table("log", kKeys);
+    if (!section) return;
+    using Level = std::string_view;
+    config_.log.level = section
+                            ->choice<Level>("level", {{"info", "info"},
+                                                      {"error", "error"},
+                                                      {"warn", "warn"},
+                                                      {"debug", "debug"},
+                                                      {"trace", "trace"}})
+                            .value_or("info");
+    config_.log.json = section->boolean("json").value_or(false);
+  }
+
+  Config config_;
+  std::string name_;
+  std::filesystem::path folder_;
+  Files files_;
+  std::vector<Listen> listens_;
+};
+
+}  // namespace
+
+Config read_text(std::string_view text, const std::filesystem::path& file) {
+  return Reader(text, file, Files::ignore).take();
+}
+
+Config read(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (std::error_code error; !stream || std::filesystem::is_directory(file, error))
+    throw ConfigError(file.string() + ": the configuration cannot be read: " +
+                      (stream ? "it is a directory" : std::strerror(errno)) + ".");
+  std::string text(kMostFileBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostFileBytes)
+    throw ConfigError(file.string() + ": the configuration is larger than 1 MiB, so this is not it.");
+  return Reader(text, file, Files::check).take();
+}
+
+}  // namespace longhaul::config

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in force for one flow: the first rule that matches it, on top of the global features, and the peer
+// that stands before its destination. Pure; leaves acting on it to the flow.
+#pragma once
+#include <cstddef>
+#include <optional>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::config {
+
+struct FlowPolicy {
+  Features features;
+  Fail fail = Fail::open;           // the rule's, else [intercept] fail
+  std::optional<std::size_t> rule;  // index in Config::rules of the one that matched
+};
+
+// `global` is what is in force now, which `longhaul set` may have moved away from Config::features. A
+// destination that is a name (the far side resolves it) matches no rule with to_networks.
+FlowPolicy policy_for(const Config& config, const Features& global, const boost::asio::ip::address& client,
+                      const std::optional<boost::asio::ip::address>& destination, std::uint16_t port);
+
+bool matches(const Rule& rule, const boost::asio::ip::address& client,
+             const std::optional<boost::asio::ip::address>& destination, std::uint16_t port);
+
+// The peer whose networks hold the destination; of several the one with the longest prefix. None: nullptr. A
+// destination that is a name belongs to the only peer there is, or to none.
+const Peer* peer_for(const Config& config, const std::optional<boost::asio::ip::address>& destination);
+
+// Whether this site may dial that address for its peers, by [link] allow. Loopback, link-local, multicast and
+// unspecified addresses count only where a single address (/32, /128) is named; the caller adds its own
+// addresses to these.
+bool may_dial(const Config& config, const boost::asio::ip::address& address);
+// Whether `allow` names exactly this one address.
+bool names_exactly(const Config& config, const boost::asio::ip::address& address);
+
+}  // namespace longhaul::config

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed access to one table of a configuration file, where every mistake becomes a sentence with file and
+// line. Leaves the meaning of the values to read.cc.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proxy/config/read.h"
+#include "proxy/config/toml.h"
+
+namespace longhaul::config {
+
+// A value and the line it stands in.
+struct Text {
+  std::string value;
+  std::size_t line = 0;
+};
+
+[[noreturn]] void fail_at(std::string_view file, std::size_t line, std::string_view sentence);
+
+// Borrows the parsed document, the file name and the list of keys; all outlive it.
+class Section {
+ public:
+  // `title` is what a person calls the table: "[link]", "[[peer]]"; empty for the top of the file. Fails at
+  // the first key that is not in `known`.
+  Section(std::string_view file, std::string title, const toml::table& table,
+          std::span<const std::string_view> known);
+
+  std::size_t line() const { return line_; }  // of the table's header
+  bool has(std::string_view key) const { return table_.contains(key); }
+
+  // Nothing where the key is absent; `example` is shown when the type is wrong.
+  std::optional<Text> text(std::string_view key, std::string_view example) const;
+  Text required_text(std::string_view key, std::string_view example) const;
+  std::optional<bool> boolean(std::string_view key) const;
+  std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t least, std::uint64_t most) const;
+  std::vector<Text> texts(std::string_view key, std::string_view example) const;
+  std::vector<std::uint16_t> ports(std::string_view key) const;
+  // A feature's value in the form that `set_feature` takes, whether typed as text, boolean or number.
+  std::optional<Text> scalar(std::string_view key) const;
+
+  template <class Enum>
+  std::optional<Enum> choice(std::string_view key,
+                             std::initializer_list<std::pair<std::string_view, Enum>> choices) const {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : choices) names.push_back(name);
+    const auto typed = text(key, names.front());
+    if (!typed) return std::nullopt;
+    for (const auto& [name, value] : choices)
+      if (name == typed->value) return value;
+    fail_choice(*typed, key, names);
+  }
+
+  // Sub-tables. A table written with the wrong number of brackets is told so.
+  std::optional<Section> table(std::string_view key, std::span<const std::string_view> known) const;
+  std::vector<Section> tables(std::string_view key, std::span<const std::string_view> known) const;
+
+  // "FILE:LINE: [link] KEY CLAUSE"; line 0: none is named; an empty key: the table as a whole.
+  [[noreturn]] void fail(std::size_t line, std::string_view key, std::string_view clause) const;
+  // "FILE:LINE: SENTENCE", for what concerns more than this table.
+  [[noreturn]] void fail_plainly(std::size_t line, std::string_view sentence) const {
+    fail_at(file_, line, sentence);
+  }
+
+ private:
+  [[noreturn]] void fail_type(const toml::node& node, std::string_view key, std::string_view wanted,
+                              std::string_view example) const;
+  [[noreturn]] void fail_choice(const Text& typed, std::string_view key,
+                                std::span<const std::string_view> names) const;
+  const toml::array* array(std::string_view key, std::string_view example) const;
+
+  std::string_view file_;
+  std::string title_;
+  const toml::table& table_;
+  std::size_t line_;
+};
+
+}  // namespace longhaul::config

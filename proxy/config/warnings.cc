@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that are allowed and probably not meant. Leaves what is wrong in any case to read.cc.
+#include <algorithm>
+
+#include "proxy/config/read.h"
+
+namespace longhaul::config {
+namespace {
+
+template <class T>
+bool covers(const std::vector<T>& wide, const std::vector<T>& narrow) {
+  if (wide.empty()) return true;
+  if (narrow.empty()) return false;
+  return std::all_of(narrow.begin(), narrow.end(), [&](const T& item) {
+    return std::any_of(wide.begin(), wide.end(), [&](const T& other) {
+      if constexpr (std::is_same_v<T, Network>)
+        return other.prefix_length <= item.prefix_length && contains(other, item.address);
+      else
+        return other == item;
+    });
+  });
+}
+
+// Every flow that matches `later` matches `earlier` already.
+bool hides(const Rule& earlier, const Rule& later) {
+  return covers(earlier.to_ports, later.to_ports) && covers(earlier.to_networks, later.to_networks) &&
+         covers(earlier.from_networks, later.from_networks);
+}
+
+}  // namespace
+
+std::vector<std::string> warnings(const Config& config) {
+  std::vector<std::string> list;
+  const bool takes_flows = config.intercept.mode != Intercept::Mode::off || !config.forwards.empty() ||
+                           config.socks.listen.has_value();
+  if (!takes_flows && !config.link.listen)
+    list.push_back("Nothing is intercepted, forwarded or listened for, so this daemon would do nothing.");
+  if (config.link.listen && config.peers.empty())
+    list.push_back("[link] listens, but no [[peer]] is known, so every connection would be refused.");
+  if (config.link.allow.empty() && !config.peers.empty() && !takes_flows)
+    list.push_back("[link] allow is empty, so nothing is dialled for peers, and no flow starts here.");
+  if (takes_flows && config.peers.empty())
+    list.push_back("There is no [[peer]], so every flow goes past the link.");
+  for (const Peer& peer : config.peers) {
+    if (peer.name == config.site) list.push_back("The peer \"" + peer.name + "\" has the name of this site.");
+    if (takes_flows && peer.networks.empty())
+      list.push_back("The peer \"" + peer.name + "\" has no networks, so no flow to an address goes to it.");
+  }
+  for (std::size_t later = 1; later < config.rules.size(); ++later)
+    for (std::size_t earlier = 0; earlier < later; ++earlier)
+      if (hides(config.rules[earlier], config.rules[later])) {
+        list.push_back("Rule " + std::to_string(later + 1) + " is never reached: rule " +
+                       std::to_string(earlier + 1) + " matches every flow it would match.");
+        break;
+      }
+  return list;
+}
+
+}  // namespace longhaul::config

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/config/read.h"
+
+#include <unistd.h>
+#include <catch2/catch.hpp>
+#include <fstream>
+
+using namespace longhaul::config;
+
+namespace {
+
+const std::string kHex(64, 'a');
+const std::string kFingerprint = "fingerprint = \"sha256:" + kHex + "\"\n";
+const std::string kIdentity =
+    "[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n";  // three lines
+
+std::string sentence(const std::string& text) {
+  try {
+    (void)read_text(text, "dir/a.toml");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// A file with a valid head of four lines, so that what is tested starts in line 5.
+std::string after_head(const std::string& text) { return "site = \"a\"\n" + kIdentity + text; }
+
+}  // namespace
+
+TEST_CASE("the smallest configuration has the documented defaults") {
+  const Config config = read_text("site = \"branch\"\n[socks]\nlisten = \"127.0.0.1:1080\"\n", "dir/a.toml");
+  CHECK(config.site == "branch");
+  CHECK(config.file == "dir/a.toml");
+  CHECK(config.state_dir == "/var/lib/longhaul");
+  CHECK(config.socks.listen == HostPort{"127.0.0.1", 1080});
+  CHECK(config.control.listen == HostPort{"127.0.0.1", 7601});
+  CHECK(config.features == Features{});
+  CHECK(config.intercept.fail == Fail::open);
+  CHECK(config.limits.memory_bytes == 512ull << 20);
+  CHECK(config.log.level == "info");
+}
+
+TEST_CASE("a full configuration is read key by key") {
+  const Config config = read_text(R"(
+site = "branch"
+state_dir = "state"
+
+[identity]
+certificate = "branch.crt"
+private_key = "/etc/longhaul/branch.key"
+
+[link]
+listen = "[::]:7600"
+allow = ["10.10.1.0/24", "fd00:1::/64", "10.10.1.7"]
+total_rate = "100mbit"
+congestion_control = "cubic"
+
+[[peer]]
+name = "datacenter"
+address = "[fd00:100::2]:7600"
+)" + kFingerprint + R"(
+networks = ["10.10.2.0/24", "fd00:2::/64"]
+rate = "51.84mbit"
+
+[[peer]]
+name = "second"
+address = "second.example:7600"
+fingerprint = "SHA256:BBbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+[intercept]
+mode = "tproxy"
+interfaces = ["lan0", "lan0.12"]
+port = 7651
+source = "client"
+fail = "closed"
+
+[[forward]]
+listen = "127.0.0.1:8445"
+to = "10.10.2.2:445"
+
+[[forward]]
+listen = "[::1]:8445"
+to = "files.example:445"
+
+[socks]
+listen = "127.0.0.1:1080"
+
+[features]
+fec = "10:2"
+preset = "T"
+window = 65535
+smb = true
+dedup_disk = "off"
+
+[[rule]]
+to_ports = [445, 139]
+to_networks = ["10.10.2.0/24"]
+from_networks = ["10.10.1.0/24"]
+features = { compression = false, preset = "A" }
+fail = "open"
+
+[[rule]]
+
+[control]
+listen = "[::1]:7602"
+token_file = "/run/token"
+
+[limits]
+flows = 100
+handshakes = 5
+memory = "64MiB"
+
+[log]
+level = "debug"
+json = true
+)",
+                                  "dir/a.toml");
+  CHECK(config.state_dir == "dir/state");
+  CHECK(config.identity.certificate == "dir/branch.crt");
+  CHECK(config.identity.private_key == "/etc/longhaul/branch.key");
+  CHECK(config.link.listen == HostPort{"::", 7600});
+  REQUIRE(config.link.allow.size() == 3);
+  CHECK(to_text(config.link.allow[2]) == "10.10.1.7/32");
+  CHECK(config.link.total_rate_bits == 100'000'000);
+  CHECK(config.link.congestion_control == "cubic");
+  REQUIRE(config.peers.size() == 2);
+  CHECK(config.peers[0].name == "datacenter");
+  CHECK(config.peers[0].address == HostPort{"fd00:100::2", 7600});
+  CHECK(config.peers[0].fingerprint == "sha256:" + kHex);
+  CHECK(config.peers[0].networks.size() == 2);
+  CHECK(config.peers[0].rate_bits == 51'840'000);
+  CHECK(config.peers[1].address == HostPort{"second.example", 7600});
+  CHECK(config.peers[1].fingerprint == "sha256:" + std::string(64, 'b'));
+  CHECK(config.intercept.mode == Intercept::Mode::tproxy);
+  CHECK(config.intercept.interfaces == std::vector<std::string>{"lan0", "lan0.12"});
+  CHECK(config.intercept.port == 7651);
+  CHECK(config.intercept.source == Source::client);
+  CHECK(config.intercept.fail == Fail::closed);
+  REQUIRE(config.forwards.size() == 2);
+  CHECK(config.forwards[1].to == HostPort{"files.example", 445});
+  Features wanted = preset("T").value();  // whatever the order in the file, the preset comes first
+  wanted.fec = {Fec::Mode::fixed, 10, 2};
+  wanted.window_bytes = 65535;
+  wanted.smb = true;
+  wanted.dedup_disk = false;
+  CHECK(config.features == wanted);
+  REQUIRE(config.rules.size() == 2);
+  CHECK(config.rules[0].to_ports == std::vector<std::uint16_t>{445, 139});
+  CHECK(config.rules[0].features ==
+        std::vector<std::pair<std::string, std::string>>{{"preset", "A"}, {"compression", "false"}});
+  CHECK(config.rules[0].fail == Fail::open);
+  CHECK_FALSE(config.rules[1].fail);
+  CHECK(config.control.listen == HostPort{"::1", 7602});
+  CHECK(config.control.token_file == "/run/token");
+  CHECK(config.limits.flows == 100);
+  CHECK(config.limits.handshakes == 5);
+  CHECK(config.limits.memory_bytes == 64u << 20);
+  CHECK(config.log.level == "debug");
+  CHECK(config.log.json);
+}
+
+TEST_CASE("every mistake is one sentence with file and line") {
+  const auto [text, wanted] = GENERATE_COPY(table<std::string, std::string>({
+      // The text itself.
+      {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not TOML: "},
+      {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not TOML: "},
+      {"site = \"\xff\"", "dir/a.toml:1: this is not TOML: "},
+      // Keys.
+      {"\nsite = \"a\"\nsit = 1\n", "dir/a.toml:3: the file has no key \"sit\". Did you mean site?"},
+      {"site = \"a\"\n[lnik]\n", "dir/a.toml:2: the file has no key \"lnik\". Did you mean link?"},
+      {after_head("[link]\nlisten = \"[::]:1\"\ntotal-rate = \"1gbit\"\n"),
+       "dir/a.toml:7: [link] has no key \"total-rate\". Did you mean total_rate?"},
+      {after_head("[link]\nzzz = 1\naaa = 2\n"),
+       "dir/a.toml:6: [link] has no key \"zzz\". Known are: listen, allow, total_rate and "
+       "congestion_control."},
+      {after_head("[[peer]]\nname = \"b\"\nfingerprnt = \"x\"\n"),
+       "dir/a.toml:7: [[peer]] has no key \"fingerprnt\". Did you mean fingerprint?"},
+      {"site = \"a\"\n[[rule]]\nto_port = [1]\n",
+       "dir/a.toml:3: [[rule]] has no key \"to_port\". Did you mean to_ports?"},
+      {"site = \"a\"\n[features]\ncompresion = true\n",
+       "dir/a.toml:3: [features] has no key \"compresion\". Did you mean compression?"},
+      {"site = \"a\"\n[[rule]]\nfeatures = { smbb = true }\n",
+       "dir/a.toml:3: [[rule]] features has no key \"smbb\". Did you mean smb?"},
+      // Brackets.
+      {after_head("[peer]\nname = \"b\"\n"),
+       "dir/a.toml:5: there can be several; write [[peer]] with double brackets, not [peer]."},
+      {after_head("[[link]]\nlisten = \"[::]:1\"\n"),
+       "dir/a.toml:5: there is only one [link]; write it with single brackets."},
+      {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
+      {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
+      // The site.
+      {"[log]\n", "dir/a.toml:1: the file needs the key site, for example site = \"branch\"."},
+      {"site = 7\n", "dir/a.toml:1: site must be text in quotes, such as \"branch\"; it is a number."},
+      {"site = \"\"\n", "dir/a.toml:1: site is empty; write for example \"branch\"."},
+      {"site = \"a b\"\n",
+       "dir/a.toml:1: site must be 1 to 63 letters, digits, dots, dashes or underscores."},
+      // The identity.
+      {"site = \"a\"\n[link]\nlisten = \"[::]:7600\"\n",
+       "dir/a.toml: a link needs an [identity] with certificate and private_key; `longhaul keygen a` makes "
+       "both."},
+      {"site = \"a\"\n[identity]\ncertificate = \"a.crt\"\n",
+       "dir/a.toml:2: [identity] needs the key private_key, for example private_key = \"a.key\"."},
+      // The link.
+      {after_head("[link]\nlisten = 7600\n"),
+       "dir/a.toml:6: [link] listen must be text in quotes, such as \"0.0.0.0:7600\"; it is a number."},
+      {after_head("[link]\nlisten = \"0.0.0.0:0\"\n"),
+       "dir/a.toml:6: [link] listen = \"0.0.0.0:0\" has no port from 1 to 65535 after the last colon."},
+      {after_head("[link]\nlisten = \"::1:7600\"\n"),
+       "dir/a.toml:6: [link] listen = \"::1:7600\" has no port, or an IPv6 address without brackets; write "
+       "[ADDRESS]:PORT."},
+      {after_head("[link]\nlisten = \"localhost:7600\"\n"),
+       "dir/a.toml:6: [link] listen = \"localhost:7600\" has no IPv4 or IPv6 address before its port."},
+      {after_head("[link]\nallow = \"10.0.0.0/8\"\n"),
+       "dir/a.toml:6: [link] allow must be a list, such as [\"10.10.2.0/24\"]; it is text."},
+      {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n10]\n"),
+       "dir/a.toml:8: [link] allow must be a list of texts, such as [\"10.10.2.0/24\"]; one of them is a "
+       "number."},
+      {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n\"10.1.2.3/16\"]\n"),
+       "dir/a.toml:8: [link] allow has \"10.1.2.3/16\", which has bits after its prefix. Did you mean "
+       "\"10.1.0.0/16\"?"},
+      {after_head("[link]\nallow = [\"all\"]\n"),
+       "dir/a.toml:6: [link] allow has \"all\", which is no network; write for example \"10.10.2.0/24\" or "
+       "\"fd00:2::/64\"."},
+      {after_head("[link]\nallow = [\"10.0.0.1\", \"10.0.0.1/32\"]\n"),
+       "dir/a.toml:6: [link] allow names \"10.0.0.1/32\" twice."},
+      {after_head("[link]\ntotal_rate = \"100Mbps\"\n"),
+       "dir/a.toml:6: [link] total_rate cannot be \"100Mbps\"; it is a number and bit, kbit, mbit or gbit a "
+       "second, such "
+       "as \"51.84mbit\", from 8kbit to 1000gbit."},
+      {after_head("[link]\ncongestion_control = \"BBR v3\"\n"),
+       "dir/a.toml:6: [link] congestion_control cannot be \"BBR v3\"; it is a name the kernel knows, such as "
+       "\"bbr\" or "
+       "\"cubic\"."},
+      // Peers.
+      {after_head("[[peer]]\n" + kFingerprint),
+       "dir/a.toml:5: [[peer]] needs the key name, for example name = \"datacenter\"."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"),
+       "dir/a.toml:5: [[peer]] needs the key fingerprint, for example fingerprint = \"sha256:…\"."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = \"sha256:…\"\n"),
+       "dir/a.toml:8: [[peer]] fingerprint must be \"sha256:\" and 64 hexadecimal digits; copy the line that "
+       "`longhaul "
+       "keygen` printed on the peer."},
+      {after_head("[[peer]]\nname = \"b\"\n" + kFingerprint),
+       "dir/a.toml:5: [[peer]] \"b\" has no address to dial and [link] has no listen to be dialled at: give "
+       "one of the "
+       "two."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b\"\n" + kFingerprint),
+       "dir/a.toml:7: [[peer]] address = \"b\" has no port; write ADDRESS:PORT."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = 5\n" + kFingerprint),
+       "dir/a.toml:8: [[peer]] rate must be text in quotes, such as \"51.84mbit\"; it is a number."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = \"1kbit\"\n" + kFingerprint),
+       "dir/a.toml:8: [[peer]] rate cannot be \"1kbit\"; "},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"b\"\naddress = \"c:1\"\nfingerprint = \"sha256:" +
+                  std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:9: [[peer]] name = \"b\" is already the name of another peer."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"c\"\naddress = \"c:1\"\n" + kFingerprint),
+       "dir/a.toml:12: [[peer]] fingerprint is already that of the peer \"b\"; each site needs a key of its "
+       "own."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"c\"\naddress = \"b:1\"\nfingerprint = \"sha256:" +
+                  std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:9: [[peer]] address = \"b:1\" is already that of the peer \"b\"."},
+      {after_head(
+           "[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = [\"10.0.0.0/8\"]\n" + kFingerprint +
+           "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnetworks = [\"10.0.0.0/8\"]\nfingerprint = \"sha256:" +
+           std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:10: [[peer]] networks has 10.0.0.0/8, which already lies behind the peer \"b\"; "},
+      // Interception.
+      {"site = \"a\"\n[intercept]\nmode = \"tproxi\"\n",
+       "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it is \"tproxy\" or \"off\"."},
+      {"site = \"a\"\n[intercept]\nmode = \"tproxy\"\n",
+       "dir/a.toml:2: [intercept] mode = \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"]."},
+      {"site = \"a\"\n[intercept]\ninterfaces = [\"lan/0\"]\n",
+       "dir/a.toml:3: [intercept] interfaces has a text that is no interface's name."},
+      {"site = \"a\"\n[intercept]\ninterfaces = [\"lan0\", \"lan0\"]\n",
+       "dir/a.toml:3: [intercept] interfaces names \"lan0\" twice."},
+      {"site = \"a\"\n[intercept]\nport = 0\n",
+       "dir/a.toml:3: [intercept] port cannot be 0; it is 1 to 65535."},
+      {"site = \"a\"\n[intercept]\nport = \"7650\"\n",
+       "dir/a.toml:3: [intercept] port must be a whole number from 1 to 65535; it is text."},
+      {"site = \"a\"\n[intercept]\nsource = \"server\"\n",
+       "dir/a.toml:3: [intercept] source cannot be \"server\"; it is \"auto\", \"client\" or \"proxy\"."},
+      {"site = \"a\"\n[intercept]\nfail = true\n",
+       "dir/a.toml:3: [intercept] fail must be text in quotes, such as \"open\"; it is true or false."},
+      // Listeners.
+      {"site = \"a\"\n[[forward]]\nto = \"b:1\"\n",
+       "dir/a.toml:2: [[forward]] needs the key listen, for example listen = \"127.0.0.1:8445\"."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\n",
+       "dir/a.toml:2: [[forward]] needs the key to, for example to = \"10.10.2.2:445\"."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"0.0.0.0:2\"\n",
+       "dir/a.toml:4: [[forward]] to must name one server, not 0.0.0.0."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"127.0.0.1:1\"\n",
+       "dir/a.toml:4: [[forward]] to is its own listen: it would dial itself."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"a b:1\"\n",
+       "dir/a.toml:4: [[forward]] to = \"a b:1\" has neither an address nor a name before its port."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[socks]\nlisten = \"0.0.0.0:1\"\n",
+       "dir/a.toml:6: [socks] listen takes 0.0.0.0:1, which [[forward]] listen in line 3 already takes as "
+       "127.0.0.1:1."},
+      {after_head(
+           "[link]\nlisten = \"[::]:7650\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n"),
+       "dir/a.toml:7: [intercept] port takes [::]:7650, which [link] listen in line 6 already takes as "
+       "[::]:7650."},
+      {"site = \"a\"\n[socks]\nlisten = \"127.0.0.1:7601\"\n",
+       "dir/a.toml:3: [socks] listen takes 127.0.0.1:7601, which the default of [control] listen already "
+       "takes."},
+      {"site = \"a\"\n[control]\nlisten = \"0.0.0.0:7601\"\n",
+       "dir/a.toml:3: [control] listen = \"0.0.0.0:7601\" is not a loopback address; flows and counters are "
+       "not for the "
+       "network."},
+      // Features.
+      {"site = \"a\"\n[features]\ncompression = \"maybe\"\n",
+       "dir/a.toml:3: [features] compression cannot be \"maybe\"; it is true or false."},
+      {"site = \"a\"\n[features]\nsmb = 1\n",
+       "dir/a.toml:3: [features] smb cannot be \"1\"; it is true or false."},
+      {"site = \"a\"\n[features]\nfec = 2.5\n",
+       "dir/a.toml:3: [features] fec must be true, false, a number or text; it is a fraction."},
+      {"site = \"a\"\n[features]\ntransport = \"quic\"\n",
+       "dir/a.toml:3: [features] transport cannot be \"quic\"; it is auto, udp, tcp or off."},
+      {"site = \"a\"\n[features]\npreset = \"X\"\n",
+       "dir/a.toml:3: [features] preset cannot be \"X\"; it is B, T, A, F or A+F."},
+      // Rules.
+      {"site = \"a\"\n[[rule]]\nto_ports = [0]\n",
+       "dir/a.toml:3: [[rule]] to_ports cannot have port 0; ports are 1 to 65535."},
+      {"site = \"a\"\n[[rule]]\nto_ports = [1,\n\"x\"]\n",
+       "dir/a.toml:4: [[rule]] to_ports must be a list of port numbers, such as [445, 139]; one of them is "
+       "text."},
+      {"site = \"a\"\n[[rule]]\nfeatures = { fec = \"0:1\" }\n",
+       "dir/a.toml:3: [[rule]] features fec cannot be \"0:1\"; it is off, adaptive, or K:M "},
+      {"site = \"a\"\n[[rule]]\nfail = \"ajar\"\n",
+       "dir/a.toml:3: [[rule]] fail cannot be \"ajar\"; it is \"open\" or \"closed\"."},
+      // Limits and log.
+      {"site = \"a\"\n[limits]\nflows = 0\n",
+       "dir/a.toml:3: [limits] flows cannot be 0; it is 1 to 1000000."},
+      {"site = \"a\"\n[limits]\nflows = -1\n",
+       "dir/a.toml:3: [limits] flows cannot be -1; it is 1 to 1000000."},
+      {"site = \"a\"\n[limits]\nhandshakes = 2.0\n",
+       "dir/a.toml:3: [limits] handshakes must be a whole number from 1 to 10000; it is a fraction."},
+      {"site = \"a\"\n[limits]\nmemory = \"512MB\"\n",
+       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it is a size from \"1MiB\" to \"1TiB\", such as "
+       "\"512MiB\"."},
+      {"site = \"a\"\n[log]\nlevel = \"verbose\"\n",
+       "dir/a.toml:3: [log] level cannot be \"verbose\"; it is \"info\", \"error\", \"warn\", \"debug\" or "
+       "\"trace\"."},
+      {"site = \"a\"\n[log]\njson = \"yes\"\n",
+       "dir/a.toml:3: [log] json must be true or false without quotes; it is text."},
+  }));
+  CAPTURE(text);
+  const std::string got = sentence(text);
+  // Where the end is open (a parser's own words, a list), the beginning counts.
+  if (wanted.ends_with(' '))
+    CHECK(got.substr(0, wanted.size()) == wanted);
+  else
+    CHECK(got == wanted);
+  CHECK(got.find('\n') == std::string::npos);
+}
+
+TEST_CASE("listeners on different addresses or families share a port") {
+  CHECK(sentence("site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
+                 "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");
+}
+
+namespace {
+
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "longhaul-read-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path / name) << text; }
+};
+
+std::string file_sentence(const std::filesystem::path& file) {
+  try {
+    (void)read(file);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a file that cannot be read, or names a certificate that is not there, says so") {
+  const Folder folder;
+  const std::string at = folder.path.string();
+  CHECK(file_sentence(folder.path / "none.toml") ==
+        at + "/none.toml: the configuration cannot be read: No such file or directory.");
+  CHECK(file_sentence(folder.path) == at + ": the configuration cannot be read: it is a directory.");
+  folder.write("a.toml", "site = \"a\"\n" + kIdentity);
+  CHECK(file_sentence(folder.path / "a.toml") ==
+        at + "/a.toml:3: [identity] certificate = \"a.crt\": the file " + at +
+            "/a.crt is not there; `longhaul keygen a` makes it.");
+  folder.write("a.crt", "");
+  CHECK(file_sentence(folder.path / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
+  folder.write("a.key", "");
+  CHECK(file_sentence(folder.path / "a.toml") == "accepted");
+  folder.write("large.toml", std::string((1 << 20) + 1, '#'));
+  CHECK(file_sentence(folder.path / "large.toml") ==
+        at + "/large.toml: the configuration is larger than 1 MiB, so this is not it.");
+}
+
+TEST_CASE("what is allowed and probably not meant is a warning") {
+  const auto of = [](const std::string& text) { return warnings(read_text(text, "a.toml")); };
+  CHECK(of("site = \"a\"\n") ==
+        std::vector<std::string>{
+            "Nothing is intercepted, forwarded or listened for, so this daemon would do nothing."});
+  CHECK(of("site = \"a\"\n[socks]\nlisten = \"127.0.0.1:1\"\n") ==
+        std::vector<std::string>{"There is no [[peer]], so every flow goes past the link."});
+  const auto rules = [&](const std::string& text) {
+    return of(
+        after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = "
+                   "[\"10.0.0.0/8\"]\n" +
+                   kFingerprint + text));
+  };
+  CHECK(rules("").empty());
+  CHECK(rules("[[rule]]\nto_ports = [1, 2]\n[[rule]]\nto_ports = [2]\nto_networks = [\"10.0.0.0/8\"]\n") ==
+        std::vector<std::string>{"Rule 2 is never reached: rule 1 matches every flow it would match."});
+  CHECK(
+      rules("[[rule]]\nto_networks = [\"10.0.0.0/9\"]\n[[rule]]\nto_networks = [\"10.0.0.0/8\"]\n").empty());
+  CHECK(rules("[[rule]]\nto_ports = [1]\n[[rule]]\n").empty());
+}
