@@ -45,6 +45,8 @@ void FlowTable::remove(FlowId id, End end) {
   if (end == End::reset) ++totals_.reset;
   totals_.bytes += found->second.bytes;
   --totals_.live_by_reason[index(found->second.reason)];
+  if (ended_.size() == kEndedKept) ended_.pop_front();
+  ended_.push_back({std::move(found->second), end});
   live_.erase(found);
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 
@@ -58,6 +59,15 @@ class FlowTable {
   enum class End : std::uint8_t { closed, reset };
   void remove(FlowId id, End end);
 
+  // The last few flows that ended, oldest first: a short flow is over before anybody can ask why it was
+  // plain.
+  static constexpr std::size_t kEndedKept = 256;
+  struct Ended {
+    FlowRecord record;
+    End end;
+  };
+  const std::deque<Ended>& ended() const { return ended_; }
+
   const std::map<FlowId, FlowRecord>& live() const { return live_; }
   const FlowTotals& totals() const { return totals_; }
   // Of ended and live flows: never decreases. One walk over the live flows.
@@ -65,6 +75,7 @@ class FlowTable {
 
  private:
   std::map<FlowId, FlowRecord> live_;
+  std::deque<Ended> ended_;
   FlowTotals totals_;
   FlowId next_id_ = 1;
 };

@@ -3,10 +3,10 @@
 // the flow to the flow table.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/system/result.hpp>
 #include <string>
 #include <string_view>
 
+#include "proxy/config/text_error.h"
 #include "proxy/flows/accepted.h"
 
 namespace longhaul::flows {
@@ -16,13 +16,9 @@ struct Tuple {
   Destination destination;
 };
 
-struct TupleError {
-  std::string message;
-};
-
 // CLIENT[:PORT]-SERVER:PORT. Addresses of either family, IPv6 with a port in brackets; the server may be a
 // name.
-boost::system::result<Tuple, TupleError> parse_tuple(std::string_view text);
+config::TextResult<Tuple> parse_tuple(std::string_view text);
 std::string to_text(const Tuple& tuple);
 
 // An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.

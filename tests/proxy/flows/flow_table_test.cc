@@ -56,6 +56,19 @@ TEST_CASE("a flow's reason is counted at its start and when it changes, not when
   CHECK(table.totals().reset == 1);
 }
 
+TEST_CASE("the last flows that ended can be asked about, and no more than a few of them") {
+  FlowTable table;
+  for (std::size_t i = 0; i < FlowTable::kEndedKept + 3; ++i) {
+    FlowRecord& record = table.add(with(Reason::link_down));
+    record.bytes.lan_in = record.id;
+    table.remove(record.id, FlowTable::End::reset);
+  }
+  REQUIRE(table.ended().size() == FlowTable::kEndedKept);
+  CHECK(table.ended().front().record.id == 4);
+  CHECK(table.ended().back().record.bytes.lan_in == FlowTable::kEndedKept + 3);
+  CHECK(table.ended().back().end == FlowTable::End::reset);
+}
+
 TEST_CASE("the sums of the flow table agree with a plain recount after random operations") {
   const auto seed = GENERATE(1u, 2u, 3u);
   INFO("seed " << seed);

@@ -55,8 +55,8 @@ TEST_CASE("the README shows the reason table as it is") {
   constexpr std::string_view open = "<!-- reasons -->", close = "<!-- /reasons -->";
   const auto begin = readme.find(open);
   if (begin == std::string::npos) {
-    WARN("README.md has no reason table yet; put it between " << open << " and " << close << ":\n"
-                                                              << reason_table_markdown());
+    WARN("README.md has no reason table yet; reason_table_markdown() goes between " << open << " and "
+                                                                                    << close);
     return;
   }
   const auto end = readme.find(close, begin);

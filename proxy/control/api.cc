@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// The routes of the control API. README.md in this folder shows each with an example.
+#include "proxy/control/api.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/url/parse.hpp>
+#include <charconv>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+#include "proxy/control/admission.h"
+#include "proxy/control/flow_queries.h"
+#include "proxy/control/views.h"
+
+namespace longhaul::control {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+namespace json = boost::json;
+using http::status;
+using http::verb;
+
+constexpr std::string_view kFlowPrefix = "/v1/flows/";
+
+enum class Topic { metrics, status, flows, flow, why, features, clear_cache, intercept };
+
+struct Route {
+  Topic topic;
+  std::string_view path;  // "/v1/flows/" stands for every path below it
+  std::string_view allow;
+};
+
+constexpr std::array kRoutes{
+    Route{Topic::metrics, "/metrics", "GET, HEAD"},
+    Route{Topic::status, "/v1/status", "GET, HEAD"},
+    Route{Topic::flows, "/v1/flows", "GET, HEAD"},
+    Route{Topic::flow, kFlowPrefix, "GET, HEAD"},
+    Route{Topic::why, "/v1/why", "GET, HEAD"},
+    Route{Topic::features, "/v1/features", "GET, HEAD, PATCH, POST"},
+    Route{Topic::clear_cache, "/v1/clear-cache", "POST"},
+    Route{Topic::intercept, "/v1/intercept", "GET, HEAD, POST"},
+};
+
+const Route* find_route(std::string_view path) {
+  const auto* const found = std::ranges::find_if(kRoutes, [path](const Route& route) {
+    return route.path == path || (route.path == kFlowPrefix && path.starts_with(kFlowPrefix));
+  });
+  return found == kRoutes.end() ? nullptr : found;
+}
+
+bool allows(const Route& route, verb method) {
+  const auto name = std::string_view(http::to_string(method));
+  for (std::size_t at = route.allow.find(name); at != std::string_view::npos;
+       at = route.allow.find(name, at + 1)) {
+    const auto end = at + name.size();
+    if ((at == 0 || route.allow[at - 1] == ' ') && (end == route.allow.size() || route.allow[end] == ','))
+      return true;
+  }
+  return false;
+}
+
+bool only_reads(verb method) { return method == verb::get || method == verb::head; }
+
+struct Target {
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+std::optional<Target> parse_target(std::string_view text) {
+  const auto url = boost::urls::parse_origin_form(text);
+  if (url.has_error()) return std::nullopt;
+  Target target{url->path(), {}};
+  for (const auto& parameter : url->params()) target.parameters.emplace_back(parameter.key, parameter.value);
+  return target;
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [read, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || read != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Answer answer_json(const json::object& object) { return {.body = json::serialize(object) + "\n"}; }
+
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+Answer unknown_parameter(std::string_view name, std::string_view known) {
+  return refusal(status::bad_request,
+                 "unknown parameter " + in_quotes(name) + "; known are " + std::string(known));
+}
+
+std::string reason_codes() {
+  std::string text;
+  for (const auto& row : flows::kReasonTable) text += (text.empty() ? "" : ", ") + std::string(row.code);
+  return text;
+}
+
+// Either an answer that refuses, or the query.
+boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
+  FlowQuery query;
+  for (const auto& [name, value] : target.parameters) {
+    if (name == "limit") {
+      const auto limit = parse_number<std::size_t>(value);
+      if (!limit || *limit == 0 || *limit > FlowQuery::kMostFlows)
+        return refusal(status::bad_request, "limit is a number from 1 to " +
+                                                std::to_string(FlowQuery::kMostFlows) + ", not " +
+                                                in_quotes(value));
+      query.limit = *limit;
+    } else if (name == "after") {
+      const auto after = parse_number<flows::FlowId>(value);
+      if (!after)
+        return refusal(status::bad_request, "after is the number of a flow, not " + in_quotes(value));
+      query.after = *after;
+    } else if (name == "peer") {
+      query.peer = value;
+    } else if (name == "reason") {
+      query.reason = flows::reason_of(value);
+      if (!query.reason)
+        return refusal(status::bad_request,
+                       "no reason code " + in_quotes(value) + "; there are " + reason_codes());
+    } else if (name == "port") {
+      query.port = parse_number<std::uint16_t>(value);
+      if (!query.port)
+        return refusal(status::bad_request, "port is a number from 0 to 65535, not " + in_quotes(value));
+    } else {
+      return unknown_parameter(name, "limit, after, peer, reason and port");
+    }
+  }
+  return query;
+}
+
+Answer no_such_flow(flows::FlowId id) {
+  return refusal(status::not_found, "flow " + std::to_string(id) +
+                                        " is not live and did not end lately; ask by its ends "
+                                        "(CLIENT:PORT-SERVER:PORT) what would happen to it now");
+}
+
+// The flow as the table knows it, live or ended lately.
+std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
+  const auto& table = daemon.flows();
+  if (const auto live = table.live().find(id); live != table.live().end())
+    return view(live->second, RoundTrips{daemon.status()}, std::chrono::steady_clock::now());
+  if (const auto* ended = find_ended(table, id)) return view(*ended);
+  return std::nullopt;
+}
+
+Answer one_flow(const Controlled& daemon, std::string_view text) {
+  const auto id = parse_number<flows::FlowId>(text);
+  if (!id) return refusal(status::bad_request, in_quotes(text) + " is not the number of a flow");
+  const auto flow = view_by_id(daemon, *id);
+  return flow ? answer_json(*flow) : no_such_flow(*id);
+}
+
+json::object explained(const json::object& flow) {
+  auto object = view_reason(*flows::reason_of(flow.at("reason").as_string()));
+  object["flow"] = flow;
+  object["features"] = flow.at("features");
+  return object;
+}
+
+asio::awaitable<Answer> why(const Controlled& daemon, const Target& target) {
+  constexpr std::string_view kHow = "ask with ?flow=NUMBER or ?tuple=CLIENT:PORT-SERVER:PORT";
+  if (target.parameters.size() != 1) co_return refusal(status::bad_request, kHow);
+  const auto& [name, value] = target.parameters.front();
+  if (name == "flow") {
+    const auto id = parse_number<flows::FlowId>(value);
+    if (!id)
+      co_return refusal(status::bad_request,
+                        in_quotes(value) + " is not the number of a flow; " + std::string(kHow));
+    const auto flow = view_by_id(daemon, *id);
+    if (!flow) co_return no_such_flow(*id);
+    co_return answer_json(explained(*flow));
+  }
+  if (name != "tuple") co_return unknown_parameter(name, "flow and tuple");
+  const auto tuple = flows::parse_tuple(value);
+  if (tuple.has_error()) co_return refusal(status::bad_request, tuple.error().message);
+  if (const auto id = co_await find_live(daemon, *tuple)) {
+    if (const auto flow = view_by_id(daemon, *id)) co_return answer_json(explained(*flow));
+  }
+  auto object = view_forecast(*tuple, daemon.forecast(*tuple));
+  object["flow"] = nullptr;
+  const auto* ended = find_ended(daemon.flows(), *tuple);
+  object["last"] = ended ? json::value(view(*ended)) : json::value();
+  co_return answer_json(object);
+}
+
+// The body as an object of scalars written as text, in the order they were sent.
+boost::system::result<std::vector<std::pair<std::string, std::string>>, Answer> read_settings(
+    std::string_view body) {
+  boost::system::error_code error;
+  const auto value = json::parse(body, error, {}, {.max_depth = 4});
+  if (error || !value.is_object())
+    return refusal(status::bad_request, R"(the body is not a JSON object such as {"transport": "auto"})");
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const auto& [name, setting] : value.get_object()) {
+    if (setting.is_string())
+      settings.emplace_back(name, setting.get_string());
+    else if (setting.is_bool() || setting.is_int64() || setting.is_uint64())
+      settings.emplace_back(name, json::serialize(setting));
+    else
+      return refusal(status::bad_request,
+                     "the value of " + in_quotes(name) + " is not text, a number, true or false");
+  }
+  return settings;
+}
+
+Answer change_features(Controlled& daemon, std::string_view body) {
+  const auto settings = read_settings(body);
+  if (settings.has_error()) return settings.error();
+  if (settings->empty())
+    return refusal(status::bad_request, R"(nothing to change; send {"FEATURE": "VALUE"} or {"preset": "T"})");
+  auto features = daemon.features();
+  for (const auto& [name, value] : *settings) {
+    const auto set = config::set_feature(features, name, value);
+    if (set.has_error()) return refusal(status::bad_request, set.error().message);
+  }
+  const auto before = view(daemon.features());
+  daemon.change_features(features);
+  const auto after = view(daemon.features());
+  json::array changed;
+  for (const auto& [name, value] : after)
+    if (before.at(name) != value) changed.emplace_back(name);
+  return answer_json({{"features", after}, {"changed", std::move(changed)}});
+}
+
+json::object view_intercept(const Controlled& daemon) {
+  const auto status = daemon.status();
+  return {{"state", to_text(status.intercept)},
+          {"error", status.intercept_error.empty() ? json::value() : json::value(status.intercept_error)},
+          {"rules", daemon.intercept_rules()}};
+}
+
+Answer change_intercept(Controlled& daemon, std::string_view body) {
+  const auto settings = read_settings(body);
+  if (settings.has_error()) return settings.error();
+  const bool one = settings->size() == 1 && settings->front().first == "action";
+  const std::string_view action = one ? settings->front().second : std::string_view{};
+  if (action != "up" && action != "down")
+    return refusal(status::bad_request, R"(send {"action": "up"} or {"action": "down"})");
+  const auto done = daemon.intercept(action == "up" ? InterceptAction::up : InterceptAction::down);
+  if (done.has_error()) return refusal(status::conflict, done.error().sentence);
+  return answer_json(view_intercept(daemon));
+}
+
+Answer no_such_path(std::string_view path) {
+  return refusal(status::not_found,
+                 "there is no " + in_quotes(path) + "; the API is under /v1/, metrics at /metrics");
+}
+
+// Who is on this machine may look; who changes something, or looks from elsewhere, shows the token. A wrong
+// token is refused even where none was needed: its owner wants to know.
+std::optional<Answer> refuse_token(const Request& request, std::string_view token) {
+  const bool from_here = request.remote.address().is_loopback();
+  const auto check = check_token(request.authorization, token);
+  if (check == TokenCheck::right) return std::nullopt;
+  if (check == TokenCheck::missing && from_here && only_reads(request.method)) return std::nullopt;
+  std::string_view sentence = "the token is wrong; the right one is in the daemon's control.token";
+  if (check == TokenCheck::missing)
+    sentence = from_here ? "changes need the token: Authorization: Bearer TOKEN"
+                         : "from another machine every request needs the token: Authorization: Bearer TOKEN";
+  auto answer = refusal(status::unauthorized, sentence);
+  answer.asks_for_token = true;
+  return answer;
+}
+
+}  // namespace
+
+Answer refusal(status code, std::string_view sentence) {
+  return {.status = code, .body = json::serialize(json::object{{"error", sentence}}) + "\n"};
+}
+
+Api::Api(Controlled& daemon, std::string token) : daemon_(daemon), token_(std::move(token)) {}
+
+std::optional<Answer> Api::refuse(const Request& request) const {
+  if (request.host.empty()) return refusal(status::bad_request, "the request has no Host header");
+  if (!host_is_ours(request.host, request.local))
+    return refusal(status::forbidden,
+                   "the Host header " + in_quotes(request.host) +
+                       " does not name this listener; use localhost or the address, with port " +
+                       std::to_string(request.local.port()));
+  const auto target = parse_target(request.target);
+  if (!target) return refusal(status::bad_request, "the request's target is not a path");
+  const auto* const route = find_route(target->path);
+  if (route == nullptr) return no_such_path(target->path);
+  if (!allows(*route, request.method)) {
+    auto answer = refusal(status::method_not_allowed,
+                          in_quotes(target->path) + " takes " + std::string(route->allow) + " only");
+    answer.allow = route->allow;
+    return answer;
+  }
+  return refuse_token(request, token_);
+}
+
+asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& counters) {
+  const auto target = parse_target(request.target);
+  if (!target) co_return refusal(status::bad_request, "the request's target is not a path");
+  const auto* const route = find_route(target->path);
+  if (route == nullptr) co_return no_such_path(target->path);
+  if (!target->parameters.empty() && route->topic != Topic::flows && route->topic != Topic::why)
+    co_return refusal(status::bad_request, in_quotes(target->path) + " takes no parameters");
+  const bool reads = only_reads(request.method);
+  switch (route->topic) {
+    case Topic::why:
+      co_return co_await why(daemon_, *target);
+    case Topic::flows: {
+      auto query = read_flow_query(*target);
+      if (query.has_error()) co_return query.error();
+      co_return Answer{.body = co_await list_flows(daemon_, std::move(*query))};
+    }
+    case Topic::flow:
+      co_return one_flow(daemon_, std::string_view(target->path).substr(kFlowPrefix.size()));
+    case Topic::metrics:
+      co_return Answer{.body = metrics_text(daemon_.status(), daemon_.flows(), counters),
+                       .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+    case Topic::status:
+      co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features()));
+    case Topic::features:
+      co_return reads ? answer_json(view(daemon_.features())) : change_features(daemon_, request.body);
+    case Topic::intercept:
+      co_return reads ? answer_json(view_intercept(daemon_)) : change_intercept(daemon_, request.body);
+    case Topic::clear_cache: {
+      const auto cleared = daemon_.clear_cache();
+      co_return answer_json({{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
+    }
+  }
+  co_return no_such_path(target->path);
+}
+
+}  // namespace longhaul::control

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each request means: admission, routes, and the answers. Leaves sockets, time limits and counting
+// connections to server.h.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/verb.hpp>
+#include <optional>
+#include <string>
+
+#include "proxy/control/controlled.h"
+#include "proxy/control/metrics.h"
+
+namespace longhaul::control {
+
+struct Request {
+  boost::beast::http::verb method = boost::beast::http::verb::get;
+  std::string target;         // path and query as sent
+  std::string host;           // header; empty: it was missing
+  std::string authorization;  // header
+  std::string body;
+  boost::asio::ip::tcp::endpoint local, remote;
+};
+
+struct Answer {
+  boost::beast::http::status status = boost::beast::http::status::ok;
+  std::string body{};
+  std::string content_type = "application/json";
+  std::string allow{};          // methods, with 405
+  bool asks_for_token = false;  // with 401
+};
+
+// {"error": sentence}
+Answer refusal(boost::beast::http::status status, std::string_view sentence);
+
+class Api {
+ public:
+  Api(Controlled& daemon, std::string token);
+
+  // Decided on the headers alone, before the body is read. Nothing: the request may be answered.
+  std::optional<Answer> refuse(const Request& request) const;
+  // Long answers are made in slices and let the loop run between them. The request lives until this
+  // completes.
+  boost::asio::awaitable<Answer> answer(const Request& request, const ApiCounters& counters);
+
+ private:
+  Controlled& daemon_;
+  std::string token_;
+};
+
+}  // namespace longhaul::control

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns snapshots into metric families and lets prometheus-cpp write them. Names follow Prometheus' rules:
+// base units, counters end in _total.
+#include "proxy/control/metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <deque>
+#include <initializer_list>
+#include <locale>
+#include <sstream>
+#include <utility>
+
+#include "proxy/control/views.h"
+
+namespace longhaul::control {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+class Families {
+ public:
+  class Family {
+   public:
+    explicit Family(MetricFamily& family) : family_(family) {}
+    Family& sample(Labels labels, double value) {
+      auto& metric = family_.metric.emplace_back();
+      for (const auto& [name, text] : labels) metric.label.push_back({std::string(name), std::string(text)});
+      (family_.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+      return *this;
+    }
+    Family& sample(Labels labels, std::uint64_t value) { return sample(labels, static_cast<double>(value)); }
+
+   private:
+    MetricFamily& family_;
+  };
+
+  Family gauge(std::string name, std::string help) {
+    return add(std::move(name), std::move(help), MetricType::Gauge);
+  }
+  Family counter(std::string name, std::string help) {
+    return add(std::move(name), std::move(help), MetricType::Counter);
+  }
+  std::string text() const {
+    std::ostringstream out;
+    out.imbue(std::locale::classic());
+    prometheus::TextSerializer{}.Serialize(out, {families_.begin(), families_.end()});
+    return std::move(out).str();
+  }
+
+ private:
+  Family add(std::string name, std::string help, MetricType type) {
+    return Family{
+        families_.emplace_back(MetricFamily{"longhaul_" + std::move(name), std::move(help), type, {}})};
+  }
+  std::deque<MetricFamily> families_;  // a Family refers to one while others are added
+};
+
+void add_flows(Families& families, const Status& status, const flows::FlowTable& flows) {
+  const auto& totals = flows.totals();
+  auto live = families.gauge("flows_live", "Flows carried now, by reason code.");
+  auto given = families.counter("flows_reason_total", "How often a flow was given the reason code.");
+  for (const auto& row : flows::kReasonTable) {
+    const auto index = static_cast<std::size_t>(row.reason);
+    live.sample({{"reason", row.code}}, totals.live_by_reason[index]);
+    given.sample({{"reason", row.code}}, totals.by_reason[index]);
+  }
+  families.gauge("flows_limit", "Most flows this daemon may carry.").sample({}, status.flows_limit);
+  families.counter("flows_started_total", "Flows since start.").sample({}, totals.started);
+  families.counter("flows_ended_total", "Flows that ended, by how they did.")
+      .sample({{"end", "closed"}}, totals.ended - totals.reset)
+      .sample({{"end", "reset"}}, totals.reset);
+  const auto bytes = flows.bytes_so_far();
+  families
+      .counter("flow_bytes_total",
+               "Bytes of flows: plain on the LAN side, in frames before TLS on the WAN side.")
+      .sample({{"side", "lan"}, {"direction", "in"}}, bytes.lan_in)
+      .sample({{"side", "lan"}, {"direction", "out"}}, bytes.lan_out)
+      .sample({{"side", "wan"}, {"direction", "in"}}, bytes.wan_in)
+      .sample({{"side", "wan"}, {"direction", "out"}}, bytes.wan_out);
+}
+
+void add_links(Families& families, const Status& status) {
+  using link::LinkState;
+  auto state = families.gauge("link_state", "1 for the state the link is in.");
+  auto rtt = families.gauge("link_rtt_seconds", "Smoothed round trip of the link.");
+  auto streams = families.gauge("link_streams", "Streams live on the link.");
+  auto bytes = families.counter("link_bytes_total", "Bytes on the carrier, TLS included.");
+  auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate, bits a second.");
+  auto credit = families.gauge("link_credit_bytes", "Plain bytes the peer may still send.");
+  auto retained =
+      families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer's session.");
+  auto carriers = families.counter("link_carriers_total", "Carriers attached since start.");
+  for (const auto& link : status.links) {
+    for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
+      state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);
+    rtt.sample({{"peer", link.peer}}, std::chrono::duration<double>(link.smoothed_rtt).count());
+    streams.sample({{"peer", link.peer}}, link.streams);
+    bytes.sample({{"peer", link.peer}, {"direction", "sent"}}, link.bytes_sent);
+    bytes.sample({{"peer", link.peer}, {"direction", "received"}}, link.bytes_received);
+    rate.sample({{"peer", link.peer}}, link.delivery_rate_bits);
+    credit.sample({{"peer", link.peer}}, link.credit_granted);
+    retained.sample({{"peer", link.peer}}, link.bytes_retained);
+    carriers.sample({{"peer", link.peer}}, link.carriers_attached);
+  }
+}
+
+}  // namespace
+
+std::string metrics_text(const Status& status, const flows::FlowTable& flows, const ApiCounters& api) {
+  Families families;
+  families.gauge("info", "Always 1; the labels say which daemon this is.")
+      .sample({{"site", status.site}, {"version", status.version}}, 1.0);
+  families.gauge("uptime_seconds", "Since the daemon started.")
+      .sample({}, std::chrono::duration<double>(status.uptime).count());
+  add_flows(families, status, flows);
+  add_links(families, status);
+  families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
+  families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
+  families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);
+  families.gauge("memory_limit_bytes", "The cap on buffers of all flows.")
+      .sample({}, status.memory_limit_bytes);
+  families.gauge("intercept_up", "1 while the rules of transparent mode are in place.")
+      .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
+  families.gauge("control_connections", "Connections to the control API now.").sample({}, api.connections);
+  families.counter("control_connections_total", "Connections to the control API, by what became of them.")
+      .sample({{"outcome", "accepted"}}, api.accepted)
+      .sample({{"outcome", "turned_away"}}, api.turned_away);
+  families.counter("control_requests_total", "Requests to the control API, by what became of them.")
+      .sample({{"outcome", "answered"}}, api.requests - api.refused)
+      .sample({{"outcome", "refused"}}, api.refused);
+  return families.text();
+}
+
+}  // namespace longhaul::control

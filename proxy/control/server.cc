@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// One coroutine accepts, one serves each connection; every wait has a deadline, so that a client that stops
+// reading or writing costs a bounded buffer for a bounded time.
+#include "proxy/control/server.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <optional>
+#include <stdexcept>
+
+namespace longhaul::control {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kRestAfterAcceptError{100};  // no descriptors left: let some be closed
+constexpr std::chrono::milliseconds kLingerTime{1'000};
+constexpr std::size_t kLingerBytes = 64 * 1024;
+
+auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+// The sentence for a request that could not be read; nothing where nobody waits for one.
+std::optional<Answer> refuse_unreadable(const error_code& error, const ServerLimits& limits) {
+  using http::status;
+  if (error == http::error::header_limit)
+    return refusal(status::request_header_fields_too_large,
+                   "the request's header is longer than " + std::to_string(limits.header_bytes) + " bytes");
+  if (error == http::error::body_limit)
+    return refusal(status::payload_too_large,
+                   "the request's body is longer than " + std::to_string(limits.body_bytes) + " bytes");
+  if (error == beast::error::timeout)
+    return refusal(status::request_timeout, "the request did not arrive in time");
+  if (error.category() == make_error_code(http::error::bad_method).category() &&
+      error != http::error::end_of_stream && error != http::error::partial_message)
+    return refusal(status::bad_request, "the request is not HTTP/1.1: " + error.message());
+  return std::nullopt;
+}
+
+http::response<http::string_body> make_response(Answer answer, unsigned version) {
+  http::response<http::string_body> response{answer.status, version};
+  response.set(http::field::content_type, answer.content_type);
+  response.set(http::field::cache_control, "no-store");
+  response.set("X-Content-Type-Options", "nosniff");
+  if (!answer.allow.empty()) response.set(http::field::allow, answer.allow);
+  if (answer.asks_for_token) response.set(http::field::www_authenticate, "Bearer realm=\"longhaul\"");
+  response.body() = std::move(answer.body);
+  response.prepare_payload();
+  return response;
+}
+
+// A socket closed with unread bytes resets the connection, and the client loses the answer: say the end, then
+// read a little of what it still sends.
+asio::awaitable<void> close_gently(beast::tcp_stream& stream) {
+  error_code error;
+  stream.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream.expires_after(kLingerTime);
+  std::array<char, 4096> discarded;
+  for (std::size_t total = 0; !error && total < kLingerBytes;)
+    total += co_await stream.async_read_some(asio::buffer(discarded), into(error));
+  stream.socket().close(error);
+}
+
+template <class Header>
+Request make_request(const Header& header, const tcp::socket& socket) {
+  Request request;
+  request.method = header.method();
+  request.target = header.target();
+  // Two Host headers would let two readers see two hosts: RFC 9112, section 3.2 asks for a refusal.
+  if (header.count(http::field::host) == 1) request.host = header[http::field::host];
+  request.authorization = header[http::field::authorization];
+  error_code ignored;
+  request.local = socket.local_endpoint(ignored);
+  request.remote = socket.remote_endpoint(ignored);
+  return request;
+}
+
+void log_change(const Request& request, const Answer& answer) {
+  if (request.method == http::verb::get || request.method == http::verb::head) return;
+  const auto level = http::to_status_class(answer.status) == http::status_class::successful
+                         ? spdlog::level::info
+                         : spdlog::level::warn;
+  spdlog::log(level, "control: {} {} from {}:{}: {}", std::string_view(http::to_string(request.method)),
+              request.target, request.remote.address().to_string(), request.remote.port(),
+              static_cast<unsigned>(answer.status));
+}
+
+}  // namespace
+
+Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, const config::HostPort& listen,
+               ServerLimits limits)
+    : api_(daemon, std::move(token)), limits_(limits), acceptor_(loop), changed_(loop) {
+  try {
+    error_code error;
+    const auto address = asio::ip::make_address(listen.host, error);
+    endpoint_ =
+        error ? tcp::resolver(loop).resolve(listen.host, std::to_string(listen.port)).begin()->endpoint()
+              : tcp::endpoint{address, listen.port};
+    acceptor_.open(endpoint_.protocol());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true));
+    if (endpoint_.address().is_v6()) acceptor_.set_option(asio::ip::v6_only(true));
+    acceptor_.bind(endpoint_);
+    acceptor_.listen();
+    endpoint_ = acceptor_.local_endpoint();
+  } catch (const boost::system::system_error& error) {
+    throw std::runtime_error(
+        "the control API cannot listen at " + config::to_text(listen) + ": " + error.code().message() +
+        (error.code() == asio::error::address_in_use
+             ? "; another longhaul may be running, or set [control] listen to a free port"
+             : ""));
+  }
+  if (!endpoint_.address().is_loopback())
+    spdlog::warn("control: listening at {}, beyond this machine; the token crosses the network in the clear",
+                 config::to_text(listen));
+}
+
+asio::awaitable<void> Server::run() {
+  const auto executor = co_await asio::this_coro::executor;
+  error_code error;
+  while (!stopping_) {
+    const auto place = streams_.emplace(streams_.end(), executor);
+    co_await acceptor_.async_accept(place->socket(), into(error));
+    if (stopping_ || error) {
+      streams_.erase(place);
+      if (stopping_ || error == asio::error::operation_aborted) break;
+      if (error == asio::error::connection_aborted) continue;
+      changed_.expires_after(kRestAfterAcceptError);
+      co_await changed_.async_wait(into(error));
+      continue;
+    }
+    asio::co_spawn(executor, serve(place), asio::detached);
+  }
+  while (!streams_.empty()) {
+    changed_.expires_at(asio::steady_timer::time_point::max());
+    co_await changed_.async_wait(into(error));
+  }
+}
+
+void Server::stop() {
+  stopping_ = true;
+  error_code ignored;
+  acceptor_.close(ignored);
+  for (auto& stream : streams_) stream.close();
+  changed_.cancel();
+}
+
+// Gives its place back however it ends; `run` waits for the last one.
+asio::awaitable<void> Server::serve(Streams::iterator place) {
+  ++counters_.connections;
+  if (counters_.connections > limits_.connections) {
+    ++counters_.turned_away;
+    co_await turn_away(*place);
+  } else {
+    ++counters_.accepted;
+    co_await converse(*place);
+  }
+  --counters_.connections;
+  streams_.erase(place);
+  changed_.cancel();
+}
+
+asio::awaitable<void> Server::turn_away(Stream& stream) {
+  auto response = make_response(
+      refusal(http::status::service_unavailable, "too many connections to the control API"), 11);
+  response.set(http::field::retry_after, "1");
+  response.keep_alive(false);
+  error_code error;
+  stream.expires_after(kLingerTime);
+  co_await http::async_write(stream, response, into(error));
+  if (!error) co_await close_gently(stream);
+}
+
+asio::awaitable<void> Server::converse(Stream& stream) {
+  beast::flat_buffer buffer{limits_.header_bytes + limits_.body_bytes};
+  for (bool keep = true; keep && !stopping_;) {
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(limits_.header_bytes);
+    parser.body_limit(limits_.body_bytes);
+    error_code error;
+    stream.expires_after(limits_.header_time);
+    co_await http::async_read_header(stream, buffer, parser, into(error));
+    if (error && (!parser.got_some() || stopping_)) break;  // the client is done, or never began
+
+    std::optional<Answer> answer;
+    Request request;
+    if (!error) {
+      request = make_request(parser.get(), stream.socket());
+      answer = api_.refuse(request);
+    }
+    if (!error && !answer) {
+      stream.expires_after(limits_.body_time);
+      co_await http::async_read(stream, buffer, parser, into(error));
+    }
+    if (error) {
+      answer = refuse_unreadable(error, limits_);
+      if (!answer) break;
+    }
+    // Where the body was not read to its end, nobody knows where the next request begins.
+    keep = !error && parser.is_done() && parser.keep_alive();
+    ++counters_.requests;
+    if (!answer) {
+      request.body = std::move(parser.get().body());
+      answer = co_await api_.answer(request, counters_);
+    }
+    if (http::to_status_class(answer->status) == http::status_class::client_error) ++counters_.refused;
+    log_change(request, *answer);
+
+    auto response = make_response(std::move(*answer), parser.is_header_done() ? parser.get().version() : 11);
+    response.keep_alive(keep);
+    if (request.method == http::verb::head) response.body().clear();
+    stream.expires_after(limits_.answer_time);
+    co_await http::async_write(stream, response, into(error));
+    if (error) co_return;
+  }
+  if (!stopping_) co_await close_gently(stream);
+}
+
+}  // namespace longhaul::control

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes, reads and compares the token. A file that others may read or change is refused, not repaired:
+// whoever could read it may have done so.
+#include "proxy/control/token.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+
+namespace longhaul::control {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kTokenBytes = 32;       // as hex: 64 characters
+constexpr std::size_t kLeastCharacters = 32;  // of a token that an operator wrote
+constexpr std::size_t kMostCharacters = 512;
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_;
+};
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+std::string random_token() {
+  std::array<unsigned char, kTokenBytes> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    throw std::runtime_error("no randomness for the control token");
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    static constexpr std::string_view digits = "0123456789abcdef";
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+void make_directories(const fs::path& directory) {
+  if (directory.empty() || fs::is_directory(directory)) return;
+  make_directories(directory.parent_path());
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    throw std::runtime_error("cannot make the directory " + directory.string() + ": " + reason_of(errno));
+}
+
+// Written under another name and linked into place, so that a reader sees the whole token or none, and of two
+// daemons that start at once only one makes it.
+void make_token(const fs::path& file) {
+  const auto fail = [&file](int error) {
+    throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason_of(error));
+  };
+  const auto draft = file.string() + "." + std::to_string(::getpid());
+  ::unlink(draft.c_str());
+  {
+    const File out{::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+    if (!out.is_open()) fail(errno);
+    const auto text = random_token() + "\n";
+    if (::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      const int error = errno;
+      ::unlink(draft.c_str());
+      fail(error);
+    }
+  }
+  const int linked = ::link(draft.c_str(), file.c_str());
+  const int error = errno;
+  ::unlink(draft.c_str());
+  if (linked != 0 && error != EEXIST) fail(error);
+}
+
+}  // namespace
+
+boost::system::result<std::string, TokenError> read_token(const fs::path& file) {
+  const File in{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!in.is_open()) {
+    const int error = errno;
+    return TokenError{"cannot read the control token " + file.string() + ": " + reason_of(error),
+                      error == ENOENT};
+  }
+  struct stat about {};
+  if (::fstat(in.get(), &about) != 0 || !S_ISREG(about.st_mode))
+    return TokenError{"the control token " + file.string() + " is not a file"};
+  if ((about.st_mode & 077) != 0)
+    return TokenError{"the control token " + file.string() +
+                      " is open to other users: remove the file, a new one is made at the next start"};
+
+  std::array<char, kMostCharacters + 2> buffer{};
+  const auto got = ::read(in.get(), buffer.data(), buffer.size());
+  if (got < 0) return TokenError{"cannot read the control token " + file.string() + ": " + reason_of(errno)};
+  std::string_view text{buffer.data(), static_cast<std::size_t>(got)};
+  while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with(' ')) text.remove_suffix(1);
+  const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+  if (text.size() < kLeastCharacters || text.size() > kMostCharacters || !printable)
+    return TokenError{"the control token " + file.string() + " is not " + std::to_string(kLeastCharacters) +
+                      " to " + std::to_string(kMostCharacters) +
+                      " printable characters: remove the file, a new one is made at the next start"};
+  return {boost::system::in_place_value, text};
+}
+
+std::string load_or_make_token(const fs::path& state_dir, const fs::path& token_file) {
+  const auto file = state_dir / token_file;
+  auto token = read_token(file);
+  if (token.has_error() && token.error().missing) {
+    make_directories(file.parent_path());
+    make_token(file);
+    token = read_token(file);
+  }
+  if (token.has_error()) throw std::runtime_error(token.error().sentence);
+  return *token;
+}
+
+bool same_token(std::string_view presented, std::string_view token) {
+  // Digests have one length, so not even the token's length shows in the time.
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> left{}, right{};
+  SHA256(reinterpret_cast<const unsigned char*>(presented.data()), presented.size(), left.data());
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), right.data());
+  return !token.empty() && CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+}  // namespace longhaul::control

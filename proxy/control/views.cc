@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes snapshots as JSON. Nothing is computed here but ages and units.
+#include "proxy/control/views.h"
+
+#include <boost/json/array.hpp>
+#include <charconv>
+
+namespace longhaul::control {
+namespace {
+
+namespace json = boost::json;
+using config::Features;
+using flows::FlowRecord;
+
+// As in the configuration file: true and 65535 are not strings, "auto" is.
+json::value feature_value(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  std::uint64_t number = 0;
+  const auto* end = text.data() + text.size();
+  if (const auto [read, error] = std::from_chars(text.data(), end, number);
+      error == std::errc{} && read == end)
+    return number;
+  return json::string(text);
+}
+
+json::value text_or_null(std::string_view text) { return text.empty() ? json::value() : json::value(text); }
+
+template <class Duration>
+double milliseconds(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+json::value rtt_or_null(std::chrono::microseconds rtt) {
+  return rtt.count() == 0 ? json::value() : json::value(milliseconds(rtt));
+}
+
+std::string endpoint_text(const boost::asio::ip::tcp::endpoint& endpoint) {
+  return flows::Destination{{}, endpoint.address(), endpoint.port()}.to_text();
+}
+
+// A flow at the far side came over the link, whatever the listener on the near side was.
+std::string_view origin_text(const FlowRecord& flow) {
+  if (flow.far_side) return "link";
+  switch (flow.origin) {
+    case flows::Origin::tproxy:
+      return "tproxy";
+    case flows::Origin::forward:
+      return "forward";
+    case flows::Origin::socks:
+      return "socks";
+  }
+  return "";
+}
+
+json::object by_reason(const flows::CountByReason& counts) {
+  json::object object;
+  for (const auto& row : flows::kReasonTable) object[row.code] = counts[static_cast<std::size_t>(row.reason)];
+  return object;
+}
+
+json::object view_flow(const FlowRecord& flow) {
+  return {{"id", flow.id},
+          {"client", endpoint_text(flow.client)},
+          {"destination", flow.destination.to_text()},
+          {"side", flow.far_side ? "far" : "near"},
+          {"origin", origin_text(flow)},
+          {"peer", text_or_null(flow.peer)},
+          {"reason", flows::explain(flow.reason).code},
+          {"bytes", view(flow.bytes)},
+          {"features", view(flow.features)}};
+}
+
+std::string_view to_text(Path path) {
+  switch (path) {
+    case Path::over_link:
+      return "over_link";
+    case Path::past_link:
+      return "past_link";
+    case Path::refused:
+      return "refused";
+  }
+  return "";
+}
+
+}  // namespace
+
+RoundTrips::RoundTrips(const Status& status) {
+  for (const auto& link : status.links)
+    if (link.smoothed_rtt.count() != 0) by_peer_.emplace_back(link.peer, link.smoothed_rtt);
+}
+
+std::optional<std::chrono::microseconds> RoundTrips::to(std::string_view peer) const {
+  for (const auto& [name, rtt] : by_peer_)
+    if (name == peer) return rtt;
+  return std::nullopt;
+}
+
+json::object view(const Features& features) {
+  json::object object;
+  for (const auto& [name, value] : config::to_text(features)) object[name] = feature_value(value);
+  return object;
+}
+
+json::object view(const flows::FlowBytes& bytes) {
+  return {{"lan_in", bytes.lan_in},
+          {"lan_out", bytes.lan_out},
+          {"wan_in", bytes.wan_in},
+          {"wan_out", bytes.wan_out}};
+}
+
+json::object view(const link::LinkStatus& link) {
+  return {{"peer", link.peer},
+          {"state", to_text(link.state)},
+          {"state_age_s", link.state_age.count()},
+          {"carrier", text_or_null(link.carrier)},
+          {"remote_address", text_or_null(link.remote_address)},
+          {"last_error", text_or_null(link.last_error)},
+          {"rtt_ms", rtt_or_null(link.smoothed_rtt)},
+          {"streams", link.streams},
+          {"bytes_sent", link.bytes_sent},
+          {"bytes_received", link.bytes_received},
+          {"delivery_rate_bits",
+           link.delivery_rate_bits == 0 ? json::value() : json::value(link.delivery_rate_bits)},
+          {"credit_granted", link.credit_granted},
+          {"bytes_retained", link.bytes_retained},
+          {"carriers_attached", link.carriers_attached}};
+}
+
+json::object view(const FlowRecord& flow, const RoundTrips& round_trips, SteadyTime now) {
+  auto object = view_flow(flow);
+  object["state"] = "live";
+  object["age_s"] = std::chrono::duration<double>(now - flow.started).count();
+  const auto rtt = flow.peer.empty() ? std::nullopt : round_trips.to(flow.peer);
+  object["rtt_ms"] = rtt ? rtt_or_null(*rtt) : json::value();
+  return object;
+}
+
+json::object view(const flows::FlowTable::Ended& flow) {
+  auto object = view_flow(flow.record);
+  object["state"] = flow.end == flows::FlowTable::End::reset ? "reset" : "closed";
+  object["age_s"] = nullptr;
+  object["rtt_ms"] = nullptr;
+  return object;
+}
+
+json::object view_status(const Status& status, const flows::FlowTable& flows, const Features& features) {
+  json::array links;
+  for (const auto& link : status.links) links.push_back(view(link));
+  const auto& totals = flows.totals();
+  return {
+      {"site", status.site},
+      {"version", status.version},
+      {"uptime_s", status.uptime.count()},
+      {"features", view(features)},
+      {"links", std::move(links)},
+      {"flows",
+       {{"live", flows.live().size()},
+        {"limit", status.flows_limit},
+        {"started", totals.started},
+        {"ended", totals.ended},
+        {"reset", totals.reset},
+        {"bytes", view(flows.bytes_so_far())},
+        {"live_by_reason", by_reason(totals.live_by_reason)},
+        {"by_reason", by_reason(totals.by_reason)}}},
+      {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
+      {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
+      {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};
+}
+
+json::object view_reason(flows::Reason reason) {
+  const auto& row = flows::explain(reason);
+  return {{"reason", row.code}, {"sentence", row.sentence}, {"remedy", row.remedy}};
+}
+
+json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) {
+  auto object = view_reason(forecast.reason);
+  if (forecast.path == Path::refused)
+    object["sentence"] = std::string(flows::explain(forecast.reason).sentence) +
+                         " The flow would be refused: fail = closed is set for it.";
+  object["tuple"] = flows::to_text(tuple);
+  object["path"] = to_text(forecast.path);
+  object["peer"] = text_or_null(forecast.peer);
+  object["rule"] = forecast.rule ? json::value(*forecast.rule) : json::value();
+  object["features"] = view(forecast.features);
+  return object;
+}
+
+std::string_view to_text(InterceptState state) {
+  switch (state) {
+    case InterceptState::not_configured:
+      return "not_configured";
+    case InterceptState::up:
+      return "up";
+    case InterceptState::down:
+      return "down";
+  }
+  return "";
+}
+
+std::string_view to_text(link::LinkState state) {
+  switch (state) {
+    case link::LinkState::never_up:
+      return "never_up";
+    case link::LinkState::up:
+      return "up";
+    case link::LinkState::silent:
+      return "silent";
+    case link::LinkState::down:
+      return "down";
+  }
+  return "";
+}
+
+}  // namespace longhaul::control
