@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab for one test: tools/lab under a name of its own, the processes a test starts in it, and sockets that live
+in its nodes. What is said over those sockets is in the other modules."""
+
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("LONGHAUL_BUILD") or REPOSITORY / "build" / "release")
+
+CLIENT, CLIENT6 = "10.10.1.2", "fd10:1::2"
+BRANCH, BRANCH6 = "10.10.1.1", "fd10:1::1"  # on its LAN
+BRANCH_WAN, BRANCH_WAN6 = "10.10.100.1", "fd10:100::1"
+DATACENTER_WAN, DATACENTER_WAN6 = "10.10.100.2", "fd10:100::2"
+DATACENTER, DATACENTER6 = "10.10.2.1", "fd10:2::1"  # on its LAN
+SERVER, SERVER6 = "10.10.2.2", "fd10:2::2"
+
+
+def until(condition, seconds=10.0, what="the condition"):
+    """The first true value that `condition` gives; fails when there is none in time. For what cannot be awaited."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: not within {seconds:g} s")
+        time.sleep(0.01)
+    return value
+
+
+class Process:
+    """A program running in a node, with its output in a file. Ends with the lab at the latest."""
+
+    def __init__(self, lab, node, words, name, clean_end):
+        self.name = f"{name} in {node}"
+        self.clean_end = clean_end
+        self.log_file = lab.scratch / f"{next(lab.counter)}-{node}-{name}.log"
+        with open(self.log_file, "wb") as log:
+            self.popen = subprocess.Popen(lab.words_in(node, words), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          cwd=lab.scratch, start_new_session=True)
+        self.pid = self.popen.pid
+
+    def log(self):
+        return self.log_file.read_text(errors="replace")
+
+    def is_running(self):
+        return self.popen.poll() is None
+
+    def wait(self, seconds=10.0):
+        return self.popen.wait(seconds)
+
+    def kill(self):
+        """As a crash would end it. Returns when it is gone."""
+        self.clean_end = False
+        self.popen.kill()
+        self.popen.wait(10)
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def stop(self, seconds=10.0):
+        """Asks it to end. Fails if it does not, or, where a clean end was asked for, says anything but 0: a crash
+        before this moment, or what a sanitizer found."""
+        self.popen.terminate()
+        try:
+            code = self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait(10)
+            raise AssertionError(f"{self.name} did not end within {seconds:g} s of SIGTERM\n{self.log()}") from None
+        if self.clean_end and code != 0:
+            raise AssertionError(f"{self.name} ended with {code}\n{self.log()}")
+        return code
+
+
+class Lab:
+    """`Lab()` joins the sites by a bridge without limits; `Lab("51.84mbit,100,0.01", "queue=20ms")` by a line.
+    Use as a context: `lab = self.enterContext(Lab())`. It goes away with this process, even after kill -9."""
+
+    running = []  # for whoever reports a failure
+    numbers = itertools.count(1)
+
+    def __init__(self, line=None, *settings, options=()):
+        self.name = f"e2e-{os.getpid()}-{next(Lab.numbers)}"
+        self.line = line
+        self.words = ["--with-pid", str(os.getpid()), *options, *(["--link", line] if line else ["--no-emulator"]),
+                      *settings]
+        self.counter = itertools.count(1)
+        self.processes = []
+
+    def __enter__(self):
+        self.command("up", *self.words)
+        self.scratch = pathlib.Path(self.status()["scratch"])  # for files; goes with the lab
+        Lab.running.append(self)
+        return self
+
+    def __exit__(self, *_):
+        Lab.running.remove(self)
+        errors = []
+        for process in reversed(self.processes):
+            try:
+                process.stop()
+            except AssertionError as error:
+                errors.append(str(error))
+        self.command("down")
+        if errors:
+            raise AssertionError("\n".join(errors))
+
+    # -- tools/lab
+
+    def command(self, *words):
+        done = subprocess.run([REPOSITORY / "tools" / "lab", "--lab", self.name, *words], capture_output=True,
+                              text=True, env=dict(os.environ, LONGHAUL_BUILD=str(BUILD)), timeout=60)
+        if done.returncode != 0:
+            raise AssertionError(f"tools/lab {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def link(self, line, *settings):
+        self.command("link", line, *settings)
+
+    def status(self):
+        return json.loads(self.command("status", "--json"))
+
+    def stats(self, reset=False):
+        return json.loads(self.command("stats", *(["--reset"] if reset else [])))
+
+    # -- in a node
+
+    def words_in(self, node, words):
+        return ["ip", "netns", "exec", f"{self.name}-{node}", *map(str, words)]
+
+    def run(self, node, *words, seconds=60.0, check=True, cwd=None, text=None):
+        """Runs a command to its end and gives its output (stdout); or, unchecked, all that subprocess.run gives."""
+        done = subprocess.run(self.words_in(node, words), capture_output=True, text=True, timeout=seconds, input=text,
+                              stdin=None if text is not None else subprocess.DEVNULL, cwd=cwd or self.scratch)
+        if not check:
+            return done
+        if done.returncode != 0:
+            raise AssertionError(f"in {node}: {' '.join(map(str, words))}: ended with {done.returncode}\n"
+                                 f"{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def start(self, node, *words, name=None, clean_end=False):
+        process = Process(self, node, words, name or pathlib.Path(words[0]).name, clean_end)
+        self.processes.append(process)
+        return process
+
+    @contextlib.contextmanager
+    def inside(self, node):
+        """Sockets that this thread makes in the block are in the node, and stay there after it."""
+        with open("/proc/thread-self/ns/net", "rb") as home, open(f"/run/netns/{self.name}-{node}", "rb") as there:
+            enter(there)
+            try:
+                yield
+            finally:
+                enter(home)
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
+
+
+def enter(namespace_file):
+    if LIBC.setns(namespace_file.fileno(), CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def logs_of_running_labs(most_bytes=200_000):
+    """What a person wants to see under a failure."""
+    for lab in Lab.running:
+        for process in lab.processes:
+            state = "running" if process.is_running() else f"ended with {process.popen.returncode}"
+            yield f"--- {process.name} ({state})\n{process.log()[-most_bytes:]}"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ground every other test stands on: the lab itself, and the bare line without any proxy."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import subprocess
+import sys
+import unittest
+
+import iperf
+import smb
+import tcp
+import web
+from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
+
+
+def round_trip_ms(lab, address=SERVER, count=5):
+    printed = lab.run("client", "ping", "-n", "-c", count, "-i", "0.2", address)
+    return float(re.search(r"min/avg/max/mdev = ([\d.]+)/", printed)[1])
+
+
+def traces_of(name):
+    """What of a lab is still there, anywhere on the host."""
+    found = [path for folder in ("/run/netns", "/run/longhaul-lab", "/tmp")
+             if os.path.isdir(folder) for path in os.listdir(folder) if name in path]
+    for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if name.encode() in process.read_bytes():
+                found.append(process.read_text())
+    return found
+
+
+class BareLine(unittest.TestCase):
+    def test_bytes_arrive_intact_in_both_families(self):
+        lab = self.enterContext(Lab())
+        with tcp.Server(lab, tcp.report_digest) as server:
+            for address in (SERVER, SERVER6):
+                with self.subTest(address):
+                    self.assertEqual(tcp.upload(lab, address, server.port, 20_000_000, seed=7),
+                                     tcp.digest(20_000_000, seed=7))
+        self.assertEqual([client[0] for client in server.clients], ["::ffff:" + CLIENT, CLIENT6])
+
+    def test_half_close_and_reset_are_seen_at_the_other_end(self):
+        lab = self.enterContext(Lab())
+        here, there = tcp.pair(lab)
+        here.send(b"question")
+        here.end()
+        self.assertEqual(there.receive_rest(), (b"question", "end"))
+        there.send(b"answer")
+        self.assertEqual(here.receive(6), b"answer")
+        there.reset()
+        self.assertEqual(here.receive_rest(), (b"", "reset"))
+
+    def test_the_server_can_call_the_client(self):
+        lab = self.enterContext(Lab())
+        here, there = tcp.pair(lab, CLIENT6, node="server", to="client")
+        here.send(b"over IPv6")
+        self.assertEqual(there.receive(9), b"over IPv6")
+
+    def test_nothing_larger_than_a_packet_crosses_the_line(self):
+        lab = self.enterContext(Lab())
+        watcher = lab.start("wan", "tcpdump", "-n", "-i", "branch0", "greater", "1515")
+        until(lambda: "listening on" in watcher.log(), what="tcpdump listens")
+        with tcp.Server(lab, tcp.report_digest) as server:
+            tcp.upload(lab, SERVER, server.port, 5_000_000, seed=1)
+        watcher.signal(signal.SIGINT)
+        watcher.wait()
+        self.assertIn("\n0 packets captured", watcher.log())
+
+    def test_client_and_server_use_the_congestion_control_that_was_asked_for(self):
+        for choice in ("cubic", "bbr"):
+            lab = self.enterContext(Lab(options=["--cc", choice]))
+            for address in (SERVER, SERVER6):
+                here, there = tcp.pair(lab, address)
+                self.assertEqual((here.congestion_control(), there.congestion_control()), (choice, choice))
+            self.assertEqual(lab.status()["nodes"]["server"]["congestion_control"], choice)
+
+    def test_buffers_can_be_bounded(self):
+        lab = self.enterContext(Lab(options=["--buffers", "64k"]))
+        self.assertEqual(lab.status()["nodes"]["client"]["tcp_rmem"][2], 65536)
+        self.assertEqual(lab.status()["nodes"]["branch"]["tcp_rmem"][2], 64 << 20)
+
+
+class Counterparts(unittest.TestCase):
+    def test_nginx_serves_curl_in_both_families(self):
+        lab = self.enterContext(Lab())
+        nginx = web.Nginx(lab)
+        sha256 = nginx.put("file", 3_000_000)
+        for host in (SERVER, SERVER6):
+            fetched = web.fetch(lab, "file", host=host)
+            self.assertEqual((fetched.status, fetched.size, fetched.sha256), (200, 3_000_000, sha256))
+        self.assertEqual(web.fetch(lab, "no-such-file").status, 404)
+
+    def test_smbd_serves_smbclient_both_ways(self):
+        lab = self.enterContext(Lab())
+        smbd = smb.Smbd(lab)
+        sha256 = smbd.make("file", 3_000_000)
+        for dialect in ("NT1", "SMB3_11"):
+            with self.subTest(dialect):
+                self.assertEqual(smbd.get("file", "-m", dialect), sha256)
+                self.assertEqual(smbd.put(smbd.share / "file", "copy", "-m", dialect), sha256)
+
+    def test_iperf3_measures(self):
+        lab = self.enterContext(Lab())
+        self.assertGreater(iperf.Iperf3(lab).received_bits_per_second(seconds=1), 10e6)
+
+
+class Cleanliness(unittest.TestCase):
+    def test_a_lab_leaves_nothing_behind(self):
+        with Lab() as lab:
+            lab.start("server", "sleep", "1000")
+            (lab.scratch / "file").write_text("goes too")
+            self.assertNotEqual(traces_of(lab.name), [])
+        self.assertEqual(traces_of(lab.name), [])
+
+    def test_a_lab_goes_down_when_its_holder_is_killed(self):
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True,
+                                  cwd=pathlib.Path(__file__).parent)
+        name, sleeper = holder.stdout.readline().split()
+        sleeping = os.pidfd_open(int(sleeper))
+        holder.kill()
+        holder.communicate()
+        until(lambda: not traces_of(name), what=f"{name} is gone")
+        self.assertTrue(select.select([sleeping], [], [], 0)[0], "what ran in the lab has ended")
+        os.close(sleeping)
+
+    def test_up_cleans_what_a_killed_up_left(self):
+        with Lab() as lab:
+            os.remove(f"/run/longhaul-lab/{lab.name}/state.json")  # as if `up` had not come to its end
+            lab.run("client", "ip", "link", "delete", "eth0")
+            lab.command("up", "--no-emulator", "--with-pid", str(os.getpid()))
+            lab.run("client", "ping", "-c1", SERVER, cwd="/")
+        self.assertEqual(traces_of(lab.name), [])
+
+    def test_labs_do_not_see_each_other(self):
+        first, second = self.enterContext(Lab()), self.enterContext(Lab())
+        with tcp.Listener(first) as listener:
+            tcp.connect(first, SERVER, listener.port).close()
+            with self.assertRaises(ConnectionRefusedError):
+                tcp.connect(second, SERVER, listener.port)
+
+    def test_a_lab_in_use_is_not_replaced_by_accident(self):
+        lab = self.enterContext(Lab())
+        lab.start("branch", "sleep", "1000")
+        with self.assertRaisesRegex(AssertionError, "is up already"):
+            lab.command("up", "--no-emulator")
+        self.assertIn("branch", json.loads(lab.command("status", "--json"))["nodes"])
+
+
+HOLDER = """
+import time
+from lab import Lab
+with Lab() as lab:
+    print(lab.name, lab.start("branch", "sleep", "1000").pid, flush=True)
+    time.sleep(1000)
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()

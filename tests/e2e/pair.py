@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pair of daemons in a lab: keys, configuration files, start, stop, crash, and the control API. What flows
+through them is in the other modules."""
+
+import copy
+import http.client
+import json
+import re
+import shutil
+
+from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, until
+
+PROGRAM = BUILD / "proxy" / "longhaul"
+NETWORKS = {"branch": ["10.10.1.0/24", "fd10:1::/64"], "datacenter": ["10.10.2.0/24", "fd10:2::/64"]}
+WAN_ADDRESS = {"branch": BRANCH_WAN, "datacenter": DATACENTER_WAN}
+CONTROL_PORT = 7601  # on the loopback of each node
+LINK_PORT = 7600
+
+
+def to_toml(table, prefix=""):
+    """A nested dict as TOML: dicts are tables, lists of dicts are arrays of tables, None leaves a key away."""
+
+    def value_of(value):
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, dict):
+            return "{ " + ", ".join(f"{key} = {value_of(item)}" for key, item in value.items()) + " }"
+        if isinstance(value, list):
+            return "[" + ", ".join(map(value_of, value)) + "]"
+        return json.dumps(value) if isinstance(value, str) else str(value)
+
+    def is_tables(value):
+        return isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+
+    lines = [f"{key} = {value_of(value)}" for key, value in table.items()
+             if value is not None and not isinstance(value, dict) and not is_tables(value)]
+    for key, value in table.items():
+        if isinstance(value, dict) and prefix == "":
+            lines += ["", f"[{key}]", to_toml(value, key)]
+        elif isinstance(value, dict):
+            lines.append(f"{key} = {value_of(value)}")
+        elif is_tables(value):
+            for item in value:
+                lines += ["", f"[[{key}]]", to_toml(item, key)]
+    return "\n".join(lines)
+
+
+def merge(base, changes):
+    """Tables are merged, everything else is replaced, None takes a key away."""
+    for key, value in (changes or {}).items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            merge(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)
+    return base
+
+
+class Site:
+    """One proxy. `settings` is its configuration as a dict; change it and start() again."""
+
+    def __init__(self, lab, node, name=None):
+        self.lab = lab
+        self.node = node
+        self.name = name or node
+        self.folder = lab.scratch / f"site-{self.name}"
+        self.folder.mkdir()
+        self.file = self.folder / f"{self.name}.toml"
+        self.fingerprint = self.keygen(self.name)
+        self.settings = {}
+        self.process = None
+
+    def keygen(self, name):
+        """Makes NAME.crt and NAME.key in the site's folder and gives the fingerprint."""
+        printed = self.lab.run(self.node, PROGRAM, "keygen", name, cwd=self.folder)
+        return re.search(r"sha256:[0-9a-f]{64}", printed)[0]
+
+    def write(self):
+        self.file.write_text(to_toml(self.settings) + "\n")
+
+    # -- its life
+
+    def start(self, seconds=10.0):
+        """Starts the daemon and returns when its control API answers."""
+        self.write()
+        self.process = self.lab.start(self.node, PROGRAM, "run", self.file, name=f"longhaul-{self.name}",
+                                      clean_end=True)
+        until(self._answers, seconds, f"the control API of {self.name} answers")
+        return self
+
+    def _answers(self):
+        if not self.process.is_running():
+            raise AssertionError(f"{self.process.name} ended with {self.process.popen.returncode} at its start\n"
+                                 f"{self.process.log()}")
+        try:
+            return self.status()
+        except OSError:
+            return None
+
+    def stop(self):
+        return self.process.stop()
+
+    def kill(self):
+        """kill -9."""
+        self.process.kill()
+
+    # -- the control API
+
+    def ask(self, method, path, body=None):
+        """The answer's status and JSON. Shows the token as soon as there is one."""
+        token_file = self.folder / "state" / "control.token"
+        headers = {"Host": f"127.0.0.1:{CONTROL_PORT}"}
+        if method != "GET" and token_file.exists():
+            headers["Authorization"] = f"Bearer {token_file.read_text().strip()}"
+        connection = http.client.HTTPConnection("127.0.0.1", CONTROL_PORT, timeout=10)
+        with self.lab.inside(self.node):
+            connection.connect()
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, answer = self.ask("GET", path)
+        if status != 200:
+            raise AssertionError(f"{self.name}: GET {path}: {status} {answer}")
+        return answer
+
+    def status(self):
+        return self.get("/v1/status")
+
+    def flows(self, query=""):
+        return self.get("/v1/flows" + query)["flows"]
+
+    def link(self):
+        """The state of the link to its only peer."""
+        return self.status()["links"][0]
+
+    def set(self, **features):
+        """Changes features of the running daemon: set(compression=False, preset="T")."""
+        status, answer = self.ask("PATCH", "/v1/features", features)
+        if status != 200:
+            raise AssertionError(f"{self.name}: {features}: {status} {answer}")
+        return answer["features"]
+
+    def wait_link(self, state="up", seconds=15.0):
+        return until(lambda: (link := self.link())["state"] == state and link, seconds,
+                     f"the link of {self.name} is {state}")
+
+    def wait_flows(self, count=0, seconds=15.0):
+        until(lambda: self.status()["flows"]["live"] == count, seconds, f"{self.name} has {count} flows")
+
+    def longhaul(self, *words, check=True, seconds=30.0):
+        """The command line, in the site's node and folder."""
+        return self.lab.run(self.node, PROGRAM, *words, check=check, seconds=seconds, cwd=self.folder)
+
+
+class Pair:
+    """Both sites, transparent in both directions, each pinning the other; the branch dials. `both`, `branch` and
+    `datacenter` are changes of the configuration: Pair(lab, both={"features": {"compression": False}})."""
+
+    def __init__(self, lab, both=None, branch=None, datacenter=None):
+        self.branch = Site(lab, "branch")
+        self.datacenter = Site(lab, "datacenter")
+        self.sites = (self.branch, self.datacenter)
+        for site, peer, changes in ((self.branch, self.datacenter, branch), (self.datacenter, self.branch, datacenter)):
+            site.settings = merge(merge(configuration(site, peer), both), changes)
+
+    def start(self):
+        """Returns when the link is up on both sides."""
+        for site in (self.datacenter, self.branch):
+            site.start()
+        return self.wait_link()
+
+    def wait_link(self, state="up", seconds=15.0):
+        for site in self.sites:
+            site.wait_link(state, seconds)
+        return self
+
+    def stop(self):
+        for site in self.sites:
+            site.stop()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        for site in self.sites:  # one that a test has killed or stopped itself stays as it is
+            if site.process and site.process.is_running():
+                site.stop()
+
+
+def configuration(site, peer):
+    shutil.rmtree(site.folder / "state", ignore_errors=True)
+    (site.folder / "state").mkdir()
+    return {
+        "site": site.name,
+        "state_dir": str(site.folder / "state"),
+        "identity": {"certificate": f"{site.name}.crt", "private_key": f"{site.name}.key"},
+        "link": {"listen": f"0.0.0.0:{LINK_PORT}" if site.node == "datacenter" else None,
+                 "allow": NETWORKS[site.node]},
+        "peer": [{"name": peer.name, "fingerprint": peer.fingerprint, "networks": NETWORKS[peer.node],
+                  "address": f"{WAN_ADDRESS[peer.node]}:{LINK_PORT}" if site.node == "branch" else None}],
+        "intercept": {"mode": "tproxy", "interfaces": ["lan0"]},
+        "log": {"level": "debug"},
+    }

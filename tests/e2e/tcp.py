@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw TCP ends in the nodes of a lab, held by the test itself: what one end wrote, half-closed or reset is seen
+at the other. Nothing here knows of proxies."""
+
+import collections
+import hashlib
+import queue
+import random
+import socket
+import struct
+import threading
+
+from lab import SERVER
+
+PIECE = 256 * 1024
+PATIENCE = 30.0  # seconds a single call may block before the test fails
+
+Digest = collections.namedtuple("Digest", "size sha256 ending")
+
+
+def pieces(size, seed):
+    """Incompressible bytes that a seed gives again."""
+    source = random.Random(seed)
+    for start in range(0, size, PIECE):
+        yield source.randbytes(min(PIECE, size - start))
+
+
+def digest(size, seed):
+    """What the far end must report for these bytes, ended as they should be."""
+    sha = hashlib.sha256()
+    for piece in pieces(size, seed):
+        sha.update(piece)
+    return Digest(size, sha.hexdigest(), "end")
+
+
+class Connection:
+    def __init__(self, sock):
+        self.socket = sock
+        sock.settimeout(PATIENCE)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.local = sock.getsockname()[:2]
+        self.remote = sock.getpeername()[:2]
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def send_made(self, size, seed):
+        for piece in pieces(size, seed):
+            self.socket.sendall(piece)
+
+    def end(self):
+        """Half-close: no more from here, but still listening."""
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self):
+        """Ends both directions by RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def close(self):
+        self.socket.close()
+
+    def receive(self, size):
+        """Exactly so many bytes; EOFError if the other side ends before."""
+        data = bytearray()
+        while len(data) < size:
+            piece = self.socket.recv(size - len(data))
+            if not piece:
+                raise EOFError(f"end after {len(data)} of {size} bytes")
+            data += piece
+        return bytes(data)
+
+    def receive_rest(self):
+        """All bytes up to the end, and how it ended: 'end' or 'reset'."""
+        data = bytearray()
+        ending = self._drain(data.extend)
+        return bytes(data), ending
+
+    def digest_rest(self):
+        """The same for what is too large to keep."""
+        sha, size = hashlib.sha256(), 0
+
+        def take(piece):
+            nonlocal size
+            sha.update(piece)
+            size += len(piece)
+
+        ending = self._drain(take)
+        return Digest(size, sha.hexdigest(), ending)
+
+    def _drain(self, take):
+        buffer = bytearray(PIECE)
+        try:
+            while size := self.socket.recv_into(buffer):
+                take(memoryview(buffer)[:size])
+            return "end"
+        except ConnectionResetError:
+            return "reset"
+
+    def congestion_control(self):
+        return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+class Listener:
+    """Accepts in a node, on both families, on a free port unless one is named."""
+
+    def __init__(self, lab, node="server", port=0, backlog=1024):
+        with lab.inside(node):
+            self.socket = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True,
+                                               backlog=backlog)
+        self.socket.settimeout(PATIENCE)
+        self.port = self.socket.getsockname()[1]
+
+    def accept(self):
+        return Connection(self.socket.accept()[0])
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def connect(lab, address, port, node="client", source=None):
+    with lab.inside(node):
+        sock = socket.create_connection((address, port), timeout=PATIENCE, source_address=source)
+    return Connection(sock)
+
+
+def pair(lab, address=SERVER, node="client", to="server"):
+    """A connection from node to address, as (here, there)."""
+    with Listener(lab, to) as listener:
+        here = connect(lab, address, listener.port, node)
+        return here, listener.accept()
+
+
+class Server:
+    """Answers every connection in a thread of its own: `serve(connection)` is called, then the connection is
+    closed. Who called is in `clients`; an exception in `serve` is raised again by `close`."""
+
+    def __init__(self, lab, serve, node="server", port=0):
+        self.listener = Listener(lab, node, port)
+        self.port = self.listener.port
+        self.serve = serve
+        self.clients = []
+        self.results = queue.SimpleQueue()  # what `serve` returned, in the order they ended
+        self.error = None
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.listener.socket.settimeout(None)
+        self.thread.start()
+
+    def _accept(self):
+        while True:
+            try:
+                sock, address = self.listener.socket.accept()
+            except OSError:
+                return
+            self.clients.append(address[:2])
+            threading.Thread(target=self._answer, args=(sock,), daemon=True).start()
+
+    def _answer(self, sock):
+        try:
+            with sock:
+                self.results.put(self.serve(Connection(sock)))
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = self.error or error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        with_shutdown(self.listener.socket)
+        self.thread.join(PATIENCE)
+        if self.error:
+            raise self.error
+
+
+def with_shutdown(listener):
+    """Closing alone does not wake a thread that is in accept()."""
+    try:
+        listener.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    listener.close()
+
+
+# What a Server may do with a connection.
+
+
+def echo(connection):
+    buffer = bytearray(PIECE)
+    while size := connection.socket.recv_into(buffer):
+        connection.send(memoryview(buffer)[:size])
+
+
+def report_digest(connection):
+    """Reads all, answers size and SHA-256 as one line."""
+    got = connection.digest_rest()
+    connection.send(f"{got.size} {got.sha256}\n".encode())
+    return got
+
+
+def upload(lab, address, port, size, seed, node="client"):
+    """Sends bytes to a report_digest server and gives its answer."""
+    connection = connect(lab, address, port, node)
+    connection.send_made(size, seed)
+    connection.end()
+    answer, ending = connection.receive_rest()
+    connection.close()
+    got_size, sha256 = answer.decode().split()
+    return Digest(int(got_size), sha256, ending)
