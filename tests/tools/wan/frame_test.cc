@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// How frames are counted, and how a checksum left to hardware is finished.
+#include "tools/wan/frame.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "tools/wan/lateness.h"
+
+using namespace longhaul::wan;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Frame = std::vector<std::byte>;
+
+void put_word(Frame& frame, std::size_t at, unsigned value) {
+  frame[at] = static_cast<std::byte>(value >> 8);
+  frame[at + 1] = static_cast<std::byte>(value & 0xff);
+}
+
+Frame ethernet(unsigned type, std::size_t payload) {
+  Frame frame(kEthernetHeader + payload);
+  put_word(frame, 12, type);
+  return frame;
+}
+
+unsigned fold(const Frame& frame, std::size_t from, std::size_t to, unsigned sum) {
+  for (std::size_t i = from; i < to; ++i)
+    sum += std::to_integer<unsigned>(frame[i]) << ((i - from) % 2 == 0 ? 8 : 0);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("an IP packet counts by its own length, without Ethernet's padding") {
+  Frame v4 = ethernet(0x0800, 46);
+  v4[14] = std::byte{0x45};
+  put_word(v4, 16, 40);
+  CHECK(ip_bytes(v4) == 40);
+  put_word(v4, 16, 400);  // a lie does not count for more than was sent
+  CHECK(ip_bytes(v4) == 46);
+  Frame v6 = ethernet(0x86dd, 60);
+  put_word(v6, 18, 8);
+  CHECK(ip_bytes(v6) == 48);
+}
+
+TEST_CASE("other frames count by their payload, tagged ones without the tag") {
+  CHECK(ip_bytes(ethernet(0x0806, 28)) == 28);
+  Frame tagged = ethernet(0x8100, 4 + 1000);
+  put_word(tagged, 16, 0x0806);
+  CHECK(ip_bytes(tagged) == 1000);
+  CHECK(ip_bytes(Frame(5)) == 5);
+}
+
+TEST_CASE("an unfinished checksum becomes right, for both families and odd lengths") {
+  for (const bool v6 : {false, true})
+    for (const unsigned protocol : {6u, 17u})
+      for (const std::size_t payload : {std::size_t{0}, std::size_t{1}, std::size_t{333}}) {
+        const std::size_t header = v6 ? 40 : 20;
+        const std::size_t segment = (protocol == 6 ? 20 : 8) + payload;
+        Frame frame = ethernet(v6 ? 0x86dd : 0x0800, header + segment);
+        for (std::size_t i = 14; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i * 31 + 7);
+        if (v6) {
+          put_word(frame, 14 + 4, static_cast<unsigned>(segment));
+          frame[14 + 6] = static_cast<std::byte>(protocol);
+        } else {
+          frame[14] = std::byte{0x45};
+          put_word(frame, 14 + 2, static_cast<unsigned>(header + segment));
+          frame[14 + 9] = static_cast<std::byte>(protocol);
+        }
+        // RFC 8200, section 8.1; RFC 9293, section 3.1: addresses, length and protocol.
+        const std::size_t addresses = 14 + (v6 ? 8u : 12u);
+        const unsigned pseudo =
+            fold(frame, addresses, 14 + header, static_cast<unsigned>(segment) + protocol);
+        const std::size_t field = 14 + header + (protocol == 6 ? 16 : 6);
+        put_word(frame, field, pseudo);
+        REQUIRE(finish_checksum(frame));
+        CHECK(fold(frame, 14 + header, frame.size(), pseudo) == 0xffff);
+      }
+}
+
+TEST_CASE("what is not TCP or UDP, or is cut short, is left as it is") {
+  Frame arp = ethernet(0x0806, 28);
+  const Frame before = arp;
+  CHECK_FALSE(finish_checksum(arp));
+  CHECK(arp == before);
+  for (std::size_t size = 0; size < 14 + 40; ++size) {
+    Frame cut = ethernet(0x0800, 60);
+    cut[14] = std::byte{0x45};
+    put_word(cut, 16, 60);
+    cut[14 + 9] = std::byte{6};
+    cut.resize(size);
+    CHECK_FALSE(finish_checksum(cut));
+  }
+}
+
+TEST_CASE("lateness is known within a sixteenth") {
+  Lateness lateness;
+  for (int i = 1; i <= 1000; ++i) lateness.add(i * 1us);
+  CHECK(lateness.count() == 1000);
+  CHECK(lateness.max() == 1ms);
+  CHECK(lateness.quantile(0.5) >= 500us);
+  CHECK(lateness.quantile(0.5) <= 532us);
+  CHECK(lateness.quantile(0.99) >= 990us);
+  CHECK(lateness.quantile(0.99) <= 1ms);
+  lateness.add(-5us);  // early counts as punctual
+  CHECK(lateness.quantile(0) == 0us);
+  lateness.add(std::chrono::hours{24});
+  CHECK(lateness.quantile(1) == std::chrono::hours{24});
+  CHECK(Lateness{}.quantile(0.5) == 0us);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop. It sleeps to the nanosecond in epoll_pwait2 and polls only while more is due at once, so an idle
+// line costs nothing.
+#include "tools/wan/forwarder.h"
+
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/serialize.hpp>
+#include <csignal>
+#include <stdexcept>
+
+#include "tools/wan/clock.h"
+#include "tools/wan/control.h"
+#include "tools/wan/descriptor.h"
+
+namespace longhaul::wan {
+namespace {
+
+using namespace std::chrono_literals;
+
+// With this little left until the next departure, going to sleep and waking up would take longer than it.
+constexpr Duration kNotWorthSleeping = 5us;
+constexpr Duration kLookAround = 2ms;  // how long a busy line may ignore commands and signals
+
+std::uint64_t back_seed(std::uint64_t seed) { return ~seed; }  // so that the directions do not lose in step
+
+std::string error_json(std::string_view sentence) {
+  return boost::json::serialize(boost::json::object{{"error", sentence}});
+}
+
+void watch(int epoll, int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  must(::epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event), "epoll");
+}
+
+}  // namespace
+
+Forwarder::Forwarder(std::unique_ptr<Port> a, std::unique_ptr<Port> b, const LineSettings& settings)
+    : a_(std::move(a)),
+      b_(std::move(b)),
+      settings_(settings),
+      a_to_b_(*a_, *b_, resolve(settings).a_to_b, settings.seed),
+      b_to_a_(*b_, *a_, resolve(settings).b_to_a, back_seed(settings.seed)),
+      counting_since_(clock_now()) {}
+
+void Forwarder::run(ControlServer* control) {
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // the default of 50 µs would be added to every wake-up
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  const Descriptor signals{must(::signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC), "signalfd")};
+  const Descriptor epoll{must(::epoll_create1(EPOLL_CLOEXEC), "epoll")};
+  watch(epoll.get(), signals.get());
+  watch(epoll.get(), a_->descriptor());
+  watch(epoll.get(), b_->descriptor());
+  if (control) watch(epoll.get(), control->descriptor());
+
+  TimePoint looked_around = clock_now();
+  for (;;) {
+    const TimePoint now = clock_now();  // before the frames are read: what is due by now has been read then
+    bool more = a_to_b_.take_in();
+    more |= b_to_a_.take_in();
+    more |= a_to_b_.send_due(now);
+    more |= b_to_a_.send_due(now);
+
+    std::optional<TimePoint> next = a_to_b_.next_wakeup();
+    if (const auto other = b_to_a_.next_wakeup(); other && (!next || *other < *next)) next = other;
+    const Duration left = more   ? Duration{0}
+                          : next ? std::max(Duration{0}, *next - clock_now())
+                                 : Duration::max();
+    if (left < kNotWorthSleeping && now - looked_around < kLookAround) continue;
+
+    timespec timeout{};
+    timeout.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000);
+    timeout.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
+    std::array<epoll_event, 8> events;
+    const int ready =
+        ::epoll_pwait2(epoll.get(), events.data(), events.size(), next || more ? &timeout : nullptr, nullptr);
+    if (ready < 0 && errno != EINTR) must(-1, "epoll_pwait2");
+    looked_around = clock_now();
+    for (const epoll_event& event : std::span(events).first(static_cast<std::size_t>(std::max(ready, 0)))) {
+      if (event.data.fd == signals.get()) return;
+      if (control && event.data.fd == control->descriptor())
+        control->serve([this](std::string_view command) { return execute(command); });
+      if ((event.events & (EPOLLERR | EPOLLHUP)) == 0) continue;
+      for (Port* port : {a_.get(), b_.get()})
+        if (event.data.fd == port->descriptor() && !port->still_there())
+          throw std::runtime_error("interface " + port->name() + " is gone");
+    }
+  }
+}
+
+std::string Forwarder::execute(std::string_view command) {
+  if (command == "stats" || command == "stats reset") {
+    const std::string answer = boost::json::serialize(stats());
+    if (command != "stats") reset_counters();
+    return answer;
+  }
+  if (command.starts_with("set ")) return set(command.substr(4));
+  return error_json("there is no command \"" + std::string(command) + "\"");
+}
+
+std::string Forwarder::set(std::string_view assignments) {
+  LineSettings changed = settings_;
+  bool reseed = false;
+  while (!assignments.empty()) {
+    const auto space = assignments.find(' ');
+    const std::string_view assignment = assignments.substr(0, space);
+    assignments.remove_prefix(space == std::string_view::npos ? assignments.size() : space + 1);
+    if (assignment.empty()) continue;
+    const auto equals = assignment.find('=');
+    if (equals == std::string_view::npos)
+      return error_json("\"" + std::string(assignment) + "\" is not NAME=VALUE");
+    if (const auto error = apply(changed, assignment.substr(0, equals), assignment.substr(equals + 1)))
+      return error_json(*error);
+    reseed |= assignment.starts_with("seed=");
+  }
+  settings_ = changed;
+  const LineConfig config = resolve(settings_);
+  const TimePoint now = clock_now();
+  a_to_b_.change(now, config.a_to_b);
+  b_to_a_.change(now, config.b_to_a);
+  if (reseed) {
+    a_to_b_.reseed(settings_.seed);
+    b_to_a_.reseed(back_seed(settings_.seed));
+  }
+  return boost::json::serialize(
+      boost::json::object{{"a_to_b", to_json(config.a_to_b)}, {"b_to_a", to_json(config.b_to_a)}});
+}
+
+boost::json::object Forwarder::stats() const {
+  const TimePoint now = clock_now();
+  const LineConfig config = resolve(settings_);
+  boost::json::object forth = a_to_b_.to_json(now);
+  boost::json::object back = b_to_a_.to_json(now);
+  forth["line"] = to_json(config.a_to_b);
+  back["line"] = to_json(config.b_to_a);
+  return {{"seconds", std::chrono::duration<double>(now - counting_since_).count()},
+          {"a", a_->name()},
+          {"b", b_->name()},
+          {"a_to_b", std::move(forth)},
+          {"b_to_a", std::move(back)}};
+}
+
+void Forwarder::reset_counters() {
+  counting_since_ = clock_now();
+  a_to_b_.reset_counters(counting_since_);
+  b_to_a_.reset_counters(counting_since_);
+  a_->reset_counters();
+  b_->reset_counters();
+}
+
+}  // namespace longhaul::wan

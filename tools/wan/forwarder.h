@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulator at run time: two ports, two directions, one loop that waits for frames, due times, commands
+// and the end. Leaves the commands' transport to control.h.
+#pragma once
+#include <boost/json/object.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tools/wan/direction.h"
+#include "tools/wan/settings.h"
+
+namespace longhaul::wan {
+
+class ControlServer;
+
+class Forwarder {
+ public:
+  Forwarder(std::unique_ptr<Port> a, std::unique_ptr<Port> b, const LineSettings& settings);
+
+  // Until SIGINT or SIGTERM, which the caller has blocked. Throws std::runtime_error when an interface
+  // disappears. `control` may be null.
+  void run(ControlServer* control);
+
+  // One line in, one line of JSON out: "stats", "stats reset", or "set NAME=VALUE…" (all of them or none).
+  std::string execute(std::string_view command);
+  boost::json::object stats() const;
+
+ private:
+  std::string set(std::string_view assignments);
+  void reset_counters();
+
+  std::unique_ptr<Port> a_;
+  std::unique_ptr<Port> b_;
+  LineSettings settings_;
+  Direction a_to_b_;
+  Direction b_to_a_;
+  TimePoint counting_since_;
+};
+
+}  // namespace longhaul::wan

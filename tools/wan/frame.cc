@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads just enough of Ethernet, 802.1Q, IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+#include "tools/wan/frame.h"
+
+#include <optional>
+
+namespace longhaul::wan {
+namespace {
+
+constexpr unsigned kIpv4 = 0x0800;
+constexpr unsigned kIpv6 = 0x86dd;
+constexpr unsigned kTcp = 6;
+constexpr unsigned kUdp = 17;
+
+unsigned octet(std::span<const std::byte> bytes, std::size_t at) {
+  return std::to_integer<unsigned>(bytes[at]);
+}
+unsigned word(std::span<const std::byte> bytes, std::size_t at) {
+  return octet(bytes, at) << 8 | octet(bytes, at + 1);
+}
+
+struct Payload {
+  unsigned ether_type;
+  std::size_t offset;
+};
+
+std::optional<Payload> payload_of(std::span<const std::byte> frame) {
+  std::size_t offset = kEthernetHeader;
+  if (frame.size() < offset) return std::nullopt;
+  unsigned type = word(frame, offset - 2);
+  while ((type == 0x8100 || type == 0x88a8) && frame.size() >= offset + kVlanTag) {
+    offset += kVlanTag;
+    type = word(frame, offset - 2);
+  }
+  return Payload{type, offset};
+}
+
+struct Transport {
+  unsigned protocol;
+  std::size_t offset;  // in the packet
+  std::size_t end;
+};
+
+std::optional<Transport> transport_of(unsigned ether_type, std::span<const std::byte> packet) {
+  if (ether_type == kIpv4 && packet.size() >= 20) {
+    const std::size_t header = (octet(packet, 0) & 15) * 4;
+    const std::size_t end = word(packet, 2);
+    if (header < 20 || end < header || end > packet.size()) return std::nullopt;
+    return Transport{octet(packet, 9), header, end};
+  }
+  if (ether_type == kIpv6 && packet.size() >= 40) {
+    const std::size_t end = 40 + word(packet, 4);
+    if (end > packet.size()) return std::nullopt;
+    unsigned next = octet(packet, 6);
+    std::size_t offset = 40;
+    while (next == 0 || next == 43 || next == 60) {  // hop-by-hop, routing, destination options
+      if (offset + 8 > end) return std::nullopt;
+      next = octet(packet, offset);
+      offset += 8 + octet(packet, offset + 1) * 8;
+    }
+    return Transport{next, offset, end};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::uint32_t ip_bytes(std::span<const std::byte> frame) {
+  const auto payload = payload_of(frame);
+  if (!payload) return static_cast<std::uint32_t>(frame.size());
+  const auto packet = frame.subspan(payload->offset);
+  std::size_t length = packet.size();
+  if (payload->ether_type == kIpv4 && packet.size() >= 20 && word(packet, 2) >= 20) length = word(packet, 2);
+  if (payload->ether_type == kIpv6 && packet.size() >= 40) length = 40 + word(packet, 4);
+  return static_cast<std::uint32_t>(length < packet.size() ? length : packet.size());
+}
+
+bool finish_checksum(std::span<std::byte> frame) {
+  const auto payload = payload_of(frame);
+  if (!payload) return false;
+  const auto packet = frame.subspan(payload->offset);
+  const auto transport = transport_of(payload->ether_type, packet);
+  if (!transport) return false;
+  const std::size_t field = transport->protocol == kTcp ? 16 : transport->protocol == kUdp ? 6 : 0;
+  if (field == 0 || transport->offset + field + 2 > transport->end) return false;
+  const auto segment = packet.subspan(transport->offset, transport->end - transport->offset);
+  std::uint32_t sum =
+      0;  // at most 32768 words of 16 bits: no overflow. The field's own partial sum is among them.
+  for (std::size_t i = 0; i + 1 < segment.size(); i += 2) sum += word(segment, i);
+  if (segment.size() % 2 != 0) sum += octet(segment, segment.size() - 1) << 8;
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  sum = ~sum & 0xffff;
+  if (sum == 0 && transport->protocol == kUdp) sum = 0xffff;  // RFC 768: zero means no checksum
+  segment[field] = static_cast<std::byte>(sum >> 8);
+  segment[field + 1] = static_cast<std::byte>(sum & 0xff);
+  return true;
+}
+
+}  // namespace longhaul::wan

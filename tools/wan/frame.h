@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the line must know of an Ethernet frame: its IP bytes, and how to finish a checksum that the sender
+// left to hardware. Leaves everything else in the frame alone.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace longhaul::wan {
+
+constexpr std::size_t kEthernetHeader = 14;
+constexpr std::size_t kVlanTag = 4;
+
+// IP packets count by their own length, so that Ethernet padding costs nothing; everything else by its
+// payload.
+std::uint32_t ip_bytes(std::span<const std::byte> frame);
+
+// A sender with checksum offload leaves the sum of the pseudo header in the TCP or UDP checksum field;
+// replaces it by the whole sum. False where the frame is not a TCP or UDP packet this function can read,
+// which is then unchanged.
+bool finish_checksum(std::span<std::byte> frame);
+
+}  // namespace longhaul::wan

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// One direction of an emulated line in virtual time: which packets are lost, and when the others come out.
+// Leaves clocks, sockets and the packets' bytes to forwarder.h.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "tools/wan/chance.h"
+
+namespace longhaul::wan {
+
+using Duration = std::chrono::nanoseconds;
+using TimePoint =
+    std::chrono::time_point<std::chrono::steady_clock, Duration>;  // a type only: nothing here reads it
+using PacketId = std::uint32_t;
+
+struct LinkConfig {
+  std::uint64_t rate_bits = 0;            // IP bits per second; 0: no limit, and no queue
+  std::uint64_t queue_bytes = 64 * 1024;  // IP bytes that wait; the packet on the wire is not among them
+  Duration delay{0};                      // from the last bit sent to the packet's delivery
+  Duration jitter{0};                     // the delay is uniform within delay ± jitter; order is kept
+  double loss = 0;                        // each packet by itself
+  std::optional<BurstLoss> burst_loss{};  // beside `loss`
+  double reorder = 0;                     // share of packets held back by reorder_by while others pass
+  Duration reorder_by{0};
+  double duplicate = 0;  // share of packets delivered twice; the copy takes no line time
+};
+
+enum class Fate {
+  carried,  // comes out of poll() later
+  lost,     // takes its place in the queue and its time on the line, never comes out
+  dropped,  // the queue was full
+};
+
+struct Departure {
+  TimePoint at;
+  PacketId id = 0;
+  std::uint32_t bytes = 0;
+  unsigned copies = 1;
+};
+
+struct LinkCounters {
+  std::uint64_t packets_in = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t packets_out = 0;  // copies included
+  std::uint64_t bytes_out = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;  // came out after a packet that went in later (RFC 4737, section 3.3)
+  std::uint64_t queue_peak_bytes = 0;
+};
+
+// A packet waits in a drop-tail queue, is serialised at the rate, then travels for the delay. Everything
+// follows from the arrival stamps: how late or how often poll() is called changes no decision and no
+// departure time.
+class Link {
+ public:
+  Link(const LinkConfig& config, std::uint64_t seed);
+
+  // Stamps must not go backwards; one that does counts as the latest stamp seen.
+  Fate arrive(TimePoint at, std::uint32_t bytes, PacketId id);
+
+  // From `at` on. The bits not yet sent go at the new rate, the packet on the wire included; a packet takes
+  // the delay in force when its last bit is sent; packets already travelling keep theirs. What waits is never
+  // dropped, even if the new queue is smaller. A shorter delay does not reorder: later packets wait for
+  // earlier ones.
+  void change(TimePoint at, const LinkConfig& config);
+  void reseed(std::uint64_t seed);
+
+  // The next packet that is out by `now`, in the order of departure.
+  std::optional<Departure> poll(TimePoint now);
+  // Not after the next departure; may be a little before it. Nothing when the line is empty.
+  std::optional<TimePoint> next_wakeup() const;
+
+  std::uint64_t queued_bytes(TimePoint now) const;
+  std::size_t packets_inside() const { return sending_.size() + travelling_.size() + held_back_.size(); }
+  const LinkCounters& counters() const { return counters_; }
+  void reset_counters(TimePoint now);
+
+ private:
+  struct Sending {           // waits or is on the wire
+    std::uint64_t end_bits;  // sent since busy_since_ when its last bit is out
+    std::uint64_t number;    // order of arrival
+    PacketId id;
+    std::uint32_t bytes;
+    double jitter_share;  // -1 to 1
+    bool lost;
+    bool held_back;
+    bool twice;
+  };
+  struct Waiting {             // the same packets as Sending, seen by the queue's bound
+    std::uint64_t start_bits;  // sent since busy_since_ when its first bit goes out
+    std::uint32_t bytes;
+  };
+  struct Travelling {
+    TimePoint at;
+    std::uint64_t number;
+    PacketId id;
+    std::uint32_t bytes;
+    bool twice;
+    bool operator>(const Travelling& other) const {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+
+  TimePoint sent_at(std::uint64_t bits) const;  // when that many bits of the busy period are out
+  void forget_started(TimePoint at);            // keeps waiting_ to what has not begun by `at`
+  void launch_sent(TimePoint at);               // moves what is wholly sent by `at` on to the delay
+  Departure take(const Travelling& packet);
+
+  LinkConfig config_;
+  LinkChances chances_;
+  LinkCounters counters_;
+  TimePoint latest_{};      // arrival or change
+  TimePoint busy_since_{};  // bits of this busy period are counted from here, so no rounding adds up
+  std::uint64_t busy_bits_ = 0;
+  std::uint64_t waiting_bytes_ = 0;  // sum over waiting_
+  std::uint64_t next_number_ = 0;
+  std::uint64_t highest_out_ = 0;  // number + 1 of the latest arrival that came out
+  TimePoint order_floor_{};        // nothing in order comes out before this
+  std::deque<Sending> sending_;
+  std::deque<Waiting> waiting_;
+  std::deque<Travelling> travelling_;  // in order
+  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> held_back_;
+};
+
+}  // namespace longhaul::wan

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of longhaul-wan. Leaves all work to the library beside it.
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/json.hpp>
+#include <csignal>
+#include <iostream>
+#include <map>
+
+#include "tools/wan/control.h"
+#include "tools/wan/forwarder.h"
+
+namespace {
+
+using namespace longhaul::wan;
+
+struct RunOptions {
+  std::string a;
+  std::string b;
+  std::string control;
+  std::uint64_t seed = 1;
+  std::string priority = "realtime";
+  std::map<std::string, std::string> settings;  // by name, prefix included
+};
+
+struct AskOptions {
+  std::string control;
+  double wait_seconds = 0;
+  bool reset = false;
+  std::vector<std::string> assignments;
+};
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run =
+      app.add_subcommand("run", "join two interfaces by an emulated line, until SIGINT or SIGTERM");
+  run->add_option("--a", options.a, "interface at one end, or tap:NAME")->required();
+  run->add_option("--b", options.b, "interface at the other end, or tap:NAME")->required();
+  run->add_option("--control", options.control, "Unix socket for `set` and `stats`");
+  run->add_option("--seed", options.seed, "same seed and same arrivals: same losses")->capture_default_str();
+  run->add_option("--priority", options.priority,
+                  "realtime: before all ordinary processes, where permitted; normal: as one of them")
+      ->check(CLI::IsMember({"realtime", "normal"}))
+      ->capture_default_str();
+  for (const std::string prefix : {"", "a-to-b-", "b-to-a-"})
+    for (const SettingName& setting : kSettingNames) {
+      const std::string name = prefix + std::string(setting.name);
+      run->add_option("--" + name, options.settings[name], std::string(setting.help))
+          ->group(prefix.empty() ? "Line" : "Line, one direction only");
+    }
+  return run;
+}
+
+CLI::App* add_ask(CLI::App& app, AskOptions& options, const std::string& name, const std::string& help) {
+  CLI::App* ask = app.add_subcommand(name, help);
+  ask->add_option("--control", options.control, "Unix socket of the running emulator")->required();
+  ask->add_option("--wait", options.wait_seconds, "seconds to wait for the socket to appear")
+      ->check(CLI::Range(0., 60.));
+  return ask;
+}
+
+// Ordinary processes may keep the line waiting for their time slice, some milliseconds each; that would be
+// measured as delay. The line itself runs for microseconds at a time. False where it is not permitted.
+bool become_realtime() {
+  sched_param parameter{};
+  parameter.sched_priority = 1;
+  return ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0;
+}
+
+void run_line(const RunOptions& options) {
+  LineSettings settings;
+  settings.seed = options.seed;
+  for (const bool one_direction : {false, true})  // the narrower option wins
+    for (const auto& [name, value] : options.settings) {
+      if (value.empty() || (name.find("-to-") != std::string::npos) != one_direction) continue;
+      if (const auto error = apply(settings, name, value)) throw CLI::ValidationError("--" + name, *error);
+    }
+  sigset_t ends;  // blocked before anything is set up, so that the end is always the clean one
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  Forwarder forwarder{open_port(options.a), open_port(options.b), settings};
+  std::optional<ControlServer> control;
+  if (!options.control.empty()) control.emplace(options.control);
+  const bool realtime = options.priority == "realtime" && become_realtime();
+  std::cerr << "longhaul-wan: line between " << options.a << " and " << options.b << " is up, "
+            << (realtime ? "real-time" : "normal") << " priority" << std::endl;
+  try {
+    forwarder.run(control ? &*control : nullptr);
+  } catch (...) {
+    std::cout << boost::json::serialize(forwarder.stats()) << std::endl;
+    throw;
+  }
+  std::cout << boost::json::serialize(forwarder.stats()) << std::endl;
+}
+
+void ask_line(const AskOptions& options, std::string command) {
+  for (const std::string& assignment : options.assignments) command += " " + assignment;
+  const std::string answer =
+      ask(options.control, command, std::chrono::milliseconds{static_cast<int>(options.wait_seconds * 1000)});
+  const auto json = boost::json::parse(answer);
+  if (const auto* error = json.as_object().if_contains("error"))
+    throw std::runtime_error(std::string(error->as_string()));
+  std::cout << answer << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"A WAN in user space: rate, delay, loss and queue between two interfaces."};
+  app.require_subcommand(1);
+  RunOptions run_options;
+  AskOptions set_options;
+  AskOptions stats_options;
+  const CLI::App* run = add_run(app, run_options);
+  CLI::App* set = add_ask(app, set_options, "set", "change a running line; all of it or nothing");
+  set->add_option("assignments", set_options.assignments,
+                  "NAME=VALUE, names as in `run`, e.g. rate=10mbit loss=1%")
+      ->required();
+  CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");
+  stats->add_flag("--reset", stats_options.reset, "and set them to zero");
+  try {
+    app.parse(argc, argv);
+    if (*run) run_line(run_options);
+    if (*set) ask_line(set_options, "set");
+    if (*stats) ask_line(stats_options, stats_options.reset ? "stats reset" : "stats");
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::cerr << "longhaul-wan: " << error.what() << std::endl;
+    return 1;
+  }
+}

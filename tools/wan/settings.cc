@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps names to fields, and works out the queue from both directions.
+#include "tools/wan/settings.h"
+
+#include <algorithm>
+#include <boost/json/object.hpp>
+#include <cmath>
+#include <vector>
+
+#include "tools/wan/units.h"
+
+namespace longhaul::wan {
+
+using namespace std::chrono_literals;
+
+const std::array<SettingName, 8> kSettingNames{{
+    {"rate", "IP bits per second, e.g. 51.84mbit; or unlimited"},
+    {"delay", "one-way delay, e.g. 50ms"},
+    {"jitter", "the delay varies evenly by this much to both sides; order is kept"},
+    {"loss", "share of packets lost, each by itself, e.g. 0.01 or 1%"},
+    {"burst-loss", "Gilbert-Elliott: ENTER,LEAVE[,LOSS_BAD[,LOSS_GOOD]], e.g. 0.001,0.25; or off"},
+    {"reorder", "share of packets held back while others pass, and for how long: SHARE[,TIME]"},
+    {"duplicate", "share of packets delivered twice"},
+    {"queue", "what may wait: bytes (64KiB), time (20ms), multiples of rate x RTT (2bdp), or auto"},
+}};
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto comma = text.find(',');
+    parts.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Parsed<std::optional<BurstLoss>> parse_burst_loss(std::string_view text) {
+  if (text == "off" || text == "0") return std::optional<BurstLoss>{};
+  const auto parts = split(text);
+  if (parts.size() < 2 || parts.size() > 4)
+    return std::string("burst-loss takes ENTER,LEAVE[,LOSS_BAD[,LOSS_GOOD]] or off");
+  BurstLoss model;
+  const std::array<double*, 4> fields{&model.enter, &model.leave, &model.loss_bad, &model.loss_good};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto share = parse_share(parts[i]);
+    if (!share) return share.error();
+    *fields[i] = *share;
+  }
+  if (model.leave == 0 && model.enter > 0) return std::string("burst-loss would never leave the bad state");
+  return std::optional<BurstLoss>{model};
+}
+
+Parsed<QueueSize> parse_queue(std::string_view text) {
+  if (text == "auto") return QueueSize{};
+  const auto quantity = parse_quantity(text);
+  if (quantity && quantity->unit == "bdp") {
+    if (quantity->number > 1000) return "a queue of " + std::string(text) + " is more than 1000bdp";
+    return QueueSize{QueueSize::Unit::round_trips, quantity->number, std::string(text)};
+  }
+  const auto time = parse_duration(text);
+  if (time && quantity && !quantity->unit.empty())
+    return QueueSize{QueueSize::Unit::time, std::chrono::duration<double>(*time).count(), std::string(text)};
+  const auto bytes = parse_bytes(text);
+  if (bytes) return QueueSize{QueueSize::Unit::bytes, static_cast<double>(*bytes), std::string(text)};
+  return "\"" + std::string(text) + "\" is not a queue size, such as 64KiB, 20ms, 2bdp or auto";
+}
+
+// Sets one field from a parsed value, or passes the parser's sentence on.
+template <class T, class Field>
+std::optional<std::string> store(Parsed<T>&& parsed, Field& field) {
+  if (!parsed) return std::move(parsed).error();
+  field = *std::move(parsed);
+  return std::nullopt;
+}
+
+std::optional<std::string> apply(DirectionSettings& direction, std::string_view name,
+                                 std::string_view value) {
+  if (name == "rate") return store(parse_rate(value), direction.line.rate_bits);
+  if (name == "delay") return store(parse_duration(value), direction.line.delay);
+  if (name == "jitter") return store(parse_duration(value), direction.line.jitter);
+  if (name == "loss") return store(parse_share(value), direction.line.loss);
+  if (name == "burst-loss") return store(parse_burst_loss(value), direction.line.burst_loss);
+  if (name == "duplicate") return store(parse_share(value), direction.line.duplicate);
+  if (name == "queue") return store(parse_queue(value), direction.queue);
+  if (name == "reorder") {
+    const auto parts = split(value);
+    if (parts.size() > 2) return "reorder takes SHARE[,TIME]";
+    std::optional<Duration> by;
+    if (parts.size() == 2)
+      if (auto error = store(parse_duration(parts[1]), by)) return error;
+    if (auto error = store(parse_share(parts[0]), direction.line.reorder)) return error;
+    direction.reorder_by = by;
+    return std::nullopt;
+  }
+  return "there is no setting \"" + std::string(name) + "\"";
+}
+
+LinkConfig resolve(const DirectionSettings& direction, Duration round_trip) {
+  constexpr double kLargePacketBits = 1500 * 8;
+  LinkConfig config = direction.line;
+  const double rate = static_cast<double>(config.rate_bits);
+  const double bdp_bytes = rate / 8 * std::chrono::duration<double>(round_trip).count();
+  double bytes = direction.queue.amount;
+  switch (direction.queue.unit) {
+    case QueueSize::Unit::bytes:
+      break;
+    case QueueSize::Unit::automatic:
+      bytes = std::max(64. * 1024, bdp_bytes);
+      break;
+    // A queue worked out from the line holds two large packets at least, or no sender could fill the line.
+    case QueueSize::Unit::time:
+      bytes = std::max(3000., rate / 8 * bytes);
+      break;
+    case QueueSize::Unit::round_trips:
+      bytes = std::max(3000., bdp_bytes * bytes);
+      break;
+  }
+  config.queue_bytes = static_cast<std::uint64_t>(std::llround(bytes));
+  const double four_packets = rate > 0 ? 4 * kLargePacketBits / rate : 0;
+  config.reorder_by = direction.reorder_by.value_or(std::max<Duration>(
+      1ms, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(four_packets))));
+  return config;
+}
+
+}  // namespace
+
+std::optional<std::string> apply(LineSettings& settings, std::string_view name, std::string_view value) {
+  if (name == "seed") {
+    const auto quantity = parse_bytes(value);
+    if (!quantity) return "\"" + std::string(value) + "\" is not a seed";
+    settings.seed = *quantity;
+    return std::nullopt;
+  }
+  constexpr std::string_view kForth = "a-to-b-";
+  constexpr std::string_view kBack = "b-to-a-";
+  LineSettings changed = settings;
+  std::optional<std::string> error;
+  if (name.starts_with(kForth)) {
+    error = apply(changed.a_to_b, name.substr(kForth.size()), value);
+  } else if (name.starts_with(kBack)) {
+    error = apply(changed.b_to_a, name.substr(kBack.size()), value);
+  } else {
+    error = apply(changed.a_to_b, name, value);
+    if (!error) error = apply(changed.b_to_a, name, value);
+  }
+  if (!error) settings = changed;
+  return error;
+}
+
+LineConfig resolve(const LineSettings& settings) {
+  const Duration round_trip = settings.a_to_b.line.delay + settings.b_to_a.line.delay;
+  return {resolve(settings.a_to_b, round_trip), resolve(settings.b_to_a, round_trip)};
+}
+
+boost::json::object to_json(const LinkConfig& config) {
+  const auto millis = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  boost::json::object json;
+  json["rate_bits"] = config.rate_bits;
+  json["delay_ms"] = millis(config.delay);
+  json["jitter_ms"] = millis(config.jitter);
+  json["loss"] = config.loss;
+  if (config.burst_loss)
+    json["burst_loss"] = {config.burst_loss->enter, config.burst_loss->leave, config.burst_loss->loss_bad,
+                          config.burst_loss->loss_good};
+  json["reorder"] = config.reorder;
+  json["reorder_by_ms"] = millis(config.reorder_by);
+  json["duplicate"] = config.duplicate;
+  json["queue_bytes"] = config.queue_bytes;
+  return json;
+}
+
+}  // namespace longhaul::wan
