@@ -12,15 +12,6 @@ bool any_contains(const std::vector<Network>& networks, const boost::asio::ip::a
                      [&](const Network& network) { return contains(network, address); });
 }
 
-bool is_special(const boost::asio::ip::address& address) {
-  if (address.is_loopback() || address.is_multicast() || address.is_unspecified()) return true;
-  if (address.is_v6()) return address.to_v6().is_link_local();
-  static const Network kLinkLocal = parse_network("169.254.0.0/16").value();  // RFC 3927
-  static const Network kThisHost = parse_network("0.0.0.0/8").value();        // RFC 1122 section 3.2.1.3
-  static const Network kBroadcast = parse_network("255.255.255.255/32").value();
-  return contains(kLinkLocal, address) || contains(kThisHost, address) || contains(kBroadcast, address);
-}
-
 }  // namespace
 
 bool matches(const Rule& rule, const boost::asio::ip::address& client,
@@ -55,19 +46,6 @@ const Peer* peer_for(const Config& config, const std::optional<boost::asio::ip::
       if (contains(network, *destination) && (best == nullptr || network.prefix_length > best_length))
         best = &peer, best_length = network.prefix_length;
   return best;
-}
-
-bool names_exactly(const Config& config, const boost::asio::ip::address& address) {
-  const auto plain = unmapped(address);
-  const unsigned bits = plain.is_v4() ? 32 : 128;
-  return std::any_of(config.link.allow.begin(), config.link.allow.end(), [&](const Network& network) {
-    return network.address == plain && network.prefix_length == bits;
-  });
-}
-
-bool may_dial(const Config& config, const boost::asio::ip::address& address) {
-  const auto plain = unmapped(address);
-  return is_special(plain) ? names_exactly(config, plain) : any_contains(config.link.allow, plain);
 }
 
 }  // namespace longhaul::config

@@ -27,11 +27,4 @@ bool matches(const Rule& rule, const boost::asio::ip::address& client,
 // destination that is a name belongs to the only peer there is, or to none.
 const Peer* peer_for(const Config& config, const std::optional<boost::asio::ip::address>& destination);
 
-// Whether this site may dial that address for its peers, by [link] allow. Loopback, link-local, multicast and
-// unspecified addresses count only where a single address (/32, /128) is named; the caller adds its own
-// addresses to these.
-bool may_dial(const Config& config, const boost::asio::ip::address& address);
-// Whether `allow` names exactly this one address.
-bool names_exactly(const Config& config, const boost::asio::ip::address& address);
-
 }  // namespace longhaul::config

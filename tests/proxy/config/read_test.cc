@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/config/read.h"
 
-#include <unistd.h>
 #include <catch2/catch.hpp>
-#include <fstream>
+
+#include "proxy/temporary_folder.h"
 
 using namespace longhaul::config;
 
@@ -364,17 +364,6 @@ TEST_CASE("listeners on different addresses or families share a port") {
 
 namespace {
 
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "longhaul-read-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path / name) << text; }
-};
-
 std::string file_sentence(const std::filesystem::path& file) {
   try {
     (void)read(file);
@@ -387,21 +376,21 @@ std::string file_sentence(const std::filesystem::path& file) {
 }  // namespace
 
 TEST_CASE("a file that cannot be read, or names a certificate that is not there, says so") {
-  const Folder folder;
-  const std::string at = folder.path.string();
-  CHECK(file_sentence(folder.path / "none.toml") ==
+  const longhaul::TemporaryFolder folder;
+  const std::string at = folder.path().string();
+  CHECK(file_sentence(folder.path() / "none.toml") ==
         at + "/none.toml: the configuration cannot be read: No such file or directory.");
-  CHECK(file_sentence(folder.path) == at + ": the configuration cannot be read: it is a directory.");
+  CHECK(file_sentence(folder.path()) == at + ": the configuration cannot be read: it is a directory.");
   folder.write("a.toml", "site = \"a\"\n" + kIdentity);
-  CHECK(file_sentence(folder.path / "a.toml") ==
+  CHECK(file_sentence(folder.path() / "a.toml") ==
         at + "/a.toml:3: [identity] certificate = \"a.crt\": the file " + at +
             "/a.crt is not there; `longhaul keygen a` makes it.");
   folder.write("a.crt", "");
-  CHECK(file_sentence(folder.path / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
+  CHECK(file_sentence(folder.path() / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
   folder.write("a.key", "");
-  CHECK(file_sentence(folder.path / "a.toml") == "accepted");
+  CHECK(file_sentence(folder.path() / "a.toml") == "accepted");
   folder.write("large.toml", std::string((1 << 20) + 1, '#'));
-  CHECK(file_sentence(folder.path / "large.toml") ==
+  CHECK(file_sentence(folder.path() / "large.toml") ==
         at + "/large.toml: the configuration is larger than 1 MiB, so this is not it.");
 }
 

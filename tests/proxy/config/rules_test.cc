@@ -76,20 +76,3 @@ TEST_CASE("a destination belongs to the peer with the longest prefix") {
   config.peers.resize(1);
   CHECK(peer_for(config, std::nullopt) == &config.peers[0]);
 }
-
-TEST_CASE("only what allow names is dialled, and special addresses only where they are named alone") {
-  Config config;
-  const auto may = [&](const char* address) { return may_dial(config, make_address(address)); };
-  CHECK_FALSE(may("10.0.0.1"));
-  for (auto text : {"0.0.0.0/0", "::/0"}) config.link.allow.push_back(parse_network(text).value());
-  CHECK(may("10.0.0.1"));
-  CHECK(may("fd00::1"));
-  for (auto special : {"127.0.0.1", "127.1.2.3", "169.254.169.254", "0.0.0.0", "255.255.255.255", "224.0.0.1",
-                       "::1", "::", "fe80::1", "ff02::1", "::ffff:127.0.0.1"})
-    CHECK_FALSE(may(special));
-  config.link.allow = {parse_network("127.0.0.1").value(), parse_network("::1").value()};
-  CHECK(may("127.0.0.1"));
-  CHECK(may("::ffff:127.0.0.1"));
-  CHECK(may("::1"));
-  CHECK_FALSE(may("127.0.0.2"));
-}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who a site is: a certificate, its private key, and the fingerprint by which peers pin it. Leaves the
+// handshake to the link.
+#pragma once
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codecs/result.h"
+#include "proxy/config/config.h"
+
+namespace longhaul::identity {
+
+struct Free {
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using CertificatePtr = std::unique_ptr<X509, Free>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Free>;
+
+struct Identity {
+  CertificatePtr certificate;
+  KeyPtr private_key;
+  std::string fingerprint;
+  std::vector<std::string> warnings;  // sentences: a key that others may read, a certificate past its time
+};
+
+// "sha256:" and 64 hex digits: SHA-256 over the SubjectPublicKeyInfo, DER. A new certificate for the same key
+// keeps it; that is why the key is hashed and not the certificate. Fails for a certificate without a key that
+// can be encoded (bad_message).
+Result<std::string> fingerprint_of(X509* certificate);
+
+// Reads both files and checks that they belong together. Throws config::ConfigError, which names the file.
+Identity load(const config::Identity& files);
+
+}  // namespace longhaul::identity

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a site's key and certificate. Leaves bringing the fingerprint to the peer to the operator.
+#pragma once
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace longhaul::identity {
+
+// What went wrong, in one sentence; nothing was left behind.
+class KeygenError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Made {
+  std::filesystem::path certificate;
+  std::filesystem::path private_key;
+  std::string fingerprint;
+};
+
+// Writes NAME.key (mode 0600) and NAME.crt into `folder`; never over a file that is there.
+//
+// The key is EC P-256: every TLS 1.3 implementation must have it (RFC 8446 section 9.1), hardware modules and
+// FIPS builds of OpenSSL do too, and OpenSSL signs with it faster than with Ed25519. The certificate is
+// self-signed and lasts 20 years: peers pin the key, so a date would only break links.
+Made keygen(const std::string& name, const std::filesystem::path& folder);
+
+}  // namespace longhaul::identity

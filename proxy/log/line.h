@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How an event looks as text. Pure; leaves the clock and the writing to log.cc.
+#pragma once
+#include <chrono>
+#include <string>
+
+#include "proxy/log/log.h"
+
+namespace longhaul::log {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+// 2026-11-20T23:44:31.123Z info link_up peer=datacenter rtt_ms=101.2 reason="no route to host"
+// Text with spaces, quotes or nothing in it is quoted; control bytes and broken UTF-8 become \n, \t or \xNN,
+// so that what a network sends can neither start a line nor steer a terminal.
+std::string key_value_line(WallTime now, Level level, std::string_view event, Fields fields);
+
+// {"time":"…","level":"info","event":"link_up","peer":"datacenter","rtt_ms":101.2}
+// Broken UTF-8 becomes U+FFFD; a number that JSON has not (infinity) becomes null.
+std::string json_line(WallTime now, Level level, std::string_view event, Fields fields);
+
+}  // namespace longhaul::log

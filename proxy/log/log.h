@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One event per line: a short name and fields, for a person (key=value) or a machine (JSON). Leaves deciding
+// what is worth a line to the rim: error = act, warn = degraded, info = lifecycle, debug = flow, trace =
+// packet.
+#pragma once
+#include <spdlog/common.h>
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::log {
+
+enum class Level : std::uint8_t { off, error, warn, info, debug, trace };
+
+// Borrows text until the call that logs it returns. Units belong in the key: {"rtt_ms", 101.2}.
+class Value {
+ public:
+  Value(std::string_view text) : value_(text) {}                      // NOLINT: implicit on purpose,
+  Value(const std::string& text) : value_(std::string_view(text)) {}  // NOLINT: so that a call reads
+  Value(const char* text) : value_(std::string_view(text)) {}         // NOLINT: like the line it writes
+  Value(bool on) : value_(on) {}                                      // NOLINT
+  template <std::signed_integral T>
+  Value(T number) : value_(static_cast<std::int64_t>(number)) {}  // NOLINT
+  template <std::unsigned_integral T>
+  Value(T number) : value_(static_cast<std::uint64_t>(number)) {}  // NOLINT
+  template <std::floating_point T>
+  Value(T number) : value_(static_cast<double>(number)) {}  // NOLINT
+
+  const auto& get() const { return value_; }
+
+ private:
+  std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool> value_;
+};
+
+struct Field {
+  std::string_view key;
+  Value value;
+};
+using Fields = std::initializer_list<Field>;
+
+// Logging is on while this lives: lines are written by a thread of their own, so that a reader of stderr that
+// stops costs lines (the oldest), never a loop. Destroyed, it writes what is left.
+class Session {
+ public:
+  explicit Session(const config::Log& settings);  // to stderr
+  Session(const config::Log& settings, spdlog::sink_ptr sink);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+namespace detail {
+extern std::atomic<Level> level;
+void write(Level level, std::string_view event, Fields fields);
+}  // namespace detail
+
+// For a field that costs something to make: ask first.
+inline bool enabled(Level level) { return level <= detail::level.load(std::memory_order_relaxed); }
+
+// Without a session nothing is written. `event` is one word, such as "link_up"; a flow's events carry
+// {"flow", id}.
+inline void write(Level level, std::string_view event, Fields fields = {}) {
+  if (enabled(level)) detail::write(level, event, fields);
+}
+inline void error(std::string_view event, Fields fields = {}) { write(Level::error, event, fields); }
+inline void warn(std::string_view event, Fields fields = {}) { write(Level::warn, event, fields); }
+inline void info(std::string_view event, Fields fields = {}) { write(Level::info, event, fields); }
+inline void debug(std::string_view event, Fields fields = {}) { write(Level::debug, event, fields); }
+inline void trace(std::string_view event, Fields fields = {}) { write(Level::trace, event, fields); }
+
+}  // namespace longhaul::log
