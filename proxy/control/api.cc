@@ -312,7 +312,9 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::flows: {
       auto query = read_flow_query(*target);
       if (query.has_error()) co_return query.error();
-      co_return Answer{.body = co_await list_flows(daemon_, std::move(*query))};
+      Answer page;  // g++ 12 destroys twice what is awaited inside an initialiser
+      page.body = co_await list_flows(daemon_, std::move(*query));
+      co_return page;
     }
     case Topic::flow:
       co_return one_flow(daemon_, std::string_view(target->path).substr(kFlowPrefix.size()));

@@ -45,12 +45,10 @@ std::optional<Answer> refuse_unreadable(const error_code& error, const ServerLim
   if (error == http::error::body_limit)
     return refusal(status::payload_too_large,
                    "the request's body is longer than " + std::to_string(limits.body_bytes) + " bytes");
-  if (error == beast::error::timeout)
-    return refusal(status::request_timeout, "the request did not arrive in time");
-  if (error.category() == make_error_code(http::error::bad_method).category() &&
-      error != http::error::end_of_stream && error != http::error::partial_message)
-    return refusal(status::bad_request, "the request is not HTTP/1.1: " + error.message());
-  return std::nullopt;
+  const bool malformed = error.category() == make_error_code(http::error::bad_method).category() &&
+                         error != http::error::end_of_stream && error != http::error::partial_message;
+  if (!malformed) return std::nullopt;  // gone, or out of time: the stream is closed already
+  return refusal(status::bad_request, "the request is not HTTP/1.1: " + error.message());
 }
 
 http::response<http::string_body> make_response(Answer answer, unsigned version) {

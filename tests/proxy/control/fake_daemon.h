@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A daemon without a data path, and the control API running before it on a port of its own. Flows and links
+// are whatever a test puts in; features, interception and the cache really change.
+#pragma once
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "proxy/config/network.h"
+#include "proxy/control/controlled.h"
+#include "proxy/control/server.h"
+
+namespace longhaul::control {
+
+// Destinations in 10.0.2.0/24 lie behind "datacenter", everything else behind nobody. Port 445 meets rule 1.
+class FakeDaemon final : public Controlled {
+ public:
+  Status status() const override { return now; }
+  const flows::FlowTable& flows() const override { return table; }
+  const config::Features& features() const override { return in_force; }
+  Forecast forecast(const flows::Tuple& tuple) const override {
+    Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
+    const auto network = *config::parse_network("10.0.2.0/24");
+    if (!tuple.destination.host.empty() || !config::contains(network, tuple.destination.address)) {
+      forecast = {.reason = flows::Reason::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
+      forecast.path = fail_closed ? Path::refused : Path::past_link;
+    }
+    if (tuple.destination.port == 445) forecast.rule = 1;
+    return forecast;
+  }
+  std::string intercept_rules() const override { return "table inet longhaul {\n}\n"; }
+  void change_features(const config::Features& features) override { in_force = features; }
+  Cleared clear_cache() override { return std::exchange(cache, Cleared{}); }
+  boost::system::result<void, Refusal> intercept(InterceptAction action) override {
+    if (now.intercept == InterceptState::not_configured) return Refusal{"[intercept] names no interfaces."};
+    now.intercept = action == InterceptAction::up ? InterceptState::up : InterceptState::down;
+    return {};
+  }
+
+  flows::FlowRecord& add_flow(const std::string& ends, flows::Reason reason = flows::Reason::optimised) {
+    const auto tuple = flows::parse_tuple(ends).value();
+    flows::FlowRecord record;
+    record.client = tuple.client;
+    record.destination = tuple.destination;
+    record.reason = reason;
+    record.features = in_force;
+    record.started = std::chrono::steady_clock::now();
+    if (reason == flows::Reason::optimised) record.peer = "datacenter";
+    return table.add(std::move(record));
+  }
+
+  Status now{.site = "branch",
+             .version = "0.1.0",
+             .uptime = std::chrono::seconds{90},
+             .flows_limit = 16'384,
+             .handshakes = 1,
+             .handshakes_limit = 64,
+             .memory_bytes = 3 << 20,
+             .memory_limit_bytes = 512 << 20,
+             .intercept = InterceptState::down,
+             .intercept_error = {},
+             .links = {}};
+  flows::FlowTable table;
+  config::Features in_force;
+  Cleared cache{.memory_bytes = 1 << 20, .disk_bytes = 5 << 20};
+  bool fail_closed = false;
+};
+
+inline link::LinkStatus link_up(std::string peer) {
+  link::LinkStatus link;
+  link.peer = std::move(peer);
+  link.state = link::LinkState::up;
+  link.carrier = "tcp";
+  link.remote_address = "10.10.100.2:7600";
+  link.smoothed_rtt = std::chrono::microseconds{100'250};
+  link.state_age = std::chrono::seconds{3720};
+  link.streams = 3;
+  link.bytes_sent = 1'500'000;
+  link.bytes_received = 2'500'000;
+  link.delivery_rate_bits = 51'840'000;
+  link.carriers_attached = 1;
+  return link;
+}
+
+inline const std::string kTestToken = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+// The API on a thread of its own. `daemon` may be touched before `start` and through `on_loop`.
+class RunningApi {
+ public:
+  explicit RunningApi(ServerLimits limits = {}, const std::string& host = "127.0.0.1")
+      : server_(loop_, daemon, kTestToken, {host, 0}, limits) {
+    spdlog::set_level(spdlog::level::off);  // each test would write its refusals between the results
+    daemon.now.links.push_back(link_up("datacenter"));
+  }
+  ~RunningApi() {
+    if (!thread_.joinable()) return;
+    boost::asio::post(loop_, [this] { server_.stop(); });
+    thread_.join();
+  }
+  RunningApi& start() {
+    boost::asio::co_spawn(loop_, server_.run(), boost::asio::detached);
+    thread_ = std::thread([this] { loop_.run(); });
+    return *this;
+  }
+  // Runs `action` on the loop and returns what it returns.
+  template <class Action>
+  auto on_loop(Action action) {
+    std::packaged_task<decltype(action())()> task(std::move(action));
+    auto result = task.get_future();
+    boost::asio::post(loop_, [&task] { task(); });
+    return result.get();
+  }
+  boost::asio::any_io_executor executor() { return loop_.get_executor(); }
+  boost::asio::ip::tcp::endpoint endpoint() const { return server_.endpoint(); }
+  std::string port() const { return std::to_string(endpoint().port()); }
+  ApiCounters counters() {
+    return on_loop([this] { return server_.counters(); });
+  }
+
+  FakeDaemon daemon;
+
+ private:
+  boost::asio::io_context loop_{1};
+  Server server_;
+  std::thread thread_;
+};
+
+}  // namespace longhaul::control
