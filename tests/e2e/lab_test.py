@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import iperf
@@ -19,9 +20,10 @@ import web
 from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
 
 
-def round_trip_ms(lab, address=SERVER, count=5):
-    printed = lab.run("client", "ping", "-n", "-c", count, "-i", "0.2", address)
-    return float(re.search(r"min/avg/max/mdev = ([\d.]+)/", printed)[1])
+def round_trips(lab, address=SERVER, count=3, size=56):
+    """In milliseconds; of packets that came back within a second."""
+    done = lab.run("client", "ping", "-n", "-c", count, "-i", "0.2", "-W", "1", "-s", size, address, check=False)
+    return [float(found) for found in re.findall(r"time=([\d.]+) ms", done.stdout)]
 
 
 def traces_of(name):
@@ -84,6 +86,56 @@ class BareLine(unittest.TestCase):
         lab = self.enterContext(Lab(options=["--buffers", "64k"]))
         self.assertEqual(lab.status()["nodes"]["client"]["tcp_rmem"][2], 65536)
         self.assertEqual(lab.status()["nodes"]["branch"]["tcp_rmem"][2], 64 << 20)
+
+
+class EmulatedLine(unittest.TestCase):
+    def test_the_round_trip_is_what_was_set_from_the_first_packet_on(self):
+        lab = self.enterContext(Lab("51.84mbit,100"))
+        for address in (SERVER, SERVER6):
+            for milliseconds in round_trips(lab, address):
+                self.assertGreaterEqual(milliseconds, 100)
+                self.assertLess(milliseconds, 110)  # a busy machine wakes the emulator late
+
+    def test_the_line_changes_while_it_runs(self):
+        lab = self.enterContext(Lab("51.84mbit,100"))
+        lab.link("51.84mbit,20")
+        self.assertLess(min(round_trips(lab)), 30)
+        lab.link("51.84mbit,20", "a-to-b-loss=1")
+        self.assertEqual(round_trips(lab), [])
+        lab.link("51.84mbit,20")
+        self.assertLess(min(round_trips(lab)), 30)
+
+    def test_a_transfer_is_as_fast_as_the_line_and_no_faster(self):
+        lab = self.enterContext(Lab("10mbit,20"))
+        with tcp.Server(lab, tcp.report_digest) as server:
+            began = time.monotonic()
+            self.assertEqual(tcp.upload(lab, SERVER, server.port, 2_500_000, seed=1), tcp.digest(2_500_000, seed=1))
+            seconds = time.monotonic() - began
+        self.assertGreater(seconds, 2.0)
+        self.assertLess(seconds, 3.0)
+
+    def test_the_line_counts_what_crosses_it(self):
+        lab = self.enterContext(Lab("51.84mbit,2"))
+        lab.stats(reset=True)
+        self.assertEqual(len(round_trips(lab, count=5, size=972)), 5)
+        counted = lab.stats()
+        for direction in ("a_to_b", "b_to_a"):
+            # 1000 bytes each: 20 IP, 8 ICMP, 972 data. IPv6 tells its multicast groups by itself, some 100 bytes.
+            self.assertEqual(counted[direction]["ip_bytes_out"] // 1000, 5)
+            self.assertEqual(counted[direction]["oversized"], 0)
+
+    def test_bytes_arrive_intact_over_a_lossy_line(self):
+        lab = self.enterContext(Lab("51.84mbit,10,0.01"))
+        with tcp.Server(lab, tcp.report_digest) as server:
+            self.assertEqual(tcp.upload(lab, SERVER6, server.port, 3_000_000, seed=2), tcp.digest(3_000_000, seed=2))
+        self.assertGreater(lab.stats()["a_to_b"]["lost"], 0)
+
+    def test_a_wrong_line_is_refused_in_a_sentence(self):
+        lab = self.enterContext(Lab("51.84mbit,10"))
+        for line in ("51.84mbit", "fast,10", "1mbit,soon", "1mbit,10,often"):
+            with self.subTest(line), self.assertRaisesRegex(AssertionError, "tools/lab: |longhaul-wan: "):
+                lab.link(line)
+        self.assertEqual(lab.status()["line"]["rate"], "51.84mbit")
 
 
 class Counterparts(unittest.TestCase):

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Five namespaces, the links and routes between them, and their kernel settings. What fills the wan node with life,
+and when all this goes away again, is in lab.py."""
+
+import json
+import pathlib
+
+from failure import run
+
+NODES = ("client", "branch", "wan", "datacenter", "server")
+HOSTS = ("client", "server")  # nobody tunes these for the proxies' sake
+PROXIES = ("branch", "datacenter")
+
+# Pairs of ends: node, interface, addresses. LANs keep their offloads, as a network card would; the WAN's ends have
+# none, so that what crosses the line are packets of at most 1500 bytes with checksums.
+LINKS = (
+    (("client", "eth0", "10.10.1.2/24", "fd10:1::2/64"), ("branch", "lan0", "10.10.1.1/24", "fd10:1::1/64")),
+    (("branch", "wan0", "10.10.100.1/24", "fd10:100::1/64"), ("wan", "branch0")),
+    (("wan", "datacenter0"), ("datacenter", "wan0", "10.10.100.2/24", "fd10:100::2/64")),
+    (("datacenter", "lan0", "10.10.2.1/24", "fd10:2::1/64"), ("server", "eth0", "10.10.2.2/24", "fd10:2::2/64")),
+)
+OFFLOADS = ("tx", "tso", "gso", "gro", "tx-udp-segmentation")
+
+# A leased line has no address resolution, which would cost a round trip and could be lost. Node and address there.
+WAN_MAC = {"branch": "02:10:64:00:00:01", "datacenter": "02:10:64:00:00:02"}
+WAN_NEIGHBOURS = (("branch", "datacenter", "10.10.100.2", "fd10:100::2"),
+                  ("datacenter", "branch", "10.10.100.1", "fd10:100::1"))
+
+# Node, destinations, ways, and whether our congestion control applies. Not between the proxies' own addresses:
+# there the daemon chooses it for each socket, and a route's would override that. It is the routes that say it,
+# because the sysctl of a namespace takes only what the host's tcp_allowed_congestion_control lists, which is not
+# ours to change.
+ROUTES = (
+    ("client", ("10.10.1.0/24", "fd10:1::/64"), ("dev eth0",) * 2, True),
+    ("client", ("default", "default"), ("via 10.10.1.1", "via fd10:1::1"), True),
+    ("branch", ("10.10.1.0/24", "fd10:1::/64"), ("dev lan0",) * 2, True),
+    ("branch", ("10.10.100.0/24", "fd10:100::/64"), ("dev wan0",) * 2, False),
+    ("branch", ("10.10.2.0/24", "fd10:2::/64"), ("via 10.10.100.2", "via fd10:100::2"), True),
+    ("datacenter", ("10.10.2.0/24", "fd10:2::/64"), ("dev lan0",) * 2, True),
+    ("datacenter", ("10.10.100.0/24", "fd10:100::/64"), ("dev wan0",) * 2, False),
+    ("datacenter", ("10.10.1.0/24", "fd10:1::/64"), ("via 10.10.100.1", "via fd10:100::1"), True),
+    ("server", ("10.10.2.0/24", "fd10:2::/64"), ("dev eth0",) * 2, True),
+    ("server", ("default", "default"), ("via 10.10.2.1", "via fd10:2::1"), True),
+)
+PROXY_BUFFER_BYTES = 64 << 20  # most that one connection of a proxy may use; the kernel grows to it as needed
+
+
+class Network:
+    def __init__(self, name):
+        self.name = name
+
+    def namespace(self, node):
+        return f"{self.name}-{node}"
+
+    def inside(self, node, *words):
+        """A command in a node; with its own /sys, so that tools which look there see the node's interfaces."""
+        return ("ip", "netns", "exec", self.namespace(node), *words)
+
+    def nodes(self):
+        """Those that exist: a network whose making was cut off has not all of them."""
+        return [node for node in NODES if pathlib.Path("/run/netns", self.namespace(node)).exists()]
+
+    def pids(self):
+        """Every process inside."""
+        return {int(pid) for node in self.nodes()
+                for pid in run("ip", "netns", "pids", self.namespace(node), check=False).split()}
+
+    def remove(self):
+        for node in self.nodes():
+            run("ip", "netns", "delete", self.namespace(node))
+
+    # -- making it
+
+    def make(self, cc, proxy_cc, buffers, bridge):
+        for node in NODES:
+            run("ip", "netns", "add", self.namespace(node))
+            self._set_sysctls(node, buffers)
+        for left, right in LINKS:
+            run("ip", "link", "add", left[1], "netns", self.namespace(left[0]), "type", "veth",
+                "peer", "name", right[1], "netns", self.namespace(right[0]))
+        for node in NODES:
+            four, six = self._commands(node, cc if node in HOSTS else proxy_cc)
+            if bridge and node == "wan":
+                four += ["link add line0 type bridge", "link set branch0 master line0",
+                         "link set datacenter0 master line0", "link set line0 up"]
+            run("ip", "-n", self.namespace(node), "-batch", "-", stdin="\n".join(four) + "\n")
+            if six:  # a batch is of one family
+                run("ip", "-6", "-n", self.namespace(node), "-batch", "-", stdin="\n".join(six) + "\n")
+
+    def _commands(self, node, cc):
+        four, six = ["link set lo up"], []
+        for link in LINKS:
+            for end, interface, *addresses in link:
+                if end != node:
+                    continue
+                if "wan" in (link[0][0], link[1][0]):
+                    self._switch_offloads_off(node, interface)
+                if interface == "wan0":
+                    four.append(f"link set wan0 address {WAN_MAC[node]}")
+                for address in addresses:
+                    duplicates = " nodad" if ":" in address else ""  # who waits for their detection has no address yet
+                    four.append(f"address add {address} dev {interface} noprefixroute{duplicates}")
+                four.append(f"link set {interface} up")
+        for end, destinations, ways, ours in ROUTES:
+            if end == node:
+                for batch, destination, way in zip((four, six), destinations, ways):
+                    batch.append(f"route add {destination} {way}" + (f" congctl {cc}" if ours else ""))
+        for end, neighbour, *addresses in WAN_NEIGHBOURS:
+            if end == node:
+                four += [f"neighbour replace {address} dev wan0 lladdr {WAN_MAC[neighbour]} nud permanent"
+                         for address in addresses]
+        return four, six
+
+    def _switch_offloads_off(self, node, interface):
+        words = [word for offload in OFFLOADS for word in (offload, "off")]
+        run(*self.inside(node, "ethtool", "-K", interface, *words))
+
+    def _set_sysctls(self, node, buffers):
+        values = {"net.ipv4.tcp_no_metrics_save": "1",  # else one test's end is the next one's start
+                  "net.ipv4.conf.all.rp_filter": "0", "net.ipv4.conf.default.rp_filter": "0",
+                  "net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0",
+                  "net.ipv6.conf.default.accept_dad": "0", "net.ipv6.conf.default.router_solicitations": "0"}
+        if node in PROXIES:
+            values |= {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1",
+                       "net.ipv4.tcp_rmem": f"4096 131072 {PROXY_BUFFER_BYTES}",
+                       "net.ipv4.tcp_wmem": f"4096 16384 {PROXY_BUFFER_BYTES}"}
+        if node == "wan":  # a cable has no addresses
+            values |= {"net.ipv6.conf.default.disable_ipv6": "1"}
+        if node in HOSTS and buffers:
+            least = min(4096, buffers)
+            values |= {"net.ipv4.tcp_rmem": f"{least} {min(131072, buffers)} {buffers}",
+                       "net.ipv4.tcp_wmem": f"{least} {min(16384, buffers)} {buffers}"}
+        run(*self.inside(node, "sysctl", "-q", "-w", *(f"{name}={value}" for name, value in values.items())))
+
+    # -- looking at it
+
+    def facts(self, node):
+        """As the kernel has them now."""
+        buffers = run(*self.inside(node, "sysctl", "-n", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")).splitlines()
+        addresses = {}
+        for interface in self._ask(node, "address", "show"):
+            found = [f"{a['local']}/{a['prefixlen']}" for a in interface["addr_info"] if a["scope"] == "global"]
+            if found:
+                addresses[interface["ifname"]] = found
+        routes = self._ask(node, "-4", "route", "show") + self._ask(node, "-6", "route", "show")
+        chosen = {metric["congestion"] for route in routes for metric in route.get("metrics", [])
+                  if "congestion" in metric}
+        return {"addresses": addresses, "congestion_control": " ".join(sorted(chosen)) or None,
+                "tcp_rmem": [int(value) for value in buffers[0].split()],
+                "tcp_wmem": [int(value) for value in buffers[1].split()]}
+
+    def _ask(self, node, *words):
+        family = [word for word in words if word.startswith("-")]
+        rest = [word for word in words if not word.startswith("-")]
+        return json.loads(run("ip", *family, "-n", self.namespace(node), "-j", *rest) or "[]")

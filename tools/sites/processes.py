@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting for processes and ending them, by pidfd: a pid alone may be somebody else's by now."""
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from failure import Failure
+
+
+def wait_for_end(pidfd, seconds=None):
+    return bool(select.select([pidfd], [], [], seconds)[0])
+
+
+def end_processes(pids, patience_seconds=2.0):
+    """Asks, waits, then kills. Returns when all are gone."""
+    fds = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            fds.append(os.pidfd_open(pid))
+    for number, patience in ((signal.SIGTERM, patience_seconds), (signal.SIGKILL, 5.0)):
+        for fd in fds:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(fd, number)
+        deadline = time.monotonic() + patience
+        fds = [fd for fd in fds if not wait_for_end(fd, max(0.0, deadline - time.monotonic()))]
+        if not fds:
+            return
+    raise Failure(f"{len(fds)} processes of the lab do not end")
