@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "proxy/config/read.h"
+#include "proxy/config/rules.h"
 
 namespace longhaul::config {
 namespace {
@@ -46,6 +47,12 @@ std::vector<std::string> warnings(const Config& config) {
     if (takes_flows && peer.networks.empty())
       list.push_back("The peer \"" + peer.name + "\" has no networks, so no flow to an address goes to it.");
   }
+  for (const Forward& forward : config.forwards)
+    if (const auto address = parse_address(forward.to.host);
+        !config.peers.empty() && !peer_for(config, address))
+      list.push_back(
+          "The forward to " + to_text(forward.to) + " goes past the link: " +
+          (address ? "no peer's networks hold it." : "with several peers, a name belongs to none of them."));
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

@@ -413,4 +413,12 @@ TEST_CASE("what is allowed and probably not meant is a warning") {
   CHECK(
       rules("[[rule]]\nto_networks = [\"10.0.0.0/9\"]\n[[rule]]\nto_networks = [\"10.0.0.0/8\"]\n").empty());
   CHECK(rules("[[rule]]\nto_ports = [1]\n[[rule]]\n").empty());
+  const auto forward = [&](std::string to) {
+    return rules("[[forward]]\nlisten = \"[::1]:1\"\nto = \"" + to + "\"\n");
+  };
+  CHECK(forward("10.1.1.1:1").empty());
+  CHECK(forward("files:1").empty());
+  CHECK(
+      forward("11.1.1.1:1") ==
+      std::vector<std::string>{"The forward to 11.1.1.1:1 goes past the link: no peer's networks hold it."});
 }

@@ -53,8 +53,7 @@ TEST_CASE("JSON lines parse back to what was logged, whatever the bytes") {
   std::mt19937 random(3);
   for (int i = 0; i < 3000; ++i) {
     std::string text;
-    for (auto n = random() % 12; n > 0; --n)
-      text += static_cast<char>(random() % (i % 2 == 0 ? 128 : 256));
+    for (auto n = random() % 12; n > 0; --n) text += static_cast<char>(random() % (i % 2 == 0 ? 128 : 256));
     const std::string line =
         log::json_line(kNow, log::Level::error, "e", {{"text", text}, {"x", 0.1}, {"n", -1}, {"on", false}});
     REQUIRE(line.find('\n') == std::string::npos);

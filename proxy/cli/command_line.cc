@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where exceptions of a start end.
+#include "proxy/cli/command_line.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "proxy/cli/check_command.h"
+#include "proxy/cli/keygen_command.h"
+#include "proxy/cli/run_command.h"
+#include "proxy/cli/steer.h"
+#include "proxy/config/read.h"
+#include "proxy/config/suggest.h"
+#include "proxy/version.h"
+
+namespace longhaul::cli {
+namespace {
+
+// CLI11 calls a mistyped command an unexpected argument; a person wants to know which command was meant.
+bool tell_unknown_command(const CLI::App& app, std::span<const char* const> words, std::ostream& errors) {
+  if (words.size() < 2 || words[1][0] == '-') return false;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), words[1]) != names.end()) return false;
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  errors << "There is no command \"" << words[1] << "\"." << config::did_you_mean(words[1], known) << '\n';
+  return true;
+}
+
+}  // namespace
+
+int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors) {
+  CLI::App app("Makes a long, slow or lossy line between two sites feel short: one longhaul at each end.",
+               "longhaul");
+  app.set_version_flag("--version", "longhaul " + std::string(version()));
+  app.require_subcommand(1);
+  int exit_code = kDone;
+  add_run_command(app, exit_code);
+  add_check_command(app, out, errors, exit_code);
+  add_keygen_command(app, out, errors, exit_code);
+#if __has_include("proxy/cli/tables.h")  // until the steering commands have landed
+  add_steering_commands(app, out, errors, exit_code);
+#endif
+  try {
+    app.parse(static_cast<int>(words.size()), words.data());
+    return exit_code;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0 && tell_unknown_command(app, words, errors)) return kBadUsage;
+    return app.exit(error, out, errors) == 0 ? kDone : kBadUsage;
+  } catch (const config::ConfigError& error) {
+    errors << error.what() << '\n';
+    return kBadUsage;
+  } catch (const std::exception& error) {
+    errors << "longhaul: " << error.what() << '\n';
+    return kFailed;
+  }
+}
+
+}  // namespace longhaul::cli

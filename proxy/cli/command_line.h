@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// All commands together: finds the one that was typed, runs it, and turns what went wrong into one sentence
+// and an exit code. Leaves what each command does to its own file.
+#pragma once
+#include <iosfwd>
+#include <span>
+
+namespace longhaul::cli {
+
+enum ExitCode : int { kDone = 0, kFailed = 1, kBadUsage = 2 };  // kBadUsage: nothing was started
+
+// `words` as main gets them, the program's name first.
+int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors);
+
+}  // namespace longhaul::cli

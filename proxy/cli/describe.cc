@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per part of the file, in the order in which a byte meets them.
+#include "proxy/cli/describe.h"
+
+#include "proxy/config/units.h"
+
+namespace longhaul::cli {
+namespace {
+
+using config::Config;
+using config::Fail;
+
+template <class List, class Print>
+std::string join(const List& list, Print print) {
+  std::string text;
+  for (const auto& item : list) {
+    if (!text.empty()) text += ", ";
+    text += print(item);
+  }
+  return text;
+}
+
+std::string networks(const std::vector<config::Network>& list) {
+  return join(list, [](const config::Network& network) { return config::to_text(network); });
+}
+
+std::string without_link(Fail fail) {
+  return fail == Fail::open ? "go straight to the server (fail = open)" : "are refused (fail = closed)";
+}
+
+void flows_in(std::string& text, const Config& config) {
+  const auto& intercept = config.intercept;
+  text += "Flows that start here:\n";
+  if (intercept.mode == config::Intercept::Mode::tproxy) {
+    text += "  New TCP connections that come in on " +
+            join(intercept.interfaces, [](const std::string& name) { return name; }) +
+            " are intercepted (IPv4 and IPv6, through port " + std::to_string(intercept.port) + ").\n";
+    switch (intercept.source) {
+      case config::Source::client:
+        text += "  The server sees the client's address.\n";
+        break;
+      case config::Source::proxy:
+        text += "  The server sees the far proxy's address.\n";
+        break;
+      case config::Source::automatic:
+        text +=
+            "  The server sees the client's address, or the far proxy's where no answer to the client's "
+            "comes back.\n";
+        break;
+    }
+  }
+  for (const config::Forward& forward : config.forwards)
+    text += "  Connections to " + to_text(forward.listen) + " go to " + to_text(forward.to) + ".\n";
+  if (config.socks.listen) text += "  SOCKS5 clients may use " + to_text(*config.socks.listen) + ".\n";
+  if (intercept.mode == config::Intercept::Mode::off && config.forwards.empty() && !config.socks.listen)
+    text += "  None.\n";
+  else
+    text += "  Without a link they " + without_link(intercept.fail) + ".\n";
+}
+
+void link(std::string& text, const Config& config) {
+  text += "Link:\n";
+  if (config.link.listen) text += "  Peers may dial " + to_text(*config.link.listen) + ", TCP and UDP.\n";
+  for (const config::Peer& peer : config.peers) {
+    text += "  The peer \"" + peer.name + "\" " +
+            (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
+            " and must show " + peer.fingerprint + ".\n";
+    text += "    Behind it: " + (peer.networks.empty() ? "no network" : networks(peer.networks)) + ".\n";
+    text += "    Sent to it: " +
+            (peer.rate_bits == 0 ? "as much as is measured to pass"
+                                 : "at most " + config::rate_to_text(peer.rate_bits)) +
+            ".\n";
+  }
+  if (config.peers.empty()) text += "  There is no peer.\n";
+  if (config.link.total_rate_bits != 0)
+    text += "  All peers together get at most " + config::rate_to_text(config.link.total_rate_bits) + ".\n";
+  text += "  TCP to peers uses the kernel's " + config.link.congestion_control + ".\n";
+  text += "  For peers, this site dials " +
+          (config.link.allow.empty() ? "nothing" : "only " + networks(config.link.allow)) + ".\n";
+}
+
+void features(std::string& text, const Config& config) {
+  text += "Features:\n ";
+  for (const auto& [name, value] : config::to_text(config.features))
+    (((text += ' ') += name) += '=') += value;
+  text += '\n';
+  if (config.rules.empty()) return;
+  text += "Rules; the first that matches a flow counts:\n";
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    const config::Rule& rule = config.rules[i];
+    std::string match;
+    if (!rule.to_ports.empty())
+      match += " to port " + join(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); });
+    if (!rule.to_networks.empty()) match += " to " + networks(rule.to_networks);
+    if (!rule.from_networks.empty()) match += " from " + networks(rule.from_networks);
+    text += "  " + std::to_string(i + 1) + ". Flows" + (match.empty() ? ", all of them" : match) + ": " +
+            (rule.features.empty() ? "features as above" : join(rule.features, [](const auto& feature) {
+              return feature.first + "=" + feature.second;
+            }));
+    if (rule.fail) text += "; without a link they " + without_link(*rule.fail);
+    text += ".\n";
+  }
+}
+
+void house(std::string& text, const Config& config) {
+  const auto& token = config.control.token_file;
+  text += "Control:\n  The API listens on " + to_text(config.control.listen) +
+          "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
+          ".\n";
+  text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
+          std::to_string(config.limits.handshakes) + " handshakes at a time, " +
+          config::size_to_text(config.limits.memory_bytes) + " of buffers.\n";
+  text += std::string("Log:\n  ") + config.log.level + " and worse, as " +
+          (config.log.json ? "JSON" : "key=value") + " lines on standard error.\n";
+}
+
+}  // namespace
+
+std::string describe(const Config& config, const std::string& fingerprint) {
+  std::string text = config.file.string() + " is a configuration of the site \"" + config.site + "\".\n";
+  if (!fingerprint.empty()) text += "Its peers must name the fingerprint " + fingerprint + ".\n";
+  flows_in(text, config);
+  link(text, config);
+  features(text, config);
+  house(text, config);
+  return text;
+}
+
+}  // namespace longhaul::cli

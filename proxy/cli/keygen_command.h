@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// `longhaul keygen NAME`: a site's key and certificate. Leaves the making to proxy/identity.
+#pragma once
+#include <CLI/App.hpp>
+#include <iosfwd>
+
+namespace longhaul::cli {
+
+void add_keygen_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code);
+
+}  // namespace longhaul::cli

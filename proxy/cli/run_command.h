@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// `longhaul run FILE`: the proxy in the foreground. Leaves everything after the configuration to the daemon.
+#pragma once
+#include <CLI/App.hpp>
+
+namespace longhaul::cli {
+
+void add_run_command(CLI::App& app, int& exit_code);
+
+}  // namespace longhaul::cli

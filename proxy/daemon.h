@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon as a whole: everything the configuration names, started, run until a signal, and ended in order.
+// Leaves reading the configuration and setting up the log to the command line.
+#pragma once
+#include "proxy/config/config.h"
+
+namespace longhaul {
+
+// Returns the program's exit code: 0 after SIGTERM or SIGINT, 1 when something failed (already logged).
+// Throws config::ConfigError before anything is started where the configuration cannot work on this host.
+int run_daemon(const config::Config& config);
+
+}  // namespace longhaul
