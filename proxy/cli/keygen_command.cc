@@ -21,10 +21,10 @@ void add_keygen_command(CLI::App& app, std::ostream& out, std::ostream& errors, 
   command->callback([typed, &out, &errors, &exit_code] {
     try {
       // The fingerprint alone goes to standard output, so that a script can take it as it is.
-      const auto made =
-          identity::keygen(typed->name, std::filesystem::path(typed->folder).lexically_normal());
-      errors << "Made " << made.private_key.string() << " (private: it stays here) and "
-             << made.certificate.string() << ".\nThe other site names this fingerprint in its [[peer]]:\n";
+      const auto made = identity::keygen(typed->name, typed->folder);
+      errors << "Made " << made.private_key.lexically_normal().string() << " (private: it stays here) and "
+             << made.certificate.lexically_normal().string()
+             << ".\nThe other site names this fingerprint in its [[peer]]:\n";
       out << made.fingerprint << '\n';
     } catch (const identity::KeygenError& error) {
       errors << error.what() << '\n';

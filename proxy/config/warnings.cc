@@ -28,6 +28,11 @@ bool hides(const Rule& earlier, const Rule& later) {
          covers(earlier.from_networks, later.from_networks);
 }
 
+// "sha256:" and one digit 64 times.
+bool is_placeholder(const std::string& fingerprint) {
+  return fingerprint.size() > 7 && fingerprint.find_first_not_of(fingerprint[7], 7) == std::string::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> warnings(const Config& config) {
@@ -43,6 +48,10 @@ std::vector<std::string> warnings(const Config& config) {
   if (takes_flows && config.peers.empty())
     list.push_back("There is no [[peer]], so every flow goes past the link.");
   for (const Peer& peer : config.peers) {
+    if (is_placeholder(peer.fingerprint))
+      list.push_back("The peer \"" + peer.name +
+                     "\" has the placeholder of the examples for a fingerprint; "
+                     "`longhaul keygen` on the peer prints the right one.");
     if (peer.name == config.site) list.push_back("The peer \"" + peer.name + "\" has the name of this site.");
     if (takes_flows && peer.networks.empty())
       list.push_back("The peer \"" + peer.name + "\" has no networks, so no flow to an address goes to it.");

@@ -9,7 +9,7 @@ using namespace longhaul::config;
 
 namespace {
 
-const std::string kHex(64, 'a');
+const std::string kHex = std::string(63, 'a') + "b";
 const std::string kFingerprint = "fingerprint = \"sha256:" + kHex + "\"\n";
 const std::string kIdentity =
     "[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n";  // three lines
