@@ -13,8 +13,8 @@ namespace longhaul::flows {
 
 // Where a flow goes: an address, or a name that the far side resolves (SOCKS5, forwards).
 struct Destination {
-  std::string host;                  // a name, or empty when `address` counts
-  boost::asio::ip::address address;  // used when `host` is empty
+  std::string host{};                  // a name, or empty when `address` counts
+  boost::asio::ip::address address{};  // used when `host` is empty
   std::uint16_t port = 0;
   std::string to_text() const;  // "name:port", "1.2.3.4:port", "[::1]:port"
 };
@@ -40,7 +40,7 @@ struct Accepted {
   Destination destination;
   Origin origin = Origin::forward;
   // Bytes of the answer for this outcome, written to the client before anything else; empty function: none.
-  std::function<std::string(ConnectOutcome)> answer;
+  std::function<std::string(ConnectOutcome)> answer{};
 };
 
 // Takes a client's connection; never fails, never blocks. Called on the loop that owns the flows.

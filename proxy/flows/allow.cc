@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/allow.h"
+
+#include <algorithm>
+
+namespace longhaul::flows {
+
+using boost::asio::ip::address;
+
+namespace {
+
+bool is_single_address(const config::Network& network) {
+  return network.prefix_length == (network.address.is_v4() ? 32u : 128u);
+}
+
+bool has(const std::vector<address>& addresses, const address& wanted) {
+  return std::find(addresses.begin(), addresses.end(), wanted) != addresses.end();
+}
+
+// The network holds loopback or link-local addresses only: its prefix is at least as long as theirs.
+bool holds_nothing_else(const config::Network& network) {
+  const bool v4 = network.address.is_v4();
+  if (is_loopback(network.address)) return network.prefix_length >= (v4 ? 8u : 128u);
+  if (is_link_local(network.address)) return network.prefix_length >= (v4 ? 16u : 10u);
+  return false;
+}
+
+}  // namespace
+
+address unmapped(const address& any) {
+  if (any.is_v6() && any.to_v6().is_v4_mapped())
+    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, any.to_v6());
+  return any;
+}
+
+bool is_loopback(const address& any) { return unmapped(any).is_loopback(); }
+
+bool is_link_local(const address& any) {
+  const address plain = unmapped(any);
+  if (plain.is_v6()) return plain.to_v6().is_link_local();  // fe80::/10, RFC 4291 section 2.5.6
+  const auto bytes = plain.to_v4().to_bytes();
+  return bytes[0] == 169 && bytes[1] == 254;  // RFC 3927 section 2.1
+}
+
+bool never_dialled(const address& any) {
+  const address plain = unmapped(any);
+  if (plain.is_unspecified() || plain.is_multicast()) return true;
+  if (plain.is_v6()) return false;
+  const auto bytes = plain.to_v4().to_bytes();
+  return bytes[0] == 0 || bytes[0] >= 240;  // "this network", reserved and broadcast: RFC 6890 section 2.2.2
+}
+
+bool peer_may_dial(const std::vector<config::Network>& allow, const address& wanted,
+                   const std::vector<address>& own) {
+  const address plain = unmapped(wanted);
+  if (never_dialled(plain)) return false;
+  const bool cable = is_loopback(plain) || is_link_local(plain);
+  const bool special = cable || has(own, plain);
+  return std::any_of(allow.begin(), allow.end(), [&](const config::Network& network) {
+    if (!config::contains(network, plain)) return false;
+    return !special || is_single_address(network) || (cable && holds_nothing_else(network));
+  });
+}
+
+bool client_may_dial(const address& client, const address& wanted, const std::vector<address>& own) {
+  const address plain = unmapped(wanted);
+  if (never_dialled(plain)) return false;
+  const auto here = [&](const address& any) { return is_loopback(any) || has(own, unmapped(any)); };
+  return here(client) || (!here(plain) && !is_link_local(plain));
+}
+
+}  // namespace longhaul::flows

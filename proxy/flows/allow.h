@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which addresses this machine dials for others: a pure decision over an address, the `allow` list and the
+// machine's own addresses. Resolving names and finding out the own addresses is left to the dialer.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <vector>
+
+#include "proxy/config/network.h"
+
+namespace longhaul::flows {
+
+// The IPv4 address that an IPv4-mapped IPv6 address stands for; any other address as it is.
+boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
+
+// Addresses that mean this machine or its own cable, whatever is written in front of them.
+bool is_loopback(const boost::asio::ip::address& address);
+bool is_link_local(const boost::asio::ip::address& address);
+// Nothing can be dialled there: unspecified ("this machine" to Linux), multicast, broadcast.
+bool never_dialled(const boost::asio::ip::address& address);
+
+// For a peer: `wanted` lies in `allow`; and if it is loopback, link-local or one of `own`, an entry names it
+// exactly: a single address, or (loopback and link-local) a network of nothing else.
+bool peer_may_dial(const std::vector<config::Network>& allow, const boost::asio::ip::address& wanted,
+                   const std::vector<boost::asio::ip::address>& own);
+
+// For a client that names its destination itself and need not have an account here: everything but this
+// machine's own addresses and cable, unless the client is on this machine too.
+bool client_may_dial(const boost::asio::ip::address& client, const boost::asio::ip::address& wanted,
+                     const std::vector<boost::asio::ip::address>& own);
+
+}  // namespace longhaul::flows

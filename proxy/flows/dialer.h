@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connects to servers: resolves names, asks whether the address may be dialled, shows the server the address
+// it should see, and says in one word how it went. What becomes of the flow afterwards is left to the caller.
+#pragma once
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "proxy/config/config.h"
+#include "proxy/flows/accepted.h"
+#include "proxy/flows/name_resolver.h"
+#include "proxy/flows/own_addresses.h"
+#include "proxy/flows/source_memory.h"
+
+namespace longhaul::flows {
+
+struct DialerConfig {
+  std::vector<config::Network> allow;               // [link] allow
+  std::chrono::milliseconds name_limit{10'000};     // one look-up, all name servers
+  std::chrono::milliseconds connect_limit{20'000};  // all addresses together; SYNs at 0, 1, 3, 7 and 15 s
+  // One of several addresses, while others are left: two SYNs, and a second round trip for the second.
+  std::chrono::milliseconds address_limit{3'000};
+  // How long an answer to the client's address may take before the proxy's own is tried (source = auto).
+  std::chrono::milliseconds client_address_limit{3'000};
+};
+
+struct DialRequest {
+  // Who asks, and so what is checked after names are resolved.
+  enum class Check : std::uint8_t {
+    nothing,  // the configuration names the destination (forwards)
+    client,   // a client of this site named it (SOCKS5, transparent): not this machine's own addresses
+    peer,     // a peer named it: what [link] allow names
+  };
+  Destination destination{};
+  std::optional<boost::asio::ip::tcp::endpoint> client{};  // needed by source client and auto; else unused
+  config::Source source = config::Source::proxy;
+  Check check = Check::peer;
+};
+
+struct Dialled {
+  explicit Dialled(const boost::asio::any_io_executor& executor) : socket(executor) {}
+
+  ConnectOutcome outcome = ConnectOutcome::failed;
+  boost::asio::ip::tcp::socket socket;    // connected if the outcome says so, else closed
+  boost::asio::ip::tcp::endpoint server;  // the address connected to, or tried last
+  bool source_fallback = false;           // source = auto, and the server sees this proxy's address
+  boost::system::error_code error;        // the system's word behind the outcome, for logs
+
+  bool connected() const { return outcome == ConnectOutcome::connected; }
+};
+
+class Dialer {
+ public:
+  explicit Dialer(DialerConfig config) : config_(std::move(config)) {}
+
+  // Completes within name_limit + connect_limit. Cancelling the coroutine ends it with `failed`. The request
+  // is made in a statement of its own: g++ 12 destroys an aggregate twice that is built inside a co_await
+  // expression.
+  boost::asio::awaitable<Dialled> dial(DialRequest request);
+
+ private:
+  struct Attempt;
+  bool allowed(const DialRequest& request, const boost::asio::ip::address& address);
+  bool can_show_client(const DialRequest& request, const boost::asio::ip::address& server);
+  boost::asio::awaitable<void> dial_address(const DialRequest& request, std::chrono::milliseconds limit,
+                                            Dialled& result);
+
+  const DialerConfig config_;
+  NameResolver resolver_;
+  OwnAddresses own_;
+  SourceMemory memory_;
+};
+
+}  // namespace longhaul::flows

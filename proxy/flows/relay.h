@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plain relay past the link: joins a client's socket and a server's, byte for byte, with half-close and
+// reset as they were. Dialling, reasons and the flow table are left to the caller.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstddef>
+#include <memory>
+
+#include "proxy/flows/flow_table.h"
+#include "proxy/flows/pipe_pool.h"
+
+namespace longhaul::flows {
+
+enum class RelayEnd : std::uint8_t {
+  finished,      // both sides said their end, and everything was handed to the kernel
+  client_reset,  // or its machine fell silent; the server has been reset
+  server_reset,  // the other way round
+  cancelled,     // by the caller; both were reset
+};
+
+// One for the loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
+class Relay {
+ public:
+  enum class Method : std::uint8_t { splice, copy };
+  explicit Relay(Method method = Method::splice) : method_(method) {}
+
+  // Both sockets are connected; both are closed when it completes. Counts in `bytes`: lan_* towards the
+  // client, wan_* towards the server. Cancelling resets both sides.
+  boost::asio::awaitable<RelayEnd> run(boost::asio::ip::tcp::socket& client,
+                                       boost::asio::ip::tcp::socket& server, FlowBytes& bytes);
+
+ private:
+  struct Direction;
+  struct Join;
+  boost::asio::awaitable<void> pump(Join& join, Direction& direction);
+
+  static constexpr std::size_t kBufferBytes = 256 << 10;
+  Method method_;
+  PipePool pipes_;
+  std::unique_ptr<std::byte[]> buffer_;  // never holds bytes across a wait
+};
+
+}  // namespace longhaul::flows

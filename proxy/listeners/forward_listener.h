@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explicit mode: one local port that leads to one server. What is done with the flows is left to whoever
+// starts them.
+#pragma once
+#include "proxy/flows/accepted.h"
+#include "proxy/listeners/accept_loop.h"
+
+namespace longhaul::listeners {
+
+class ForwardListener {
+ public:
+  // Throws ListenerError when the port cannot be had.
+  ForwardListener(boost::asio::io_context& io, const config::Forward& forward, flows::FlowStarter start,
+                  AcceptLoop::HasRoom has_room = {});
+
+  boost::asio::ip::tcp::endpoint local_endpoint() const { return loop_.local_endpoint(); }
+  AcceptLoop::Counters counters() const { return loop_.counters(); }
+
+ private:
+  AcceptLoop loop_;
+};
+
+}  // namespace longhaul::listeners
