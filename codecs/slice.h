@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owned bytes: reference-counted, immutable once shared, cheap to cut. Leaves pooling to whoever measures a need.
+// Owned bytes: reference-counted, immutable once shared, cheap to cut. Leaves pooling to whoever measures a
+// need.
 #pragma once
 #include <cassert>
 #include <cstring>
@@ -14,12 +15,16 @@ class Slice {
   Slice() = default;
 
   // Copies `bytes` into memory of exactly that size, so that a small slice never pins a large buffer.
-  static Slice copy_of(Bytes bytes) {
+  static Slice copy_of(Bytes bytes) { return joined({}, bytes); }
+
+  // One slice that holds a copy of `head` and then `body`: a header and what it heads, in one allocation.
+  static Slice joined(Bytes head, Bytes body) {
     Slice slice;
-    if (bytes.empty()) return slice;
-    auto memory = std::make_shared_for_overwrite<std::byte[]>(bytes.size());
-    std::memcpy(memory.get(), bytes.data(), bytes.size());
-    slice.size_ = bytes.size();
+    slice.size_ = head.size() + body.size();
+    if (slice.size_ == 0) return slice;
+    auto memory = std::make_shared_for_overwrite<std::byte[]>(slice.size_);
+    if (!head.empty()) std::memcpy(memory.get(), head.data(), head.size());
+    if (!body.empty()) std::memcpy(memory.get() + head.size(), body.data(), body.size());
     slice.memory_ = std::move(memory);
     return slice;
   }

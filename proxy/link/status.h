@@ -12,13 +12,13 @@ enum class LinkState : std::uint8_t { never_up, up, silent, down };
 struct LinkStatus {
   std::string peer;
   LinkState state = LinkState::never_up;
-  std::string carrier;          // "tcp", "udp", empty while there is none
-  std::string remote_address;   // of the carrier
-  std::string last_error;       // why the last attempt failed; empty: it did not
+  std::string carrier;         // "tcp", "udp", empty while there is none
+  std::string remote_address;  // of the carrier
+  std::string last_error;      // why the last attempt failed; empty: it did not
   std::chrono::microseconds smoothed_rtt{0};
   std::chrono::seconds state_age{0};
-  std::uint64_t streams = 0;             // live on this link
-  std::uint64_t bytes_sent = 0;          // on the carrier, TLS included
+  std::uint64_t streams = 0;     // live on this link
+  std::uint64_t bytes_sent = 0;  // on the carrier, TLS included
   std::uint64_t bytes_received = 0;
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   std::uint64_t credit_granted = 0;      // plain bytes the peer may still send

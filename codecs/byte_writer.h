@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Appends wire integers and bytes to a growing buffer. Variable-length integers are those of RFC 9000,
+// section 16.
+#pragma once
+#include <cassert>
+#include <string_view>
+#include <vector>
+
+#include "codecs/bytes.h"
+
+namespace longhaul {
+
+using Buffer = std::vector<std::byte>;
+
+inline constexpr std::uint64_t kMaxVarint = (1ull << 62) - 1;
+
+constexpr std::size_t varint_size(std::uint64_t value) {
+  return value < (1u << 6) ? 1 : value < (1u << 14) ? 2 : value < (1u << 30) ? 4 : 8;
+}
+
+class ByteWriter {
+ public:
+  explicit ByteWriter(Buffer& out) : out_(out) {}
+
+  void u8(std::uint8_t value) { out_.push_back(std::byte{value}); }
+  void fixed16(std::uint16_t value) { big_endian(value, 2); }
+  void fixed64(std::uint64_t value) { big_endian(value, 8); }
+
+  void varint(std::uint64_t value) {
+    assert(value <= kMaxVarint);
+    switch (varint_size(value)) {
+      case 1:
+        return big_endian(value, 1);
+      case 2:
+        return big_endian(value | (1ull << 14), 2);
+      case 4:
+        return big_endian(value | (2ull << 30), 4);
+      default:
+        return big_endian(value | (3ull << 62), 8);
+    }
+  }
+
+  void bytes(Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+
+  // A length as varint, then the bytes.
+  void sized(Bytes content) {
+    varint(content.size());
+    bytes(content);
+  }
+  void text(std::string_view content) { sized(as_bytes(content)); }
+
+ private:
+  void big_endian(std::uint64_t value, int size) {
+    for (int shift = (size - 1) * 8; shift >= 0; shift -= 8) out_.push_back(std::byte(value >> shift & 0xff));
+  }
+
+  Buffer& out_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices in order, addressed by a byte offset that only grows: appended at the end, dropped from the front,
+// read anywhere between. An empty queue owns no memory worth counting, so that an idle stream stays small.
+#pragma once
+#include <cassert>
+#include <vector>
+
+#include "codecs/byte_writer.h"
+#include "codecs/interval_set.h"
+#include "codecs/slice.h"
+
+namespace longhaul {
+
+class SliceQueue {
+ public:
+  std::uint64_t begin_offset() const { return begin_; }
+  std::uint64_t end_offset() const { return end_; }
+  std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
+  bool empty() const { return begin_ == end_; }
+
+  void push(Slice slice) {
+    if (slice.empty()) return;
+    std::uint64_t start = end_;
+    end_ += slice.size();
+    entries_.push_back({start, std::move(slice)});
+  }
+
+  // Forgets everything before `offset`, which must not lie past the end.
+  void drop_until(std::uint64_t offset) {
+    assert(offset <= end_);
+    if (offset <= begin_) return;
+    begin_ = offset;
+    while (head_ < entries_.size() && entries_[head_].end() <= begin_) entries_[head_++].slice = Slice{};
+    if (head_ == entries_.size()) {
+      entries_.clear();
+      head_ = 0;
+      if (entries_.capacity() > kIdleCapacity) entries_.shrink_to_fit();
+    } else if (head_ > entries_.size() / 2 && head_ >= kIdleCapacity) {
+      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+  }
+
+  // Calls `visit(Bytes)` for the pieces of `range`, in order, until it answers false. The range must be held.
+  template <class Visit>
+  void visit(Interval range, Visit&& visit) const {
+    assert(begin_ <= range.begin && range.end <= end_);
+    auto entry =
+        std::upper_bound(entries_.begin() + static_cast<std::ptrdiff_t>(head_), entries_.end(), range.begin,
+                         [](std::uint64_t offset, const Entry& e) { return offset < e.end(); });
+    for (; range.begin < range.end; ++entry) {
+      std::uint64_t end = std::min(range.end, entry->end());
+      Bytes piece = entry->slice.bytes().subspan(static_cast<std::size_t>(range.begin - entry->start),
+                                                 static_cast<std::size_t>(end - range.begin));
+      if (!visit(piece)) return;
+      range.begin = end;
+    }
+  }
+
+  void copy(Interval range, Buffer& out) const {
+    visit(range, [&](Bytes piece) {
+      out.insert(out.end(), piece.begin(), piece.end());
+      return true;
+    });
+  }
+
+ private:
+  static constexpr std::size_t kIdleCapacity = 16;
+
+  struct Entry {
+    std::uint64_t start;
+    Slice slice;
+    std::uint64_t end() const { return start + slice.size(); }
+  };
+
+  std::vector<Entry> entries_;
+  std::size_t head_ = 0;
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/credit.h"
+
+namespace longhaul::link {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A stream that brought nothing for so long gives unused credit back when memory is wanted elsewhere.
+constexpr Duration kQuiet = 2s;
+
+std::uint64_t above(std::uint64_t value, std::uint64_t floor) { return value > floor ? value - floor : 0; }
+
+}  // namespace
+
+ReceiveCredit::ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window)
+    : pool_(pool), fixed_window_(fixed_window), target_(initial) {
+  set_limit(initial);
+}
+
+ReceiveCredit::~ReceiveCredit() { pool_.give(from_pool_); }
+
+std::uint64_t ReceiveCredit::initial_grant(const CreditPool& pool, std::uint64_t fixed_window) {
+  std::uint64_t grant = pool.floor_bytes() + pool.initial_share();
+  return fixed_window ? std::min(grant, fixed_window) : grant;
+}
+
+// Moves the limit as far as the pool allows; never below what stands already.
+void ReceiveCredit::set_limit(std::uint64_t limit) {
+  std::uint64_t wanted = above(limit - consumed_, pool_.floor_bytes());
+  if (wanted > from_pool_) {
+    std::uint64_t added = std::min(wanted - from_pool_, pool_.free_bytes());
+    limit -= wanted - from_pool_ - added;
+    pool_.take(added);
+    from_pool_ += added;
+  } else {
+    pool_.give(from_pool_ - wanted);
+    from_pool_ = wanted;
+  }
+  limit_ = limit;
+}
+
+bool ReceiveCredit::open_up(TimePoint now) {
+  target_ = std::max(target_, initial_grant(pool_, fixed_window_));
+  return grow(now, {});
+}
+
+Result<void> ReceiveCredit::on_received(std::uint64_t plain_bytes, TimePoint now) {
+  if (plain_bytes > limit_ - received_) return LinkError::credit_exceeded;
+  received_ += plain_bytes;
+  last_received_ = now;
+  return {};
+}
+
+bool ReceiveCredit::on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt) {
+  consumed_ += plain_bytes;
+  set_limit(limit_);  // what the reader took is free for others until it is granted again
+  return grow(now, rtt);
+}
+
+void ReceiveCredit::finish() {
+  finished_ = true;
+  proposed_.reset();
+  set_limit(received_);
+}
+
+bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
+  if (finished_) return false;
+  if (epoch_start_ == TimePoint{}) epoch_start_ = now;
+  if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
+    // Twice the drained rate × RTT: a stream held back by its window doubles it each round trip.
+    double drained = static_cast<double>(consumed_ - epoch_consumed_);
+    auto earned = static_cast<std::uint64_t>(
+        2 * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
+    target_ = pool_.under_pressure() ? std::max(earned, pool_.floor_bytes()) : std::max(earned, target_);
+    epoch_start_ = now;
+    epoch_consumed_ = consumed_;
+  }
+  std::uint64_t window = std::max(target_, pool_.floor_bytes());
+  if (fixed_window_) window = std::min(window, fixed_window_);
+  std::uint64_t held = outstanding();
+  if (held >= window) return false;
+  // Small steps are not worth a frame, unless the sender is about to run dry.
+  if (window - held < window / 4 && held > window / 2) return false;
+  std::uint64_t floor_room = above(pool_.floor_bytes(), held);
+  std::uint64_t most = held + floor_room + pool_.growth_share();
+  std::uint64_t granted = std::min(window, most);
+  if (granted <= held) return false;
+  set_limit(consumed_ + granted);
+  proposed_.reset();
+  ++generation_;
+  return true;
+}
+
+bool ReceiveCredit::reclaim(TimePoint now) {
+  if (finished_ || from_pool_ == 0 || proposed_ || now - last_received_ < kQuiet) return false;
+  std::uint64_t lower = std::max(received_, consumed_ + pool_.floor_bytes());
+  if (lower >= limit_) return false;
+  proposed_ = lower;
+  target_ = pool_.floor_bytes();
+  ++generation_;
+  return true;
+}
+
+void ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit) {
+  if (!proposed_ || generation != generation_) return;
+  // The sender may have used more than was asked for, never more than it had, never less than has arrived.
+  std::uint64_t in_force = std::clamp(limit, std::max(*proposed_, received_), limit_);
+  proposed_.reset();
+  set_limit(in_force);
+}
+
+SendCredit::Outcome SendCredit::on_credit(std::uint64_t generation, std::uint64_t limit) {
+  if (generation < generation_) return {};
+  if (generation == generation_) return {.raised = false, .tell_returned = lowered_};
+  generation_ = generation;
+  lowered_ = limit < limit_;
+  if (lowered_) {
+    limit_ = std::max(limit, sent_);
+    return {.raised = false, .tell_returned = true};
+  }
+  bool raised = limit > limit_;
+  limit_ = limit;
+  return {.raised = raised, .tell_returned = false};
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credit of one stream and direction, in plain bytes. The receiving side grants, watches how fast its reader
+// drains, and may take unused credit back; the sending side obeys. PROTOCOL.md, section 5.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "proxy/link/memory.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class ReceiveCredit {
+ public:
+  // `initial` plain bytes are granted from the start; `fixed_window` != 0 bounds the window for good (a line
+  // without window scaling). The pool outlives this object, which gives everything back at its end.
+  ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window);
+  ~ReceiveCredit();
+  ReceiveCredit(const ReceiveCredit&) = delete;
+  ReceiveCredit& operator=(const ReceiveCredit&) = delete;
+
+  // What a new stream is granted when this side opens it.
+  static std::uint64_t initial_grant(const CreditPool& pool, std::uint64_t fixed_window);
+
+  // The peer opened the stream with what little it had set aside: give it what a new stream may have. True:
+  // tell it.
+  bool open_up(TimePoint now);
+
+  Result<void> on_received(std::uint64_t plain_bytes, TimePoint now);
+
+  // The reader took bytes. True: the limit moved enough to tell the sender.
+  bool on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt);
+
+  // Nothing more will come: only what the reader has not taken yet counts from now on.
+  void finish();
+
+  // Asks for unused credit back if the stream was quiet for a while. True: tell the sender.
+  bool reclaim(TimePoint now);
+  void on_returned(std::uint64_t generation, std::uint64_t limit);
+
+  // What to tell the sender.
+  std::uint64_t generation() const { return generation_; }
+  std::uint64_t announced_limit() const { return proposed_ ? *proposed_ : limit_; }
+  std::uint64_t outstanding() const { return limit_ - consumed_; }
+
+ private:
+  bool grow(TimePoint now, Duration rtt);
+  void set_limit(std::uint64_t limit);
+
+  CreditPool& pool_;
+  std::uint64_t fixed_window_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t limit_ = 0;  // the sender may have sent so much
+  std::uint64_t received_ = 0;
+  std::uint64_t consumed_ = 0;
+  std::uint64_t target_ = 0;  // the window this stream has earned
+  bool finished_ = false;
+  std::uint64_t from_pool_ = 0;            // outstanding credit above the floor
+  std::optional<std::uint64_t> proposed_;  // a lower limit the sender has not confirmed yet
+  std::uint64_t epoch_consumed_ = 0;       // at the start of the current round trip
+  TimePoint epoch_start_{};
+  TimePoint last_received_{};
+};
+
+class SendCredit {
+ public:
+  explicit SendCredit(std::uint64_t initial) : limit_(initial) {}
+
+  std::uint64_t available() const { return limit_ - sent_; }
+  void on_sent(std::uint64_t plain_bytes) { sent_ += plain_bytes; }
+
+  struct Outcome {
+    bool raised = false;         // more may be sent than before
+    bool tell_returned = false;  // answer with CREDIT_RETURN{generation, limit()}
+  };
+  Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
+  std::uint64_t limit() const { return limit_; }
+
+ private:
+  std::uint64_t limit_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t generation_ = 0;
+  bool lowered_ = false;  // the current generation was a lowering
+};
+
+}  // namespace longhaul::link

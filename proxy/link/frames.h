@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames that carriers move between the two sessions (PROTOCOL.md, section 3): parsing and writing, no
+// state. What the bytes inside a STREAM frame mean is in records.h.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codecs/byte_reader.h"
+#include "codecs/byte_writer.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+inline constexpr std::uint64_t kProtocolVersion = 1;
+inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;
+inline constexpr std::size_t kMaxFrameBody = kMaxStreamPayload + 64;
+
+using Token = std::array<std::byte, 16>;
+
+enum class FrameType : std::uint8_t {
+  hello = 1,
+  stream = 2,
+  ack = 3,
+  credit = 4,
+  credit_return = 5,
+  reset = 6,
+  reset_done = 7,
+  ping = 8,
+  pong = 9,
+  close = 10,
+  open_credit = 11,
+};
+
+// First frame of each side on every carrier. The dialler speaks first; the acceptor's answer decides.
+struct HelloFrame {
+  std::uint64_t version = kProtocolVersion;
+  Token session{};     // the session this side still holds with the peer; all zero: none
+  Token nonce{};       // random, new for every hello; makes the id of a new session
+  std::string site{};  // for logs only, at most 64 bytes
+};
+struct StreamFrame {
+  StreamId stream = 0;
+  std::uint64_t offset = 0;
+  Bytes payload;
+};
+// Everything of the stream before `offset` has arrived and was understood.
+struct AckFrame {
+  struct Entry {
+    StreamId stream;
+    std::uint64_t offset;
+  };
+  std::vector<Entry> entries;
+};
+// Plain bytes of the stream that the receiver of this frame may send in all. A later generation replaces an
+// earlier one and may be lower; then CREDIT_RETURN tells what is in force.
+struct CreditFrame {
+  struct Entry {
+    StreamId stream;
+    std::uint64_t generation;
+    std::uint64_t limit;
+  };
+  std::vector<Entry> entries;
+};
+struct CreditReturnFrame {
+  StreamId stream;
+  std::uint64_t generation;
+  std::uint64_t limit;
+};
+struct ResetFrame {
+  StreamId stream;
+  ResetCode code;
+};
+struct ResetDoneFrame {
+  StreamId stream;
+};
+struct PingFrame {
+  std::uint64_t number;
+};
+struct PongFrame {
+  std::uint64_t number;
+};
+enum class CloseCode : std::uint8_t {
+  shutting_down = 0,
+  duplicate = 1,
+  busy = 2,
+  protocol_error = 3,
+  refused = 4
+};
+struct CloseFrame {
+  CloseCode code;
+  std::string text;
+};  // text for the log, at most 256 bytes
+// What streams opened by the receiver of this frame may take as first credit: `floor` plain bytes each, and
+// beyond that `limit` plain bytes all together since the session began.
+struct OpenCreditFrame {
+  std::uint64_t limit;
+  std::uint64_t floor;
+};
+
+using Frame = std::variant<HelloFrame, StreamFrame, AckFrame, CreditFrame, CreditReturnFrame, ResetFrame,
+                           ResetDoneFrame, PingFrame, PongFrame, CloseFrame, OpenCreditFrame>;
+
+struct ParsedFrame {
+  std::optional<Frame> frame;  // nothing: a type this version does not know, to be skipped
+  std::size_t consumed = 0;
+};
+
+// An error: never valid. Nothing: need more bytes. `frame` borrows from `in`.
+Result<std::optional<ParsedFrame>> parse_frame(Bytes in);
+
+void write_frame(const Frame& frame, Buffer& out);
+
+// The head of a STREAM frame whose `payload_bytes` the caller appends itself.
+void write_stream_head(StreamId stream, std::uint64_t offset, std::size_t payload_bytes, Buffer& out);
+std::size_t stream_head_size(StreamId stream, std::uint64_t offset, std::size_t payload_bytes);
+
+}  // namespace longhaul::link

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/liveness.h"
+
+namespace longhaul::link {
+
+using namespace std::chrono_literals;
+
+void Liveness::start(TimePoint now, Duration rtt) {
+  started_ = true;
+  if (rtt > 0ns) srtt_ = rtt;
+  waiting_since_.reset();
+  // The first ping goes out at once, so that the round trip is known soon.
+  last_due_ = now;
+  ping_due_ = true;
+}
+
+void Liveness::on_timeout(TimePoint now, bool busy) {
+  if (!started_ || now < next_ping(busy)) return;
+  last_due_ = now;
+  ping_due_ = true;
+  // A carrier that has no room even for a ping is as silent as one that brings no answer.
+  if (!waiting_since_) waiting_since_ = now;
+}
+
+Duration Liveness::ping_interval(bool busy) const {
+  return busy ? std::clamp<Duration>(srtt_ / 2, 250ms, 1s) : 1s;
+}
+
+std::uint64_t Liveness::make_ping(TimePoint now) {
+  last_sent_ = now;
+  ping_due_ = false;
+  return ++last_number_;
+}
+
+void Liveness::on_heard(TimePoint) { waiting_since_.reset(); }
+
+void Liveness::on_pong(std::uint64_t number, TimePoint now) {
+  // Only the answer to the last ping is timed; RFC 6298, section 2.3 for the smoothing.
+  if (number != last_number_) return;
+  Duration sample = now - last_sent_;
+  srtt_ = srtt_ == 0ns ? sample : srtt_ + (sample - srtt_) / 8;
+}
+
+std::optional<TimePoint> Liveness::silent_at(bool busy) const {
+  if (!started_ || !waiting_since_) return std::nullopt;
+  // Idle: a ping a second and two seconds to answer make three. A long path gets its four round trips there
+  // too.
+  Duration patience = std::max<Duration>(busy ? 1s : 2s, 4 * srtt_);
+  return *waiting_since_ + patience;
+}
+
+std::optional<TimePoint> Liveness::next_timeout(bool busy, bool known_silent) const {
+  if (!started_) return std::nullopt;
+  TimePoint next = next_ping(busy);
+  if (auto silent = silent_at(busy); silent && !known_silent) next = std::min(next, *silent);
+  return next;
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is the path alive, and how long is its round trip, queues included: when to ping, what an answer says, when
+// silence is silence. What follows from silence is decided elsewhere.
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class Liveness {
+ public:
+  // A carrier came up; `rtt` is what its handshake took, zero if unknown.
+  void start(TimePoint now, Duration rtt);
+  void stop() { started_ = ping_due_ = false; }
+
+  // `busy`: something waits for the peer, so that silence matters within max(1 s, 4 × smoothed RTT), else
+  // within 3 s.
+  void on_timeout(TimePoint now, bool busy);
+  bool ping_due() const { return ping_due_; }
+  std::uint64_t make_ping(TimePoint now);
+  void on_heard(TimePoint now);
+  void on_pong(std::uint64_t number, TimePoint now);
+
+  bool silent(TimePoint now, bool busy) const { return silent_at(busy) && now >= *silent_at(busy); }
+  std::optional<TimePoint> next_timeout(bool busy, bool known_silent) const;
+
+  Duration smoothed_rtt() const { return srtt_; }
+
+ private:
+  TimePoint next_ping(bool busy) const { return last_due_ + ping_interval(busy); }
+  Duration ping_interval(bool busy) const;
+  std::optional<TimePoint> silent_at(bool busy) const;
+
+  bool started_ = false;
+  Duration srtt_{};
+  std::uint64_t last_number_ = 0;
+  TimePoint last_due_{};  // when a ping was due, which is not when the carrier had room for it
+  TimePoint last_sent_{};
+  bool ping_due_ = false;
+  std::optional<TimePoint> waiting_since_;  // the first ping that was due with nothing heard after it
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one memory cap of a daemon, split in two: what all peers may still send to us (granted credit), and
+// what we keep until peers acknowledge it. Both are sums over every stream of every session.
+#pragma once
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+
+namespace longhaul::link {
+
+// Plain bytes that peers may send. A stream's first `floor_bytes()` come out of a part reserved for as many
+// streams as there may be, so that streams which hold all they were granted can never bring another one to a
+// stop.
+class CreditPool {
+ public:
+  static constexpr std::uint64_t kMaxInitial = 16ull << 20;
+  static constexpr std::uint64_t kMaxFloor = 16ull << 10;
+
+  CreditPool(std::uint64_t cap_bytes, std::uint32_t max_streams)
+      : floor_(std::min(kMaxFloor, cap_bytes / 4 / std::max<std::uint32_t>(max_streams, 1))),
+        shared_(cap_bytes - floor_ * max_streams),
+        free_(shared_) {}
+
+  std::uint64_t floor_bytes() const { return floor_; }
+  std::uint64_t free_bytes() const { return free_; }
+  std::uint64_t granted_bytes() const { return shared_ - free_; }  // above the floors
+  std::uint64_t initial_share() const { return std::min(kMaxInitial, free_ / 16); }
+  std::uint64_t growth_share() const { return free_ / 4; }
+  std::uint64_t open_share() const { return free_ / 8; }
+  bool under_pressure() const { return free_ < shared_ / 2; }
+
+  void take(std::uint64_t bytes) {
+    assert(bytes <= free_);
+    free_ -= bytes;
+  }
+  void give(std::uint64_t bytes) {
+    free_ += bytes;
+    assert(free_ <= shared_);
+  }
+
+ private:
+  std::uint64_t floor_;
+  std::uint64_t shared_;
+  std::uint64_t free_;
+};
+
+// Wire bytes kept for streams until the peer acknowledges them.
+class RetainedBudget {
+ public:
+  explicit RetainedBudget(std::uint64_t cap_bytes) : cap_(cap_bytes) {}
+
+  // What one stream that keeps `held` bytes may add now: a quarter of what is free, and never nothing for a
+  // stream that holds little, so that a few large flows cannot silence the small ones.
+  std::uint64_t allowance(std::uint64_t held) const {
+    std::uint64_t fair = used_ < cap_ ? (cap_ - used_) / 4 : 0;
+    std::uint64_t least = held < kLeast ? kLeast - held : 0;
+    return std::max(fair, least);
+  }
+  void add(std::uint64_t bytes) { used_ += bytes; }
+  void remove(std::uint64_t bytes) {
+    assert(bytes <= used_);
+    used_ -= bytes;
+  }
+  std::uint64_t used_bytes() const { return used_; }
+
+ private:
+  static constexpr std::uint64_t kLeast = 4096;
+  std::uint64_t cap_;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace longhaul::link

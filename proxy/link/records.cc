@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/records.h"
+
+#include <algorithm>
+
+namespace longhaul::link {
+namespace {
+
+namespace ip = boost::asio::ip;
+
+enum AddressKind : std::uint8_t { kNoAddress = 0, kIpv4 = 4, kIpv6 = 6, kName = 1 };
+constexpr std::size_t kMaxNameBytes = 255;  // RFC 1035, section 2.3.4
+constexpr std::size_t kMaxModuleBytes = 32;
+
+// Features on the wire are (key, value) pairs; an unknown key is skipped, so that later versions may add
+// some.
+enum FeatureKey : std::uint64_t {
+  kTransport = 1,
+  kWindow,
+  kFastConnect,
+  kCompression,
+  kDedupMemory,
+  kDedupDisk,
+  kFecMode,
+  kFecSource,
+  kFecRepair,
+  kSmb,
+  kHttp,
+  kMapi,
+  kNfs,
+  kDns,
+};
+
+template <class Array>
+void write_array(const Array& array, Buffer& out) {
+  ByteWriter(out).bytes(std::as_bytes(std::span(array)));
+}
+
+void write_address(const ip::address& address, Buffer& out) {
+  ByteWriter(out).u8(address.is_v4() ? kIpv4 : kIpv6);
+  if (address.is_v4()) return write_array(address.to_v4().to_bytes(), out);
+  write_array(address.to_v6().to_bytes(), out);
+}
+
+template <class Array>
+std::optional<Array> read_array(ByteReader& in) {
+  auto bytes = in.bytes(std::tuple_size_v<Array>);
+  if (!bytes) return std::nullopt;
+  Array array;
+  std::transform(bytes->begin(), bytes->end(), array.begin(),
+                 [](std::byte b) { return std::to_integer<std::uint8_t>(b); });
+  return array;
+}
+
+std::optional<ip::address> read_address(std::uint8_t kind, ByteReader& in) {
+  if (kind == kIpv4) {
+    auto bytes = read_array<ip::address_v4::bytes_type>(in);
+    return bytes ? std::optional<ip::address>(ip::address_v4(*bytes)) : std::nullopt;
+  }
+  if (kind == kIpv6) {
+    auto bytes = read_array<ip::address_v6::bytes_type>(in);
+    return bytes ? std::optional<ip::address>(ip::address_v6(*bytes)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool read_destination(ByteReader& in, flows::Destination& destination) {
+  auto kind = in.u8();
+  if (!kind) return false;
+  if (*kind == kName) {
+    auto name = in.text();
+    if (!name || name->empty() || name->size() > kMaxNameBytes) return false;
+    destination.host = *name;
+  } else {
+    auto address = read_address(*kind, in);
+    if (!address) return false;
+    destination.address = *address;
+  }
+  auto port = in.fixed16();
+  if (!port || *port == 0) return false;
+  destination.port = *port;
+  return true;
+}
+
+bool read_client(ByteReader& in, std::optional<ip::tcp::endpoint>& client) {
+  auto kind = in.u8();
+  if (!kind) return false;
+  if (*kind == kNoAddress) return true;
+  auto address = read_address(*kind, in);
+  auto port = in.fixed16();
+  if (!address || !port) return false;
+  client.emplace(*address, *port);
+  return true;
+}
+
+}  // namespace
+
+void write_record_head(RecordType type, std::size_t body_bytes, Buffer& out) {
+  ByteWriter writer(out);
+  writer.u8(static_cast<std::uint8_t>(type));
+  writer.varint(body_bytes);
+}
+
+void write_features(const config::Features& features, Buffer& out) {
+  ByteWriter writer(out);
+  auto pair = [&](FeatureKey key, std::uint64_t value) {
+    writer.varint(key);
+    writer.varint(value);
+  };
+  pair(kTransport, static_cast<std::uint64_t>(features.transport));
+  pair(kWindow, features.window_bytes);
+  pair(kFastConnect, features.fast_connect);
+  pair(kCompression, features.compression);
+  pair(kDedupMemory, features.dedup_memory);
+  pair(kDedupDisk, features.dedup_disk);
+  pair(kFecMode, static_cast<std::uint64_t>(features.fec.mode));
+  pair(kFecSource, features.fec.source_packets);
+  pair(kFecRepair, features.fec.repair_packets);
+  pair(kSmb, features.smb);
+  pair(kHttp, features.http);
+  pair(kMapi, features.mapi);
+  pair(kNfs, features.nfs);
+  pair(kDns, features.dns);
+}
+
+Result<config::Features> parse_features(Bytes body) {
+  config::Features features;
+  ByteReader in(body);
+  while (in.remaining()) {
+    auto key = in.varint(), value = in.varint();
+    if (!key || !value) return LinkError::malformed_record;
+    bool on = *value != 0;
+    switch (*key) {
+      case kTransport:
+        if (*value > static_cast<std::uint64_t>(config::Transport::off)) return LinkError::malformed_record;
+        features.transport = static_cast<config::Transport>(*value);
+        break;
+      case kWindow:
+        if (*value > UINT32_MAX) return LinkError::malformed_record;
+        features.window_bytes = static_cast<std::uint32_t>(*value);
+        break;
+      case kFecMode:
+        if (*value > static_cast<std::uint64_t>(config::Fec::Mode::fixed)) return LinkError::malformed_record;
+        features.fec.mode = static_cast<config::Fec::Mode>(*value);
+        break;
+      case kFecSource:
+      case kFecRepair:
+        if (*value > 255) return LinkError::malformed_record;
+        (*key == kFecSource ? features.fec.source_packets : features.fec.repair_packets) =
+            static_cast<std::uint8_t>(*value);
+        break;
+      case kFastConnect:
+        features.fast_connect = on;
+        break;
+      case kCompression:
+        features.compression = on;
+        break;
+      case kDedupMemory:
+        features.dedup_memory = on;
+        break;
+      case kDedupDisk:
+        features.dedup_disk = on;
+        break;
+      case kSmb:
+        features.smb = on;
+        break;
+      case kHttp:
+        features.http = on;
+        break;
+      case kMapi:
+        features.mapi = on;
+        break;
+      case kNfs:
+        features.nfs = on;
+        break;
+      case kDns:
+        features.dns = on;
+        break;
+      default:
+        break;
+    }
+  }
+  return features;
+}
+
+void write_open(const OpenRequest& request, Buffer& out) {
+  ByteWriter writer(out);
+  if (!request.destination.host.empty()) {
+    writer.u8(kName);
+    writer.text(request.destination.host);
+  } else {
+    write_address(request.destination.address, out);
+  }
+  writer.fixed16(request.destination.port);
+  if (request.client) {
+    write_address(request.client->address(), out);
+    writer.fixed16(request.client->port());
+  } else {
+    writer.u8(kNoAddress);
+  }
+  writer.u8(static_cast<std::uint8_t>(request.source));
+  writer.varint(request.forward_credit);
+  writer.varint(request.reverse_credit);
+  writer.text(request.module);
+  writer.varint(request.module_version);
+  Buffer features;
+  write_features(request.features, features);
+  writer.sized(features);
+}
+
+Result<OpenRequest> parse_open(Bytes body) {
+  ByteReader in(body);
+  OpenRequest request;
+  if (!read_destination(in, request.destination)) return LinkError::malformed_record;
+  if (!read_client(in, request.client)) return LinkError::malformed_record;
+  auto source = in.u8();
+  auto forward = in.varint(), reverse = in.varint();
+  auto module = in.text();
+  auto version = in.varint();
+  auto features = in.sized();
+  if (!source || *source > static_cast<std::uint8_t>(config::Source::proxy) || !forward || !reverse ||
+      !module || module->size() > kMaxModuleBytes || !version || !features)
+    return LinkError::malformed_record;
+  auto parsed = parse_features(*features);
+  if (!parsed) return parsed.error();
+  request.source = static_cast<config::Source>(*source);
+  request.forward_credit = *forward;
+  request.reverse_credit = *reverse;
+  request.module = *module;
+  request.module_version = *version;
+  request.features = *parsed;
+  return request;  // what a later version adds behind is skipped
+}
+
+void write_answer(const OpenAnswer& answer, Buffer& out) {
+  ByteWriter writer(out);
+  writer.u8(static_cast<std::uint8_t>(answer.outcome));
+  writer.u8(static_cast<std::uint8_t>(answer.source_fallback | answer.module_accepted << 1));
+}
+
+Result<OpenAnswer> parse_answer(Bytes body) {
+  ByteReader in(body);
+  auto outcome = in.u8(), flags = in.u8();
+  if (!outcome || !flags) return LinkError::malformed_record;
+  OpenAnswer answer;
+  bool known = *outcome <= static_cast<std::uint8_t>(flows::ConnectOutcome::failed);
+  answer.outcome = known ? static_cast<flows::ConnectOutcome>(*outcome) : flows::ConnectOutcome::failed;
+  answer.source_fallback = *flags & 1;
+  answer.module_accepted = *flags & 2;
+  return answer;
+}
+
+void write_block_header(const BlockHeader& header, Buffer& out) {
+  ByteWriter writer(out);
+  writer.u8(header.codec);
+  writer.varint(header.plain_bytes);
+  writer.fixed64(header.checksum);
+  writer.varint(header.ring_offset);
+}
+
+Result<ParsedBlock> parse_block(Bytes body) {
+  ByteReader in(body);
+  auto codec = in.u8();
+  auto plain = in.varint();
+  auto checksum = in.fixed64();
+  auto ring = in.varint();
+  if (!codec || !plain || *plain == 0 || *plain > kMaxBlockPlainBytes || !checksum || !ring)
+    return LinkError::malformed_record;
+  return ParsedBlock{{*codec, static_cast<std::uint32_t>(*plain), *checksum, *ring}, in.rest()};
+}
+
+Result<void> RecordParser::begin(RecordType type, std::uint64_t size, RecordSink& sink) {
+  if (type > RecordType::features) return LinkError::malformed_record;
+  if (type == RecordType::end || type == RecordType::abort) {
+    if (size != 0) return LinkError::malformed_record;
+    ended_ = true;
+    return sink.on_record(type, {});
+  }
+  // Data is streamed, so its length needs no bound here: credit bounds it.
+  if (type != RecordType::data && size > kMaxRecordBody) return LinkError::malformed_record;
+  if (size == 0) return type == RecordType::data ? Result<void>{} : sink.on_record(type, {});
+  inside_ = type;
+  missing_ = size;
+  return {};
+}
+
+Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
+  while (!in.empty()) {
+    if (ended_) return LinkError::malformed_record;
+    if (!inside_) {
+      // A head is at most 9 bytes; it is gathered byte by byte only when a piece ends inside it.
+      bool gathered = !pending_.empty();
+      if (gathered) pending_.push_back(in[0]);
+      ByteReader head(gathered ? Bytes(pending_) : in);
+      auto type = head.u8();
+      auto size = head.varint();
+      if (!size) {
+        if (gathered) {
+          in = in.subspan(1);
+        } else {
+          pending_.assign(in.begin(), in.end());
+          in = {};
+        }
+        continue;
+      }
+      in = in.subspan(gathered ? 1 : in.size() - head.remaining());
+      pending_.clear();
+      if (auto begun = begin(static_cast<RecordType>(*type), *size, sink); !begun) return begun;
+      continue;
+    }
+    Bytes piece = in.first(static_cast<std::size_t>(std::min<std::uint64_t>(missing_, in.size())));
+    in = in.subspan(piece.size());
+    missing_ -= piece.size();
+    if (*inside_ == RecordType::data) {
+      if (missing_ == 0) inside_.reset();
+      if (auto told = sink.on_data(piece); !told) return told;
+      continue;
+    }
+    if (missing_ != 0 || !pending_.empty()) pending_.insert(pending_.end(), piece.begin(), piece.end());
+    if (missing_ != 0) continue;
+    RecordType type = *inside_;
+    inside_.reset();
+    Buffer whole = std::move(pending_);
+    pending_ = {};
+    if (auto told = sink.on_record(type, whole.empty() ? piece : Bytes(whole)); !told) return told;
+  }
+  return {};
+}
+
+}  // namespace longhaul::link

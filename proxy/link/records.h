@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records inside a stream's bytes (PROTOCOL.md, section 4): open, answer, raw data, blocks, module
+// messages, features, end; and on the control stream what the two sessions tell each other. Parsing only;
+// decisions are in stream.h and session.h.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codecs/block_codec.h"
+#include "codecs/byte_reader.h"
+#include "codecs/byte_writer.h"
+#include "proxy/config/config.h"
+#include "proxy/flows/accepted.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+enum class RecordType : std::uint8_t {
+  open = 0,        // first record of the opener's direction
+  answer = 1,      // first record of the other direction
+  data = 2,        // raw bytes
+  block = 3,       // encoded bytes with a header
+  module = 4,      // a message between the twins of a module, at this position of the stream
+  end = 5,         // end of this direction; nothing follows
+  abort = 6,       // the sender's TCP connection was reset behind these bytes; nothing follows
+  allowed = 7,     // control stream: the features that the sender allows
+  dictionary = 8,  // control stream: a message between the twins of the block codec
+  features = 9,    // control stream: the features of one stream from now on, both directions
+};
+
+inline constexpr std::size_t kMaxRecordBody = kMaxBlockPlainBytes + 4096;
+
+// What a flow needs to begin at the far side.
+struct OpenRequest {
+  flows::Destination destination;
+  std::optional<boost::asio::ip::tcp::endpoint> client;  // who asks, as the near side saw it
+  config::Source source = config::Source::automatic;     // which address the server is to see
+  config::Features features;
+  std::string module;  // the application module both halves are to run; empty: none
+  std::uint64_t module_version = 0;
+  std::uint64_t forward_credit = 0;  // plain bytes taken from the open credit for the opener's direction
+  std::uint64_t reverse_credit = 0;  // plain bytes granted for the answering direction
+};
+
+struct OpenAnswer {
+  flows::ConnectOutcome outcome = flows::ConnectOutcome::connected;
+  bool source_fallback = false;  // the server sees the far proxy's own address
+  bool module_accepted = false;  // both halves run the module, or neither does
+};
+
+void write_record_head(RecordType type, std::size_t body_bytes, Buffer& out);
+void write_open(const OpenRequest& request, Buffer& out);  // body only, as all below
+void write_answer(const OpenAnswer& answer, Buffer& out);
+void write_features(const config::Features& features, Buffer& out);
+void write_block_header(const BlockHeader& header, Buffer& out);
+
+Result<OpenRequest> parse_open(Bytes body);
+Result<OpenAnswer> parse_answer(Bytes body);
+Result<config::Features> parse_features(Bytes body);
+struct ParsedBlock {
+  BlockHeader header;
+  Bytes encoded;
+};
+Result<ParsedBlock> parse_block(Bytes body);
+
+// Cuts a stream's bytes, however they are split, into records. Data is handed on as it comes; every other
+// record is handed on whole and bounded by kMaxRecordBody. A type this version does not know is an error: a
+// stream cannot be understood past it.
+class RecordSink {
+ public:
+  virtual ~RecordSink() = default;
+  virtual Result<void> on_data(Bytes plain) = 0;
+  virtual Result<void> on_record(RecordType type, Bytes body) = 0;  // END and ABORT have an empty body
+};
+
+class RecordParser {
+ public:
+  Result<void> feed(Bytes in, RecordSink& sink);
+
+ private:
+  Result<void> begin(RecordType type, std::uint64_t size, RecordSink& sink);
+
+  Buffer pending_;                    // an incomplete header, or an incomplete body
+  std::uint64_t missing_ = 0;         // bytes of the current record's body still to come
+  std::optional<RecordType> inside_;  // the record whose body is being read
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::link

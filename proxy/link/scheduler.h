@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which stream sends next: interactive streams before bulk, fair by turns within a class. Control frames go
+// before both and never come here.
+#pragma once
+#include <array>
+#include <deque>
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+enum class StreamClass : std::uint8_t { interactive, bulk };
+
+class Scheduler {
+ public:
+  // The stream waits for its turn; the caller makes sure that it waits once only.
+  void add(StreamId stream, StreamClass stream_class) {
+    turns_[static_cast<std::size_t>(stream_class)].push_back(stream);
+  }
+
+  std::optional<StreamId> take() {
+    for (auto& turns : turns_) {
+      if (turns.empty()) continue;
+      StreamId stream = turns.front();
+      turns.pop_front();
+      return stream;
+    }
+    return std::nullopt;
+  }
+
+  bool empty() const { return turns_[0].empty() && turns_[1].empty(); }
+
+ private:
+  std::array<std::deque<StreamId>, 2> turns_;
+};
+
+// Tells interactive from bulk by what a stream sent lately: a burst that a person waits for stays
+// interactive, a transfer becomes bulk after its first few packets and interactive again when it has paused.
+class TrafficMeter {
+ public:
+  StreamClass classify(std::size_t backlog_bytes, TimePoint now) const {
+    return recent(now) + static_cast<double>(backlog_bytes) <= kInteractiveBytes ? StreamClass::interactive
+                                                                                 : StreamClass::bulk;
+  }
+  void on_sent(std::size_t bytes, TimePoint now) {
+    recent_ = recent(now) + static_cast<double>(bytes);
+    at_ = now;
+  }
+
+ private:
+  static constexpr double kInteractiveBytes = 32 * 1024;
+  // What was sent fades linearly within a second.
+  double recent(TimePoint now) const {
+    double age = std::chrono::duration<double>(now - at_).count();
+    return age >= 1 ? 0 : recent_ * (1 - age);
+  }
+
+  double recent_ = 0;
+  TimePoint at_{};
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/send_stream.h"
+
+namespace longhaul::link {
+
+std::optional<Interval> SendStream::next(std::size_t limit) const {
+  if (limit == 0) return std::nullopt;
+  if (!lost_.empty()) {
+    Interval first = lost_.intervals().front();
+    return Interval{first.begin, std::min(first.end, first.begin + limit)};
+  }
+  if (next_unsent_ == kept_.end_offset()) return std::nullopt;
+  return Interval{next_unsent_, std::min(kept_.end_offset(), next_unsent_ + limit)};
+}
+
+void SendStream::on_sent(Interval range, CarrierId carrier) {
+  lost_.remove(range);
+  next_unsent_ = std::max(next_unsent_, range.end);
+  if (!in_flight_.empty() && in_flight_.back().carrier == carrier &&
+      in_flight_.back().range.end == range.begin) {
+    in_flight_.back().range.end = range.end;
+  } else {
+    in_flight_.push_back({range, carrier});
+  }
+}
+
+std::size_t SendStream::on_acknowledged(std::uint64_t offset) {
+  if (offset <= kept_.begin_offset() || offset > next_unsent_) return 0;
+  std::size_t freed = static_cast<std::size_t>(offset - kept_.begin_offset());
+  kept_.drop_until(offset);
+  lost_.remove({0, offset});
+  std::erase_if(in_flight_, [&](const Sent& sent) { return sent.range.end <= offset; });
+  for (Sent& sent : in_flight_) sent.range.begin = std::max(sent.range.begin, offset);
+  return freed;
+}
+
+void SendStream::on_carrier_lost(CarrierId carrier) {
+  for (const Sent& sent : in_flight_)
+    if (sent.carrier == carrier) lost_.add(sent.range);
+  std::erase_if(in_flight_, [&](const Sent& sent) { return sent.carrier == carrier; });
+}
+
+std::size_t SendStream::clear() {
+  std::size_t freed = kept_.size();
+  kept_.drop_until(kept_.end_offset());
+  next_unsent_ = kept_.end_offset();
+  in_flight_.clear();
+  lost_ = {};
+  return freed;
+}
+
+}  // namespace longhaul::link

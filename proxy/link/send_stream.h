@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of a stream in wire bytes: what is kept, what was sent on which carrier, what has to go
+// again. When and how much may be sent is the scheduler's and the credit's business.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "codecs/slice_queue.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class SendStream {
+ public:
+  void append(Slice wire) { kept_.push(std::move(wire)); }
+
+  // The next bytes to send, at most `limit` of them; what was lost goes first.
+  std::optional<Interval> next(std::size_t limit) const;
+  void copy(Interval range, Buffer& out) const { kept_.copy(range, out); }
+  void on_sent(Interval range, CarrierId carrier);
+
+  // Answers how many bytes need not be kept any longer. An offset past what was sent is the peer's error and
+  // ignored.
+  std::size_t on_acknowledged(std::uint64_t offset);
+
+  // Everything last sent on that carrier and not yet acknowledged has to go again.
+  void on_carrier_lost(CarrierId carrier);
+
+  // Drops everything: the stream was reset. Answers how many bytes were kept.
+  std::size_t clear();
+
+  std::uint64_t end_offset() const { return kept_.end_offset(); }
+  std::uint64_t acknowledged() const { return kept_.begin_offset(); }
+  std::size_t retained_bytes() const { return kept_.size(); }
+  std::size_t unsent_bytes() const { return static_cast<std::size_t>(kept_.end_offset() - next_unsent_); }
+  bool wants_to_send() const { return !lost_.empty() || next_unsent_ < kept_.end_offset(); }
+  bool all_acknowledged() const { return kept_.empty(); }
+
+ private:
+  struct Sent {
+    Interval range;
+    CarrierId carrier;
+  };
+
+  SliceQueue kept_;  // from the first byte not acknowledged to the last one written
+  std::uint64_t next_unsent_ = 0;
+  std::vector<Sent> in_flight_;  // neighbours on the same carrier are joined: mostly one entry
+  IntervalSet lost_;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session's life: carriers come and go, time passes, streams are opened and forgotten. What frames say is
+// in session_receive.cc, what is sent next in session_transmit.cc.
+#include "proxy/link/session.h"
+
+namespace longhaul::link {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr Duration kReclaimInterval = 500ms;
+}
+
+Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained, BlockCodec* codec,
+                 TimePoint now)
+    : config_(config),
+      pool_(pool),
+      retained_(retained),
+      context_{.owner = *this, .pool = pool, .retained = retained, .codec = codec},
+      next_id_(config.side == Side::dialler ? 1 : 2),
+      now_(now),
+      next_reclaim_(now + kReclaimInterval) {
+  allow(config.allowed);
+  grant_open_credit();
+}
+
+Session::~Session() {
+  streams_.clear();
+  retained_.remove(control_sending_.retained_bytes());
+  pool_.give(open_granted_ - open_used_);
+}
+
+void Session::attach(CarrierId carrier, TimePoint now, Duration rtt) {
+  now_ = now;
+  carriers_.push_back({carrier, {}});
+  orphaned_since_.reset();
+  liveness_.start(now, rtt);
+  if (silent_) {
+    silent_ = false;
+    events_.push_back({.kind = Event::Kind::path_alive});
+  }
+  announce_everything();
+}
+
+void Session::detach(CarrierId carrier, TimePoint now) {
+  now_ = now;
+  if (std::erase_if(carriers_, [&](const Carrier& c) { return c.id == carrier; }) == 0) return;
+  control_sending_.on_carrier_lost(carrier);
+  for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier);
+  if (carriers_.empty()) {
+    orphaned_since_ = now;
+    liveness_.stop();
+  } else {
+    // What control frames said on the lost carrier may never have arrived.
+    announce_everything();
+  }
+}
+
+// Control frames are not kept after they are sent; everything they could have said is said again.
+void Session::announce_everything() {
+  open_credit_due_ = true;
+  for (auto& [id, stream] : streams_) {
+    if (stream->wire_received() > 0 && !std::exchange(stream->marks.ack_due, true)) ack_due_.push_back(id);
+    if (stream->receive_credit()) announce_credit(*stream);
+    if (stream->marks.reset_pending) announce_reset(*stream);
+  }
+  repeated_acks_.push_back({kControlStream, control_receiving_.contiguous()});
+  ack_at_ = now_;
+}
+
+std::optional<TimePoint> Session::next_timeout() const {
+  if (over_) return std::nullopt;
+  if (carriers_.empty())
+    return orphaned_since_ ? std::optional(*orphaned_since_ + config_.orphan_patience) : std::nullopt;
+  std::optional<TimePoint> next = liveness_.next_timeout(busy(), silent_);
+  auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
+  if (ack_at_) sooner(*ack_at_);
+  if (!streams_.empty() && (pool_.under_pressure() || retained_.used_bytes() > 0)) sooner(next_reclaim_);
+  return next;
+}
+
+void Session::on_timeout(TimePoint now) {
+  now_ = now;
+  if (over_) return;
+  if (carriers_.empty()) {
+    if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) expire(now);
+    return;
+  }
+  liveness_.on_timeout(now, busy());
+  if (!silent_ && liveness_.silent(now, busy())) {
+    silent_ = true;
+    events_.push_back({.kind = Event::Kind::path_silent});
+  }
+  if (now >= next_reclaim_) {
+    next_reclaim_ = now + kReclaimInterval;
+    grant_open_credit();
+    for (auto& [id, stream] : streams_) {
+      // Flows that waited for memory which other streams held.
+      stream->tell_if_writable();
+      if (pool_.under_pressure() && stream->receive_credit() && stream->receive_credit()->reclaim(now))
+        announce_credit(*stream);
+    }
+  }
+}
+
+void Session::expire(TimePoint) {
+  over_ = true;
+  for (auto& [id, stream] : streams_) stream->on_reset(ResetCode::session_lost);
+  events_.push_back({.kind = Event::Kind::expired});
+}
+
+std::optional<Event> Session::poll_event() {
+  if (events_.empty()) return std::nullopt;
+  Event event = events_.front();
+  events_.pop_front();
+  if (event.kind == Event::Kind::stream) {
+    if (Stream* stream = find(event.stream)) {
+      if (event.stream_event == EventKind::readable) stream->marks.told_readable = false;
+      if (event.stream_event == EventKind::writable) stream->marks.told_writable = false;
+    }
+  }
+  return event;
+}
+
+bool Session::busy() const { return !streams_.empty(); }
+
+// -------------------------------------------------------------------------------------------------------
+// streams
+
+std::uint64_t Session::first_credit() const {
+  // Every stream has the floor; beyond it a sixteenth of what the peer has set aside for new streams.
+  return peer_floor_ + std::min(CreditPool::kMaxInitial, (peer_open_limit_ - peer_open_taken_) / 16);
+}
+
+Stream& Session::open(OpenRequest request, TimePoint now) {
+  now_ = now;
+  std::uint64_t credit = first_credit();
+  if (request.features.window_bytes) credit = std::min<std::uint64_t>(credit, request.features.window_bytes);
+  peer_open_taken_ += credit > peer_floor_ ? credit - peer_floor_ : 0;
+  StreamId id = next_id_;
+  next_id_ += 2;
+  auto& place = streams_[id];
+  // The stream announces itself while it is made, so its place must exist before.
+  place = std::make_unique<Stream>(id, context_, std::move(request), credit);
+  return *place;
+}
+
+Stream* Session::find(StreamId id) {
+  auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+void Session::release(StreamId id) {
+  Stream* stream = find(id);
+  if (!stream) return;
+  stream->marks.released = true;
+  if (!over_ && !stream->may_finish()) stream->reset(ResetCode::aborted);
+  forget_if_finished(id);
+}
+
+void Session::forget_if_finished(StreamId id) {
+  auto found = streams_.find(id);
+  if (found == streams_.end() || !found->second->marks.released) return;
+  if (!over_ && !found->second->finished()) return;
+  if (found->second->wire_received() > 0) repeated_acks_.push_back({id, found->second->wire_received()});
+  if (opened_by_peer(id)) {
+    finished_peer_streams_.add({id / 2, id / 2 + 1});
+    --peer_streams_;
+  }
+  streams_.erase(found);
+}
+
+void Session::tell(Stream& stream, EventKind kind) {
+  if (stream.marks.released) return;
+  if (kind == EventKind::readable && std::exchange(stream.marks.told_readable, true)) return;
+  if (kind == EventKind::writable && std::exchange(stream.marks.told_writable, true)) return;
+  events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
+}
+
+void Session::announce_credit(Stream& stream) {
+  if (!std::exchange(stream.marks.credit_due, true)) credit_due_.push_back(stream.id());
+}
+
+void Session::announce_reset(Stream& stream) {
+  if (!std::exchange(stream.marks.reset_queued, true)) reset_due_.push_back(stream.id());
+}
+
+void Session::wants_to_send(Stream& stream) {
+  if (std::exchange(stream.marks.queued, true)) return;
+  scheduler_.add(stream.id(), stream.stream_class(now_));
+}
+
+// -------------------------------------------------------------------------------------------------- open
+// credit
+
+// What the peer's new streams may use before they are granted more is set aside beforehand: the sum of all
+// that is granted never exceeds the cap, whatever the peer opens within a round trip.
+void Session::grant_open_credit() {
+  std::uint64_t ahead = open_granted_ - open_used_;
+  std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share());
+  if (ahead >= wanted / 2 || wanted == 0) return;
+  pool_.take(wanted - ahead);
+  open_granted_ += wanted - ahead;
+  open_credit_due_ = true;
+}
+
+Result<void> Session::take_open_credit(std::uint64_t bytes) {
+  if (bytes > open_granted_ - open_used_) return LinkError::credit_exceeded;
+  open_used_ += bytes;
+  pool_.give(bytes);  // the stream's own ReceiveCredit takes it in the same breath
+  return {};
+}
+
+// ----------------------------------------------------------------------------------------------- control
+// stream
+
+void Session::allow(const config::Features& features) {
+  config_.allowed = features;
+  Buffer body;
+  write_features(features, body);
+  write_control_record(RecordType::allowed, body);
+}
+
+void Session::change_features(StreamId id, const config::Features& features) {
+  Stream* stream = find(id);
+  if (!stream || stream->request().features == features) return;
+  stream->use_features(features);
+  Buffer body;
+  ByteWriter(body).varint(id);
+  write_features(features, body);
+  write_control_record(RecordType::features, body);
+}
+
+void Session::write_control_record(RecordType type, Bytes body) {
+  Buffer head;
+  write_record_head(type, body.size(), head);
+  Slice wire = Slice::joined(head, body);
+  retained_.add(wire.size());
+  control_sending_.append(std::move(wire));
+}
+
+std::uint64_t Session::retained_bytes() const {
+  std::uint64_t sum = control_sending_.retained_bytes();
+  for (const auto& [id, stream] : streams_) sum += stream->sending().retained_bytes();
+  return sum;
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side of the session between two proxies: many streams over carriers that may be replaced at any byte.
+// Bytes and time in, frames, deadlines and events out; no sockets, no clock. PROTOCOL.md is the contract with
+// the other side.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/link/frames.h"
+#include "proxy/link/liveness.h"
+#include "proxy/link/stream.h"
+
+namespace longhaul::link {
+
+struct SessionConfig {
+  Side side = Side::dialler;
+  std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened
+  std::chrono::seconds orphan_patience{60};  // how long streams live without a carrier
+  config::Features allowed;                  // what this side allows for any flow
+};
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    stream,       // `stream` and `stream_event` say more
+    peer_allows,  // Session::peer_allowed() changed
+    path_silent,  // nothing is heard; the next flows should go past the link
+    path_alive,   // heard again
+    expired,      // no carrier for too long: every stream is reset, the session is over
+  } kind = Kind::stream;
+  StreamId stream = 0;
+  EventKind stream_event = EventKind::readable;
+};
+
+class Session final : private StreamOwner {
+ public:
+  // `pool` and `retained` are shared by all sessions of the daemon and outlive this one; so does `codec` (may
+  // be null).
+  Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained, BlockCodec* codec,
+          TimePoint now);
+  ~Session() override;
+
+  // ---- Carriers. The newest one carries all that is new; `rtt` is what its handshake took, zero if unknown.
+  void attach(CarrierId carrier, TimePoint now, Duration rtt);
+  void detach(CarrierId carrier, TimePoint now);
+  bool has_carrier() const { return !carriers_.empty(); }
+  // Bytes in, split anywhere. After an error the peer broke the protocol and the session is useless.
+  Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
+  // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes, so that a
+  // small one need not wait behind a large one. Appends nothing when there is nothing to send.
+  void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
+  bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
+
+  // ---- Time.
+  std::optional<TimePoint> next_timeout() const;
+  void on_timeout(TimePoint now);  // a call too early is harmless
+
+  std::optional<Event> poll_event();
+
+  // ---- Streams. A reference stays good until release(); nothing where the id is not live.
+  Stream& open(OpenRequest request, TimePoint now);
+  Stream* find(StreamId id);
+  void release(StreamId id);  // the flow is done with it; one that is not complete is reset
+
+  // From the next block on, in both directions; the side that opened the stream decides.
+  void change_features(StreamId id, const config::Features& features);
+
+  void allow(const config::Features& features);
+  const config::Features& peer_allowed() const { return peer_allowed_; }
+
+  Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
+  bool silent() const { return silent_; }
+  std::size_t live_streams() const { return streams_.size(); }
+  // Wire bytes acknowledged by the peer since the start, for measuring the delivery rate.
+  std::uint64_t acknowledged_bytes() const { return acknowledged_bytes_; }
+  std::uint64_t retained_bytes() const;
+  // What a stream may hold ready beyond what was sent; follows the delivery rate.
+  void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
+
+ private:
+  struct Carrier {
+    CarrierId id;
+    Buffer partial;  // the beginning of a frame whose end has not come yet
+  };
+  class ControlSink;
+
+  // StreamOwner
+  void wants_to_send(Stream& stream) override;
+  void tell(Stream& stream, EventKind kind) override;
+  void announce_credit(Stream& stream) override;
+  void announce_reset(Stream& stream) override;
+  Result<void> take_open_credit(std::uint64_t bytes) override;
+
+  Result<void> on_frame(const Frame& frame, TimePoint now);
+  Result<void> on_stream_frame(const StreamFrame& frame, TimePoint now);
+  Result<void> on_control_bytes(const StreamFrame& frame);
+  void on_ack(const AckFrame& frame);
+  void on_credit(const CreditFrame& frame);
+  void on_reset(const ResetFrame& frame);
+  bool opened_by_peer(StreamId id) const { return (id % 2 == 1) == (config_.side == Side::acceptor); }
+
+  void write_control_frames(Buffer& out, TimePoint now);
+  void write_acks(Buffer& out);
+  void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, Buffer& out, TimePoint now);
+  std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
+                          Buffer& out);
+  void write_control_record(RecordType type, Bytes body);
+  void announce_everything();
+  void grant_open_credit();
+  void forget_if_finished(StreamId id);
+  void expire(TimePoint now);
+  bool busy() const;
+  std::uint64_t first_credit() const;
+
+  SessionConfig config_;
+  CreditPool& pool_;
+  RetainedBudget& retained_;
+  StreamContext context_;
+  std::vector<Carrier> carriers_;  // the last one is the newest
+  std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
+  IntervalSet finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
+  std::uint32_t peer_streams_ = 0;
+  StreamId next_id_;
+  Scheduler scheduler_;
+  Liveness liveness_;
+  TimePoint now_;  // of the call in progress, for what streams start by themselves
+
+  SendStream control_sending_;
+  Reassembly control_receiving_;
+  RecordParser control_parser_;
+
+  // What control frames have to say next.
+  std::vector<StreamId> ack_due_, credit_due_, reset_due_;
+  std::vector<AckFrame::Entry> repeated_acks_;  // for streams that are gone here
+  std::vector<CreditReturnFrame> credit_returns_;
+  std::vector<StreamId> reset_done_;
+  std::vector<std::uint64_t> pongs_;
+  bool open_credit_due_ = false;
+  std::size_t unacknowledged_bytes_ = 0;  // received since the last ACK
+  std::optional<TimePoint> ack_at_;
+
+  std::uint64_t open_granted_ = 0, open_used_ = 0;  // what the peer may use for its streams
+  std::uint64_t peer_open_limit_ = 0, peer_open_taken_ = 0, peer_floor_ = 0;  // what we may
+  std::uint64_t acknowledged_bytes_ = 0;
+
+  std::deque<Event> events_;
+  config::Features peer_allowed_;
+  bool silent_ = false;
+  std::optional<TimePoint> orphaned_since_;
+  TimePoint next_reclaim_;
+  bool over_ = false;
+};
+
+}  // namespace longhaul::link

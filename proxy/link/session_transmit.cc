@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes out next: control frames, then the control stream, then streams by turns.
+#include "proxy/link/session.h"
+
+namespace longhaul::link {
+namespace {
+
+// Entries of one ACK or CREDIT frame; far below what a frame may hold.
+constexpr std::size_t kEntriesPerFrame = 1024;
+
+}  // namespace
+
+bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
+  if (carriers_.empty() || carriers_.back().id != carrier || over_) return false;
+  return !pongs_.empty() || !reset_due_.empty() || !reset_done_.empty() || !credit_due_.empty() ||
+         !credit_returns_.empty() || open_credit_due_ || (ack_at_ && now >= *ack_at_) ||
+         control_sending_.wants_to_send() || !scheduler_.empty() || liveness_.ping_due();
+}
+
+void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now) {
+  if (!wants_to_transmit(carrier, now)) return;
+  now_ = now;
+  std::size_t end = out.size() + budget;
+  if (context_.codec)
+    while (auto message = context_.codec->poll_message())
+      write_control_record(RecordType::dictionary, message->bytes());
+  write_control_frames(out, now);
+  write_acks(out);
+  while (control_sending_.wants_to_send())
+    write_chunk(control_sending_, kControlStream, kMaxStreamPayload, carrier, out);
+  write_streams(carrier, end, chunk, out, now);
+}
+
+void Session::write_control_frames(Buffer& out, TimePoint now) {
+  for (std::uint64_t number : std::exchange(pongs_, {})) write_frame(PongFrame{number}, out);
+  if (liveness_.ping_due()) write_frame(PingFrame{liveness_.make_ping(now)}, out);
+  if (std::exchange(open_credit_due_, false))
+    write_frame(OpenCreditFrame{open_granted_, pool_.floor_bytes()}, out);
+  for (StreamId id : std::exchange(reset_due_, {})) {
+    Stream* stream = find(id);
+    if (!stream || !stream->marks.reset_pending) continue;
+    stream->marks.reset_queued = false;
+    write_frame(ResetFrame{id, stream->reset_code()}, out);
+  }
+  for (StreamId id : std::exchange(reset_done_, {})) write_frame(ResetDoneFrame{id}, out);
+  for (const CreditReturnFrame& back : std::exchange(credit_returns_, {})) write_frame(back, out);
+
+  CreditFrame credit;
+  auto flush = [&] {
+    if (!credit.entries.empty()) write_frame(credit, out);
+    credit.entries.clear();
+  };
+  for (StreamId id : std::exchange(credit_due_, {})) {
+    Stream* stream = find(id);
+    if (!stream) continue;
+    stream->marks.credit_due = false;
+    if (ReceiveCredit* own = stream->receive_credit())
+      credit.entries.push_back({id, own->generation(), own->announced_limit()});
+    if (credit.entries.size() == kEntriesPerFrame) flush();
+  }
+  flush();
+}
+
+// ACKs ride along with whatever is sent anyway.
+void Session::write_acks(Buffer& out) {
+  ack_at_.reset();
+  unacknowledged_bytes_ = 0;
+  AckFrame ack{std::exchange(repeated_acks_, {})};
+  auto flush = [&] {
+    if (!ack.entries.empty()) write_frame(ack, out);
+    ack.entries.clear();
+  };
+  for (StreamId id : std::exchange(ack_due_, {})) {
+    if (ack.entries.size() >= kEntriesPerFrame) flush();
+    Stream* stream = find(id);
+    if (!stream) continue;
+    stream->marks.ack_due = false;
+    ack.entries.push_back({id, stream->wire_received()});
+  }
+  flush();
+}
+
+void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, Buffer& out,
+                            TimePoint now) {
+  while (out.size() < end) {
+    auto id = scheduler_.take();
+    if (!id) return;
+    Stream* stream = find(*id);
+    if (!stream) continue;
+    stream->marks.queued = false;
+    std::size_t room = std::min({chunk, kMaxStreamPayload, std::max<std::size_t>(end - out.size(), 512)});
+    std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
+    stream->on_sent(sent, now);
+    if (stream->sending().wants_to_send()) wants_to_send(*stream);
+    stream->tell_if_writable();
+  }
+}
+
+std::size_t Session::write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
+                                 Buffer& out) {
+  auto range = sending.next(limit);
+  if (!range) return 0;
+  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out);
+  sending.copy(*range, out);
+  sending.on_sent(*range, carrier);
+  return static_cast<std::size_t>(range->size());
+}
+
+}  // namespace longhaul::link

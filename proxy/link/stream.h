@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// One flow's two directions on the link, as the flow sees them: write, end, read, consume, each within
+// credit. How bytes reach the peer, in which order and over which carrier, is the session's business.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "codecs/block_codec.h"
+#include "codecs/slice_queue.h"
+#include "proxy/link/credit.h"
+#include "proxy/link/reassembly.h"
+#include "proxy/link/records.h"
+#include "proxy/link/scheduler.h"
+#include "proxy/link/send_stream.h"
+
+namespace longhaul::link {
+
+class Stream;
+
+enum class EventKind : std::uint8_t {
+  opened,    // the peer opened this stream: Stream::request()
+  answered,  // the peer answered our open: Stream::answer()
+  readable,  // bytes, a module message, or the end of the peer's direction
+  writable,  // may_write() is no longer zero
+  features,  // the peer changed the features of the flow
+  stopped,   // the peer reads no more: nothing can be written, what it sent before is still delivered
+  reset,     // both directions are gone: Stream::reset_code()
+};
+
+// What a stream tells the session that holds it.
+class StreamOwner {
+ public:
+  virtual ~StreamOwner() = default;
+  virtual void wants_to_send(Stream& stream) = 0;
+  virtual void tell(Stream& stream, EventKind kind) = 0;
+  virtual void announce_credit(Stream& stream) = 0;
+  virtual void announce_reset(Stream& stream) = 0;
+  virtual Result<void> take_open_credit(
+      std::uint64_t bytes) = 0;  // the peer used some for a stream it opened
+};
+
+// What all streams of a daemon, or of a session, have in common. Everything outlives the streams.
+struct StreamContext {
+  StreamOwner& owner;
+  CreditPool& pool;
+  RetainedBudget& retained;
+  BlockCodec* codec = nullptr;            // none: bytes flow without blocks
+  std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
+};
+
+enum class ReadState : std::uint8_t { open, ended, aborted, reset };
+
+class Stream final : private RecordSink {
+ public:
+  Stream(StreamId id, StreamContext& context);  // the peer opens it
+  Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit);
+  ~Stream() override;
+
+  StreamId id() const { return id_; }
+  bool begun() const { return request_ != nullptr; }  // always true for a flow that was told of the stream
+  const OpenRequest& request() const { return *request_; }
+  const std::optional<OpenAnswer>& answer() const { return answer_; }
+  ResetCode reset_code() const { return reset_code_; }
+
+  // ---- The flow's side. After end(), abort() or reset() nothing more is written.
+  void give_answer(const OpenAnswer& answer);
+  std::size_t may_write() const;      // plain bytes, by credit, backlog and memory
+  void write(Bytes plain);            // at most may_write() bytes; copied
+  void write_message(Bytes message);  // to the module's twin; counts against credit like bytes
+  void end();                         // this direction ends behind what was written
+  void abort();                       // the local connection was reset behind what was written
+  void reset(ResetCode code);         // both directions are gone now, nothing else is delivered
+
+  const SliceQueue& readable() const { return readable_; }
+  void consume(std::size_t bytes, TimePoint now, Duration rtt);
+  // The next module message, once everything before it was consumed.
+  std::optional<Slice> poll_message();
+  // What comes after the readable bytes.
+  ReadState read_state() const { return read_state_; }
+  std::uint64_t wire_sent() const { return sending_.end_offset(); }
+  std::uint64_t wire_received() const { return receiving_.contiguous(); }
+
+  // ---- The session's side.
+  void use_features(const config::Features& features) { request_->features = features; }
+  Result<void> on_frame(std::uint64_t offset, Bytes payload, TimePoint now);
+  void on_acknowledged(std::uint64_t offset);
+  void on_carrier_lost(CarrierId carrier);
+  SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
+  void on_reset(ResetCode code);
+  SendStream& sending() { return sending_; }
+  const SendStream& sending() const { return sending_; }
+  ReceiveCredit* receive_credit() { return receive_credit_ ? &*receive_credit_ : nullptr; }
+  const SendCredit& send_credit() const { return send_credit_; }
+  // Both directions are complete and the peer knows: the session may forget the stream once the flow released
+  // it.
+  bool finished() const;
+  // Both directions will be complete by themselves; nothing is left for the flow to do.
+  bool may_finish() const {
+    return send_state_ != SendState::open &&
+           (read_state_ != ReadState::open || send_state_ == SendState::aborted) &&
+           (readable_.empty() || send_state_ == SendState::reset);
+  }
+  void tell_if_writable();
+  void on_sent(std::size_t bytes, TimePoint now) { meter_.on_sent(bytes, now); }
+  StreamClass stream_class(TimePoint now) const { return meter_.classify(sending_.unsent_bytes(), now); }
+
+  // Owned by the session's bookkeeping: is the stream in the queue for sending, in the list for an ACK…
+  struct Marks {
+    bool queued = false, ack_due = false, credit_due = false, reset_pending = false, reset_queued = false;
+    bool released = false;
+    bool told_readable = false, told_writable = false;
+  } marks;
+
+ private:
+  enum class SendState : std::uint8_t { open, ended, aborted, reset };
+
+  Result<void> on_data(Bytes plain) override;
+  Result<void> on_record(RecordType type, Bytes body) override;
+  Result<void> on_open(Bytes body);
+  Result<void> on_block(Bytes body);
+  Result<void> on_message(Bytes body);
+  void deliver(Slice plain);
+  void append_record(RecordType type, Bytes body);
+  void append(Slice wire);
+  std::uint64_t waiting_limit() const;
+  void finish_reading(ReadState state);
+  void stop_sending(SendState state);
+  void stop_reading();
+
+  StreamId id_;
+  StreamContext& context_;
+  std::unique_ptr<OpenRequest> request_;
+  std::optional<OpenAnswer> answer_;
+  bool opened_here_;
+
+  SendStream sending_;
+  SendCredit send_credit_;
+  SendState send_state_ = SendState::open;
+  mutable bool starved_ = false;  // may_write() answered zero since `writable` was told
+  TrafficMeter meter_;
+
+  Reassembly receiving_;
+  RecordParser parser_;
+  std::optional<ReceiveCredit> receive_credit_;
+  TimePoint received_at_{};
+  SliceQueue readable_;
+  struct Message {
+    std::uint64_t position;
+    Slice body;
+  };
+  std::vector<Message> messages_;
+  ReadState read_state_ = ReadState::open;
+  bool discarding_ = false;
+  ResetCode reset_code_ = ResetCode::connection_reset;
+};
+
+}  // namespace longhaul::link

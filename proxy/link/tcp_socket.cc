@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/tcp_socket.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+namespace longhaul::link {
+namespace {
+
+// 600 ms at 400 Mbit/s. Memory is used only for what is in flight: the unsent part is bounded apart from
+// this.
+constexpr int kSocketBytes = 32 << 20;
+
+}  // namespace
+
+void set_link_buffers(int socket) {
+  // Beyond net.core.*mem_max needs CAP_NET_ADMIN. Without it these fail, and the kernel grows the buffers by
+  // itself.
+  setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
+  setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
+}
+
+std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::string& congestion_control) {
+  boost::system::error_code ignored;
+  socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(),
+             static_cast<socklen_t>(congestion_control.size()));
+  char in_force[16] = {};
+  socklen_t size = sizeof in_force - 1;
+  getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, in_force, &size);
+  return in_force;
+}
+
+LineMeasure measure_line(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {info.tcpi_delivery_rate, info.tcpi_delivery_rate_app_limited != 0,
+          std::chrono::microseconds(info.tcpi_min_rtt == ~0u ? 0 : info.tcpi_min_rtt)};
+}
+
+std::size_t unsent_bytes(int socket) {
+  int unsent = 0;
+  return ioctl(socket, SIOCOUTQNSD, &unsent) == 0 && unsent > 0 ? static_cast<std::size_t>(unsent) : 0;
+}
+
+void set_unsent_low_water(int socket, std::uint32_t bytes) {
+  setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the kernel's TCP is set up for the link, and what it measures of the line.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace longhaul::link {
+
+// Before connect or listen: buffers large enough that the window is never the limit, where the process may
+// ask for so much; otherwise what the system's own limits allow.
+void set_link_buffers(int socket);
+
+// On a connected socket: no Nagle, keep-alive off (the session finds silence itself), the congestion control.
+// Answers what is in force, which is another one where the kernel does not have it.
+std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::string& congestion_control);
+
+struct LineMeasure {
+  std::uint64_t delivery_rate = 0;   // bytes a second, what the kernel saw arrive lately; 0: unknown
+  bool application_limited = false;  // the measure is only what we offered
+  std::chrono::microseconds min_rtt{0};
+};
+LineMeasure measure_line(int socket);
+
+// Bytes in the socket that TCP has not sent for the first time (SIOCOUTQNSD).
+std::size_t unsent_bytes(int socket);
+// The kernel calls the socket writable only while less than so many bytes wait there (TCP_NOTSENT_LOWAT).
+void set_unsent_low_water(int socket, std::uint32_t bytes);
+
+}  // namespace longhaul::link

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. Both sides show a certificate;
+// whose key it is, is told by its fingerprint, and whether that key may come in is the caller's decision.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include "codecs/byte_writer.h"
+#include "codecs/result.h"
+#include "proxy/identity/identity.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+// What all connections of a site have in common. Outlives the engines.
+class TlsContext {
+ public:
+  // Throws std::runtime_error when OpenSSL refuses the identity.
+  explicit TlsContext(const identity::Identity& identity);
+  SSL_CTX* get() const { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+  std::unique_ptr<SSL_CTX, Free> context_;
+};
+
+class TlsEngine {
+ public:
+  TlsEngine(const TlsContext& context, Side side);
+  TlsEngine(const TlsEngine&) = delete;
+  TlsEngine& operator=(const TlsEngine&) = delete;
+
+  // Takes bytes from the network and appends what they decrypt to; moves the handshake on. On an error the
+  // connection is over; what outgoing() holds then (an alert) may still be sent.
+  Result<void> receive(Bytes ciphertext, Buffer& plain);
+  // Encrypts; before the handshake is done only an empty span may be given, which starts it.
+  Result<void> send(Bytes plain);
+  // Tells the peer that nothing more comes.
+  void close();
+
+  bool established() const { return established_; }
+  bool closed_by_peer() const { return closed_by_peer_; }
+  // Of the peer's key, "sha256:…"; empty before the handshake is done.
+  const std::string& peer_fingerprint() const { return peer_fingerprint_; }
+  // Ciphertext that waits to be sent; the caller takes from its front.
+  Buffer& outgoing() { return outgoing_; }
+  // What OpenSSL said about the last error.
+  const std::string& error_text() const { return error_text_; }
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  static int bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read);
+  static int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* written);
+  static long bio_control(BIO* bio, int command, long number, void* pointer);
+  static BIO_METHOD* bio_method();
+
+  Result<void> shake_hands();
+  Result<void> failure();
+
+  std::unique_ptr<SSL, Free> ssl_;
+  Bytes incoming_;  // what the BIO may read now; always used up before receive() returns
+  Buffer outgoing_;
+  std::uint64_t sent_under_key_ = 0;
+  bool established_ = false;
+  bool closed_by_peer_ = false;
+  std::string peer_fingerprint_;
+  std::string error_text_;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wide, named types of the link, so that inner code cannot mix numbers up, and what may go wrong on the
+// wire.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "codecs/result.h"
+
+namespace longhaul::link {
+
+using Clock = std::chrono::steady_clock;
+using TimePoint = Clock::time_point;
+using Duration = Clock::duration;
+
+// Streams that the dialling side opens have odd numbers, the accepting side's even ones; 0 is the control
+// stream.
+using StreamId = std::uint64_t;
+inline constexpr StreamId kControlStream = 0;
+
+// A carrier within one session; counts up, never used twice.
+using CarrierId = std::uint32_t;
+
+enum class Side : std::uint8_t { dialler, acceptor };
+
+// Why a stream was reset, as it stands on the wire.
+enum class ResetCode : std::uint8_t {
+  connection_reset = 0,  // the TCP connection of the flow was reset
+  aborted = 1,           // a proxy gave the flow up: shutting down, out of a resource
+  undecodable = 2,       // a block could not be restored
+  session_lost = 3,      // the session ended; never sent, only told to the flow
+  no_reader = 4,         // the sender's own direction has ended and stays valid; it only reads no more
+};
+
+// Errors that end a carrier: the peer, or what stands between, broke the protocol.
+enum class LinkError {
+  malformed_frame = 1,
+  malformed_record,
+  frame_too_large,
+  credit_exceeded,
+  too_fragmented,
+  unknown_stream,
+  too_many_streams,
+  version_mismatch,
+  control_overflow,
+};
+
+const boost::system::error_category& link_category();
+inline boost::system::error_code make_error_code(LinkError error) {
+  return {static_cast<int>(error), link_category()};
+}
+
+}  // namespace longhaul::link
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::link::LinkError> : std::true_type {};

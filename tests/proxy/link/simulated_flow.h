@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows on a simulated pair: one writes a seeded stream of bytes as credit allows, one reads and compares
+// every byte.
+#pragma once
+#include <map>
+#include <random>
+
+#include "proxy/link/session.h"
+#include "simulated_pair.h"
+
+namespace longhaul::link::simulation {
+
+// The byte at a position of a flow's stream, the same on both sides.
+inline std::byte expected_byte(std::uint64_t seed, std::uint64_t position) {
+  std::uint64_t x = (position >> 3) * 0x9e3779b97f4a7c15ull + seed;
+  x ^= x >> 29;
+  x *= 0xbf58476d1ce4e5b9ull;
+  x ^= x >> 32;
+  return std::byte(x >> (8 * (position & 7)) & 0xff);
+}
+
+struct Writer {
+  std::uint64_t seed = 0;
+  std::uint64_t total = 0;
+  std::uint64_t written = 0;
+  bool end_after = true;
+
+  void pump(Stream& stream) {
+    while (written < total) {
+      std::size_t room = std::min<std::uint64_t>(stream.may_write(), total - written);
+      if (room == 0) return;
+      Buffer bytes(std::min<std::size_t>(room, 100'000));
+      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = expected_byte(seed, written + i);
+      stream.write(bytes);
+      written += bytes.size();
+    }
+    if (end_after) stream.end();
+  }
+};
+
+struct Reader {
+  std::uint64_t seed = 0;
+  std::uint64_t read = 0;
+  bool wrong = false;
+  bool paused = false;
+  bool ended = false, aborted = false, reset = false;
+
+  void pump(Stream& stream, TimePoint now, Duration rtt) {
+    if (paused) return;
+    const SliceQueue& queue = stream.readable();
+    std::size_t size = queue.size();
+    queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
+      for (std::byte b : piece) wrong |= b != expected_byte(seed, read++);
+      return true;
+    });
+    if (size) stream.consume(size, now, rtt);
+    ended |= stream.read_state() == ReadState::ended;
+    aborted |= stream.read_state() == ReadState::aborted;
+    reset |= stream.read_state() == ReadState::reset;
+  }
+};
+
+// A flow of both sides: the client on `a` asks, the server on `b` answers, both directions may carry bytes.
+struct Flow {
+  Writer client_writes, server_writes;
+  Reader client_reads, server_reads;
+  StreamId id = 0;
+  bool answered = false;
+  bool client_reset = false, server_reset = false, server_stopped = false, client_stopped = false;
+
+  bool complete() const {
+    return client_reads.ended && server_reads.ended && client_reads.read == server_writes.total &&
+           server_reads.read == client_writes.total;
+  }
+  bool right() const { return !client_reads.wrong && !server_reads.wrong; }
+};
+
+class FlowsOnPair {
+ public:
+  explicit FlowsOnPair(Pair& pair) : pair_(pair) {
+    pair_.a.on_event = [this](const Event& event) { on_a(event); };
+    pair_.b.on_event = [this](const Event& event) { on_b(event); };
+  }
+
+  Flow& start(std::uint64_t upload, std::uint64_t download, OpenRequest request = simple_request()) {
+    request.destination.port = static_cast<std::uint16_t>(1 + flows_.size() % 60000);
+    Stream& stream = pair_.a.session.open(std::move(request), pair_.now());
+    Flow& flow = flows_[stream.id()];
+    flow.id = stream.id();
+    flow.client_writes = {.seed = stream.id() * 2, .total = upload};
+    flow.server_reads = {.seed = stream.id() * 2};
+    flow.server_writes = {.seed = stream.id() * 2 + 1, .total = download};
+    flow.client_reads = {.seed = stream.id() * 2 + 1};
+    flow.client_writes.pump(stream);
+    return flow;
+  }
+
+  void resume_reader(Flow& flow, Endpoint& side) {
+    Reader& reader = &side == &pair_.a ? flow.client_reads : flow.server_reads;
+    reader.paused = false;
+    if (Stream* stream = side.session.find(flow.id))
+      reader.pump(*stream, pair_.now(), side.session.smoothed_rtt());
+  }
+
+  bool all_complete() const {
+    return std::all_of(flows_.begin(), flows_.end(), [](const auto& f) { return f.second.complete(); });
+  }
+  bool all_right() const {
+    return std::all_of(flows_.begin(), flows_.end(), [](const auto& f) { return f.second.right(); });
+  }
+
+  static OpenRequest simple_request() {
+    OpenRequest request;
+    request.destination.address = boost::asio::ip::make_address("10.10.2.2");
+    request.destination.port = 445;
+    return request;
+  }
+
+ private:
+  void on_a(const Event& event) {
+    if (event.kind != Event::Kind::stream || !flows_.contains(event.stream)) return;
+    Flow& flow = flows_[event.stream];
+    Stream* stream = pair_.a.session.find(event.stream);
+    if (!stream) return;
+    flow.answered |= event.stream_event == EventKind::answered;
+    flow.client_reset |= event.stream_event == EventKind::reset;
+    flow.client_stopped |= event.stream_event == EventKind::stopped;
+    flow.client_writes.pump(*stream);
+    flow.client_reads.pump(*stream, pair_.now(), pair_.a.session.smoothed_rtt());
+    if (flow.client_reads.ended && flow.client_writes.written == flow.client_writes.total)
+      pair_.a.session.release(event.stream);
+  }
+  void on_b(const Event& event) {
+    if (event.kind != Event::Kind::stream || !flows_.contains(event.stream)) return;
+    Flow& flow = flows_[event.stream];
+    Stream* stream = pair_.b.session.find(event.stream);
+    if (!stream) return;
+    flow.server_reset |= event.stream_event == EventKind::reset;
+    flow.server_stopped |= event.stream_event == EventKind::stopped;
+    if (event.stream_event == EventKind::opened) stream->give_answer({});
+    flow.server_writes.pump(*stream);
+    flow.server_reads.pump(*stream, pair_.now(), pair_.b.session.smoothed_rtt());
+    if (flow.server_reads.ended && flow.server_writes.written == flow.server_writes.total)
+      pair_.b.session.release(event.stream);
+  }
+
+  Pair& pair_;
+  std::map<StreamId, Flow> flows_;
+};
+
+}  // namespace longhaul::link::simulation
