@@ -83,7 +83,7 @@ void Session::on_timeout(TimePoint now) {
   now_ = now;
   if (over_) return;
   if (carriers_.empty()) {
-    if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) expire(now);
+    if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) abandon(now);
     return;
   }
   liveness_.on_timeout(now, busy());
@@ -103,7 +103,9 @@ void Session::on_timeout(TimePoint now) {
   }
 }
 
-void Session::expire(TimePoint) {
+void Session::abandon(TimePoint now) {
+  now_ = now;
+  if (over_) return;
   over_ = true;
   for (auto& [id, stream] : streams_) stream->on_reset(ResetCode::session_lost);
   events_.push_back({.kind = Event::Kind::expired});

@@ -28,6 +28,7 @@ struct Event {
     peer_allows,  // Session::peer_allowed() changed
     path_silent,  // nothing is heard; the next flows should go past the link
     path_alive,   // heard again
+    peer_closing,  // the peer said CLOSE; Session::close_reason() says why
     expired,      // no carrier for too long: every stream is reset, the session is over
   } kind = Kind::stream;
   StreamId stream = 0;
@@ -70,6 +71,11 @@ class Session final : private StreamOwner {
   void allow(const config::Features& features);
   const config::Features& peer_allowed() const { return peer_allowed_; }
 
+  const CloseFrame& close_reason() const { return close_reason_; }
+
+  // Ends the session now: every stream is reset and told so, the last event is `expired`.
+  void abandon(TimePoint now);
+
   Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
   bool silent() const { return silent_; }
   std::size_t live_streams() const { return streams_.size(); }
@@ -110,7 +116,6 @@ class Session final : private StreamOwner {
   void announce_everything();
   void grant_open_credit();
   void forget_if_finished(StreamId id);
-  void expire(TimePoint now);
   bool busy() const;
   std::uint64_t first_credit() const;
 
@@ -146,6 +151,7 @@ class Session final : private StreamOwner {
   std::uint64_t acknowledged_bytes_ = 0;
 
   std::deque<Event> events_;
+  CloseFrame close_reason_{};
   config::Features peer_allowed_;
   bool silent_ = false;
   std::optional<TimePoint> orphaned_since_;

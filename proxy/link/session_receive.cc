@@ -75,7 +75,11 @@ Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
     peer_floor_ = open->floor;
     return {};
   }
-  // HELLO comes before the session; CLOSE is the carrier's.
+  if (auto* close = std::get_if<CloseFrame>(&frame)) {
+    close_reason_ = *close;
+    events_.push_back({.kind = Event::Kind::peer_closing});
+  }
+  // HELLO comes before the session.
   return {};
 }
 
