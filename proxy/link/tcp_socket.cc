@@ -2,8 +2,8 @@
 #include "proxy/link/tcp_socket.h"
 
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -32,14 +32,6 @@ std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::st
   socklen_t size = sizeof in_force - 1;
   getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, in_force, &size);
   return in_force;
-}
-
-LineMeasure measure_line(int socket) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  return {info.tcpi_delivery_rate, info.tcpi_delivery_rate_app_limited != 0,
-          std::chrono::microseconds(info.tcpi_min_rtt == ~0u ? 0 : info.tcpi_min_rtt)};
 }
 
 std::size_t unsent_bytes(int socket) {

@@ -2,9 +2,10 @@
 // How the kernel's TCP is set up for the link, and what it measures of the line.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
-#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "proxy/link/line_measure.h"
 
 namespace longhaul::link {
 
@@ -15,13 +16,6 @@ void set_link_buffers(int socket);
 // On a connected socket: no Nagle, keep-alive off (the session finds silence itself), the congestion control.
 // Answers what is in force, which is another one where the kernel does not have it.
 std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::string& congestion_control);
-
-struct LineMeasure {
-  std::uint64_t delivery_rate = 0;   // bytes a second, what the kernel saw arrive lately; 0: unknown
-  bool application_limited = false;  // the measure is only what we offered
-  std::chrono::microseconds min_rtt{0};
-};
-LineMeasure measure_line(int socket);
 
 // Bytes in the socket that TCP has not sent for the first time (SIOCOUTQNSD).
 std::size_t unsent_bytes(int socket);
