@@ -24,12 +24,12 @@ struct SessionConfig {
 
 struct Event {
   enum class Kind : std::uint8_t {
-    stream,       // `stream` and `stream_event` say more
-    peer_allows,  // Session::peer_allowed() changed
-    path_silent,  // nothing is heard; the next flows should go past the link
-    path_alive,   // heard again
+    stream,        // `stream` and `stream_event` say more
+    peer_allows,   // Session::peer_allowed() changed
+    path_silent,   // nothing is heard; the next flows should go past the link
+    path_alive,    // heard again
     peer_closing,  // the peer said CLOSE; Session::close_reason() says why
-    expired,      // no carrier for too long: every stream is reset, the session is over
+    expired,       // no carrier for too long: every stream is reset, the session is over
   } kind = Kind::stream;
   StreamId stream = 0;
   EventKind stream_event = EventKind::readable;

@@ -23,14 +23,14 @@ void set_link_buffers(int socket) {
   setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
 }
 
-std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::string& congestion_control) {
-  boost::system::error_code ignored;
-  socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-  setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(),
+std::string set_link_options(int socket, const std::string& congestion_control) {
+  int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(),
              static_cast<socklen_t>(congestion_control.size()));
   char in_force[16] = {};
   socklen_t size = sizeof in_force - 1;
-  getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_CONGESTION, in_force, &size);
+  getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, in_force, &size);
   return in_force;
 }
 

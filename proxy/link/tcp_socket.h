@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the kernel's TCP is set up for the link, and what it measures of the line.
+// How the kernel's TCP is set up for the link, and what waits in it. What it measures is in line_measure.h.
 #pragma once
-#include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
 #include <string>
 
@@ -15,7 +14,7 @@ void set_link_buffers(int socket);
 
 // On a connected socket: no Nagle, keep-alive off (the session finds silence itself), the congestion control.
 // Answers what is in force, which is another one where the kernel does not have it.
-std::string set_link_options(boost::asio::ip::tcp::socket& socket, const std::string& congestion_control);
+std::string set_link_options(int socket, const std::string& congestion_control);
 
 // Bytes in the socket that TCP has not sent for the first time (SIOCOUTQNSD).
 std::size_t unsent_bytes(int socket);

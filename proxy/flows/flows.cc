@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/flows.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "proxy/log/log.h"
+
+namespace longhaul::flows {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+namespace {
+
+// The same as the packet rules' own memory, so that both modes behave alike.
+constexpr auto kRemembered = 10s;
+constexpr std::size_t kRememberedMost = 4096;
+
+std::optional<asio::ip::address> address_of(const Destination& destination) {
+  return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
+}
+
+Reason reason_of(link::LinkState state) {
+  switch (state) {
+    case link::LinkState::never_up:
+      return Reason::link_never_up;
+    case link::LinkState::up:
+      return Reason::optimised;
+    case link::LinkState::silent:
+      return Reason::link_silent;
+    case link::LinkState::down:
+      return Reason::link_down;
+  }
+  return Reason::link_down;
+}
+
+void reset(tcp::socket& socket) {
+  boost::system::error_code ignored;
+  socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket.close(ignored);
+}
+
+void log_end(const FlowRecord& record, std::string_view how) {
+  log::debug("flow_end", {{"flow", record.id},
+                          {"how", how},
+                          {"lan_in", record.bytes.lan_in},
+                          {"lan_out", record.bytes.lan_out},
+                          {"wan_in", record.bytes.wan_in},
+                          {"wan_out", record.bytes.wan_out}});
+}
+
+}  // namespace
+
+Flows::Flows(asio::io_context& io, const config::Config& config, config::Features& features, FlowTable& table,
+             Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links)
+    : io_(io), config_(config), features_(features), table_(table), dialer_(dialer), links_(links) {}
+
+Flows::~Flows() = default;
+
+Decision Flows::decide(const asio::ip::address& client, const Destination& destination) const {
+  auto address = address_of(destination);
+  Decision decision{.policy = config::policy_for(config_, features_, client, address, destination.port)};
+  const config::Peer* peer = config::peer_for(config_, address);
+  if (peer) decision.peer = peer->name;
+  auto past = [&](Reason reason) {
+    decision.reason = reason;
+    bool asked_for = reason == Reason::transport_off || reason == Reason::no_peer_for_network ||
+                     reason == Reason::destination_refused || reason == Reason::peer_refused;
+    decision.refused = decision.policy.fail == config::Fail::closed && !asked_for;
+    return decision;
+  };
+  if (decision.policy.features.transport == config::Transport::off) return past(Reason::transport_off);
+  if (!peer) return past(Reason::no_peer_for_network);
+  auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return &l->peer() == peer; });
+  if (link == links_.end()) return past(Reason::link_never_up);
+  if (Reason reason = reason_of((*link)->state()); reason != Reason::optimised) return past(reason);
+  auto known = unreachable_.find(destination.to_text());
+  if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
+    return past(known->second.reason);
+  if (table_.live().size() >= config_.limits.flows) return past(Reason::flow_limit);
+  decision.link = link->get();
+  return decision;
+}
+
+FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision) {
+  FlowRecord record{.client = accepted.client,
+                    .destination = accepted.destination,
+                    .origin = accepted.origin,
+                    .peer = decision.link ? decision.peer : std::string(),
+                    .reason = decision.reason,
+                    .features = decision.policy.features,
+                    .started = std::chrono::steady_clock::now()};
+  FlowRecord& added = table_.add(std::move(record));
+  if (log::enabled(log::Level::debug)) {
+    log::debug("flow_start", {{"flow", added.id},
+                              {"client", accepted.client.address().to_string()},
+                              {"to", accepted.destination.to_text()},
+                              {"peer", added.peer},
+                              {"reason", explain(decision.reason).code}});
+  }
+  return added;
+}
+
+void Flows::start(Accepted accepted) {
+  Decision decision = decide(accepted.client.address(), accepted.destination);
+  if (decision.link) return start_linked(std::move(accepted), std::move(decision));
+  FlowRecord& record = add_record(accepted, decision);
+  if (decision.refused) {
+    log::info("flow_refused", {{"flow", record.id},
+                               {"to", accepted.destination.to_text()},
+                               {"reason", explain(decision.reason).code}});
+    reset(accepted.socket);
+    return table_.remove(record.id, FlowTable::End::reset);
+  }
+  // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
+  auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
+  asio::co_spawn(io_, relay_past(std::move(accepted), record, source), asio::detached);
+}
+
+// ----------------------------------------------------------------------------------------------- over the
+// link
+
+void Flows::start_linked(Accepted accepted, Decision decision) {
+  FlowRecord& record = add_record(accepted, decision);
+  link::PeerLink& link = *decision.link;
+  config::Features features = config::meet(decision.policy.features, link.session().peer_allowed());
+  record.features = features;
+  link::OpenRequest request{
+      .destination = accepted.destination,
+      .client = accepted.client,
+      .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
+      .features = features};
+  link::Stream& stream = link.session().open(std::move(request), link::Clock::now());
+  auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
+  LinkedFlow& started = *flow;
+  own(std::move(flow));
+  started.start_near(features.fast_connect ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
+                     std::move(accepted.answer),
+                     [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
+}
+
+void Flows::own(std::unique_ptr<LinkedFlow> flow) {
+  FlowId id = flow->record().id;
+  linked_[id] = std::move(flow);
+}
+
+LinkedFlow::OnEnd Flows::forget() {
+  return [this](LinkedFlow& flow, LinkedFlow::End end) {
+    FlowRecord& record = flow.record();
+    bool was_reset = end == LinkedFlow::End::reset;
+    log_end(record, was_reset ? "reset" : "closed");
+    FlowId id = record.id;
+    linked_.erase(id);
+    table_.remove(id, was_reset ? FlowTable::End::reset : FlowTable::End::closed);
+  };
+}
+
+void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
+  FlowRecord& record = flow.record();
+  if (answer.outcome == ConnectOutcome::connected) {
+    if (answer.source_fallback) table_.give_reason(record, Reason::source_fallback);
+    return;
+  }
+  Reason reason =
+      answer.outcome == ConnectOutcome::not_allowed ? Reason::peer_refused : Reason::destination_refused;
+  table_.give_reason(record, reason);
+  auto now = std::chrono::steady_clock::now();
+  if (unreachable_.size() >= kRememberedMost)
+    std::erase_if(unreachable_, [&](const auto& entry) { return entry.second.until <= now; });
+  if (unreachable_.size() < kRememberedMost)
+    unreachable_[record.destination.to_text()] = {reason, now + kRemembered};
+  if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
+    on_server_refused({record.destination.address, record.destination.port});
+}
+
+void Flows::apply_features() {
+  for (auto& [id, flow] : linked_) {
+    FlowRecord& record = flow->record();
+    if (record.far_side || !flow->stream()) continue;
+    auto link = std::find_if(links_.begin(), links_.end(),
+                             [&](const auto& l) { return l->peer().name == record.peer; });
+    if (link == links_.end() || !(*link)->session_if_any()) continue;
+    auto policy = config::policy_for(config_, features_, record.client.address(),
+                                     address_of(record.destination), record.destination.port);
+    config::Features features = config::meet(policy.features, (*link)->session().peer_allowed());
+    // Which way a flow goes was decided at its start.
+    features.transport = record.features.transport;
+    record.features = features;
+    (*link)->session().change_features(flow->stream()->id(), features);
+    (*link)->kick();
+  }
+}
+
+void Flows::cut_all() {
+  for (auto& [id, flow] : linked_) flow->cut();
+}
+
+// ------------------------------------------------------------------------------------------ before the
+// server
+
+void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
+  const link::OpenRequest& request = stream.request();
+  FlowRecord record{.client = request.client.value_or(tcp::endpoint{}),
+                    .destination = request.destination,
+                    .origin = Origin::forward,
+                    .far_side = true,
+                    .peer = link.peer().name,
+                    .reason = Reason::optimised,
+                    .features = request.features,
+                    .started = std::chrono::steady_clock::now()};
+  FlowRecord& added = table_.add(std::move(record));
+  if (log::enabled(log::Level::debug)) {
+    log::debug("flow_start", {{"flow", added.id},
+                              {"client", added.client.address().to_string()},
+                              {"to", added.destination.to_text()},
+                              {"from_peer", added.peer}});
+  }
+  own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
+  DialRequest dial{.destination = request.destination,
+                   .client = request.client,
+                   .source = request.client ? request.source : config::Source::proxy,
+                   .check = DialRequest::Check::peer};
+  asio::co_spawn(io_, serve(added.id, std::move(dial)), asio::detached);
+}
+
+asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
+  Dialled dialled = co_await dialer_.dial(std::move(request));
+  auto found = linked_.find(id);
+  // The near side gave the flow up meanwhile.
+  if (found == linked_.end() || !found->second->stream()) co_return;
+  LinkedFlow& flow = *found->second;
+  if (!dialled.connected()) {
+    log::debug(
+        "dial_failed",
+        {{"flow", id}, {"to", flow.record().destination.to_text()}, {"reason", dialled.error.message()}});
+    co_return flow.refuse_far(dialled.outcome);
+  }
+  if (dialled.source_fallback) table_.give_reason(flow.record(), Reason::source_fallback);
+  link::OpenAnswer answer{.outcome = ConnectOutcome::connected, .source_fallback = dialled.source_fallback};
+  flow.start_far(std::move(dialled.socket), answer);
+}
+
+// ----------------------------------------------------------------------------------------------- past the
+// link
+
+asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source) {
+  DialRequest request{
+      .destination = accepted.destination,
+      .client = accepted.client,
+      .source = source,
+      .check = accepted.origin == Origin::forward ? DialRequest::Check::nothing : DialRequest::Check::client};
+  Dialled dialled = co_await dialer_.dial(std::move(request));
+  FlowTable::End end = FlowTable::End::reset;
+  if (accepted.answer) {
+    std::string reply = accepted.answer(dialled.outcome);
+    boost::system::error_code ignored;
+    co_await asio::async_write(accepted.socket, asio::buffer(reply),
+                               asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (!dialled.connected()) {
+    log::debug(
+        "dial_failed",
+        {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", dialled.error.message()}});
+    if (!accepted.answer) reset(accepted.socket);
+  } else {
+    RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes);
+    if (how == RelayEnd::finished) end = FlowTable::End::closed;
+  }
+  log_end(record, end == FlowTable::End::closed ? "closed" : "reset");
+  table_.remove(record.id, end);
+}
+
+}  // namespace longhaul::flows

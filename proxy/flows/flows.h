@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which way a flow goes: over the link with the features in force, or past it, and why. Starts flows of this
+// site's clients and dials servers for the peers' clients; the pumps are in linked_flow.h and relay.h.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/config/rules.h"
+#include "proxy/flows/dialer.h"
+#include "proxy/flows/flow_table.h"
+#include "proxy/flows/linked_flow.h"
+#include "proxy/flows/relay.h"
+
+namespace longhaul::flows {
+
+struct Decision {
+  config::FlowPolicy policy;
+  link::PeerLink* link = nullptr;  // over which; none: past the link
+  std::string peer;                // that stands before the destination, whether it is used or not
+  Reason reason = Reason::optimised;
+  bool refused = false;  // fail = closed, and the link cannot be used
+};
+
+class Flows {
+ public:
+  // All references outlive this object.
+  Flows(boost::asio::io_context& io, const config::Config& config, config::Features& features,
+        FlowTable& table, Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links);
+  ~Flows();
+
+  // Of a client of this site. Never fails, never blocks.
+  void start(Accepted accepted);
+  // Of a client of the peer's site.
+  void on_opened(link::PeerLink& link, link::Stream& stream);
+  // Features in force changed: running flows of our clients change at the next block.
+  void apply_features();
+  // Every flow is reset; for the end of the daemon.
+  void cut_all();
+
+  Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
+  bool has_room() const { return table_.live().size() < 2 * std::size_t{config_.limits.flows}; }
+
+  // A server refused, or cannot be reached: transparent mode routes the next connections plainly.
+  std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
+
+ private:
+  void start_linked(Accepted accepted, Decision decision);
+  boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source);
+  boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
+  void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
+  void own(std::unique_ptr<LinkedFlow> flow);
+  LinkedFlow::OnEnd forget();
+  FlowRecord& add_record(const Accepted& accepted, const Decision& decision);
+
+  boost::asio::io_context& io_;
+  const config::Config& config_;
+  config::Features& features_;
+  FlowTable& table_;
+  Dialer& dialer_;
+  std::vector<std::unique_ptr<link::PeerLink>>& links_;
+  Relay relay_;
+  std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
+
+  // Destinations that could not be reached over the link a moment ago, and why.
+  struct Remembered {
+    Reason reason;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::map<std::string, Remembered> unreachable_;
+};
+
+}  // namespace longhaul::flows

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/linked_flow.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <boost/asio/post.hpp>
+
+namespace longhaul::flows {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using link::EventKind;
+using link::ReadState;
+using namespace std::chrono_literals;
+namespace {
+
+constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr int kReadsPerTurn = 4;     // then others have their turn
+constexpr std::size_t kPieces = 64;  // slices in one write
+constexpr int kDeliveryTries =
+    1000;  // of 10 ms each: how long a client that reads slowly delays its own reset
+
+std::byte* read_scratch() {
+  // One for the thread: it never holds bytes across a wait.
+  thread_local auto scratch = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
+  return scratch.get();
+}
+
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+
+}  // namespace
+
+LinkedFlow::LinkedFlow(tcp::socket socket, link::PeerLink& link, link::Stream& stream, FlowRecord& record,
+                       OnEnd on_end)
+    : socket_(std::move(socket)),
+      link_(link),
+      stream_(&stream),
+      record_(record),
+      on_end_(std::make_unique<OnEnd>(std::move(on_end))),
+      self_(std::make_shared<LinkedFlow*>(this)) {
+  link_.give_user(stream.id(), *this);
+}
+
+LinkedFlow::~LinkedFlow() {
+  *self_ = nullptr;
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void LinkedFlow::prepare_socket() {
+  boost::system::error_code ignored;
+  socket_.non_blocking(true, ignored);
+  socket_.set_option(tcp::no_delay(true), ignored);
+}
+
+void LinkedFlow::start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply,
+                            OnAnswer on_answer) {
+  prepare_socket();
+  opening_ = std::make_unique<Opening>(Opening{std::move(reply), std::move(on_answer)});
+  down_ = Pump::running;
+  if (begin == Begin::at_once) {
+    up_ = Pump::running;
+    pump_up();
+  }
+  link_.kick();
+}
+
+void LinkedFlow::start_far(tcp::socket server, const link::OpenAnswer& answer) {
+  socket_ = std::move(server);
+  prepare_socket();
+  stream_->give_answer(answer);
+  up_ = down_ = Pump::running;
+  pump_down();
+  if (!finished_) pump_up();
+  link_.kick();
+}
+
+void LinkedFlow::refuse_far(ConnectOutcome outcome) {
+  link::OpenAnswer answer{.outcome = outcome};
+  stream_->give_answer(answer);
+  // The answer and then the abort, in this order: the near side resets its client.
+  stream_->abort();
+  finish(End::reset);
+}
+
+void LinkedFlow::cut() {
+  if (finished_) return;
+  if (stream_) stream_->reset(link::ResetCode::aborted);
+  reset_socket();
+  finish(End::reset);
+}
+
+void LinkedFlow::on_stream_event(EventKind kind) {
+  if (finished_) return;
+  switch (kind) {
+    case EventKind::answered:
+      return on_answer();
+    case EventKind::readable:
+      return pump_down();
+    case EventKind::writable:
+      return pump_up();
+    case EventKind::features:
+      record_.features = stream_->request().features;
+      return;
+    case EventKind::stopped:
+      // The other end's connection is closed for good. What it sent before still comes; then ours is reset.
+      up_ = Pump::done;
+      peer_stopped_ = true;
+      if (down_ == Pump::done) reset_after_delivery(kDeliveryTries);
+      return;
+    case EventKind::reset:
+      count();
+      reset_socket();
+      return finish(End::reset);
+    case EventKind::opened:
+      return;
+  }
+}
+
+void LinkedFlow::on_answer() {
+  auto opening = std::move(opening_);
+  const link::OpenAnswer answer = *stream_->answer();
+  if (opening) {
+    if (opening->reply) preface_ = opening->reply(answer.outcome);
+    if (opening->on_answer) opening->on_answer(*this, answer);
+  }
+  if (answer.outcome != ConnectOutcome::connected) {
+    // The client hears what it would have heard: SOCKS a sentence, everybody else a reset.
+    bool told = !preface_.empty() && write_preface();
+    stream_->abort();
+    boost::system::error_code ignored;
+    if (told) {
+      socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    } else {
+      reset_socket();
+    }
+    return finish(End::reset);
+  }
+  if (up_ == Pump::held) {
+    up_ = Pump::running;
+    pump_up();
+  }
+  if (!finished_) pump_down();
+}
+
+// ------------------------------------------------------------------------------------------- socket to
+// stream
+
+void LinkedFlow::pump_up() {
+  if (up_ != Pump::running || finished_) return;
+  std::byte* scratch = read_scratch();
+  bool wrote = false;
+  for (int i = 0; i < kReadsPerTurn; ++i) {
+    std::size_t room = std::min(stream_->may_write(), kReadBytes);
+    // The session says `writable` when there is room again.
+    if (room == 0) {
+      if (wrote) link_.kick();
+      return count();
+    }
+    ssize_t size = ::recv(socket_.native_handle(), scratch, room, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && would_block(errno)) break;
+    if (size < 0) return socket_failed();
+    if (size == 0) {
+      stream_->end();
+      up_ = Pump::done;
+      link_.kick();
+      count();
+      return finish_if_done();
+    }
+    record_.bytes.lan_in += static_cast<std::uint64_t>(size);
+    stream_->write({scratch, static_cast<std::size_t>(size)});
+    wrote = true;
+    if (static_cast<std::size_t>(size) < room) break;
+  }
+  if (wrote) link_.kick();
+  count();
+  up_ = Pump::waiting;
+  socket_.async_wait(tcp::socket::wait_read, [self = self_](boost::system::error_code error) {
+    if (!*self || error || (*self)->up_ != Pump::waiting) return;
+    (*self)->up_ = Pump::running;
+    (*self)->pump_up();
+  });
+}
+
+// ------------------------------------------------------------------------------------------- stream to
+// socket
+
+bool LinkedFlow::write_preface() {
+  // A few bytes on a fresh connection: the kernel has room for them.
+  std::string bytes = std::exchange(preface_, {});
+  return ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
+void LinkedFlow::pump_down() {
+  if (down_ != Pump::running || finished_) return;
+  if (!preface_.empty() && !write_preface()) return socket_failed();
+  bool delivered = false;
+  while (!stream_->readable().empty()) {
+    if (!deliver()) return;
+    delivered = true;
+  }
+  // Credit may have to be told.
+  if (delivered) link_.kick();
+  count();
+  switch (stream_->read_state()) {
+    case ReadState::open:
+      return;
+    case ReadState::ended: {
+      boost::system::error_code ignored;
+      socket_.shutdown(tcp::socket::shutdown_send, ignored);
+      down_ = Pump::done;
+      if (peer_stopped_) return reset_after_delivery(kDeliveryTries);
+      return finish_if_done();
+    }
+    case ReadState::aborted:
+    case ReadState::reset:
+      down_ = Pump::done;
+      return reset_after_delivery(kDeliveryTries);
+  }
+}
+
+// One write. False: the flow waits for the socket, or is over.
+bool LinkedFlow::deliver() {
+  const SliceQueue& queue = stream_->readable();
+  std::array<iovec, kPieces> pieces;
+  std::size_t count = 0;
+  queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
+    pieces[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    return count < kPieces;
+  });
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = count;
+  ssize_t size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
+  if (size < 0 && errno == EINTR) return true;
+  if (size < 0 && would_block(errno)) {
+    down_ = Pump::waiting;
+    socket_.async_wait(tcp::socket::wait_write, [self = self_](boost::system::error_code error) {
+      if (!*self || error || (*self)->down_ != Pump::waiting) return;
+      (*self)->down_ = Pump::running;
+      (*self)->pump_down();
+    });
+    link_.kick();
+    return false;
+  }
+  if (size < 0) {
+    socket_failed();
+    return false;
+  }
+  record_.bytes.lan_out += static_cast<std::uint64_t>(size);
+  stream_->consume(static_cast<std::size_t>(size), link::Clock::now(), link_.session().smoothed_rtt());
+  return true;
+}
+
+// ----------------------------------------------------------------------------------------------------- the
+// end
+
+// This side's connection was reset: behind what it sent, so is the other's.
+void LinkedFlow::socket_failed() {
+  stream_->abort();
+  count();
+  finish(End::reset);
+}
+
+void LinkedFlow::reset_socket() {
+  boost::system::error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket_.close(ignored);
+}
+
+// A reset takes away what the kernel has not delivered yet, so it waits for that, within reason.
+void LinkedFlow::reset_after_delivery(int tries) {
+  int undelivered = 0;
+  ioctl(socket_.native_handle(), SIOCOUTQ, &undelivered);
+  // A FIN that waits for its acknowledgement counts as one byte there.
+  if (undelivered <= 1 || tries == 0) {
+    if (stream_ && !stream_->may_finish()) stream_->abort();
+    reset_socket();
+    return finish(End::reset);
+  }
+  if (!timer_) timer_ = std::make_unique<asio::steady_timer>(socket_.get_executor());
+  timer_->expires_after(10ms);
+  timer_->async_wait([self = self_, tries](boost::system::error_code error) {
+    if (*self && !error) (*self)->reset_after_delivery(tries - 1);
+  });
+}
+
+void LinkedFlow::finish_if_done() {
+  if (up_ == Pump::done && down_ == Pump::done) finish(End::closed);
+}
+
+void LinkedFlow::count() {
+  if (!stream_) return;
+  record_.bytes.wan_out = stream_->wire_sent();
+  record_.bytes.wan_in = stream_->wire_received();
+}
+
+void LinkedFlow::finish(End end) {
+  if (std::exchange(finished_, true)) return;
+  count();
+  up_ = down_ = Pump::done;
+  boost::system::error_code ignored;
+  auto executor = socket_.get_executor();
+  socket_.close(ignored);
+  if (stream_) link_.release(std::exchange(stream_, nullptr)->id());
+  // Callers up the stack are still inside this object.
+  asio::post(executor, [self = self_, end] {
+    if (!*self) return;
+    OnEnd on_end = std::move(*(*self)->on_end_);
+    on_end(**self, end);
+  });
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// One flow that crosses the link: a client's or a server's socket on one side, a stream on the other, and a
+// pump for each direction. Which flows take the link, and who dials servers, is decided in flows.h.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "proxy/flows/flow_table.h"
+#include "proxy/link/peer_link.h"
+
+namespace longhaul::flows {
+
+// The pumps are plain functions and not coroutines: each is woken by two sources, its socket and the session,
+// and a flow that waits should cost a handler, not two coroutine frames.
+class LinkedFlow final : public link::StreamUser {
+ public:
+  enum class End : std::uint8_t { closed, reset };
+  // Called once, from the loop; destroys the flow.
+  using OnEnd = std::function<void(LinkedFlow&, End)>;
+  // The far side's word on the connect; before any byte of the server.
+  using OnAnswer = std::function<void(LinkedFlow&, const link::OpenAnswer&)>;
+
+  LinkedFlow(boost::asio::ip::tcp::socket socket, link::PeerLink& link, link::Stream& stream,
+             FlowRecord& record, OnEnd on_end);
+  ~LinkedFlow() override;
+  LinkedFlow(const LinkedFlow&) = delete;
+  LinkedFlow& operator=(const LinkedFlow&) = delete;
+
+  // Near side. With Begin::after_answer the client's bytes wait until the far connect has succeeded.
+  enum class Begin : std::uint8_t { at_once, after_answer };
+  void start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply, OnAnswer on_answer);
+
+  // Far side, after the server was dialled.
+  void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
+  void refuse_far(ConnectOutcome outcome);
+
+  // Both directions are cut off now: this side's connection is reset, the peer is told.
+  void cut();
+
+  FlowRecord& record() { return record_; }
+  link::Stream* stream() { return stream_; }  // none after a reset
+
+  void on_stream_event(link::EventKind kind) override;
+
+ private:
+  enum class Pump : std::uint8_t { held, running, waiting, done };
+
+  void prepare_socket();
+  void pump_up();    // socket to stream
+  void pump_down();  // stream to socket
+  bool write_preface();
+  bool deliver();
+  void on_answer();
+  void socket_failed();
+  void reset_socket();
+  void reset_after_delivery(int tries);
+  void finish_if_done();
+  void finish(End end);
+  void count();
+
+  boost::asio::ip::tcp::socket socket_;
+  link::PeerLink& link_;
+  link::Stream* stream_;
+  FlowRecord& record_;
+  std::unique_ptr<OnEnd> on_end_;
+  // Needed until the answer only, and not by every flow.
+  struct Opening {
+    std::function<std::string(ConnectOutcome)> reply;
+    OnAnswer on_answer;
+  };
+  std::unique_ptr<Opening> opening_;
+  std::string preface_;  // bytes for the client before those of the server
+  std::shared_ptr<LinkedFlow*> self_;
+  std::unique_ptr<boost::asio::steady_timer> timer_;
+  Pump up_ = Pump::held, down_ = Pump::held;
+  bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset behind what still comes
+  bool finished_ = false;
+};
+
+}  // namespace longhaul::flows

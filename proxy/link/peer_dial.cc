@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// How connections to a peer come about: dialling with a back-off, taking what the peer dials, and the HELLO
+// that tells whether the session goes on. PROTOCOL.md, section 2.
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+
+#include "proxy/intercept/marks.h"
+#include "proxy/link/peer_link.h"
+#include "proxy/log/log.h"
+
+namespace longhaul::link {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+namespace {
+
+constexpr Duration kConnectLimit = 10s, kHandshakeLimit = 10s;
+constexpr Duration kFirstBackOff = 250ms, kLastBackOff = 5s;
+
+Token random_token() {
+  Token token;
+  RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token);
+  return token;
+}
+
+// The same on both sides: both nonces are in it, the dialler's first.
+Token new_session_id(const Token& dialler, const Token& acceptor) {
+  Buffer both(dialler.begin(), dialler.end());
+  both.insert(both.end(), acceptor.begin(), acceptor.end());
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(both.data()), both.size(), digest);
+  Token id;
+  std::memcpy(id.data(), digest, sizeof id);
+  return id;
+}
+
+Duration with_jitter(Duration time) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return time * std::uniform_int_distribution<int>(75, 125)(random) / 100;
+}
+
+}  // namespace
+
+void PeerLink::start() {
+  if (!peer_.address) return;
+  asio::co_spawn(shared_.io, keep_dialling(), asio::detached);
+}
+
+bool PeerLink::wants_to_dial() const { return carriers_.empty() || (session_ && session_->silent()); }
+
+// Of two connections that were dialled from both ends, the one dialled by the lower fingerprint stays.
+bool PeerLink::own_dial_stays() const {
+  bool lower = shared_.own_fingerprint < peer_.fingerprint;
+  bool have_own =
+      dial_ == Dial::saying_hello || (!carriers_.empty() && carrier_dialled_here_ && !session_->silent());
+  return lower && have_own;
+}
+
+void PeerLink::log_failure(const std::string& why) {
+  // The same failure again and again is one line, until something else happens.
+  if (why == last_error_) return;
+  last_error_ = why;
+  log::warn("link_failed", {{"peer", peer_.name}, {"reason", why}});
+}
+
+asio::awaitable<void> PeerLink::keep_dialling() {
+  auto self = self_;
+  Duration back_off = kFirstBackOff;
+  while (*self && !stopped_) {
+    bool connected = wants_to_dial() && co_await dial_once();
+    if (!*self || stopped_) co_return;
+    dial_ = Dial::idle;
+    if (connected) back_off = kFirstBackOff;
+    bool idle = !wants_to_dial();
+    dial_timer_.expires_after(idle ? Duration(24h) : with_jitter(back_off));
+    if (!idle) back_off = std::min(2 * back_off, kLastBackOff);
+    boost::system::error_code woken;
+    co_await dial_timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    if (!*self) co_return;
+    // Woken because the link went down: a short pause, so that a peer that restarts finds us soon but not at
+    // once.
+    if (woken) back_off = kFirstBackOff;
+  }
+}
+
+asio::awaitable<bool> PeerLink::dial_once() {
+  auto self = self_;
+  dial_ = Dial::connecting;
+  asio::ip::tcp::resolver resolver(shared_.io);
+  boost::system::error_code error;
+  auto addresses = co_await resolver.async_resolve(peer_.address->host, std::to_string(peer_.address->port),
+                                                   asio::redirect_error(asio::use_awaitable, error));
+  if (!*self || stopped_) co_return false;
+  if (error) co_return log_failure("cannot resolve " + peer_.address->host + ": " + error.message()), false;
+
+  asio::ip::tcp::socket socket(shared_.io);
+  for (const auto& address : addresses) {
+    socket = asio::ip::tcp::socket(shared_.io);
+    socket.open(address.endpoint().protocol(), error);
+    if (error) continue;
+    set_link_buffers(socket.native_handle());
+    std::uint32_t mark = intercept::kOwnSocketMark;
+    setsockopt(socket.native_handle(), SOL_SOCKET, SO_MARK, &mark, sizeof mark);
+    asio::steady_timer limit(shared_.io, kConnectLimit);
+    limit.async_wait([&socket](boost::system::error_code cancelled) {
+      boost::system::error_code ignored;
+      if (!cancelled) socket.close(ignored);
+    });
+    co_await socket.async_connect(address.endpoint(), asio::redirect_error(asio::use_awaitable, error));
+    if (!*self || stopped_) co_return false;
+    if (!error && socket.is_open()) break;
+    if (error == asio::error::operation_aborted) error = asio::error::timed_out;
+  }
+  if (error || !socket.is_open()) {
+    log_failure("cannot connect to " + peer_.address->host + ":" + std::to_string(peer_.address->port) +
+                ": " + error.message());
+    co_return false;
+  }
+
+  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler);
+  ++shared_.handshakes;
+  auto shaken = co_await connection.handshake(kHandshakeLimit);
+  --shared_.handshakes;
+  if (!*self || stopped_) co_return false;
+  if (!shaken) {
+    std::string text = connection.tls().error_text();
+    co_return log_failure("TLS handshake failed: " + (text.empty() ? shaken.error().message() : text)), false;
+  }
+  if (connection.tls().peer_fingerprint() != peer_.fingerprint) {
+    log_failure("the peer at " + connection.remote() + " shows the key " +
+                connection.tls().peer_fingerprint() + ", and the configuration expects " + peer_.fingerprint);
+    connection.refuse(CloseCode::refused, "your key is not the one that this side expects");
+    co_return false;
+  }
+  dial_ = Dial::saying_hello;
+  HelloFrame hello{
+      .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  if (auto sent = co_await connection.write_frame(hello); !sent) {
+    if (*self && !stopped_) log_failure(sent.error().message());
+    co_return false;
+  }
+  auto answer = co_await connection.read_frame(kHandshakeLimit);
+  if (!*self || stopped_) co_return false;
+  if (!answer) {
+    // A peer that does not know our key ends the connection in its half of the handshake, which shows only
+    // here.
+    std::string text = connection.tls().error_text();
+    co_return log_failure("the peer ended the connection: " +
+                          (text.empty() ? answer.error().message() : text)),
+        false;
+  }
+  if (auto* close = std::get_if<CloseFrame>(&*answer))
+    co_return log_failure("the peer refuses: " + close->text), false;
+  auto* theirs = std::get_if<HelloFrame>(&*answer);
+  if (!theirs || theirs->version != kProtocolVersion)
+    co_return log_failure(make_error_code(LinkError::version_mismatch).message()), false;
+  bool resumed = session_ && theirs->session == session_id_;
+  carrier_dialled_here_ = true;
+  adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
+        Side::dialler);
+  co_return true;
+}
+
+asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
+  auto self = self_;
+  auto frame = co_await connection.read_frame(kHandshakeLimit);
+  if (!*self || stopped_) co_return;
+  auto* hello = frame ? std::get_if<HelloFrame>(&*frame) : nullptr;
+  if (!hello) {
+    auto* close = frame ? std::get_if<CloseFrame>(&*frame) : nullptr;
+    co_return log_failure(close   ? "the peer refuses: " + close->text
+                          : frame ? "the peer did not say HELLO"
+                                  : "no HELLO from the peer: " + frame.error().message());
+  }
+  if (hello->version != kProtocolVersion) {
+    log_failure(make_error_code(LinkError::version_mismatch).message());
+    connection.refuse(CloseCode::protocol_error, "this side speaks version 1 of the link protocol");
+    co_return;
+  }
+  if (own_dial_stays())
+    co_return connection.refuse(CloseCode::duplicate, "already connected from the other end");
+  bool knows = session_ && hello->session == session_id_;
+  if (!knows && hello->session != Token{} && dial_ == Dial::saying_hello) {
+    // The peer resumes a session that our own dial is about to hear of.
+    co_return connection.refuse(CloseCode::busy, "try again");
+  }
+  HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  Token id = knows ? session_id_ : new_session_id(hello->nonce, answer.nonce);
+  if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
+  if (!*self || stopped_) co_return;
+  carrier_dialled_here_ = false;
+  adopt(std::move(connection), id, Side::acceptor);
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The session and its events. How connections come about is in peer_dial.cc.
+#include "proxy/link/peer_link.h"
+
+#include "proxy/log/log.h"
+
+namespace longhaul::link {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_opened)
+    : shared_(shared),
+      peer_(peer),
+      on_opened_(std::move(on_opened)),
+      session_timer_(shared.io),
+      dial_timer_(shared.io),
+      self_(std::make_shared<PeerLink*>(this)),
+      state_since_(Clock::now()) {}
+
+PeerLink::~PeerLink() { *self_ = nullptr; }
+
+LinkState PeerLink::state() const {
+  if (!session_ || carriers_.empty()) return ever_up_ ? LinkState::down : LinkState::never_up;
+  return session_->silent() ? LinkState::silent : LinkState::up;
+}
+
+LinkStatus PeerLink::status() const {
+  LinkStatus status{.peer = peer_.name, .state = state(), .last_error = last_error_};
+  status.state_age = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state_since_);
+  status.carriers_attached = carriers_attached_;
+  status.bytes_sent = closed_bytes_sent_;
+  status.bytes_received = closed_bytes_received_;
+  for (const auto& carrier : carriers_) {
+    status.carrier = "tcp";
+    status.remote_address = carrier->remote();
+    status.bytes_sent += carrier->bytes_sent();
+    status.bytes_received += carrier->bytes_received();
+    status.delivery_rate_bits = 8 * carrier->delivery_rate();
+  }
+  if (session_) {
+    status.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(session_->smoothed_rtt());
+    status.streams = session_->live_streams();
+    status.bytes_retained = session_->retained_bytes();
+  }
+  status.credit_granted = shared_.pool.granted_bytes();
+  return status;
+}
+
+void PeerLink::stop() {
+  stopped_ = true;
+  dial_timer_.cancel();
+  session_timer_.cancel();
+  for (auto& carrier : carriers_) carrier->close(CloseCode::shutting_down, "shutting down");
+  carriers_.clear();
+  end_session();
+}
+
+void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side) {
+  if (!session_ || session_id_ != session_id) {
+    end_session();
+    SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
+    session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, nullptr, Clock::now());
+    session_id_ = session_id;
+  } else {
+    log::info("link_resumed", {{"peer", peer_.name}, {"streams", session_->live_streams()}});
+  }
+  std::string congestion_control =
+      set_link_options(connection.socket().native_handle(), shared_.config.congestion_control);
+  CarrierId id = ++last_carrier_;
+  Duration rtt = connection.handshake_time();
+  auto carrier =
+      std::make_unique<TcpCarrier>(id, std::move(connection), *session_, static_cast<CarrierOwner&>(*this));
+  session_->attach(id, Clock::now(), rtt);
+  carrier->start();
+  // The newest stays; what was in flight on an older one is sent again.
+  for (auto& old : carriers_) {
+    old->close(CloseCode::duplicate, "replaced by a newer connection");
+    closed_bytes_sent_ += old->bytes_sent();
+    closed_bytes_received_ += old->bytes_received();
+    session_->detach(old->id(), Clock::now());
+  }
+  carriers_.clear();
+  log::info("link_up", {{"peer", peer_.name},
+                        {"carrier", "tcp"},
+                        {"address", carrier->remote()},
+                        {"dialled_by", side == Side::dialler ? "us" : "peer"},
+                        {"handshake_ms", std::chrono::duration<double, std::milli>(rtt).count()},
+                        {"congestion_control", congestion_control}});
+  carriers_.push_back(std::move(carrier));
+  ++carriers_attached_;
+  ever_up_ = true;
+  last_error_.clear();
+  deliver_events();
+  arm_timer();
+}
+
+void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
+  auto closed =
+      std::find_if(carriers_.begin(), carriers_.end(), [&](const auto& c) { return c->id() == id; });
+  if (closed == carriers_.end()) return;
+  closed_bytes_sent_ += (*closed)->bytes_sent();
+  closed_bytes_received_ += (*closed)->bytes_received();
+  carriers_.erase(closed);
+  last_error_ = why;
+  log::warn("link_down", {{"peer", peer_.name}, {"reason", why}});
+  if (session_) session_->detach(id, Clock::now());
+  deliver_events();
+  arm_timer();
+  dial_timer_.cancel();
+}
+
+void PeerLink::end_session() {
+  if (!session_) return;
+  session_->abandon(Clock::now());
+  deliver_events();
+  // A flow that was told lets go of its stream; one that was not yet given a user goes with the session.
+  for (auto& [id, user] : std::exchange(users_, {})) user->on_stream_event(EventKind::reset);
+  session_.reset();
+}
+
+void PeerLink::release(StreamId stream) {
+  users_.erase(stream);
+  if (session_) session_->release(stream);
+  kick();
+}
+
+void PeerLink::kick() {
+  if (!carriers_.empty()) carriers_.back()->kick();
+}
+
+void PeerLink::after_input() {
+  deliver_events();
+  arm_timer();
+}
+
+void PeerLink::deliver_events() {
+  // A flow that is told may write, open or release, which makes further events: those are taken in the same
+  // round.
+  if (std::exchange(delivering_, true)) return;
+  bool expired = false;
+  while (session_) {
+    auto event = session_->poll_event();
+    if (!event) break;
+    switch (event->kind) {
+      case Event::Kind::stream: {
+        if (event->stream_event == EventKind::opened) {
+          if (Stream* stream = session_->find(event->stream)) on_opened_(*this, *stream);
+          break;
+        }
+        auto user = users_.find(event->stream);
+        if (user != users_.end()) user->second->on_stream_event(event->stream_event);
+        break;
+      }
+      case Event::Kind::path_silent:
+        log::warn("link_silent", {{"peer", peer_.name}});
+        dial_timer_.cancel();
+        break;
+      case Event::Kind::path_alive:
+        log::info("link_alive", {{"peer", peer_.name}});
+        break;
+      case Event::Kind::peer_allows:
+        break;
+      case Event::Kind::peer_closing: {
+        const CloseFrame& close = session_->close_reason();
+        log::info("link_closed_by_peer", {{"peer", peer_.name}, {"reason", close.text}});
+        if (close.code == CloseCode::shutting_down) expired = true;
+        break;
+      }
+      case Event::Kind::expired:
+        expired = true;
+        break;
+    }
+  }
+  delivering_ = false;
+  if (LinkState now = state(); now != last_state_) {
+    last_state_ = now;
+    state_since_ = Clock::now();
+  }
+  if (expired && session_) {
+    log::warn("session_over", {{"peer", peer_.name}});
+    for (auto& carrier : carriers_) session_->detach(carrier->id(), Clock::now());
+    carriers_.clear();
+    end_session();
+  }
+}
+
+void PeerLink::arm_timer() {
+  if (!session_ || stopped_) return;
+  auto next = session_->next_timeout();
+  // A timer that fires too early finds nothing to do and is set anew: cheaper than moving it for every
+  // packet.
+  if (!next || (timer_at_ && *timer_at_ <= *next)) return;
+  timer_at_ = next;
+  session_timer_.expires_at(*next);
+  session_timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (error || !*self || !(*self)->session_) return;
+    PeerLink& link = **self;
+    link.timer_at_.reset();
+    link.session_->on_timeout(Clock::now());
+    link.deliver_events();
+    link.kick();
+    link.arm_timer();
+  });
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link to one peer: dials it again whenever it is gone, takes the connections that the peer dials,
+// resumes the session over a new connection or begins a new one, and brings the session's events to the
+// flows. Which flow goes where is decided in proxy/flows.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "proxy/config/config.h"
+#include "proxy/link/status.h"
+#include "proxy/link/tcp_carrier.h"
+
+namespace longhaul::link {
+
+// What all links of a daemon share; outlives them.
+struct LinkShared {
+  boost::asio::io_context& io;
+  const TlsContext& tls;
+  const config::Link& config;
+  std::string site;
+  std::string own_fingerprint;
+  CreditPool& pool;
+  RetainedBudget& retained;
+  config::Features allowed;       // by this side, for any flow
+  std::uint32_t max_streams = 0;  // that one peer may have open
+  std::uint32_t handshakes = 0;   // TLS handshakes in progress, all links
+};
+
+// A flow on the link. Told from the loop, never from inside a call that the flow itself makes.
+class StreamUser {
+ public:
+  virtual ~StreamUser() = default;
+  // After EventKind::reset the stream must be released and not touched again.
+  virtual void on_stream_event(EventKind kind) = 0;
+};
+
+class PeerLink final : private CarrierOwner {
+ public:
+  // `on_opened` is called for a stream that the peer opened; it gives the stream its user.
+  using OnOpened = std::function<void(PeerLink&, Stream&)>;
+  PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_opened);
+  ~PeerLink() override;
+
+  const config::Peer& peer() const { return peer_; }
+  // Dials from now on, if the peer has an address.
+  void start();
+  // Tells the peer and closes; nothing is dialled any more.
+  void stop();
+
+  // The peer dialled us and showed its key; decides by its HELLO.
+  boost::asio::awaitable<void> accept(TlsConnection connection);
+
+  LinkState state() const;
+  bool usable() const { return state() == LinkState::up; }
+  LinkStatus status() const;
+  // Valid while usable(), and for every stream until its user is told of the reset.
+  Session& session() { return *session_; }
+  const Session* session_if_any() const { return session_.get(); }
+  void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
+  // The flow is done with its stream, or with a stream that was reset.
+  void release(StreamId stream);
+  // Something was written, consumed or opened.
+  void kick();
+
+ private:
+  // CarrierOwner
+  void after_input() override;
+  void on_carrier_closed(CarrierId id, const std::string& why) override;
+
+  boost::asio::awaitable<void> keep_dialling();
+  boost::asio::awaitable<bool> dial_once();
+  bool wants_to_dial() const;
+  bool own_dial_stays() const;
+  void adopt(TlsConnection connection, const Token& session_id, Side side);
+  void end_session();
+  void deliver_events();
+  void arm_timer();
+  void log_failure(const std::string& why);
+
+  LinkShared& shared_;
+  const config::Peer& peer_;
+  OnOpened on_opened_;
+  std::unique_ptr<Session> session_;
+  Token session_id_{};
+  std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
+  bool carrier_dialled_here_ = false;
+  CarrierId last_carrier_ = 0;
+  std::unordered_map<StreamId, StreamUser*> users_;
+
+  enum class Dial : std::uint8_t { idle, connecting, saying_hello } dial_ = Dial::idle;
+  boost::asio::steady_timer session_timer_;
+  std::optional<TimePoint> timer_at_;
+  boost::asio::steady_timer dial_timer_;
+  std::shared_ptr<PeerLink*> self_;
+  bool delivering_ = false, stopped_ = false;
+
+  bool ever_up_ = false;
+  TimePoint state_since_;
+  LinkState last_state_ = LinkState::never_up;
+  std::string last_error_;
+  std::uint64_t carriers_attached_ = 0;
+  std::uint64_t closed_bytes_sent_ = 0, closed_bytes_received_ = 0;
+};
+
+}  // namespace longhaul::link

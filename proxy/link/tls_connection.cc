@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/tls_connection.h"
+
+#include <array>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+namespace longhaul::link {
+namespace asio = boost::asio;
+namespace {
+
+// Closes the socket when time is up, so that whatever waits on it completes.
+class Deadline {
+ public:
+  Deadline(asio::ip::tcp::socket& socket, Duration limit) : timer_(socket.get_executor(), limit) {
+    timer_.async_wait([&socket, passed = passed_](boost::system::error_code error) {
+      if (error) return;
+      *passed = true;
+      boost::system::error_code ignored;
+      socket.close(ignored);
+    });
+  }
+  bool passed() const { return *passed_; }
+
+ private:
+  std::shared_ptr<bool> passed_ = std::make_shared<bool>(false);
+  asio::steady_timer timer_;
+};
+
+std::string describe(const asio::ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  auto remote = socket.remote_endpoint(error);
+  if (error) return "unknown";
+  std::string address = remote.address().to_string();
+  return (remote.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
+}
+
+boost::system::error_code timed_out() { return asio::error::timed_out; }
+
+}  // namespace
+
+TlsConnection::TlsConnection(asio::ip::tcp::socket socket, const TlsContext& context, Side side)
+    : socket_(std::move(socket)),
+      tls_(std::make_unique<TlsEngine>(context, side)),
+      remote_(describe(socket_)),
+      side_(side) {}
+
+asio::awaitable<Result<void>> TlsConnection::flush() {
+  boost::system::error_code error;
+  Buffer out = std::exchange(tls_->outgoing(), {});
+  if (!out.empty())
+    co_await asio::async_write(socket_, asio::buffer(out), asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return error;
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> TlsConnection::receive_some() {
+  std::array<std::byte, 16 * 1024> scratch;
+  boost::system::error_code error;
+  std::size_t size = co_await socket_.async_read_some(asio::buffer(scratch),
+                                                      asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return error;
+  auto taken = tls_->receive(std::span(scratch).first(size), plain_);
+  // Even after an error: what waits there is the alert that tells the peer.
+  co_await flush();
+  if (taken && tls_->closed_by_peer()) co_return boost::system::error_code(asio::error::eof);
+  co_return taken;
+}
+
+asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
+  TimePoint start = Clock::now();
+  Deadline deadline(socket_, limit);
+  if (side_ == Side::dialler)
+    if (auto begun = tls_->send({}); !begun) co_return begun;
+  for (;;) {
+    if (auto sent = co_await flush(); !sent) co_return deadline.passed() ? Result<void>(timed_out()) : sent;
+    if (tls_->established()) break;
+    if (auto got = co_await receive_some(); !got)
+      co_return deadline.passed() ? Result<void>(timed_out()) : got;
+  }
+  handshake_time_ = Clock::now() - start;
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<Frame>> TlsConnection::read_frame(Duration limit) {
+  Deadline deadline(socket_, limit);
+  for (;;) {
+    auto parsed = parse_frame(plain_);
+    if (!parsed) co_return parsed.error();
+    if (*parsed) {
+      std::optional<Frame> frame = std::move((*parsed)->frame);
+      plain_.erase(plain_.begin(), plain_.begin() + static_cast<std::ptrdiff_t>((*parsed)->consumed));
+      if (frame && !std::holds_alternative<StreamFrame>(*frame)) co_return std::move(*frame);
+      if (frame) co_return LinkError::malformed_frame;  // it borrows, and has no business here
+      continue;
+    }
+    if (auto got = co_await receive_some(); !got) {
+      if (deadline.passed()) co_return timed_out();
+      co_return got.error();
+    }
+  }
+}
+
+asio::awaitable<Result<void>> TlsConnection::write_frame(const Frame frame) {
+  Buffer plain;
+  link::write_frame(frame, plain);
+  if (auto sealed = tls_->send(plain); !sealed) co_return sealed;
+  co_return co_await flush();
+}
+
+void TlsConnection::refuse(CloseCode code, std::string text) {
+  boost::system::error_code ignored;
+  Buffer plain;
+  link::write_frame(CloseFrame{code, std::move(text)}, plain);
+  if (tls_->established() && tls_->send(plain)) {
+    tls_->close();
+    socket_.non_blocking(true, ignored);
+    socket_.write_some(asio::buffer(tls_->outgoing()), ignored);
+  }
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  socket_.close(ignored);
+}
+
+}  // namespace longhaul::link
