@@ -1,14 +1,273 @@
 // SPDX-License-Identifier: Apache-2.0
-// Not there yet: says so.
 #include "proxy/daemon.h"
 
+#include <sys/resource.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <fstream>
+
+#include "proxy/config/read.h"
+#include "proxy/control/controlled.h"
+#include "proxy/control/server.h"
+#include "proxy/control/token.h"
+#include "proxy/flows/flows.h"
+#include "proxy/identity/identity.h"
+#include "proxy/intercept/host_checks.h"
+#include "proxy/intercept/interception.h"
+#include "proxy/intercept/watchdog.h"
+#include "proxy/link/link_listener.h"
+#include "proxy/listeners/forward_listener.h"
+#include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
+#include "proxy/version.h"
 
 namespace longhaul {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+// A flow needs one descriptor here, and a relayed one two and at times a pipe.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// After a pause CUBIC would begin a transfer from a small window. The switch is the system's, not a socket's; BBR is
+// exempt by itself.
+void keep_window_when_idle(const std::string& congestion_control) {
+  if (congestion_control == "bbr") return;
+  constexpr const char* kSwitch = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
+  std::string value;
+  std::ifstream(kSwitch) >> value;
+  if (value == "0") return;
+  std::ofstream out(kSwitch);
+  out << "0" << std::flush;
+  if (out) {
+    log::info("sysctl", {{"net.ipv4.tcp_slow_start_after_idle", 0}});
+  } else {
+    log::warn("sysctl", {{"reason", "cannot switch slow start after idle off"},
+                         {"remedy", "sysctl net.ipv4.tcp_slow_start_after_idle=0"}});
+  }
+}
+
+class Daemon final : public control::Controlled {
+ public:
+  explicit Daemon(const config::Config& config);
+
+  int run();
+
+  // Controlled
+  control::Status status() const override;
+  const flows::FlowTable& flows() const override { return table_; }
+  const config::Features& features() const override { return features_; }
+  control::Forecast forecast(const flows::Tuple& tuple) const override;
+  std::string intercept_rules() const override;
+  void change_features(const config::Features& features) override;
+  control::Cleared clear_cache() override { return {}; }  // there is nothing that could be cleared yet
+  boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
+
+ private:
+  void start();
+  void stop();
+  void log_findings();
+  bool wants_to_divert() const;
+
+  const config::Config& config_;
+  asio::io_context io_{1};
+  identity::Identity identity_;
+  link::TlsContext tls_;
+  config::Features features_;
+  link::CreditPool pool_;
+  link::RetainedBudget retained_;
+  link::LinkShared shared_;
+  std::vector<std::unique_ptr<link::PeerLink>> links_;
+  flows::FlowTable table_;
+  flows::Dialer dialer_;
+  flows::Flows flows_;
+  std::unique_ptr<link::LinkListener> link_listener_;
+  std::vector<std::unique_ptr<listeners::ForwardListener>> forwards_;
+  std::unique_ptr<listeners::Socks5Listener> socks_;
+  std::unique_ptr<intercept::Interception> interception_;
+  std::string intercept_error_;
+  std::unique_ptr<control::Server> control_;
+  std::unique_ptr<intercept::Watchdog> watchdog_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+Daemon::Daemon(const config::Config& config)
+    : config_(config),
+      identity_(identity::load(config.identity)),
+      tls_(identity_),
+      features_(config.features),
+      pool_(config.limits.memory_bytes / 2, config.limits.flows),
+      retained_(config.limits.memory_bytes / 2),
+      shared_{.io = io_,
+              .tls = tls_,
+              .config = config.link,
+              .site = config.site,
+              .own_fingerprint = identity_.fingerprint,
+              .pool = pool_,
+              .retained = retained_,
+              .allowed = config.features,
+              .max_streams = config.limits.flows},
+      dialer_({.allow = config.link.allow}),
+      flows_(io_, config, features_, table_, dialer_, links_) {
+  for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
+  for (const config::Peer& peer : config.peers)
+    links_.push_back(std::make_unique<link::PeerLink>(
+        shared_, peer,
+        [this](link::PeerLink& link, link::Stream& stream) { flows_.on_opened(link, stream); }));
+}
+
+bool Daemon::wants_to_divert() const {
+  // A far side that shows servers the clients' addresses must catch the answers to them.
+  return config_.link.listen.has_value() || !config_.link.allow.empty();
+}
+
+void Daemon::start() {
+  auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
+  auto has_room = [this] { return flows_.has_room(); };
+  control_ = std::make_unique<control::Server>(
+      io_, *this, control::load_or_make_token(config_.state_dir, config_.control.token_file),
+      config_.control.listen);
+  if (config_.link.listen)
+    link_listener_ = std::make_unique<link::LinkListener>(shared_, *config_.link.listen, links_,
+                                                          config_.limits.handshakes);
+  for (const config::Forward& forward : config_.forwards)
+    forwards_.push_back(std::make_unique<listeners::ForwardListener>(io_, forward, begin, has_room));
+  if (config_.socks.listen)
+    socks_ = std::make_unique<listeners::Socks5Listener>(io_, *config_.socks.listen, begin, has_room);
+
+  interception_ =
+      std::make_unique<intercept::Interception>(io_, config_.intercept, features_.fast_connect, begin, has_room);
+  flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
+  if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
+    log_findings();
+    auto up = interception_->up();
+    // What the configuration asks for and the host refuses is an error at start; later, `intercept up` tries again.
+    if (!up) throw listeners::ListenerError("[intercept] " + up.error().message);
+    log::info("intercept_up", {});
+  } else if (wants_to_divert()) {
+    if (auto diverted = interception_->divert(); !diverted)
+      log::warn("divert", {{"reason", diverted.error().message},
+                           {"effect", "servers see this proxy's address instead of the clients'"}});
+  }
+  asio::co_spawn(io_, control_->run(), asio::detached);
+  for (auto& link : links_) link->start();
+  watchdog_ = std::make_unique<intercept::Watchdog>(io_);
+}
+
+void Daemon::log_findings() {
+  for (const intercept::Finding& finding : intercept::host_findings(config_))
+    log::warn("host", {{"finding", finding.sentence}, {"remedy", finding.remedy}});
+}
+
+void Daemon::stop() {
+  forwards_.clear();
+  socks_.reset();
+  link_listener_.reset();
+  if (interception_) interception_->close();
+  flows_.cut_all();
+  for (auto& link : links_) link->stop();
+  control_->stop();
+}
+
+int Daemon::run() {
+  raise_descriptor_limit();
+  keep_window_when_idle(config_.link.congestion_control);
+  std::signal(SIGPIPE, SIG_IGN);
+  start();
+  asio::signal_set signals(io_, SIGINT, SIGTERM);
+  signals.async_wait([this](boost::system::error_code error, int number) {
+    if (error) return;
+    log::info("stopping", {{"signal", number}});
+    watchdog_.reset();
+    stop();
+    // What is being said is said within this; nothing that waits longer holds the end up.
+    auto end = std::make_shared<asio::steady_timer>(io_, 200ms);
+    end->async_wait([this, end](boost::system::error_code) { io_.stop(); });
+  });
+  log::info("started", {{"site", config_.site},
+                        {"version", version()},
+                        {"fingerprint", identity_.fingerprint},
+                        {"control", config::to_text(config_.control.listen)}});
+  io_.run();
+  log::info("stopped", {});
+  return 0;
+}
+
+// ------------------------------------------------------------------------------------------------- Controlled
+
+control::Status Daemon::status() const {
+  control::Status status{.site = config_.site, .version = std::string(version())};
+  status.uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  status.flows_limit = config_.limits.flows;
+  status.handshakes = shared_.handshakes;
+  status.handshakes_limit = config_.limits.handshakes;
+  status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes();
+  status.memory_limit_bytes = config_.limits.memory_bytes;
+  status.intercept = config_.intercept.mode == config::Intercept::Mode::off
+                         ? control::InterceptState::not_configured
+                         : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
+  status.intercept_error = intercept_error_;
+  for (const auto& link : links_) status.links.push_back(link->status());
+  return status;
+}
+
+control::Forecast Daemon::forecast(const flows::Tuple& tuple) const {
+  flows::Decision decision = flows_.decide(tuple.client.address(), tuple.destination);
+  control::Path path = decision.link      ? control::Path::over_link
+                       : decision.refused ? control::Path::refused
+                                          : control::Path::past_link;
+  std::optional<std::size_t> rule;
+  if (decision.policy.rule) rule = *decision.policy.rule + 1;
+  return {path, decision.reason, decision.peer, decision.policy.features, rule};
+}
+
+std::string Daemon::intercept_rules() const { return interception_->rules_text(); }
+
+void Daemon::change_features(const config::Features& features) {
+  features_ = features;
+  shared_.allowed = features;
+  if (auto set = interception_->set_fast_connect(features.fast_connect); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
+  for (auto& link : links_) {
+    if (link->session_if_any()) link->session().allow(features);
+    link->kick();
+  }
+  flows_.apply_features();
+  for (const auto& [name, value] : config::to_text(features)) log::debug("feature", {{name, value}});
+}
+
+boost::system::result<void, control::Refusal> Daemon::intercept(control::InterceptAction action) {
+  if (config_.intercept.mode == config::Intercept::Mode::off)
+    return control::Refusal{"the configuration has no [intercept] mode = \"tproxy\" to put in force"};
+  auto done = action == control::InterceptAction::up ? interception_->up() : interception_->divert();
+  intercept_error_ = done ? std::string() : done.error().message;
+  if (!done) return control::Refusal{done.error().message};
+  log::info(action == control::InterceptAction::up ? "intercept_up" : "intercept_down", {});
+  return {};
+}
+
+}  // namespace
 
 int run_daemon(const config::Config& config) {
-  log::error("not_built_yet", {{"site", config.site}, {"reason", "this build has no daemon in it yet"}});
-  return 1;
+  // What cannot work on this host is one sentence; everything that was begun is undone by its owner.
+  try {
+    Daemon daemon(config);
+    return daemon.run();
+  } catch (const config::ConfigError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw config::ConfigError(config.file.string() + ": " + error.what());
+  }
 }
 
 }  // namespace longhaul

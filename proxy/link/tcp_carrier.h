@@ -5,6 +5,7 @@
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 
+#include "proxy/link/line_measure.h"
 #include "proxy/link/session.h"
 #include "proxy/link/tcp_socket.h"
 #include "proxy/link/tls_connection.h"
