@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lays out what the daemon said. Nothing is asked and nothing is computed here but units.
+#include "proxy/cli/screens.h"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <ostream>
+
+#include "proxy/cli/table.h"
+
+namespace longhaul::cli {
+namespace {
+
+namespace json = boost::json;
+
+std::uint64_t number(const json::value& value) { return value.to_number<std::uint64_t>(); }
+
+// As a person would type it: text without its quotes; "-" for what is not there.
+std::string text(const json::value& value) {
+  if (value.is_null()) return "-";
+  if (value.is_string()) return std::string(value.get_string());
+  return json::serialize(value);
+}
+
+std::string rtt(const json::value& value) {
+  return value.is_null() ? "-" : milliseconds_text(value.to_number<double>());
+}
+
+std::string age(const json::value& value) {
+  return value.is_null() ? "-" : age_text(value.to_number<double>());
+}
+
+std::string bytes_line(const json::value& bytes) {
+  return "LAN in " + bytes_text(number(bytes.at("lan_in"))) + ", out " +
+         bytes_text(number(bytes.at("lan_out"))) + "; WAN in " + bytes_text(number(bytes.at("wan_in"))) +
+         ", out " + bytes_text(number(bytes.at("wan_out")));
+}
+
+std::string features_line(const json::value& features) {
+  std::string line;
+  for (const auto& [name, value] : features.as_object())
+    line += (line.empty() ? "" : " ") + std::string(name) + "=" + text(value);
+  return line;
+}
+
+void line(std::ostream& out, std::string_view title, std::string_view content) {
+  constexpr std::size_t kTitleWidth = 12;
+  out << title << std::string(title.size() < kTitleWidth ? kTitleWidth - title.size() : 1, ' ') << content
+      << '\n';
+}
+
+void show_links(const json::array& links, std::ostream& out) {
+  Table table{{{"PEER"},
+               {"STATE"},
+               {"SINCE", Align::right},
+               {"CARRIER"},
+               {"ADDRESS"},
+               {"RTT", Align::right},
+               {"RATE", Align::right},
+               {"SENT", Align::right},
+               {"RECEIVED", Align::right},
+               {"STREAMS", Align::right},
+               {"CREDIT", Align::right},
+               {"RETAINED", Align::right}}};
+  for (const auto& link : links) {
+    const auto& rate = link.at("delivery_rate_bits");
+    table.add({text(link.at("peer")), text(link.at("state")), age(link.at("state_age_s")),
+               text(link.at("carrier")), text(link.at("remote_address")), rtt(link.at("rtt_ms")),
+               rate.is_null() ? "-" : rate_text(number(rate)), bytes_text(number(link.at("bytes_sent"))),
+               bytes_text(number(link.at("bytes_received"))), text(link.at("streams")),
+               bytes_text(number(link.at("credit_granted"))), bytes_text(number(link.at("bytes_retained")))});
+  }
+  if (table.empty()) return;
+  out << '\n';
+  table.print(out);
+  for (const auto& link : links)
+    if (!link.at("last_error").is_null() && link.at("state") != "up")
+      out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';
+}
+
+void show_reasons(const json::value& flows, std::ostream& out) {
+  Table table{{{"REASON"}, {"LIVE", Align::right}, {"SINCE START", Align::right}}};
+  for (const auto& [code, count] : flows.at("by_reason").as_object())
+    if (number(count) > 0)
+      table.add({std::string(code), text(flows.at("live_by_reason").at(code)), text(count)});
+  if (table.empty()) return;
+  out << '\n';
+  table.print(out);
+}
+
+std::string over_or_past(const json::value& flow) {
+  return flow.at("peer").is_null() ? "past the link" : "over the link to " + text(flow.at("peer"));
+}
+
+}  // namespace
+
+void show_status(const json::value& status, std::ostream& out) {
+  const auto& flows = status.at("flows");
+  const auto& memory = status.at("memory");
+  const auto& intercept = status.at("intercept");
+  line(out, "site",
+       text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
+           age(status.at("uptime_s")));
+  line(out, "flows",
+       text(flows.at("live")) + " live of " + text(flows.at("limit")) + " allowed; " +
+           text(flows.at("started")) + " started, " + text(flows.at("ended")) + " ended, " +
+           text(flows.at("reset")) + " of them reset");
+  line(out, "bytes", bytes_line(flows.at("bytes")));
+  line(out, "memory",
+       bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))));
+  line(out, "handshakes",
+       text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
+  const auto state = text(intercept.at("state"));
+  line(out, "intercept",
+       (state == "not_configured" ? "not configured" : state) +
+           (intercept.at("error").is_null() ? "" : ": " + text(intercept.at("error"))));
+  line(out, "features", features_line(status.at("features")));
+  show_links(status.at("links").as_array(), out);
+  show_reasons(flows, out);
+}
+
+void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out) {
+  if (flows.empty()) {
+    out << (live == 0 ? "no flows are live" : "none of " + std::to_string(live) + " live flows is meant")
+        << '\n';
+    return;
+  }
+  Table table{{{"FLOW", Align::right},
+               {"CLIENT"},
+               {"DESTINATION"},
+               {"FROM"},
+               {"PEER"},
+               {"REASON"},
+               {"AGE", Align::right},
+               {"RTT", Align::right},
+               {"LAN IN", Align::right},
+               {"LAN OUT", Align::right},
+               {"WAN IN", Align::right},
+               {"WAN OUT", Align::right}}};
+  for (const auto& flow : flows) {
+    const auto& bytes = flow.at("bytes");
+    table.add({text(flow.at("id")), text(flow.at("client")), text(flow.at("destination")),
+               text(flow.at("origin")), text(flow.at("peer")), text(flow.at("reason")), age(flow.at("age_s")),
+               rtt(flow.at("rtt_ms")), bytes_text(number(bytes.at("lan_in"))),
+               bytes_text(number(bytes.at("lan_out"))), bytes_text(number(bytes.at("wan_in"))),
+               bytes_text(number(bytes.at("wan_out")))});
+  }
+  table.print(out);
+  if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
+}
+
+void show_why(const json::value& why, std::ostream& out) {
+  const auto& flow = why.at("flow");
+  if (flow.is_null()) {
+    const auto path = text(why.at("path"));
+    const auto fate = path == "refused"     ? std::string("be refused")
+                      : path == "over_link" ? "cross the link to " + text(why.at("peer"))
+                                            : std::string("go past the link");
+    line(out, "flow", text(why.at("tuple")) + " is not live; if it began now it would " + fate);
+    line(out, "rule",
+         why.at("rule").is_null() ? "none matches" : "[[rule]] number " + text(why.at("rule")) + " matches");
+  } else {
+    const auto state = text(flow.at("state"));
+    line(out, "flow",
+         text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
+    line(out, "came by", text(flow.at("origin")) + ", " + over_or_past(flow));
+    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + ", it has ended");
+    if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
+    line(out, "bytes", bytes_line(flow.at("bytes")));
+  }
+  line(out, "reason", text(why.at("reason")));
+  line(out, "", text(why.at("sentence")));
+  line(out, "remedy", text(why.at("remedy")));
+  line(out, "features", features_line(why.at("features")));
+  if (flow.is_null() && !why.at("last").is_null()) {
+    const auto& last = why.at("last");
+    line(out, "last",
+         "flow " + text(last.at("id")) + " between these ends went " + over_or_past(last) + " (" +
+             text(last.at("reason")) + ") and was " + text(last.at("state")));
+  }
+}
+
+void show_features(const json::value& features, std::ostream& out) {
+  Table table{{{"FEATURE"}, {"VALUE"}}};
+  for (const auto& [name, value] : features.as_object()) table.add({std::string(name), text(value)});
+  table.print(out);
+}
+
+void show_changed(const json::value& answer, std::ostream& out) {
+  const auto& changed = answer.at("changed").as_array();
+  if (changed.empty()) out << "nothing changed: the features were so already\n";
+  for (const auto& name : changed)
+    out << text(name) << " is now " << text(answer.at("features").at(name.as_string())) << '\n';
+}
+
+void show_cleared(const json::value& answer, std::ostream& out) {
+  out << "cleared " << bytes_text(number(answer.at("memory_bytes"))) << " in memory and "
+      << bytes_text(number(answer.at("disk_bytes"))) << " on disk\n";
+}
+
+void show_rules(const json::value& intercept, std::ostream& out) {
+  const auto state = text(intercept.at("state"));
+  out << "# "
+      << (state == "up"     ? "in place"
+          : state == "down" ? "not in place now"
+                            : "no interception is configured")
+      << '\n'
+      << text(intercept.at("rules"));
+}
+
+}  // namespace longhaul::cli

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declares the steering commands and runs the one that was typed.
+#include "proxy/cli/steer.h"
+
+#include <CLI/Config.hpp>
+#include <CLI/Error.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/url/encode.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "proxy/cli/control_client.h"
+#include "proxy/cli/screens.h"
+
+namespace longhaul::cli {
+namespace {
+
+namespace json = boost::json;
+using config::TextError;
+using config::TextResult;
+
+struct Options {
+  std::string control = "127.0.0.1:7601";
+  std::filesystem::path state_dir = "/var/lib/longhaul";
+  std::filesystem::path token_file = "control.token";
+  bool json = false;
+  std::optional<std::string> peer, reason;
+  std::optional<std::uint16_t> port;
+  std::size_t limit = 0;  // 0: all
+  std::string flow;
+  std::vector<std::string> settings;
+  std::string action;
+};
+
+using Command = std::function<TextResult<void>(ControlClient&, const Options&, std::ostream&)>;
+
+std::string encoded(std::string_view text) {
+  return boost::urls::encode(text, boost::urls::unreserved_chars);
+}
+
+void print_json(const json::value& value, std::ostream& out) { out << json::serialize(value) << '\n'; }
+
+TextResult<void> status(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const auto answer = daemon.get("/v1/status");
+  if (answer.has_error()) return answer.error();
+  options.json ? print_json(*answer, out) : show_status(*answer, out);
+  return {};
+}
+
+TextResult<void> flows(ControlClient& daemon, const Options& options, std::ostream& out) {
+  constexpr std::size_t kPage = 1000;  // the most the daemon gives at once
+  const auto wanted = options.limit == 0 ? std::numeric_limits<std::size_t>::max() : options.limit;
+  std::string filters;
+  if (options.peer) filters += "&peer=" + encoded(*options.peer);
+  if (options.reason) filters += "&reason=" + encoded(*options.reason);
+  if (options.port) filters += "&port=" + std::to_string(*options.port);
+  json::array found;
+  std::uint64_t live = 0;
+  for (json::value after = 0; !after.is_null() && found.size() < wanted;) {
+    const auto limit = std::min(kPage, wanted - found.size());
+    auto page =
+        daemon.get("/v1/flows?limit=" + std::to_string(limit) + "&after=" + json::serialize(after) + filters);
+    if (page.has_error()) return page.error();
+    for (auto& flow : page->at("flows").as_array()) found.push_back(std::move(flow));
+    after = page->at("next");
+    live = page->at("live").to_number<std::uint64_t>();
+  }
+  if (options.json)
+    print_json(json::object{{"flows", std::move(found)}, {"live", live}}, out);
+  else
+    show_flows(found, live, out);
+  return {};
+}
+
+TextResult<void> why(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const bool number = options.flow.find_first_not_of("0123456789") == std::string::npos;
+  const auto answer = daemon.get((number ? "/v1/why?flow=" : "/v1/why?tuple=") + encoded(options.flow));
+  if (answer.has_error()) return answer.error();
+  options.json ? print_json(*answer, out) : show_why(*answer, out);
+  return {};
+}
+
+TextResult<void> set(ControlClient& daemon, const Options& options, std::ostream& out) {
+  json::object settings;
+  for (const auto& setting : options.settings) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return TextError{"\"" + setting + "\" is not FEATURE=VALUE, such as compression=false or preset=T"};
+    settings[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  if (settings.empty()) {
+    const auto answer = daemon.get("/v1/features");
+    if (answer.has_error()) return answer.error();
+    options.json ? print_json(*answer, out) : show_features(*answer, out);
+    return {};
+  }
+  const auto answer = daemon.post("/v1/features", settings);
+  if (answer.has_error()) return answer.error();
+  options.json ? print_json(*answer, out) : show_changed(*answer, out);
+  return {};
+}
+
+TextResult<void> clear_cache(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const auto answer = daemon.post("/v1/clear-cache", json::object{});
+  if (answer.has_error()) return answer.error();
+  options.json ? print_json(*answer, out) : show_cleared(*answer, out);
+  return {};
+}
+
+TextResult<void> intercept(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const bool print = options.action == "print";
+  const auto answer = print ? daemon.get("/v1/intercept")
+                            : daemon.post("/v1/intercept", json::object{{"action", options.action}});
+  if (answer.has_error()) return answer.error();
+  if (options.json)
+    print_json(*answer, out);
+  else if (print)
+    show_rules(*answer, out);
+  else
+    out << "interception is " << answer->at("state").as_string().c_str() << '\n';
+  return {};
+}
+
+class Steering {
+ public:
+  Steering(std::ostream& out, std::ostream& errors, int& exit_code)
+      : out_(out), errors_(errors), exit_code_(exit_code) {}
+
+  Options options;
+
+  void run(const Command& command) {
+    const auto done = try_to(command);
+    exit_code_ = done ? 0 : 1;
+    if (!done) errors_ << "longhaul: " << done.error().message << '\n';
+  }
+
+ private:
+  TextResult<void> try_to(const Command& command) {
+    const auto address = config::parse_host_port(options.control, config::HostKind::address_or_name);
+    if (address.has_error()) return TextError{"--control " + options.control + " " + address.error().message};
+    ControlClient daemon{{.address = *address, .token_file = options.state_dir / options.token_file}};
+    try {
+      return command(daemon, options, out_);
+    } catch (const boost::system::system_error& error) {
+      return TextError{"the daemon's answer is not understood (" + error.code().message() +
+                       "); this program and the daemon may be of different versions"};
+    } catch (const std::out_of_range&) {
+      return TextError{
+          "the daemon's answer lacks something; this program and the daemon may be of different versions"};
+    }
+  }
+
+  std::ostream& out_;
+  std::ostream& errors_;
+  int& exit_code_;
+};
+
+}  // namespace
+
+void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
+  const auto steering = std::make_shared<Steering>(out, errors, exit_code);  // lives as long as the callbacks
+  auto& options = steering->options;
+  const auto add = [&](const std::string& name, const std::string& description, Command command) {
+    auto* const sub = app.add_subcommand(name, description);
+    sub->add_option("--control", options.control, "the daemon's control address")
+        ->type_name("ADDRESS:PORT")
+        ->capture_default_str();
+    sub->add_option("--state-dir", options.state_dir, "the daemon's state_dir, where the token is")
+        ->type_name("DIR")
+        ->capture_default_str();
+    sub->add_option("--token-file", options.token_file, "the token, from state_dir if not absolute")
+        ->type_name("FILE")
+        ->capture_default_str();
+    sub->add_flag("--json", options.json, "print the daemon's answer as it is");
+    sub->callback([steering, command = std::move(command)] { steering->run(command); });
+    return sub;
+  };
+
+  add("status", "Show the running daemon: site, links, flows, limits, features", status);
+  auto* const flows_command =
+      add("flows", "List the live flows with their bytes, round trips and reason codes", flows);
+  flows_command
+      ->add_option("--peer", options.peer,
+                   "only flows over the link to this peer; \"\" for flows past the links")
+      ->type_name("NAME");
+  flows_command->add_option("--reason", options.reason, "only flows with this reason code")
+      ->type_name("CODE");
+  flows_command->add_option("--port", options.port, "only flows to this port")->type_name("PORT");
+  flows_command->add_option("--limit", options.limit, "list no more than this many")->type_name("N");
+  auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
+  why_command->add_option("flow", options.flow, "a flow's number, or its ends: 10.0.0.1:5000-10.0.2.2:445")
+      ->required()
+      ->type_name("FLOW|TUPLE");
+  auto* const set_command = add("set", "Change features of the running daemon; without any, show them", set);
+  set_command->add_option("settings", options.settings, "such as compression=false, or preset=T")
+      ->type_name("FEATURE=VALUE");
+  add("clear-cache", "Forget what was learnt for sending repeats once", clear_cache);
+  auto* const intercept_command =
+      add("intercept", "Put in, take out or show the rules of transparent mode", intercept);
+  intercept_command->add_option("action", options.action, "up, down or print")
+      ->required()
+      ->check(CLI::IsMember({"up", "down", "print"}))
+      ->type_name("");
+}
+
+}  // namespace longhaul::cli

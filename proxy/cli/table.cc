@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Widths are counted in bytes: what is printed here are addresses, names and codes.
+#include "proxy/cli/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdio>
+#include <ostream>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace longhaul::cli {
+namespace {
+
+// Three digits that matter: 1.23, 12.3, 123.
+std::string three_digits(double value) {
+  std::array<char, 32> text;
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  const int length = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+// The largest unit that leaves a number of at least one; whole numbers of the first unit stay whole.
+std::string with_unit(std::uint64_t number, double step, std::span<const std::string_view> units) {
+  if (static_cast<double>(number) < step) return std::to_string(number) + " " + std::string(units.front());
+  auto value = static_cast<double>(number);
+  std::size_t unit = 0;
+  for (; value >= step * 0.9995 && unit + 1 < units.size(); ++unit) value /= step;
+  return three_digits(value) + " " + std::string(units[unit]);
+}
+
+}  // namespace
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+void Table::add(std::vector<std::string> row) {
+  assert(row.size() == columns_.size());
+  rows_.push_back(std::move(row));
+}
+
+void Table::print(std::ostream& out) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t column = 0; column < columns_.size(); ++column) {
+    std::size_t width = columns_[column].title.size();
+    for (const auto& row : rows_) width = std::max(width, row[column].size());
+    widths.push_back(width);
+  }
+  const auto print_line = [&](const auto& cell_of) {
+    std::string line;
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      const std::string& cell = cell_of(column);
+      const std::string padding(widths[column] - cell.size(), ' ');
+      if (column > 0) line += "  ";
+      line += columns_[column].align == Align::right ? padding + cell : cell + padding;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  };
+  print_line([&](std::size_t column) -> const std::string& { return columns_[column].title; });
+  for (const auto& row : rows_)
+    print_line([&](std::size_t column) -> const std::string& { return row[column]; });
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  static constexpr std::array<std::string_view, 7> units{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  return with_unit(bytes, 1024, units);
+}
+
+std::string rate_text(std::uint64_t bits_per_second) {
+  static constexpr std::array<std::string_view, 5> units{"bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"};
+  return with_unit(bits_per_second, 1000, units);
+}
+
+std::string age_text(double seconds) {
+  if (!(seconds > 0)) return "0s";
+  if (seconds < 9.995) return three_digits(seconds) + "s";
+  const auto whole = static_cast<std::uint64_t>(std::min(seconds, 1e15));
+  const auto two = [](std::uint64_t large, const char* large_unit, std::uint64_t small,
+                      const char* small_unit) {
+    return std::to_string(large) + large_unit + (small == 0 ? "" : " " + std::to_string(small) + small_unit);
+  };
+  if (whole < 60) return std::to_string(whole) + "s";
+  if (whole < 3600) return two(whole / 60, "m", whole % 60, "s");
+  if (whole < 86'400) return two(whole / 3600, "h", whole % 3600 / 60, "m");
+  return two(whole / 86'400, "d", whole % 86'400 / 3600, "h");
+}
+
+std::string milliseconds_text(double milliseconds) {
+  return three_digits(std::max(milliseconds, 0.0)) + " ms";
+}
+
+}  // namespace longhaul::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text for a screen: columns that line up, and numbers with units a person reads at a glance. Knows nothing
+// of what the numbers mean.
+#pragma once
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace longhaul::cli {
+
+enum class Align : std::uint8_t { left, right };
+struct Column {
+  std::string title;
+  Align align = Align::left;
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+  void add(std::vector<std::string> row);  // as many cells as there are columns
+  bool empty() const { return rows_.empty(); }
+  // Two spaces between columns, none at the end of a line.
+  void print(std::ostream& out) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string bytes_text(std::uint64_t bytes);           // "512 B", "1.50 MiB"
+std::string rate_text(std::uint64_t bits_per_second);  // "51.8 Mbit/s"
+std::string age_text(double seconds);                  // "0.25s", "12s", "3m 5s", "2h 10m", "5d 3h"
+std::string milliseconds_text(double milliseconds);    // "0.12 ms", "100 ms"
+
+}  // namespace longhaul::cli

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the steering commands as typed, against the control API before a fake daemon.
+#include "proxy/cli/steer.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/json/parse.hpp>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "proxy/control/fake_daemon.h"
+
+using namespace longhaul;
+using control::RunningApi;
+using flows::Reason;
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+namespace {
+
+struct Typed {
+  int exit_code = -1;
+  std::string out, errors;
+};
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// A shell beside the daemon: knows its port, has its token in a state_dir.
+class Shell {
+ public:
+  explicit Shell(const std::string& port) : address_("127.0.0.1:" + port) {
+    auto pattern = (fs::temp_directory_path() / "longhaul-steer-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    state_dir_ = pattern;
+    write_token(control::kTestToken);
+  }
+  ~Shell() { fs::remove_all(state_dir_); }
+
+  void write_token(const std::string& token) const {
+    std::ofstream(token_file()) << token << '\n';
+    fs::permissions(token_file(), fs::perms::owner_read | fs::perms::owner_write);
+  }
+  fs::path token_file() const { return state_dir_ / "control.token"; }
+  const std::string& address() const { return address_; }
+
+  Typed type(std::vector<std::string> words) const {
+    Typed typed;
+    std::ostringstream out, errors;
+    CLI::App app;
+    cli::add_steering_commands(app, out, errors, typed.exit_code);
+    words.insert(words.end(), {"--control", address_, "--state-dir", state_dir_.string()});
+    std::reverse(words.begin(), words.end());
+    app.parse(std::move(words));
+    typed.out = out.str();
+    typed.errors = errors.str();
+    return typed;
+  }
+
+ private:
+  std::string address_;
+  fs::path state_dir_;
+};
+
+}  // namespace
+
+TEST_CASE("status shows the daemon, its links and its reasons") {
+  RunningApi api;
+  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
+  auto down = control::link_up("branch-2");
+  down.state = link::LinkState::down;
+  down.last_error = "connection refused";
+  down.smoothed_rtt = {};
+  api.daemon.now.links.push_back(down);
+  api.start();
+  const Shell shell{api.port()};
+  const auto typed = shell.type({"status"});
+  CHECK(typed.exit_code == 0);
+  CHECK(typed.errors.empty());
+  CHECK(has(typed.out, "branch, longhaul 0.1.0, up 1m 30s"));
+  CHECK(has(typed.out, "1 live of 16384 allowed"));
+  CHECK(has(typed.out, "3.00 MiB of 512 MiB"));
+  CHECK(has(typed.out, "transport=auto"));
+  CHECK(has(typed.out, "51.8 Mbit/s"));
+  CHECK(has(typed.out, "branch-2: the last attempt failed: connection refused"));
+  CHECK(has(typed.out, "optimised"));
+  CHECK_FALSE(has(typed.out, "link_silent"));
+  CHECK(json::parse(shell.type({"status", "--json"}).out).at("site") == "branch");
+}
+
+TEST_CASE("flows lists what is live, all pages of it, filtered as asked") {
+  RunningApi api;
+  for (int i = 0; i < 2500; ++i)
+    api.daemon.add_flow("10.0.0.1:" + std::to_string(10'000 + i) + "-10.0.2.2:445");
+  api.daemon.add_flow("[fd00::1]:5001-192.0.2.1:80", Reason::no_peer_for_network);
+  api.start();
+  const Shell shell{api.port()};
+  const auto all = json::parse(shell.type({"flows", "--json"}).out);
+  CHECK(all.at("flows").as_array().size() == 2501);
+  CHECK(all.at("live") == 2501u);
+  CHECK(json::parse(shell.type({"flows", "--json", "--limit", "1200"}).out).at("flows").as_array().size() ==
+        1200);
+  for (const auto& filter :
+       {std::vector<std::string>{"--port", "80"}, {"--reason", "no_peer_for_network"}, {"--peer", ""}}) {
+    std::vector<std::string> words{"flows"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    const auto typed = shell.type(words);
+    CHECK(has(typed.out, "[fd00::1]:5001"));
+    CHECK(has(typed.out, "1 of 2501 live flows"));
+    CHECK_FALSE(has(typed.out, "10.0.0.1:"));
+  }
+  CHECK(has(shell.type({"flows", "--port", "1"}).out, "none of 2501 live flows"));
+  const auto bad = shell.type({"flows", "--reason", "bored"});
+  CHECK(bad.exit_code == 1);
+  CHECK(has(bad.errors, "link_never_up"));
+}
+
+TEST_CASE("why explains by number and by ends, live or not") {
+  RunningApi api;
+  api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", Reason::no_peer_for_network);
+  api.start();
+  const Shell shell{api.port()};
+  for (const auto* flow : {"1", "10.0.0.1:5000-192.0.2.1:80"}) {
+    const auto typed = shell.type({"why", flow});
+    CHECK(typed.exit_code == 0);
+    CHECK(has(typed.out, "10.0.0.1:5000 to 192.0.2.1:80"));
+    CHECK(has(typed.out, "past the link"));
+    CHECK(has(typed.out, "no_peer_for_network"));
+    CHECK(has(typed.out, flows::explain(Reason::no_peer_for_network).remedy));
+    CHECK(has(typed.out, "compression=true"));
+  }
+  const auto would = shell.type({"why", "[fd00::1]:5000-10.0.2.2:445"});
+  CHECK(has(would.out, "is not live; if it began now it would cross the link to datacenter"));
+  CHECK(has(would.out, "[[rule]] number 1 matches"));
+  const auto gone = shell.type({"why", "77"});
+  CHECK(gone.exit_code == 1);
+  CHECK(has(gone.errors, "flow 77 is not live"));
+  CHECK(has(shell.type({"why", "nonsense"}).errors, "CLIENT:PORT-SERVER:PORT"));
+}
+
+TEST_CASE("set changes features with the token, and says what changed") {
+  RunningApi api;
+  api.start();
+  const Shell shell{api.port()};
+  CHECK(has(shell.type({"set"}).out, "compression   true"));
+  auto typed = shell.type({"set", "preset=T", "fec=10:2"});
+  CHECK(typed.exit_code == 0);
+  CHECK(has(typed.out, "smb is now false"));
+  CHECK(has(typed.out, "fec is now 10:2"));
+  CHECK_FALSE(api.on_loop([&] { return api.daemon.in_force.smb; }));
+  CHECK(has(shell.type({"set", "smb=false"}).out, "nothing changed"));
+
+  typed = shell.type({"set", "colour=red"});
+  CHECK(typed.exit_code == 1);
+  CHECK(has(typed.errors, "colour"));
+  typed = shell.type({"set", "compression"});
+  CHECK(typed.exit_code == 1);
+  CHECK(has(typed.errors, "FEATURE=VALUE"));
+}
+
+TEST_CASE("the cache is cleared and interception steered") {
+  RunningApi api;
+  api.start();
+  const Shell shell{api.port()};
+  CHECK(shell.type({"clear-cache"}).out == "cleared 1.00 MiB in memory and 5.00 MiB on disk\n");
+  CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
+  CHECK(shell.type({"intercept", "print"}).out == "# in place\ntable inet longhaul {\n}\n");
+  CHECK(shell.type({"intercept", "down"}).out == "interception is down\n");
+  api.on_loop([&] { api.daemon.now.intercept = control::InterceptState::not_configured; });
+  const auto typed = shell.type({"intercept", "up"});
+  CHECK(typed.exit_code == 1);
+  CHECK(typed.errors == "longhaul: [intercept] names no interfaces.\n");
+  CHECK_THROWS_AS(shell.type({"intercept", "sideways"}), CLI::ParseError);
+}
+
+TEST_CASE("a wrong, missing or open token is told with its file, and only changes need it") {
+  RunningApi api;
+  api.start();
+  const Shell shell{api.port()};
+  const auto failed = [&](std::string_view what) {
+    const auto typed = shell.type({"set", "preset=T"});
+    CHECK(typed.exit_code == 1);
+    CHECK(typed.out.empty());
+    CHECK(has(typed.errors, what));
+    CHECK(has(typed.errors, shell.token_file().string()));
+    CHECK(has(typed.errors, "--token-file"));
+    CHECK(shell.type({"status"}).exit_code == 0);
+  };
+  shell.write_token(std::string(64, 'f'));
+  failed("does not take the token");
+  fs::permissions(shell.token_file(), fs::perms::all);
+  failed("open to other users");
+  fs::remove(shell.token_file());
+  failed("there is no control token");
+  CHECK(api.on_loop([&] { return api.daemon.in_force.smb; }));
+}
+
+TEST_CASE("a daemon that is not there, silent, or something else is told by its address") {
+  std::string port;
+  {
+    const RunningApi api;
+    port = api.port();
+  }
+  const Shell shell{port};
+  const auto typed = shell.type({"status"});
+  CHECK(typed.exit_code == 1);
+  CHECK(typed.errors == "longhaul: nothing answers at " + shell.address() + ": is `longhaul run` started?\n");
+
+  boost::asio::io_context loop;
+  boost::asio::ip::tcp::acceptor other(loop, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto answer_with = [&](const std::string& text) {
+    std::thread server([&] {
+      auto socket = other.accept();
+      std::array<char, 1024> request;
+      socket.read_some(boost::asio::buffer(request));
+      boost::asio::write(socket, boost::asio::buffer(text));
+    });
+    const Shell beside{std::to_string(other.local_endpoint().port())};
+    const auto result = beside.type({"status"});
+    server.join();
+    CHECK(result.exit_code == 1);
+    return result.errors;
+  };
+  CHECK(has(answer_with("220 smtp.example ready\r\n"), "is not longhaul's control API"));
+  CHECK(has(answer_with("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"),
+            "is not longhaul's control API"));
+  CHECK(has(answer_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), "different versions"));
+  CHECK(has(answer_with(""), "closed the connection before it had answered"));
+}
+
+TEST_CASE("a control address that is none is told as typed") {
+  std::ostringstream out, errors;
+  int exit_code = -1;
+  CLI::App app;
+  cli::add_steering_commands(app, out, errors, exit_code);
+  app.parse(std::vector<std::string>{"7601", "--control", "status"});
+  CHECK(exit_code == 1);
+  CHECK(has(errors.str(), "--control 7601 has no port"));
+}
