@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/intercept/host_checks.h"
+
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "proxy/intercept/nft_rules.h"
+#include "proxy/intercept/nft_table.h"
+
+namespace longhaul::intercept {
+
+namespace fs = std::filesystem;
+using Weight = Finding::Weight;
+
+namespace {
+
+bool has_net_admin() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) != 0) return ::geteuid() == 0;
+  return (data[0].effective & (1u << CAP_NET_ADMIN)) != 0;
+}
+
+std::string value_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string value;
+  stream >> value;
+  return value;
+}
+
+// The kernel says no to a rule it has no module for; asking it is the only sure way.
+void probe_nftables(std::vector<Finding>& findings) {
+  RuleSet probe{.interfaces = {"lo"}, .port = 7650, .peers = {}, .fast_connect = false};
+  std::string text = table_text(probe);
+  const std::string name = table_name(probe);
+  const std::string other = "longhaul_probe_" + std::to_string(::getpid());
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + other.size()))
+    text.replace(at, name.size(), other);
+  NftTable table;
+  // Taken out in the same transaction that puts it in: no packet ever meets it.
+  const auto done = table.run(text + "delete table inet " + other + "\n");
+  if (!done)
+    findings.push_back(
+        {Weight::blocks,
+         "The kernel does not take the rules of transparent mode: " + done.error().message + ".",
+         "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
+}
+
+}  // namespace
+
+std::vector<Finding> interface_findings(const config::Intercept& intercept, const fs::path& root) {
+  std::vector<Finding> findings;
+  if (intercept.interfaces.empty())
+    findings.push_back({Weight::blocks,
+                        "[intercept] interfaces names no interface, so no flow would be taken.",
+                        "name the interfaces towards the clients, as in interfaces = [\"lan0\"]"});
+  for (const std::string& name : intercept.interfaces) {
+    if (!is_interface_name(name) || !fs::exists(root / "sys/class/net" / name)) {
+      findings.push_back({Weight::blocks,
+                          "The interface \"" + name + "\" in [intercept] interfaces does not exist.",
+                          "ip -brief link shows the interfaces there are"});
+    } else if (value_of(root / "sys/class/net" / name / "operstate") == "down") {
+      findings.push_back({Weight::warns, "The interface \"" + name + "\" in [intercept] interfaces is down.",
+                          "ip link set " + name + " up"});
+    }
+  }
+  if (value_of(root / "sys/class/net/lo/operstate") == "down")
+    findings.push_back(
+        {Weight::blocks, "The interface lo is down; diverted packets go through it.", "ip link set lo up"});
+  return findings;
+}
+
+std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const fs::path& root) {
+  std::vector<Finding> findings;
+  const fs::path net = root / "proc/sys/net";
+  // Only flows that are not taken need it: refused ones, those that began before, everything but TCP.
+  if (value_of(net / "ipv4/ip_forward") == "0")
+    findings.push_back({Weight::warns,
+                        "This machine does not forward IPv4 packets, so what it does not take is lost.",
+                        "sysctl -w net.ipv4.ip_forward=1"});
+  if (value_of(net / "ipv6/conf/all/forwarding") == "0" &&
+      value_of(net / "ipv6/conf/all/disable_ipv6") == "0")
+    findings.push_back({Weight::warns,
+                        "This machine does not forward IPv6 packets, so what it does not take is lost.",
+                        "sysctl -w net.ipv6.conf.all.forwarding=1"});
+  // The larger of the two counts (ip-sysctl).
+  const std::string all = value_of(net / "ipv4/conf/all/rp_filter");
+  for (const std::string& name : intercept.interfaces) {
+    if (!is_interface_name(name)) continue;
+    const std::string own = value_of(net / "ipv4/conf" / name / "rp_filter");
+    if (std::max(all, own) != "1") continue;
+    findings.push_back({Weight::warns,
+                        "The reverse-path filter of " + name +
+                            " is strict, so packets that come another way than answers would go are dropped.",
+                        "sysctl -w net.ipv4.conf." + name + ".rp_filter=2"});
+  }
+  return findings;
+}
+
+std::vector<Finding> host_findings(const config::Config& config) {
+  const bool takes_flows = config.intercept.mode == config::Intercept::Mode::tproxy;
+  const bool shows_clients =
+      config.link.listen.has_value() && config.intercept.source != config::Source::proxy;
+  std::vector<Finding> findings;
+  if (!takes_flows && !shows_clients) return findings;
+  if (!has_net_admin()) {
+    if (takes_flows) {
+      findings.push_back({Weight::blocks, "Transparent mode needs root or CAP_NET_ADMIN.",
+                          "run as root, or with AmbientCapabilities=CAP_NET_ADMIN in the systemd unit"});
+    } else {
+      const bool only = config.intercept.source == config::Source::client;
+      findings.push_back(
+          {only ? Weight::blocks : Weight::warns,
+           only ? "Dialling with clients' addresses (source = \"client\") needs root or CAP_NET_ADMIN."
+                : "Without root or CAP_NET_ADMIN servers see this proxy's address, not the client's.",
+           "run as root, or set source = \"proxy\" in [intercept]"});
+    }
+  } else {
+    probe_nftables(findings);
+  }
+  if (!takes_flows) return findings;
+  for (auto& finding : interface_findings(config.intercept, "/")) findings.push_back(std::move(finding));
+  for (auto& finding : sysctl_findings(config.intercept, "/")) findings.push_back(std::move(finding));
+  return findings;
+}
+
+}  // namespace longhaul::intercept

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/intercept/nft_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "proxy/flows/allow.h"
+#include "proxy/intercept/marks.h"
+
+namespace longhaul::intercept {
+
+using boost::asio::ip::address;
+
+namespace {
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string destination_set(std::string_view name, std::string_view type, std::chrono::seconds timeout,
+                            std::string_view flags) {
+  return fmt::format("  set {} {{ type {} . inet_service; flags {}; timeout {}s; size {}; }}\n", name, type,
+                     flags, timeout.count(), kSetEntries);
+}
+
+// Peers are few and change rarely, so they stand in the rule itself.
+std::string peer_rules(const RuleSet& rules, bool v4) {
+  std::vector<std::string> addresses;
+  for (const address& peer : rules.peers) {
+    const address plain = flows::unmapped(peer);
+    if (plain.is_unspecified() || plain.is_v4() != v4) continue;
+    addresses.push_back(v4 ? plain.to_string()
+                           : address(boost::asio::ip::address_v6(plain.to_v6().to_bytes())).to_string());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  if (addresses.empty()) return "";
+  const std::string list = joined(addresses);
+  return fmt::format("    {0} saddr {{ {1} }} accept\n    {0} daddr {{ {1} }} accept\n", v4 ? "ip" : "ip6",
+                     list);
+}
+
+}  // namespace
+
+bool is_interface_name(std::string_view name) {
+  return !name.empty() && name.size() < 16 && name != "." && name != ".." &&  // IFNAMSIZ
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return c > ' ' && c < 127 && c != '/' && c != ':' && c != '"' && c != '\\' && c != '*';
+         });
+}
+
+std::string table_name(const RuleSet& rules) { return "longhaul_" + std::to_string(rules.port); }
+
+std::string table_text(const RuleSet& rules) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : rules.interfaces) {
+    assert(is_interface_name(name));
+    quoted.push_back('"' + name + '"');
+  }
+  std::string text = "table inet " + table_name(rules) + " {\n  flags owner\n";
+  text += destination_set("refused4", "ipv4_addr", kRefusedFor, "timeout");
+  text += destination_set("refused6", "ipv6_addr", kRefusedFor, "timeout");
+  if (!rules.fast_connect) {
+    text += destination_set("answered4", "ipv4_addr", kAnsweredFor, "dynamic, timeout");
+    text += destination_set("answered6", "ipv6_addr", kAnsweredFor, "dynamic, timeout");
+  }
+  text +=
+      "  chain prerouting {\n"
+      "    type filter hook prerouting priority mangle; policy accept;\n"
+      // Before the diverting rule: a SYN may meet the TIME_WAIT of an older flow, which only tproxy can
+      // reopen.
+      "    tcp flags & (fin | syn | rst | ack) == syn goto new_flows\n";
+  if (!rules.fast_connect) {
+    text +=
+        "    meta nfproto ipv4 tcp flags & (fin | syn | rst | ack) == syn | ack"
+        " update @answered4 { ip saddr . tcp sport }\n"
+        "    meta nfproto ipv6 tcp flags & (fin | syn | rst | ack) == syn | ack"
+        " update @answered6 { ip6 saddr . tcp sport }\n";
+  }
+  const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", divert_mark(rules.port));
+  text += "    meta l4proto tcp socket transparent 1 " + mark + "  }\n  chain new_flows {\n";
+  text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
+  text += "    fib daddr type { local, broadcast, anycast, multicast } accept\n";
+  text += peer_rules(rules, true);
+  text += peer_rules(rules, false);
+  text +=
+      "    ip daddr . tcp dport @refused4 accept\n"
+      "    ip6 daddr . tcp dport @refused6 accept\n";
+  if (!rules.fast_connect) {
+    text +=
+        "    ip daddr . tcp dport != @answered4 accept\n"
+        "    ip6 daddr . tcp dport != @answered6 accept\n";
+  }
+  text += fmt::format("    meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:{} ", rules.port) + mark;
+  text += fmt::format("    meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{} ", rules.port) + mark;
+  return text + "  }\n}\n";
+}
+
+std::string replace_text(const RuleSet& rules) {
+  // "delete" fails where there is no table, so one is added first; other owners' tables make both fail.
+  return fmt::format("table inet {0} {{ flags owner; }}\ndelete table inet {0}\n", table_name(rules)) +
+         table_text(rules);
+}
+
+std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::tcp::endpoint> servers) {
+  std::vector<std::string> v4, v6;
+  for (const auto& server : servers) {
+    const address plain = flows::unmapped(server.address());
+    if (plain.is_v4()) {
+      v4.push_back(fmt::format("{} . {}", plain.to_string(), server.port()));
+    } else {
+      v6.push_back(fmt::format("{} . {}", boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string(),
+                               server.port()));
+    }
+  }
+  std::string text;
+  const std::string add = "add element inet " + table_name(rules);
+  if (!v4.empty()) text += fmt::format("{} refused4 {{ {} }}\n", add, joined(v4));
+  if (!v6.empty()) text += fmt::format("{} refused6 {{ {} }}\n", add, joined(v6));
+  return text;
+}
+
+}  // namespace longhaul::intercept

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the packet rules of transparent mode: pure, so that it can be printed and tested without a
+// kernel. Putting it in force is left to nft_table.h.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longhaul::intercept {
+
+struct RuleSet {
+  std::vector<std::string> interfaces;          // on which new flows are taken
+  std::uint16_t port = 7650;                    // of the transparent listeners on 127.0.0.1 and ::1
+  std::vector<boost::asio::ip::address> peers;  // packets from and to them are never taken
+  bool fast_connect = true;                     // false: only destinations that answered lately are taken
+};
+
+// A destination that refused is left alone for so long, so that the next attempts meet the real answer.
+inline constexpr std::chrono::seconds kRefusedFor{10};
+inline constexpr std::chrono::minutes kAnsweredFor{60};
+inline constexpr std::size_t kSetEntries = 65'536;  // for each set; some 100 bytes of kernel memory each
+
+// A name the kernel takes for an interface, and that means nothing else in a rule.
+bool is_interface_name(std::string_view name);
+
+std::string table_name(const RuleSet& rules);
+// The whole table, as nft(8) reads it. Every interface must be an interface name.
+std::string table_text(const RuleSet& rules);
+// Commands that replace an older table of the same owner, all or nothing.
+std::string replace_text(const RuleSet& rules);
+// Commands that enter destinations into the set of those that refused.
+std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::tcp::endpoint> servers);
+
+}  // namespace longhaul::intercept

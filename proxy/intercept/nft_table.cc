@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/intercept/nft_table.h"
+
+#include <nftables/libnftables.h>
+
+#include <string_view>
+
+namespace longhaul::intercept {
+
+void NftTable::Free::operator()(nft_ctx* context) const { nft_ctx_free(context); }
+
+NftTable::NftTable() = default;
+NftTable::~NftTable() = default;
+
+config::TextResult<void> NftTable::run(const std::string& commands) {
+  if (!context_) {
+    context_.reset(nft_ctx_new(NFT_CTX_DEFAULT));
+    if (!context_) return config::TextError{"nftables cannot be reached"};
+    nft_ctx_buffer_output(context_.get());
+    nft_ctx_buffer_error(context_.get());
+  }
+  const int failed = nft_run_cmd_from_buffer(context_.get(), commands.c_str());
+  // Both buffers are emptied by reading them.
+  const std::string error = nft_ctx_get_error_buffer(context_.get());
+  (void)nft_ctx_get_output_buffer(context_.get());
+  if (failed == 0) return {};
+  // The first line says what; the lines after it show where in a text that the person never wrote.
+  constexpr std::string_view kWhat = "Error: ";
+  std::string first = error.substr(0, error.find('\n'));
+  if (const auto at = first.find(kWhat); at != std::string::npos) first.erase(0, at + kWhat.size());
+  return config::TextError{first.empty() ? "nftables refused the rules without a word" : first};
+}
+
+void NftTable::close() { context_.reset(); }
+
+}  // namespace longhaul::intercept

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends the process when its loop stands still, so that the packet rules die with it and traffic flows
+// plainly. Starting the daemon again is left to whoever supervises it.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace longhaul::intercept {
+
+// Pure: whether the time since the last heartbeat is the loop's fault. A machine that was suspended, a
+// process that was stopped (SIGSTOP, debugger) or got no CPU stopped the watcher too; such gaps are not held
+// against the loop.
+class StandstillClock {
+ public:
+  using Duration = std::chrono::steady_clock::duration;
+  using TimePoint = std::chrono::steady_clock::time_point;
+  StandstillClock(Duration tick, Duration limit, TimePoint now) : tick_(tick), limit_(limit), looked_(now) {}
+
+  // Called about every tick. `beats` is how often the loop has beaten so far. True: the loop stands still.
+  bool look(TimePoint now, std::uint64_t beats);
+
+ private:
+  const Duration tick_;
+  const Duration limit_;
+  TimePoint looked_;
+  std::uint64_t beats_ = 0;
+  Duration still_{0};
+};
+
+class Watchdog {
+ public:
+  static constexpr std::chrono::milliseconds kTick{100};
+  static constexpr std::chrono::milliseconds kLimit{1000};
+
+  // `on_standstill` runs on the watchdog's thread; by default one line to stderr and _exit(70).
+  explicit Watchdog(boost::asio::io_context& io, std::function<void()> on_standstill = {});
+  ~Watchdog();  // before the loop's last turn: a loop that has ended does not beat
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace longhaul::intercept

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Explicit mode for any destination: SOCKS5 (RFC 1928) with CONNECT, without authentication; names are
+// resolved at the far side. Connecting is left to whoever starts the flows, who also tells the client how it
+// went.
+#pragma once
+#include <chrono>
+#include <memory>
+
+#include "proxy/flows/accepted.h"
+#include "proxy/listeners/accept_loop.h"
+
+namespace longhaul::listeners {
+
+struct Socks5Limits {
+  std::chrono::milliseconds handshake{10'000};  // from the connection to the request
+  std::size_t handshakes = 256;                 // in progress; further connections are reset
+};
+
+class Socks5Listener {
+ public:
+  // Throws ListenerError when the port cannot be had.
+  Socks5Listener(boost::asio::io_context& io, const config::HostPort& listen, flows::FlowStarter start,
+                 AcceptLoop::HasRoom has_room = {}, Socks5Limits limits = {});
+  ~Socks5Listener();  // handshakes in progress end with a reset
+
+  boost::asio::ip::tcp::endpoint local_endpoint() const { return loop_.local_endpoint(); }
+  AcceptLoop::Counters counters() const { return loop_.counters(); }
+  std::size_t handshakes() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;  // with the handshakes
+  AcceptLoop loop_;
+};
+
+}  // namespace longhaul::listeners

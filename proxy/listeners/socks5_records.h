@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of SOCKS5 (RFC 1928) as a proxy reads and writes them: pure. When to read and what to answer is
+// left to socks5.h.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "codecs/bytes.h"
+#include "codecs/result.h"
+#include "proxy/flows/accepted.h"
+
+namespace longhaul::listeners::socks5 {
+
+enum class Error {
+  not_socks5 = 1,  // the first byte is no 5
+  bad_request,     // a field that RFC 1928 does not allow
+  bad_address_type,
+};
+boost::system::error_code make_error_code(Error error);
+
+// An error: never valid. Nothing: more bytes are needed. Otherwise `consumed` bytes were the record.
+template <class T>
+struct Parsed {
+  T value;
+  std::size_t consumed = 0;
+};
+template <class T>
+using Parsing = Result<std::optional<Parsed<T>>>;
+
+// Section 3: version, methods.
+struct Greeting {
+  bool offers_no_authentication = false;
+};
+Parsing<Greeting> parse_greeting(Bytes in);
+
+// Section 4: version, command, reserved, address type, address, port.
+enum class Command : std::uint8_t { connect = 1, bind = 2, udp_associate = 3 };
+struct Request {
+  std::uint8_t command = 0;  // a Command, or one that nobody knows
+  flows::Destination destination;
+};
+Parsing<Request> parse_request(Bytes in);
+
+// So many bytes the record has at least, as far as `in` tells; the whole record once that many are there.
+// Reading just these takes no byte of what follows the record.
+std::size_t greeting_bytes(Bytes in);
+std::size_t request_bytes(Bytes in);
+
+enum class Reply : std::uint8_t {  // section 6
+  succeeded = 0,
+  general_failure = 1,
+  not_allowed = 2,
+  network_unreachable = 3,
+  host_unreachable = 4,
+  refused = 5,
+  ttl_expired = 6,
+  command_not_supported = 7,
+  address_type_not_supported = 8,
+};
+Reply reply_for(flows::ConnectOutcome outcome);
+// The bound address in the reply is 0.0.0.0:0: the far proxy's socket is not the client's business.
+std::string reply_text(Reply reply);
+inline constexpr std::string_view kNoAuthentication{"\x05\x00", 2};
+inline constexpr std::string_view kNoAcceptableMethod{"\x05\xff", 2};
+
+}  // namespace longhaul::listeners::socks5
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::listeners::socks5::Error> : std::true_type {};
