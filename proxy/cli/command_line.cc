@@ -44,9 +44,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_run_command(app, exit_code);
   add_check_command(app, out, errors, exit_code);
   add_keygen_command(app, out, errors, exit_code);
-#if __has_include("proxy/cli/tables.h")  // until the steering commands have landed
   add_steering_commands(app, out, errors, exit_code);
-#endif
   try {
     app.parse(static_cast<int>(words.size()), words.data());
     return exit_code;
