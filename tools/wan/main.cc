@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 
+#include "tools/wan/calibrate/calibrate.h"
 #include "tools/wan/control.h"
 #include "tools/wan/forwarder.h"
 
@@ -68,6 +69,7 @@ bool become_realtime() {
 }
 
 void run_line(const RunOptions& options) {
+  if (options.a == options.b) throw CLI::ValidationError("--b", "a line joins two different interfaces");
   LineSettings settings;
   settings.seed = options.seed;
   for (const bool one_direction : {false, true})  // the narrower option wins
@@ -122,9 +124,20 @@ int main(int argc, char** argv) {
       ->required();
   CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");
   stats->add_flag("--reset", stats_options.reset, "and set them to zero");
+  CalibrateOptions calibrate_options;
+  CLI::App* calibration = app.add_subcommand(
+      "calibrate", "measure the emulator between two hosts of its own; exit code 1 if a goal is missed");
+  calibration->add_flag("--quick", calibrate_options.quick, "under a minute");
+  calibration->add_option("--runs", calibrate_options.runs, "of iperf3 for each rate; the mean is printed")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
     if (*run) run_line(run_options);
+    if (*calibration) {
+      become_realtime();  // it measures the line, not how busy the host is
+      return calibrate(calibrate_options, std::cout) ? 0 : 1;
+    }
     if (*set) ask_line(set_options, "set");
     if (*stats) ask_line(stats_options, stats_options.reset ? "stats reset" : "stats");
     return 0;
