@@ -3,9 +3,12 @@
 // line costs nothing.
 #include "tools/wan/forwarder.h"
 
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -39,6 +42,43 @@ void watch(int epoll, int descriptor) {
   must(::epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event), "epoll");
 }
 
+// Readable when an interface of this namespace has changed. A port's own error tells too little: it comes
+// when the interface goes down, before it can be known whether it will be removed.
+Descriptor interface_news() {
+  Descriptor news{
+      must(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE), "netlink")};
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK;
+  must(::bind(news.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "netlink");
+  return news;
+}
+
+void forget(const Descriptor& news) {
+  std::array<char, 64>
+      beginning;  // the rest of a message is cut off: that something changed is all that counts
+  while (::recv(news.get(), beginning.data(), beginning.size(), 0) >= 0 || errno == ENOBUFS) {
+  }
+}
+
+// A busy line wakes up for every packet. This bounds it to one round in 30 µs on average, which costs packets
+// up to as much lateness and saves up to half of the CPU; a line with less to do never waits here.
+class Rounds {
+ public:
+  void begin(TimePoint now) { next_ = std::max(next_, now - kBurst * kSpacing) + kSpacing; }
+  void wait() const {
+    const Duration left = next_ - clock_now();
+    if (left <= 0ns) return;
+    const timespec pause{0, static_cast<long>(std::min<Duration>(left, kSpacing).count())};
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+  }
+
+ private:
+  static constexpr Duration kSpacing = 30us;
+  static constexpr int kBurst = 16;
+  TimePoint next_{};
+};
+
 }  // namespace
 
 Forwarder::Forwarder(std::unique_ptr<Port> a, std::unique_ptr<Port> b, const LineSettings& settings)
@@ -60,16 +100,21 @@ void Forwarder::run(ControlServer* control) {
   watch(epoll.get(), signals.get());
   watch(epoll.get(), a_->descriptor());
   watch(epoll.get(), b_->descriptor());
+  const Descriptor news = interface_news();
+  watch(epoll.get(), news.get());
   if (control) watch(epoll.get(), control->descriptor());
 
+  Rounds rounds;
   TimePoint looked_around = clock_now();
   for (;;) {
     const TimePoint now = clock_now();  // before the frames are read: what is due by now has been read then
+    rounds.begin(now);
     bool more = a_to_b_.take_in();
     more |= b_to_a_.take_in();
     more |= a_to_b_.send_due(now);
     more |= b_to_a_.send_due(now);
 
+    if (!more) rounds.wait();
     std::optional<TimePoint> next = a_to_b_.next_wakeup();
     if (const auto other = b_to_a_.next_wakeup(); other && (!next || *other < *next)) next = other;
     const Duration left = more   ? Duration{0}
@@ -89,10 +134,10 @@ void Forwarder::run(ControlServer* control) {
       if (event.data.fd == signals.get()) return;
       if (control && event.data.fd == control->descriptor())
         control->serve([this](std::string_view command) { return execute(command); });
-      if ((event.events & (EPOLLERR | EPOLLHUP)) == 0) continue;
+      if (event.data.fd == news.get()) forget(news);
+      if (event.data.fd != news.get() && (event.events & (EPOLLERR | EPOLLHUP)) == 0) continue;
       for (Port* port : {a_.get(), b_.get()})
-        if (event.data.fd == port->descriptor() && !port->still_there())
-          throw std::runtime_error("interface " + port->name() + " is gone");
+        if (!port->still_there()) throw std::runtime_error("interface " + port->name() + " is gone");
     }
   }
 }

@@ -60,11 +60,13 @@ CLI::App* add_ask(CLI::App& app, AskOptions& options, const std::string& name, c
   return ask;
 }
 
+constexpr int kLinePriority = 2;  // before what measures it
+
 // Ordinary processes may keep the line waiting for their time slice, some milliseconds each; that would be
 // measured as delay. The line itself runs for microseconds at a time. False where it is not permitted.
-bool become_realtime() {
+bool become_realtime(int priority) {
   sched_param parameter{};
-  parameter.sched_priority = 1;
+  parameter.sched_priority = priority;
   return ::sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameter) == 0;
 }
 
@@ -87,7 +89,7 @@ void run_line(const RunOptions& options) {
   Forwarder forwarder{open_port(options.a), open_port(options.b), settings};
   std::optional<ControlServer> control;
   if (!options.control.empty()) control.emplace(options.control);
-  const bool realtime = options.priority == "realtime" && become_realtime();
+  const bool realtime = options.priority == "realtime" && become_realtime(kLinePriority);
   std::cerr << "longhaul-wan: line between " << options.a << " and " << options.b << " is up, "
             << (realtime ? "real-time" : "normal") << " priority" << std::endl;
   try {
@@ -135,7 +137,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     if (*run) run_line(run_options);
     if (*calibration) {
-      become_realtime();  // it measures the line, not how busy the host is
+      become_realtime(kLinePriority - 1);  // it measures the line, not how busy the host is
       return calibrate(calibrate_options, std::cout) ? 0 : 1;
     }
     if (*set) ask_line(set_options, "set");

@@ -179,8 +179,7 @@ void PacketPort::send(std::span<const std::span<const std::byte>> frames) {
 bool PacketPort::still_there() {
   int error = 0;
   socklen_t size = sizeof error;
-  ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error,
-               &size);  // also clears it: a link that went down may return
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   std::array<char, IF_NAMESIZE> current;
   return ::if_indextoname(index_, current.data()) != nullptr;
 }

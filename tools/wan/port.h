@@ -35,7 +35,8 @@ class Port {
   virtual int descriptor() const = 0;  // readable while receive() has frames
   virtual std::optional<Arrival> receive() = 0;
   virtual void send(std::span<const std::span<const std::byte>> frames) = 0;
-  // After the descriptor reported an error. False when the interface is gone for good.
+  // Also clears the descriptor's error, so that a link that went down may return. False when the interface is
+  // gone.
   virtual bool still_there() = 0;
   virtual PortCounters counters() = 0;
   virtual void reset_counters() = 0;
