@@ -127,8 +127,9 @@ void bandwidth(const Rig& rig, const CalibrateOptions& options, Report& report) 
     const double measured = received.rate_bits(kPacketBytes) / 1000;
     std::optional<double> iperf;
     if (!options.quick) {
-      // A slow line's queue is kept to a second, or the first packets of a run are still there when it ends.
-      const std::string queue = kbit < 1000 ? "1s" : "auto";
+      // Long enough that the line and not the two programs' time slices set the pace, and short enough that
+      // the first packets of a run are out long before it ends.
+      const std::string queue = kbit < 1000 ? "1s" : "100ms";
       RunningLine line{rig, options.program, {"--rate", rate, "--queue", queue}};
       iperf = iperf_mean_bits(rig, options.runs, kbit < 1000 ? 30 : 5) / 1000;
       line.finish();
