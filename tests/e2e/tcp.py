@@ -33,13 +33,18 @@ def digest(size, seed):
     return Digest(size, sha.hexdigest(), "end")
 
 
+def plain(address):
+    """Address and port; an IPv4 peer of an IPv6 socket as the IPv4 peer it is."""
+    return address[0].removeprefix("::ffff:"), address[1]
+
+
 class Connection:
     def __init__(self, sock):
         self.socket = sock
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.local = sock.getsockname()[:2]
-        self.remote = sock.getpeername()[:2]
+        self.local = plain(sock.getsockname())
+        self.remote = plain(sock.getpeername())
 
     def send(self, data):
         self.socket.sendall(data)
