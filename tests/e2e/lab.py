@@ -85,8 +85,8 @@ class Lab:
     running = []  # for whoever reports a failure
     numbers = itertools.count(1)
 
-    def __init__(self, line=None, *settings, options=()):
-        self.name = f"e2e-{os.getpid()}-{next(Lab.numbers)}"
+    def __init__(self, line=None, *settings, options=(), prefix="e2e"):
+        self.name = f"{prefix}-{os.getpid()}-{next(Lab.numbers)}"
         self.line = line
         self.words = ["--with-pid", str(os.getpid()), *options, *(["--link", line] if line else ["--no-emulator"]),
                       *settings]

@@ -92,9 +92,13 @@ class Smbd:
                 file.write(piece)
         return sha256_of(self.share / name)
 
+    def words(self, command, *options, host=SERVER):
+        """The command line of smbclient that runs one of its commands in the share."""
+        return ("smbclient", f"//{host}/share", self.password, "-s", self.client_configuration, "-U", USER, "-c", command,
+                *options)
+
     def smbclient(self, command, *options, node="client", host=SERVER, seconds=120):
-        return self.lab.run(node, "smbclient", f"//{host}/share", self.password, "-s", self.client_configuration, "-U",
-                            USER, "-c", command, *options, seconds=seconds)
+        return self.lab.run(node, *self.words(command, *options, host=host), seconds=seconds)
 
     def get(self, name, *options, **where):
         """Copies a file of the share to the client and gives the SHA-256 of the copy."""

@@ -129,9 +129,9 @@ class Listener:
         self.close()
 
 
-def connect(lab, address, port, node="client", source=None):
+def connect(lab, address, port, node="client", source=None, seconds=PATIENCE):
     with lab.inside(node):
-        sock = socket.create_connection((address, port), timeout=PATIENCE, source_address=source)
+        sock = socket.create_connection((address, port), timeout=seconds, source_address=source)
     return Connection(sock)
 
 

@@ -46,13 +46,18 @@ class Nginx:
         return sha256_of(self.files / name)
 
 
-def fetch(lab, path, *options, node="client", host=SERVER, seconds=120):
-    """curl of http://host/path. The address of IPv6 goes without brackets."""
-    target = lab.scratch / f"fetched-{next(lab.counter)}"
+def curl_words(path, target, *options, host=SERVER):
+    """The command that fetches http://host/path into a file. The address of IPv6 goes without brackets."""
     host = f"[{host}]" if ":" in host else host
-    report = json.loads(lab.run(node, "curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", seconds,
-                                "--globoff", "--output", target, "--write-out", "%{json}", *options,
-                                f"http://{host}/{path}", seconds=seconds + 5))
+    return ("curl", "--silent", "--show-error", "--noproxy", "*", "--globoff", "--output", target, *options,
+            f"http://{host}/{path}")
+
+
+def fetch(lab, path, *options, node="client", host=SERVER, seconds=120):
+    """curl of http://host/path, and what it reports."""
+    target = lab.scratch / f"fetched-{next(lab.counter)}"
+    words = curl_words(path, target, "--max-time", seconds, "--write-out", "%{json}", *options, host=host)
+    report = json.loads(lab.run(node, *words, seconds=seconds + 5))
     sha256 = sha256_of(target)
     target.unlink()
     return Fetched(report["http_code"], report["size_download"], sha256, report["time_total"],

@@ -30,6 +30,12 @@ def parse_line(text, more=()):
     return line
 
 
+def bits_per_second(rate):
+    """Of a rate as longhaul-wan takes it; None where it has no bound."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg])bit", rate)
+    return float(found[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}[found[2]] if found else None
+
+
 def words_of(line):
     """The other way round, for a person: only what differs from an ideal line."""
     extra = [f"{name} {value}" for name, value in line.items()
