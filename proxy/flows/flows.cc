@@ -172,6 +172,11 @@ void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
     std::erase_if(unreachable_, [&](const auto& entry) { return entry.second.until <= now; });
   if (unreachable_.size() < kRememberedMost)
     unreachable_[record.destination.to_text()] = {reason, now + kRemembered};
+  tell_refused(record);
+}
+
+// The client was accepted before the server was asked; its next attempt shall meet the server's own answer.
+void Flows::tell_refused(const FlowRecord& record) {
   if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
     on_server_refused({record.destination.address, record.destination.port});
 }
@@ -264,6 +269,7 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     log::debug(
         "dial_failed",
         {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", dialled.error.message()}});
+    tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
   } else {
     RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes);

@@ -53,6 +53,7 @@ class Flows {
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
+  void tell_refused(const FlowRecord& record);
   void own(std::unique_ptr<LinkedFlow> flow);
   LinkedFlow::OnEnd forget();
   FlowRecord& add_record(const Accepted& accepted, const Decision& decision);
