@@ -82,7 +82,9 @@ std::string table_text(const RuleSet& rules) {
         " update @answered6 { ip6 saddr . tcp sport }\n";
   }
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", divert_mark(rules.port));
-  text += "    meta l4proto tcp socket transparent 1 " + mark + "  }\n  chain new_flows {\n";
+  // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
+  text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark + "  }\n";
+  text += "  chain new_flows {\n";
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   text += "    fib daddr type { local, broadcast, anycast, multicast } accept\n";
   text += peer_rules(rules, true);
