@@ -7,8 +7,9 @@ import http.client
 import json
 import re
 import shutil
+import unittest
 
-from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, until
+from lab import BRANCH_WAN, BUILD, DATACENTER_WAN, Lab, until
 
 PROGRAM = BUILD / "proxy" / "longhaul"
 NETWORKS = {"branch": ["10.10.1.0/24", "fd10:1::/64"], "datacenter": ["10.10.2.0/24", "fd10:2::/64"]}
@@ -67,6 +68,7 @@ class Site:
         self.file = self.folder / f"{self.name}.toml"
         self.fingerprint = self.keygen(self.name)
         self.settings = {}
+        self.hosts = {}  # names that this daemon alone knows, and their addresses
         self.process = None
 
     def keygen(self, name):
@@ -81,11 +83,21 @@ class Site:
 
     def start(self, seconds=10.0):
         """Starts the daemon and returns when its control API answers."""
-        self.write()
-        self.process = self.lab.start(self.node, PROGRAM, "run", self.file, name=f"longhaul-{self.name}",
-                                      clean_end=True)
+        self.start_anyhow()
         until(self._answers, seconds, f"the control API of {self.name} answers")
         return self
+
+    def start_anyhow(self):
+        """Starts the daemon, which may refuse to run."""
+        self.write()
+        words = [PROGRAM, "run", self.file]
+        if self.hosts:
+            names = self.folder / "hosts"
+            names.write_text("".join(f"{address} {name}\n" for name, address in self.hosts.items()))
+            # What runs inside a namespace has mounts of its own, so the host's file stays as it is.
+            words = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', names, *words]
+        self.process = self.lab.start(self.node, *words, name=f"longhaul-{self.name}", clean_end=True)
+        return self.process
 
     def _answers(self):
         if not self.process.is_running():
@@ -130,6 +142,19 @@ class Site:
     def status(self):
         return self.get("/v1/status")
 
+    def reasons(self):
+        """How often flows were given each reason since the daemon's start; only those that occurred."""
+        return {code: count for code, count in self.status()["flows"]["by_reason"].items() if count}
+
+    def resident_bytes(self):
+        """Memory of the daemon's process, as the kernel counts it."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status.read())[1])
+
+    def rules(self):
+        """What this node has of packet rules, by the kernel."""
+        return self.lab.run(self.node, "nft", "list", "ruleset")
+
     def flows(self, query=""):
         return self.get("/v1/flows" + query)["flows"]
 
@@ -151,9 +176,11 @@ class Site:
     def wait_flows(self, count=0, seconds=15.0):
         until(lambda: self.status()["flows"]["live"] == count, seconds, f"{self.name} has {count} flows")
 
-    def longhaul(self, *words, check=True, seconds=30.0):
+    def longhaul(self, command, *words, check=True, seconds=30.0):
         """The command line, in the site's node and folder."""
-        return self.lab.run(self.node, PROGRAM, *words, check=check, seconds=seconds, cwd=self.folder)
+        steers = command not in ("run", "check", "keygen")
+        return self.lab.run(self.node, PROGRAM, command, *words, *(["--state-dir", "state"] if steers else []),
+                            check=check, seconds=seconds, cwd=self.folder)
 
 
 class Pair:
@@ -178,6 +205,11 @@ class Pair:
             site.wait_link(state, seconds)
         return self
 
+    def wait_flows(self, count=0, seconds=15.0):
+        for site in self.sites:
+            site.wait_flows(count, seconds)
+        return self
+
     def stop(self):
         for site in self.sites:
             site.stop()
@@ -189,6 +221,30 @@ class Pair:
         for site in self.sites:  # one that a test has killed or stopped itself stays as it is
             if site.process and site.process.is_running():
                 site.stop()
+
+
+class PairTest(unittest.TestCase):
+    """One lab and one pair for all tests of a class: for those that leave both as they found them."""
+
+    line = ()  # what Lab() takes
+    both = branch_has = datacenter_has = None  # what Pair() takes
+
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = cls.enterClassContext(Lab(*cls.line))
+        pair = Pair(cls.lab, cls.both, cls.branch_has, cls.datacenter_has)
+        cls.branch, cls.datacenter = pair.sites
+        cls.prepare()
+        cls.pair = cls.enterClassContext(pair)
+
+    @classmethod
+    def prepare(cls):
+        """Before the daemons start."""
+
+    def reasons_given(self, since):
+        """What flows of the branch were given after `since`, an earlier answer of branch.reasons()."""
+        return {code: count - since.get(code, 0) for code, count in self.branch.reasons().items()
+                if count != since.get(code, 0)}
 
 
 def configuration(site, peer):

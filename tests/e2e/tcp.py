@@ -3,12 +3,15 @@
 at the other. Nothing here knows of proxies."""
 
 import collections
+import fcntl
 import hashlib
 import queue
 import random
 import socket
 import struct
+import termios
 import threading
+import time
 
 from lab import SERVER
 
@@ -102,8 +105,25 @@ class Connection:
         except ConnectionResetError:
             return "reset"
 
+    def arrived(self):
+        """Returns when the nearest TCP end has taken all that was sent."""
+        wait_until_taken(self.socket)
+
     def congestion_control(self):
         return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def wait_until_taken(sock):
+    deadline = time.monotonic() + PATIENCE
+    while struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, b"\0\0\0\0"))[0]:
+        if time.monotonic() > deadline:
+            raise AssertionError("what was sent is not acknowledged")
+        time.sleep(0.001)
+
+
+def plain(address):
+    """IPv4 as it is written, also where a socket of both families shows it."""
+    return address.removeprefix("::ffff:")
 
 
 class Listener:
@@ -198,6 +218,17 @@ def with_shutdown(listener):
 # What a Server may do with a connection.
 
 
+def sender(size, seed):
+    """Sends bytes and ends; for a client that reads them all."""
+
+    def serve(connection):
+        connection.send_made(size, seed)
+        connection.end()
+        connection.receive_rest()  # else the close could overtake what is still on its way
+
+    return serve
+
+
 def echo(connection):
     buffer = bytearray(PIECE)
     while size := connection.socket.recv_into(buffer):
@@ -208,6 +239,14 @@ def report_digest(connection):
     """Reads all, answers size and SHA-256 as one line."""
     got = connection.digest_rest()
     connection.send(f"{got.size} {got.sha256}\n".encode())
+    return got
+
+
+def download(lab, address, port, node="client"):
+    """Reads all that a sender gives."""
+    connection = connect(lab, address, port, node)
+    got = connection.digest_rest()
+    connection.close()
     return got
 
 

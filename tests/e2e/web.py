@@ -46,17 +46,19 @@ class Nginx:
         return sha256_of(self.files / name)
 
 
-def curl_words(path, target, *options, host=SERVER):
-    """The command that fetches http://host/path into a file. The address of IPv6 goes without brackets."""
+def curl_words(path, target, *options, host=SERVER, port=80):
+    """The command that fetches http://host:port/path into a file. The address of IPv6 goes without brackets."""
     host = f"[{host}]" if ":" in host else host
-    return ("curl", "--silent", "--show-error", "--noproxy", "*", "--globoff", "--output", target, *options,
-            f"http://{host}/{path}")
+    if not any(str(option).startswith("--socks5") for option in options):
+        options = ("--noproxy", "*", *options)
+    return ("curl", "--silent", "--show-error", "--globoff", "--output", target, *options,
+            f"http://{host}:{port}/{path}")
 
 
-def fetch(lab, path, *options, node="client", host=SERVER, seconds=120):
-    """curl of http://host/path, and what it reports."""
+def fetch(lab, path, *options, node="client", host=SERVER, port=80, seconds=120):
+    """curl of http://host:port/path, and what it reports."""
     target = lab.scratch / f"fetched-{next(lab.counter)}"
-    words = curl_words(path, target, "--max-time", seconds, "--write-out", "%{json}", *options, host=host)
+    words = curl_words(path, target, "--max-time", seconds, "--write-out", "%{json}", *options, host=host, port=port)
     report = json.loads(lab.run(node, *words, seconds=seconds + 5))
     sha256 = sha256_of(target)
     target.unlink()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reader that stops: it costs a bounded buffer, and nobody else notices."""
+
+import unittest
+
+import tcp
+from lab import SERVER, SERVER6, until
+from pair import PairTest
+
+MIB = 1 << 20
+
+
+def fill(connections, seconds=20):
+    """Sends on all of them until no system takes a byte more, and gives how many bytes each has sent."""
+    for connection in connections:
+        connection.socket.setblocking(False)
+    piece = bytes(256 * 1024)
+    sent = [0] * len(connections)
+    last, still = -1, 0
+
+    def is_full():
+        nonlocal last, still
+        for number, connection in enumerate(connections):
+            try:
+                while True:
+                    sent[number] += connection.socket.send(piece)
+            except BlockingIOError:
+                pass
+        still = still + 1 if sum(sent) == last else 0
+        last = sum(sent)
+        return still >= 50  # half a second without progress
+
+    until(is_full, seconds, "the senders are stopped")
+    return sent
+
+
+class Backpressure(PairTest):
+    both = {"limits": {"memory": "128MiB"}, "log": {"level": "info"}}
+    memory = 128 * MIB
+
+    def assert_others_flow(self):
+        with tcp.Server(self.lab, tcp.report_digest) as server:
+            for address in (SERVER, SERVER6):
+                self.assertEqual(tcp.upload(self.lab, address, server.port, 10_000_000, 1),
+                                 tcp.digest(10_000_000, 1))
+
+    def test_a_reader_that_stops_costs_a_bounded_buffer_and_slows_nobody(self):
+        before = [site.resident_bytes() for site in self.pair.sites]
+        here, there = tcp.pair(self.lab)
+        (sent,) = fill([here])
+        self.assert_others_flow()
+        for site, bytes_before in zip(self.pair.sites, before):
+            self.assertLess(site.resident_bytes() - bytes_before, 64 * MIB, site.name)
+        self.assertLess(sent, 64 * MIB)  # buffers of three systems included
+        # It reads again, and nothing is lost.
+        here.socket.setblocking(True)
+        here.end()
+        self.assertEqual(there.digest_rest().size, sent)
+        there.close()
+        self.pair.wait_flows()
+
+    def test_two_hundred_stalled_readers_stay_under_the_cap_and_leave_room_for_others(self):
+        ends = []
+        with tcp.Listener(self.lab) as listener:
+            for _ in range(200):
+                ends.append((tcp.connect(self.lab, SERVER, listener.port), listener.accept()))
+        senders = [here for here, _ in ends]
+        sent = fill(senders, 60)
+        self.assert_others_flow()
+        for site in self.pair.sites:
+            memory = site.status()["memory"]
+            self.assertLessEqual(memory["bytes"], memory["limit_bytes"], site.name)
+            self.assertEqual(memory["limit_bytes"], self.memory)
+            self.assertLess(site.resident_bytes(), self.memory + 64 * MIB, site.name)
+        # The last ones read on: what they were sent is all there.
+        for (here, there), bytes_sent in list(zip(ends, sent))[-3:]:
+            here.socket.setblocking(True)
+            here.end()
+            self.assertEqual(there.digest_rest().size, bytes_sent)
+            there.close()
+        for here, there in ends[:-3]:
+            here.reset()
+            there.reset()
+        self.pair.wait_flows(seconds=30)
+
+
+if __name__ == "__main__":
+    unittest.main()
