@@ -3,8 +3,6 @@
 // reading or writing costs a bounded buffer for a bounded time.
 #include "proxy/control/server.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 #include <boost/asio/co_spawn.hpp>
@@ -21,6 +19,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "proxy/log/log.h"
+
 namespace longhaul::control {
 namespace {
 
@@ -33,6 +33,7 @@ using boost::system::error_code;
 constexpr std::chrono::milliseconds kRestAfterAcceptError{100};  // no descriptors left: let some be closed
 constexpr std::chrono::milliseconds kLingerTime{1'000};
 constexpr std::size_t kLingerBytes = 64 * 1024;
+constexpr std::size_t kLoggedBodyBytes = 200;  // what was changed, in the log
 
 auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
@@ -91,12 +92,15 @@ Request make_request(const Header& header, const tcp::socket& socket) {
 
 void log_change(const Request& request, const Answer& answer) {
   if (request.method == http::verb::get || request.method == http::verb::head) return;
-  const auto level = http::to_status_class(answer.status) == http::status_class::successful
-                         ? spdlog::level::info
-                         : spdlog::level::warn;
-  spdlog::log(level, "control: {} {} from {}:{}: {}", std::string_view(http::to_string(request.method)),
-              request.target, request.remote.address().to_string(), request.remote.port(),
-              static_cast<unsigned>(answer.status));
+  const bool done = http::to_status_class(answer.status) == http::status_class::successful;
+  const auto method = http::to_string(request.method);
+  const auto from = config::to_text({request.remote.address().to_string(), request.remote.port()});
+  log::write(done ? log::Level::info : log::Level::warn, "control",
+             {{"method", std::string_view(method)},
+              {"target", request.target},
+              {"from", from},
+              {"status", static_cast<unsigned>(answer.status)},
+              {"body", std::string_view(request.body).substr(0, kLoggedBodyBytes)}});
 }
 
 }  // namespace
@@ -124,8 +128,8 @@ Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, co
              : ""));
   }
   if (!endpoint_.address().is_loopback())
-    spdlog::warn("control: listening at {}, beyond this machine; the token crosses the network in the clear",
-                 config::to_text(listen));
+    log::warn("control", {{"listen", config::to_text(listen)},
+                          {"warning", "beyond this machine the token crosses the network in the clear"}});
 }
 
 asio::awaitable<void> Server::run() {

@@ -2,8 +2,6 @@
 // A daemon without a data path, and the control API running before it on a port of its own. Flows and links
 // are whatever a test puts in; features, interception and the cache really change.
 #pragma once
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -96,7 +94,6 @@ class RunningApi {
  public:
   explicit RunningApi(ServerLimits limits = {}, const std::string& host = "127.0.0.1")
       : server_(loop_, daemon, kTestToken, {host, 0}, limits) {
-    spdlog::set_level(spdlog::level::off);  // each test would write its refusals between the results
     daemon.now.links.push_back(link_up("datacenter"));
   }
   ~RunningApi() {
