@@ -29,6 +29,16 @@ class Slice {
     return slice;
   }
 
+  // Memory that nobody else has seen yet, of `size` bytes, which the caller fills before it shares the slice.
+  static Slice unfilled(std::size_t size, std::byte*& memory) {
+    auto owned = std::make_shared_for_overwrite<std::byte[]>(size);
+    memory = owned.get();
+    Slice slice;
+    slice.size_ = size;
+    slice.memory_ = std::move(owned);
+    return slice;
+  }
+
   Bytes bytes() const { return {memory_.get() + offset_, size_}; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

@@ -59,7 +59,7 @@ class SliceQueue {
 
   void copy(Interval range, Buffer& out) const {
     visit(range, [&](Bytes piece) {
-      out.insert(out.end(), piece.begin(), piece.end());
+      append(out, piece);
       return true;
     });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/daemon.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -39,8 +40,15 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// After a pause CUBIC would begin a transfer from a small window. The switch is the system's, not a socket's; BBR is
-// exempt by itself.
+// Buffers of up to a few hundred KiB come and go with every read. Given back to the system each time, their
+// pages would be cleared anew each time, which costs more than the encryption.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}
+
+// After a pause CUBIC would begin a transfer from a small window. The switch is the system's, not a socket's;
+// BBR is exempt by itself.
 void keep_window_when_idle(const std::string& congestion_control) {
   if (congestion_control == "bbr") return;
   constexpr const char* kSwitch = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
@@ -145,13 +153,14 @@ void Daemon::start() {
   if (config_.socks.listen)
     socks_ = std::make_unique<listeners::Socks5Listener>(io_, *config_.socks.listen, begin, has_room);
 
-  interception_ =
-      std::make_unique<intercept::Interception>(io_, config_.intercept, features_.fast_connect, begin, has_room);
+  interception_ = std::make_unique<intercept::Interception>(io_, config_.intercept, features_.fast_connect,
+                                                            begin, has_room);
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();
     auto up = interception_->up();
-    // What the configuration asks for and the host refuses is an error at start; later, `intercept up` tries again.
+    // What the configuration asks for and the host refuses is an error at start; later, `intercept up` tries
+    // again.
     if (!up) throw listeners::ListenerError("[intercept] " + up.error().message);
     log::info("intercept_up", {});
   } else if (wants_to_divert()) {
@@ -181,6 +190,7 @@ void Daemon::stop() {
 
 int Daemon::run() {
   raise_descriptor_limit();
+  keep_freed_memory();
   keep_window_when_idle(config_.link.congestion_control);
   std::signal(SIGPIPE, SIG_IGN);
   start();
@@ -203,19 +213,22 @@ int Daemon::run() {
   return 0;
 }
 
-// ------------------------------------------------------------------------------------------------- Controlled
+// -------------------------------------------------------------------------------------------------
+// Controlled
 
 control::Status Daemon::status() const {
   control::Status status{.site = config_.site, .version = std::string(version())};
-  status.uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  status.uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
   status.flows_limit = config_.limits.flows;
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
   status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes();
   status.memory_limit_bytes = config_.limits.memory_bytes;
-  status.intercept = config_.intercept.mode == config::Intercept::Mode::off
-                         ? control::InterceptState::not_configured
-                         : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
+  status.intercept =
+      config_.intercept.mode == config::Intercept::Mode::off
+          ? control::InterceptState::not_configured
+          : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
   for (const auto& link : links_) status.links.push_back(link->status());
   return status;

@@ -17,16 +17,24 @@ using link::ReadState;
 using namespace std::chrono_literals;
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
-constexpr int kReadsPerTurn = 4;     // then others have their turn
+// A read fills one record of the stream. Smaller ones are copied, so that they do not pin the whole.
+constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kCopyBelow = 32 * 1024;
+constexpr int kReadsPerTurn = 16;    // then others have their turn
 constexpr std::size_t kPieces = 64;  // slices in one write
 constexpr int kDeliveryTries =
     1000;  // of 10 ms each: how long a client that reads slowly delays its own reset
 
-std::byte* read_scratch() {
-  // One for the thread: it never holds bytes across a wait.
-  thread_local auto scratch = std::make_unique_for_overwrite<std::byte[]>(kReadBytes);
-  return scratch.get();
+// Memory for the next read, and the slice that owns it; kept for the next one until a read was large enough
+// to keep it.
+struct ReadSpace {
+  Slice slice;
+  std::byte* memory = nullptr;
+};
+ReadSpace& read_space() {
+  thread_local ReadSpace space;
+  if (!space.memory) space.slice = Slice::unfilled(link::Stream::kRecordRoom + kReadBytes, space.memory);
+  return space;
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
@@ -151,7 +159,6 @@ void LinkedFlow::on_answer() {
 
 void LinkedFlow::pump_up() {
   if (up_ != Pump::running || finished_) return;
-  std::byte* scratch = read_scratch();
   bool wrote = false;
   for (int i = 0; i < kReadsPerTurn; ++i) {
     std::size_t room = std::min(stream_->may_write(), kReadBytes);
@@ -160,7 +167,9 @@ void LinkedFlow::pump_up() {
       if (wrote) link_.kick();
       return count();
     }
-    ssize_t size = ::recv(socket_.native_handle(), scratch, room, 0);
+    ReadSpace& space = read_space();
+    std::byte* bytes = space.memory + link::Stream::kRecordRoom;
+    ssize_t size = ::recv(socket_.native_handle(), bytes, room, 0);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && would_block(errno)) break;
     if (size < 0) return socket_failed();
@@ -172,7 +181,12 @@ void LinkedFlow::pump_up() {
       return finish_if_done();
     }
     record_.bytes.lan_in += static_cast<std::uint64_t>(size);
-    stream_->write({scratch, static_cast<std::size_t>(size)});
+    if (static_cast<std::size_t>(size) < kCopyBelow) {
+      stream_->write({bytes, static_cast<std::size_t>(size)});
+    } else {
+      std::byte* memory = std::exchange(space.memory, nullptr);
+      stream_->write_in_place(std::move(space.slice), memory, static_cast<std::size_t>(size));
+    }
     wrote = true;
     if (static_cast<std::size_t>(size) < room) break;
   }

@@ -316,7 +316,7 @@ Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
       if (auto told = sink.on_data(piece); !told) return told;
       continue;
     }
-    if (missing_ != 0 || !pending_.empty()) pending_.insert(pending_.end(), piece.begin(), piece.end());
+    if (missing_ != 0 || !pending_.empty()) append(pending_, piece);
     if (missing_ != 0) continue;
     RecordType type = *inside_;
     inside_.reset();

@@ -78,12 +78,24 @@ void Stream::write(Bytes plain) {
     if (auto header = blocks ? context_.codec->encode(id_, piece, encoded) : std::nullopt) {
       Buffer body;
       write_block_header(*header, body);
-      body.insert(body.end(), encoded.begin(), encoded.end());
+      longhaul::append(body, encoded);
       append_record(RecordType::block, body);
     } else {
       append_record(RecordType::data, piece);
     }
   }
+}
+
+void Stream::write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes) {
+  Bytes plain{memory + kRecordRoom, plain_bytes};
+  if (context_.codec && wants_blocks(request_->features)) return write(plain);
+  if (send_state_ != SendState::open || plain.empty()) return;
+  send_credit_.on_sent(plain_bytes);
+  Buffer head;
+  write_record_head(RecordType::data, plain_bytes, head);
+  assert(head.size() <= kRecordRoom);
+  std::memcpy(memory + kRecordRoom - head.size(), head.data(), head.size());
+  append(wire.sub(kRecordRoom - head.size(), head.size() + plain_bytes));
 }
 
 void Stream::write_message(Bytes message) {

@@ -65,8 +65,12 @@ class Stream final : private RecordSink {
 
   // ---- The flow's side. After end(), abort() or reset() nothing more is written.
   void give_answer(const OpenAnswer& answer);
-  std::size_t may_write() const;      // plain bytes, by credit, backlog and memory
-  void write(Bytes plain);            // at most may_write() bytes; copied
+  std::size_t may_write() const;  // plain bytes, by credit, backlog and memory
+  void write(Bytes plain);        // at most may_write() bytes; copied
+  // The same without a copy, for bytes that were read into `wire` from `kRecordRoom` on; `memory` is its
+  // front. The record's head is put before them. At most 64 KiB.
+  static constexpr std::size_t kRecordRoom = 8;
+  void write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes);
   void write_message(Bytes message);  // to the module's twin; counts against credit like bytes
   void end();                         // this direction ends behind what was written
   void abort();                       // the local connection was reset behind what was written

@@ -61,8 +61,7 @@ int TlsEngine::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read
 
 int TlsEngine::bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* written) {
   auto* engine = static_cast<TlsEngine*>(BIO_get_data(bio));
-  auto* begin = reinterpret_cast<const std::byte*>(data);
-  engine->outgoing_.insert(engine->outgoing_.end(), begin, begin + size);
+  append(engine->outgoing_, std::as_bytes(std::span(data, size)));
   *written = size;
   return 1;
 }
@@ -111,6 +110,7 @@ Result<void> TlsEngine::shake_hands() {
 
 Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
   incoming_ = ciphertext;
+  ERR_clear_error();
   if (!established_) {
     if (auto shaken = shake_hands(); !shaken || !established_) return shaken;
   }
@@ -118,7 +118,6 @@ Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
   for (;;) {
     std::size_t filled = plain.size(), read = 0;
     plain.resize(filled + kRecord);
-    ERR_clear_error();
     int done = SSL_read_ex(ssl_.get(), plain.data() + filled, kRecord, &read);
     plain.resize(filled + (done == 1 ? read : 0));
     if (done == 1) continue;
@@ -141,9 +140,9 @@ Result<void> TlsEngine::send(Bytes plain) {
     sent_under_key_ = 0;
     SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
   }
+  ERR_clear_error();
   while (!plain.empty()) {
     std::size_t written = 0;
-    ERR_clear_error();
     if (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) return failure();
     plain = plain.subspan(written);
   }
