@@ -65,6 +65,10 @@ void keep_window_when_idle(const std::string& congestion_control) {
   }
 }
 
+// A peer that opens more streams than this breaks the protocol. It does not know [limits] flows: what is
+// between is refused flow by flow, and the link stays.
+constexpr std::uint32_t kPeerStreams = 65'536;
+
 class Daemon final : public control::Controlled {
  public:
   explicit Daemon(const config::Config& config);
@@ -124,7 +128,8 @@ Daemon::Daemon(const config::Config& config)
               .pool = pool_,
               .retained = retained_,
               .allowed = config.features,
-              .max_streams = config.limits.flows},
+              .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
+              .on_peer_allows = [this] { flows_.apply_features(); }},
       dialer_({.allow = config.link.allow}),
       flows_(io_, config, features_, table_, dialer_, links_) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});

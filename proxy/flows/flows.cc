@@ -77,6 +77,9 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return &l->peer() == peer; });
   if (link == links_.end()) return past(Reason::link_never_up);
   if (Reason reason = reason_of((*link)->state()); reason != Reason::optimised) return past(reason);
+  // What both sides allow is in force, so the peer can switch the transport off, too.
+  if ((*link)->session_if_any()->peer_allowed().transport == config::Transport::off)
+    return past(Reason::transport_off);
   auto known = unreachable_.find(destination.to_text());
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
@@ -222,6 +225,18 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                               {"client", added.client.address().to_string()},
                               {"to", added.destination.to_text()},
                               {"from_peer", added.peer}});
+  }
+  if (table_.live().size() > config_.limits.flows) {
+    table_.give_reason(added, Reason::flow_limit);
+    log::info("flow_refused", {{"flow", added.id},
+                               {"to", added.destination.to_text()},
+                               {"from_peer", added.peer},
+                               {"reason", explain(Reason::flow_limit).code}});
+    link::OpenAnswer answer{.outcome = ConnectOutcome::failed};
+    stream.give_answer(answer);
+    stream.abort();
+    link.release(stream.id());
+    return table_.remove(added.id, FlowTable::End::reset);
   }
   own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
   DialRequest dial{.destination = request.destination,

@@ -159,6 +159,7 @@ void PeerLink::deliver_events() {
         log::info("link_alive", {{"peer", peer_.name}});
         break;
       case Event::Kind::peer_allows:
+        if (shared_.on_peer_allows) shared_.on_peer_allows();
         break;
       case Event::Kind::peer_closing: {
         const CloseFrame& close = session_->close_reason();
