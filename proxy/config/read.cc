@@ -10,8 +10,10 @@
 #include <fstream>
 #include <string>
 
+#include "proxy/config/listens.h"
 #include "proxy/config/section.h"
 #include "proxy/config/units.h"
+#include "proxy/config/values.h"
 
 namespace longhaul::config {
 namespace {
@@ -21,27 +23,8 @@ constexpr std::array<std::string_view, 13> kTopKeys{"site",      "state_dir", "i
                                                     "control",   "limits",    "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
-constexpr std::uint64_t kMostRateBits = 1'000'000'000'000;  // a terabit; more is a slip of the unit
-constexpr std::uint64_t kLeastRateBits = 8'000;             // below, one packet takes more than a second
 
 enum class Files { check, ignore };
-
-// A place of this host that one part of the daemon will listen on.
-struct Listen {
-  HostPort at;
-  std::string who;
-  std::size_t line;
-};
-
-bool is_any(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
-
-// "::" takes IPv4 too, as Linux does unless told otherwise; an address of the other family never collides.
-bool overlap(const HostPort& a, const HostPort& b) {
-  if (a.port != b.port) return false;
-  if (a.host == b.host || a.host == "::" || b.host == "::") return true;
-  const bool a_v6 = a.host.find(':') != std::string::npos, b_v6 = b.host.find(':') != std::string::npos;
-  return a_v6 == b_v6 && (is_any(a.host) || is_any(b.host));
-}
 
 class Reader {
  public:
@@ -82,72 +65,12 @@ class Reader {
     return path.is_absolute() ? path : folder_ / path;
   }
 
-  std::string name(const Section& section, std::string_view key, std::string_view example) const {
-    const Text typed = section.required_text(key, example);
-    const bool good =
-        typed.value.size() <= 63 && std::all_of(typed.value.begin(), typed.value.end(), [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                 c == '_' || c == '.';
-        });
-    if (!good) section.fail(typed.line, key, "must be 1 to 63 letters, digits, dots, dashes or underscores.");
-    return typed.value;
-  }
-
-  static HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind) {
-    const auto parsed = parse_host_port(typed.value, kind);
-    if (!parsed) section.fail(typed.line, key, "= \"" + typed.value + "\" " + parsed.error().message + ".");
-    return *parsed;
-  }
-
   std::optional<HostPort> listen(const Section& section, std::string_view title, std::string_view example) {
     const auto typed = section.text("listen", example);
     if (!typed) return std::nullopt;
     HostPort at = host_port(section, "listen", *typed, HostKind::address);
-    add_listen(section, {at, std::string(title) + " listen", typed->line});
+    listens_.add(section, {at, std::string(title) + " listen", typed->line});
     return at;
-  }
-
-  void add_listen(const Section& section, Listen added) {
-    for (const Listen& other : listens_)
-      if (overlap(other.at, added.at))
-        section.fail_plainly(added.line,
-                             added.who + " takes " + to_text(added.at) + ", which " +
-                                 (other.line == 0 ? other.who + " already takes."
-                                                  : other.who + " in line " + std::to_string(other.line) +
-                                                        " already takes as " + to_text(other.at) + "."));
-    listens_.push_back(std::move(added));
-  }
-
-  static std::vector<Network> networks(const Section& section, std::string_view key) {
-    std::vector<Network> list;
-    for (const Text& typed : section.texts(key, "10.10.2.0/24")) {
-      const auto network = parse_network(typed.value);
-      if (!network) {
-        const auto meant = parse_network_loosely(typed.value);
-        section.fail(
-            typed.line, key,
-            meant ? "has \"" + typed.value + "\", which has bits after its prefix. Did you mean \"" +
-                        to_text(*meant) + "\"?"
-                  : "has \"" + typed.value +
-                        "\", which is no network; write for example \"10.10.2.0/24\" or \"fd00:2::/64\".");
-      }
-      if (std::find(list.begin(), list.end(), *network) != list.end())
-        section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
-      list.push_back(*network);
-    }
-    return list;
-  }
-
-  static std::uint64_t rate(const Section& section, std::string_view key) {
-    const auto typed = section.text(key, "51.84mbit");
-    if (!typed) return 0;
-    const auto bits = parse_rate(typed->value);
-    if (!bits || *bits < kLeastRateBits || *bits > kMostRateBits)
-      section.fail(typed->line, key,
-                   "cannot be \"" + typed->value +
-                       "\"; it is a number and bit, kbit, mbit or gbit a second, such as \"51.84mbit\", from "
-                       "8kbit to 1000gbit.");
-    return *bits;
   }
 
   static std::optional<Fail> fail_policy(const Section& section) {
@@ -155,7 +78,7 @@ class Reader {
   }
 
   void read_top(const Section& top) {
-    config_.site = name(top, "site", "branch");
+    config_.site = name_value(top, "site", "branch");
     if (const auto folder = top.text("state_dir", "/var/lib/longhaul"))
       config_.state_dir = beside_file(folder->value);
   }
@@ -168,18 +91,8 @@ class Reader {
     config_.link.listen = listen(*section, "[link]", "0.0.0.0:7600");
     config_.link.allow = networks(*section, "allow");
     config_.link.total_rate_bits = rate(*section, "total_rate");
-    if (const auto typed = section->text("congestion_control", "bbr")) {
-      // TCP_CA_NAME_MAX of the kernel is 16 with the final zero.
-      const bool good =
-          typed->value.size() < 16 && std::all_of(typed->value.begin(), typed->value.end(), [](char c) {
-            return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-          });
-      if (!good)
-        section->fail(typed->line, "congestion_control",
-                      "cannot be \"" + typed->value +
-                          "\"; it is a name the kernel knows, such as \"bbr\" or \"cubic\".");
-      config_.link.congestion_control = typed->value;
-    }
+    if (auto name = kernel_name(*section, "congestion_control", "bbr"))
+      config_.link.congestion_control = *std::move(name);
   }
 
   void read_peers(const Section& top) {
@@ -187,7 +100,7 @@ class Reader {
                                                            "rate"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
-      peer.name = name(section, "name", "datacenter");
+      peer.name = name_value(section, "name", "datacenter");
       if (const auto typed = section.text("address", "10.10.100.2:7600"))
         peer.address = host_port(section, "address", *typed, HostKind::address_or_name);
       const Text typed = section.required_text("fingerprint", "sha256:…");
@@ -221,22 +134,6 @@ class Reader {
             section.line(), "networks",
             "has " + to_text(network) + ", which already lies behind the peer \"" + other.name +
                 "\"; of overlapping networks the longest prefix counts, equal ones cannot be told apart.");
-  }
-
-  static std::string fingerprint(const Section& section, const Text& typed) {
-    constexpr std::string_view kPrefix = "sha256:";
-    std::string value = typed.value;
-    std::transform(value.begin(), value.end(), value.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    const bool good = value.size() == kPrefix.size() + 64 && value.starts_with(kPrefix) &&
-                      std::all_of(value.begin() + kPrefix.size(), value.end(),
-                                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-    if (!good)
-      section.fail(
-          typed.line, "fingerprint",
-          "must be \"sha256:\" and 64 hexadecimal digits; copy the line that `longhaul keygen` printed on "
-          "the peer.");
-    return value;
   }
 
   void read_identity(const Section& top) {
@@ -275,18 +172,7 @@ class Reader {
     Intercept& intercept = config_.intercept;
     intercept.mode =
         section->choice<Mode>("mode", {{"tproxy", Mode::tproxy}, {"off", Mode::off}}).value_or(Mode::off);
-    for (const Text& typed : section->texts("interfaces", "lan0")) {
-      // IFNAMSIZ of the kernel is 16 with the final zero.
-      const bool good =
-          !typed.value.empty() && typed.value.size() < 16 && typed.value != "." && typed.value != ".." &&
-          std::all_of(typed.value.begin(), typed.value.end(),
-                      [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"'; });
-      if (!good) section->fail(typed.line, "interfaces", "has a text that is no interface's name.");
-      if (std::find(intercept.interfaces.begin(), intercept.interfaces.end(), typed.value) !=
-          intercept.interfaces.end())
-        section->fail(typed.line, "interfaces", "names \"" + typed.value + "\" twice.");
-      intercept.interfaces.push_back(typed.value);
-    }
+    intercept.interfaces = interfaces(*section, "interfaces");
     if (const auto port = section->integer("port", 1, 65535))
       intercept.port = static_cast<std::uint16_t>(*port);
     intercept.source =
@@ -300,7 +186,7 @@ class Reader {
       section->fail(section->line(), "mode",
                     "= \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"].");
     // Its listener takes both families on every address.
-    add_listen(*section, {{"::", intercept.port}, "[intercept] port", section->line()});
+    listens_.add(*section, {{"::", intercept.port}, "[intercept] port", section->line()});
   }
 
   void read_forwards(const Section& top) {
@@ -311,7 +197,7 @@ class Reader {
       forward.listen = listen(section, "[[forward]]", "127.0.0.1:8445").value();
       const Text typed = section.required_text("to", "10.10.2.2:445");
       forward.to = host_port(section, "to", typed, HostKind::address_or_name);
-      if (is_any(forward.to.host))
+      if ((forward.to.host == "0.0.0.0" || forward.to.host == "::"))
         section.fail(typed.line, "to", "must name one server, not " + forward.to.host + ".");
       if (forward.to == forward.listen)
         section.fail(typed.line, "to", "is its own listen: it would dial itself.");
@@ -331,12 +217,12 @@ class Reader {
     const auto at = section ? listen(*section, "[control]", "127.0.0.1:7601") : std::nullopt;
     if (at) {
       if (!parse_address(at->host)->is_loopback())
-        section->fail(listens_.back().line, "listen",
+        section->fail(section->text("listen", "")->line, "listen",
                       "= \"" + to_text(*at) +
                           "\" is not a loopback address; flows and counters are not for the network.");
       config_.control.listen = *at;
     } else {
-      add_listen(top, {config_.control.listen, "the default of [control] listen", 0});
+      listens_.add(top, {config_.control.listen, "the default of [control] listen", 0});
     }
     if (section)
       if (const auto file = section->text("token_file", "control.token"))
@@ -348,20 +234,6 @@ class Reader {
     if (!section) return;
     for (const auto& [feature, value] : features_in(*section))
       (void)set_feature(config_.features, feature, value);
-  }
-
-  // Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
-  static std::vector<std::pair<std::string, std::string>> features_in(const Section& section) {
-    std::vector<std::pair<std::string, std::string>> list;
-    Features scratch;
-    for (std::string_view feature : feature_names()) {
-      const auto value = section.scalar(feature);
-      if (!value) continue;
-      if (const auto accepted = set_feature(scratch, feature, value->value); !accepted)
-        section.fail(value->line, "", accepted.error().message);
-      list.emplace_back(feature, value->value);
-    }
-    return list;
   }
 
   void read_rules(const Section& top) {
@@ -417,7 +289,7 @@ class Reader {
   std::string name_;
   std::filesystem::path folder_;
   Files files_;
-  std::vector<Listen> listens_;
+  Listens listens_;
 };
 
 }  // namespace

@@ -46,7 +46,11 @@ std::string in_quotes(std::string_view text) {
 void fail_at(std::string_view file, std::size_t line, std::string_view sentence) {
   std::string what(file);
   if (line != 0) what += ":" + std::to_string(line);
-  throw ConfigError(what + ": " + std::string(sentence));
+  (what += ": ") += sentence;
+  // Values are quoted as typed; a line break or an escape sequence in one must not reach the terminal.
+  for (char& c : what)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  throw ConfigError(what);
 }
 
 Section::Section(std::string_view file, std::string title, const toml::table& table,

@@ -357,6 +357,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
   CHECK(got.find('\n') == std::string::npos);
 }
 
+TEST_CASE("what a value contains never breaks the sentence or steers the terminal") {
+  CHECK(sentence("site = \"a\"\n[socks]\nlisten = \"\\n\\u001b[2J:1\"\n") ==
+        "dir/a.toml:3: [socks] listen = \"??[2J:1\" has no IPv4 or IPv6 address before its port.");
+}
+
 TEST_CASE("listeners on different addresses or families share a port") {
   CHECK(sentence("site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
                  "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");

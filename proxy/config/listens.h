@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The places of this host that parts of the daemon will listen on, no two of which may collide. Leaves ports
+// that other programs hold to those who bind.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "proxy/config/host_port.h"
+#include "proxy/config/section.h"
+
+namespace longhaul::config {
+
+struct Listen {
+  HostPort at;
+  std::string who;   // for the sentence: "[socks] listen"
+  std::size_t line;  // 0: a default that stands in no line
+};
+
+class Listens {
+ public:
+  // Fails with both places named where `added` collides with one that was added before.
+  void add(const Section& section, Listen added);
+
+ private:
+  std::vector<Listen> all_;
+};
+
+}  // namespace longhaul::config

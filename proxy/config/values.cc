@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each kind accepts, and the sentence for what it does not.
+#include "proxy/config/values.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/config/units.h"
+
+namespace longhaul::config {
+namespace {
+
+constexpr std::uint64_t kMostRateBits = 1'000'000'000'000;  // a terabit; more is a slip of the unit
+constexpr std::uint64_t kLeastRateBits = 8'000;             // below, one packet takes more than a second
+
+bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+}  // namespace
+
+std::string name_value(const Section& section, std::string_view key, std::string_view example) {
+  const Text typed = section.required_text(key, example);
+  const bool good =
+      typed.value.size() <= 63 && std::all_of(typed.value.begin(), typed.value.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+               c == '_' || c == '.';
+      });
+  if (!good) section.fail(typed.line, key, "must be 1 to 63 letters, digits, dots, dashes or underscores.");
+  return typed.value;
+}
+
+HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind) {
+  const auto parsed = parse_host_port(typed.value, kind);
+  if (!parsed) section.fail(typed.line, key, "= \"" + typed.value + "\" " + parsed.error().message + ".");
+  return *parsed;
+}
+
+std::vector<Network> networks(const Section& section, std::string_view key) {
+  std::vector<Network> list;
+  for (const Text& typed : section.texts(key, "10.10.2.0/24")) {
+    const auto network = parse_network(typed.value);
+    if (!network) {
+      const auto meant = parse_network_loosely(typed.value);
+      section.fail(
+          typed.line, key,
+          meant ? "has \"" + typed.value + "\", which has bits after its prefix. Did you mean \"" +
+                      to_text(*meant) + "\"?"
+                : "has \"" + typed.value +
+                      "\", which is no network; write for example \"10.10.2.0/24\" or \"fd00:2::/64\".");
+    }
+    if (std::find(list.begin(), list.end(), *network) != list.end())
+      section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
+    list.push_back(*network);
+  }
+  return list;
+}
+
+std::uint64_t rate(const Section& section, std::string_view key) {
+  const auto typed = section.text(key, "51.84mbit");
+  if (!typed) return 0;
+  const auto bits = parse_rate(typed->value);
+  if (!bits || *bits < kLeastRateBits || *bits > kMostRateBits)
+    section.fail(typed->line, key,
+                 "cannot be \"" + typed->value +
+                     "\"; it is a number and bit, kbit, mbit or gbit a second, such as \"51.84mbit\", from "
+                     "8kbit to 1000gbit.");
+  return *bits;
+}
+
+std::string fingerprint(const Section& section, const Text& typed) {
+  constexpr std::string_view kPrefix = "sha256:";
+  std::string value = typed.value;
+  std::transform(value.begin(), value.end(), value.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const bool good = value.size() == kPrefix.size() + 64 && value.starts_with(kPrefix) &&
+                    std::all_of(value.begin() + kPrefix.size(), value.end(),
+                                [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (!good)
+    section.fail(
+        typed.line, "fingerprint",
+        "must be \"sha256:\" and 64 hexadecimal digits; copy the line that `longhaul keygen` printed on "
+        "the peer.");
+  return value;
+}
+
+std::optional<std::string> kernel_name(const Section& section, std::string_view key,
+                                       std::string_view example) {
+  auto typed = section.text(key, example);
+  if (!typed) return std::nullopt;
+  // TCP_CA_NAME_MAX of the kernel is 16 with the final zero.
+  const bool good = typed->value.size() < 16 &&
+                    std::all_of(typed->value.begin(), typed->value.end(),
+                                [](char c) { return is_lower_or_digit(c) || c == '_' || c == '-'; });
+  if (!good)
+    section.fail(
+        typed->line, key,
+        "cannot be \"" + typed->value + "\"; it is a name the kernel knows, such as \"bbr\" or \"cubic\".");
+  return std::move(typed->value);
+}
+
+std::vector<std::string> interfaces(const Section& section, std::string_view key) {
+  std::vector<std::string> list;
+  for (const Text& typed : section.texts(key, "lan0")) {
+    // IFNAMSIZ of the kernel is 16 with the final zero.
+    const std::string& name = typed.value;
+    const bool good = !name.empty() && name.size() < 16 && name != "." && name != ".." &&
+                      std::all_of(name.begin(), name.end(), [](char c) {
+                        return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"';
+                      });
+    if (!good) section.fail(typed.line, key, "has a text that is no interface's name.");
+    if (std::find(list.begin(), list.end(), name) != list.end())
+      section.fail(typed.line, key, "names \"" + name + "\" twice.");
+    list.push_back(name);
+  }
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section) {
+  std::vector<std::pair<std::string, std::string>> list;
+  Features scratch;
+  for (std::string_view feature : feature_names()) {
+    const auto value = section.scalar(feature);
+    if (!value) continue;
+    if (const auto accepted = set_feature(scratch, feature, value->value); !accepted)
+      section.fail(value->line, "", accepted.error().message);
+    list.emplace_back(feature, value->value);
+  }
+  return list;
+}
+
+}  // namespace longhaul::config

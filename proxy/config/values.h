@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of values that several keys share: names, addresses, networks, rates, fingerprints, features.
+// Each fails with a sentence at the value's line. Leaves what belongs together to read.cc.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proxy/config/config.h"
+#include "proxy/config/section.h"
+
+namespace longhaul::config {
+
+// A site's or peer's name; required.
+std::string name_value(const Section& section, std::string_view key, std::string_view example);
+HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind);
+std::vector<Network> networks(const Section& section, std::string_view key);
+// Bits a second; 0 where the key is absent.
+std::uint64_t rate(const Section& section, std::string_view key);
+// In small letters, as keys are compared.
+std::string fingerprint(const Section& section, const Text& typed);
+// The name of one of the kernel's congestion controls.
+std::optional<std::string> kernel_name(const Section& section, std::string_view key,
+                                       std::string_view example);
+std::vector<std::string> interfaces(const Section& section, std::string_view key);
+// Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section);
+
+}  // namespace longhaul::config
