@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/cli/check_command.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <ostream>
 
@@ -8,38 +15,78 @@
 #include "proxy/cli/describe.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
+#if __has_include("proxy/intercept/host_checks.h")  // until interception has landed
+#include "proxy/intercept/host_checks.h"
+#define LONGHAUL_HAS_HOST_CHECKS
+#endif
 
 namespace longhaul::cli {
 namespace {
 
-int check(const std::string& file, std::ostream& out) {
-  const config::Config config = config::read(file);
-  std::vector<std::string> warnings = config::warnings(config);
+struct Typed {
+  std::string file;
+  bool file_only = false;
+};
+
+struct Report {
+  std::vector<std::string> errors, warnings;
+};
+
+// The kernel loads the module it needs when it is asked; its list of what is loaded would say too little.
+void look_at_congestion_control(const std::string& name, Report& report) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return;
+  const bool taken = ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                                  static_cast<socklen_t>(name.size())) == 0;
+  const int error = errno;
+  ::close(socket);
+  if (taken) return;
+  report.warnings.push_back("The kernel does not let this user have congestion_control = \"" + name + "\" (" +
+                            std::strerror(error) + "), so its default is used. Remedy: modprobe tcp_" + name +
+                            "; without root, add it to sysctl net.ipv4.tcp_allowed_congestion_control.");
+}
+
+void look_at_host(const config::Config& config, Report& report) {
+  if (!config.peers.empty()) look_at_congestion_control(config.link.congestion_control, report);
+#ifdef LONGHAUL_HAS_HOST_CHECKS
+  for (const intercept::Finding& finding : intercept::host_findings(config)) {
+    auto& list = finding.weight == intercept::Finding::Weight::blocks ? report.errors : report.warnings;
+    list.push_back(finding.sentence + " Remedy: " + finding.remedy + ".");
+  }
+#endif
+}
+
+int check(const Typed& typed, std::ostream& out) {
+  const config::Config config = config::read(typed.file);
+  Report report{.errors = {}, .warnings = config::warnings(config)};
   std::string fingerprint;
   if (!config.identity.certificate.empty()) {
     const identity::Identity identity = identity::load(config.identity);
     fingerprint = identity.fingerprint;
-    warnings.insert(warnings.end(), identity.warnings.begin(), identity.warnings.end());
+    report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());
     for (const config::Peer& peer : config.peers)
       if (peer.fingerprint == fingerprint)
         throw config::ConfigError(
             config.file.string() + ": the peer \"" + peer.name +
             "\" has the fingerprint of this site's own key; each site needs a key of its own.");
   }
+  if (!typed.file_only) look_at_host(config, report);
   out << describe(config, fingerprint);
-  for (const std::string& warning : warnings) out << "warning: " << warning << '\n';
-  return kDone;
+  for (const std::string& warning : report.warnings) out << "warning: " << warning << '\n';
+  for (const std::string& error : report.errors) out << "error: " << error << '\n';
+  return report.errors.empty() ? kDone : kBadUsage;
 }
 
 }  // namespace
 
-void add_check_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
-  (void)errors;
+void add_check_command(CLI::App& app, std::ostream& out, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("check", "Reads a configuration, says what is wrong or what it would do");
-  const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "the configuration, such as examples/branch.toml")->required();
-  command->callback([file, &out, &exit_code] { exit_code = check(*file, out); });
+  const auto typed = std::make_shared<Typed>();
+  command->add_option("FILE", typed->file, "the configuration, such as examples/branch.toml")->required();
+  command->add_flag("--file-only", typed->file_only,
+                    "does not look at this host: interfaces, modules, sysctls");
+  command->callback([typed, &out, &exit_code] { exit_code = check(*typed, out); });
 }
 
 }  // namespace longhaul::cli

@@ -7,6 +7,7 @@
 
 namespace longhaul::cli {
 
-void add_check_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code);
+// Exit code 2 where the file is wrong (one sentence on the errors) or this host cannot do what it says.
+void add_check_command(CLI::App& app, std::ostream& out, int& exit_code);
 
 }  // namespace longhaul::cli

@@ -42,7 +42,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   app.require_subcommand(1);
   int exit_code = kDone;
   add_run_command(app, exit_code);
-  add_check_command(app, out, errors, exit_code);
+  add_check_command(app, out, exit_code);
   add_keygen_command(app, out, errors, exit_code);
   add_steering_commands(app, out, errors, exit_code);
   try {

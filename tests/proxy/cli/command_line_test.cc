@@ -86,7 +86,8 @@ TEST_CASE("check accepts the examples once their keys are made") {
     CHECK(before.exit_code == 2);
     CHECK(has(before.errors, "`longhaul keygen " + site + "` makes it"));
     const auto made = identity::keygen(site, folder.path());
-    const Typed typed = type({"check", file});
+    const Typed typed = type({"check", "--file-only", file});
+    CHECK(typed.exit_code == 0);
     INFO(typed.errors);
     CHECK(typed.out.starts_with(file + " is a configuration of the site \"" + site + "\".\n"));
     CHECK(has(typed.out, made.fingerprint));
