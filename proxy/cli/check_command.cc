@@ -15,10 +15,7 @@
 #include "proxy/cli/describe.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
-#if __has_include("proxy/intercept/host_checks.h")  // until interception has landed
 #include "proxy/intercept/host_checks.h"
-#define LONGHAUL_HAS_HOST_CHECKS
-#endif
 
 namespace longhaul::cli {
 namespace {
@@ -48,12 +45,10 @@ void look_at_congestion_control(const std::string& name, Report& report) {
 
 void look_at_host(const config::Config& config, Report& report) {
   if (!config.peers.empty()) look_at_congestion_control(config.link.congestion_control, report);
-#ifdef LONGHAUL_HAS_HOST_CHECKS
   for (const intercept::Finding& finding : intercept::host_findings(config)) {
     auto& list = finding.weight == intercept::Finding::Weight::blocks ? report.errors : report.warnings;
     list.push_back(finding.sentence + " Remedy: " + finding.remedy + ".");
   }
-#endif
 }
 
 int check(const Typed& typed, std::ostream& out) {

@@ -35,7 +35,9 @@ TEST_CASE("the version and the help are no errors") {
   CHECK(type({"--version"}).exit_code == 0);
   CHECK(type({"--version"}).out.starts_with("longhaul "));
   CHECK(type({"--help"}).exit_code == 0);
-  for (std::string_view command : {"run", "check", "keygen"}) CHECK(has(type({"--help"}).out, command));
+  for (std::string_view command :
+       {"run", "check", "keygen", "status", "flows", "why", "set", "clear-cache", "intercept"})
+    CHECK(has(type({"--help"}).out, command));
   CHECK(has(type({"keygen", "--help"}).out, "NAME"));
 }
 
