@@ -115,7 +115,7 @@ class Daemon final : public control::Controlled {
 
 Daemon::Daemon(const config::Config& config)
     : config_(config),
-      identity_(identity::load(config.identity)),
+      identity_(identity::load(config)),
       tls_(identity_),
       features_(config.features),
       pool_(config.limits.memory_bytes / 2, config.limits.flows),

@@ -54,19 +54,10 @@ void look_at_host(const config::Config& config, Report& report) {
 int check(const Typed& typed, std::ostream& out) {
   const config::Config config = config::read(typed.file);
   Report report{.errors = {}, .warnings = config::warnings(config)};
-  std::string fingerprint;
-  if (!config.identity.certificate.empty()) {
-    const identity::Identity identity = identity::load(config.identity);
-    fingerprint = identity.fingerprint;
-    report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());
-    for (const config::Peer& peer : config.peers)
-      if (peer.fingerprint == fingerprint)
-        throw config::ConfigError(
-            config.file.string() + ": the peer \"" + peer.name +
-            "\" has the fingerprint of this site's own key; each site needs a key of its own.");
-  }
+  const identity::Identity identity = identity::load(config);
+  report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());
   if (!typed.file_only) look_at_host(config, report);
-  out << describe(config, fingerprint);
+  out << describe(config, identity.fingerprint);
   for (const std::string& warning : report.warnings) out << "warning: " << warning << '\n';
   for (const std::string& error : report.errors) out << "error: " << error << '\n';
   return report.errors.empty() ? kDone : kBadUsage;

@@ -74,7 +74,8 @@ void link(std::string& text, const Config& config) {
   if (config.peers.empty()) text += "  There is no peer.\n";
   if (config.link.total_rate_bits != 0)
     text += "  All peers together get at most " + config::rate_to_text(config.link.total_rate_bits) + ".\n";
-  text += "  TCP to peers uses the kernel's " + config.link.congestion_control + ".\n";
+  if (!config.peers.empty())
+    text += "  TCP to peers uses the kernel's " + config.link.congestion_control + ".\n";
   text += "  For peers, this site dials " +
           (config.link.allow.empty() ? "nothing" : "only " + networks(config.link.allow)) + ".\n";
 }

@@ -37,7 +37,6 @@ class Reader {
     read_control(top);
     read_link(top);
     read_peers(top);
-    read_identity(top);
     read_intercept(top);
     read_forwards(top);
     read_socks(top);
@@ -45,6 +44,7 @@ class Reader {
     read_rules(top);
     read_limits(top);
     read_log(top);
+    read_identity(top);
   }
 
   Config take() { return std::move(config_); }
@@ -139,12 +139,10 @@ class Reader {
   void read_identity(const Section& top) {
     static constexpr std::array<std::string_view, 2> kKeys{"certificate", "private_key"};
     const auto section = top.table("identity", kKeys);
-    if (!section) {
-      if (!config_.peers.empty() || config_.link.listen)
-        top.fail_plainly(0, "a link needs an [identity] with certificate and private_key; `longhaul keygen " +
-                                config_.site + "` makes both.");
-      return;
-    }
+    // Without one there is no link to be on either end of, and the daemon exists for links.
+    if (!section)
+      top.fail_plainly(0, "the file needs an [identity] with certificate and private_key; `longhaul keygen " +
+                              config_.site + "` makes both.");
     config_.identity.certificate = identity_file(*section, "certificate", config_.site + ".crt");
     config_.identity.private_key = identity_file(*section, "private_key", config_.site + ".key");
   }

@@ -88,4 +88,14 @@ Identity load(const config::Identity& files) {
   return identity;
 }
 
+Identity load(const config::Config& config) {
+  Identity identity = load(config.identity);
+  for (const config::Peer& peer : config.peers)
+    if (peer.fingerprint == identity.fingerprint)
+      fail(config.file,
+           "the peer \"" + peer.name +
+               "\" has the fingerprint of this site's own key; each site needs a key of its own.");
+  return identity;
+}
+
 }  // namespace longhaul::identity

@@ -36,4 +36,7 @@ Result<std::string> fingerprint_of(X509* certificate);
 // Reads both files and checks that they belong together. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
+// The same for a whole configuration, in which no peer may have this site's own key.
+Identity load(const config::Config& config);
+
 }  // namespace longhaul::identity

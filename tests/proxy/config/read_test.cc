@@ -29,7 +29,8 @@ std::string after_head(const std::string& text) { return "site = \"a\"\n" + kIde
 }  // namespace
 
 TEST_CASE("the smallest configuration has the documented defaults") {
-  const Config config = read_text("site = \"branch\"\n[socks]\nlisten = \"127.0.0.1:1080\"\n", "dir/a.toml");
+  const Config config =
+      read_text("site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n", "dir/a.toml");
   CHECK(config.site == "branch");
   CHECK(config.file == "dir/a.toml");
   CHECK(config.state_dir == "/var/lib/longhaul");
@@ -197,7 +198,7 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:1: site must be 1 to 63 letters, digits, dots, dashes or underscores."},
       // The identity.
       {"site = \"a\"\n[link]\nlisten = \"[::]:7600\"\n",
-       "dir/a.toml: a link needs an [identity] with certificate and private_key; `longhaul keygen a` makes "
+       "dir/a.toml: the file needs an [identity] with certificate and private_key; `longhaul keygen a` makes "
        "both."},
       {"site = \"a\"\n[identity]\ncertificate = \"a.crt\"\n",
        "dir/a.toml:2: [identity] needs the key private_key, for example private_key = \"a.key\"."},
@@ -363,7 +364,8 @@ TEST_CASE("what a value contains never breaks the sentence or steers the termina
 }
 
 TEST_CASE("listeners on different addresses or families share a port") {
-  CHECK(sentence("site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
+  CHECK(sentence("site = \"a\"\n" + kIdentity +
+                 "[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
                  "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");
 }
 
@@ -401,10 +403,10 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
 
 TEST_CASE("what is allowed and probably not meant is a warning") {
   const auto of = [](const std::string& text) { return warnings(read_text(text, "a.toml")); };
-  CHECK(of("site = \"a\"\n") ==
+  CHECK(of(after_head("")) ==
         std::vector<std::string>{
             "Nothing is intercepted, forwarded or listened for, so this daemon would do nothing."});
-  CHECK(of("site = \"a\"\n[socks]\nlisten = \"127.0.0.1:1\"\n") ==
+  CHECK(of(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n")) ==
         std::vector<std::string>{"There is no [[peer]], so every flow goes past the link."});
   const auto rules = [&](const std::string& text) {
     return of(
