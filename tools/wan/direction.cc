@@ -87,6 +87,7 @@ boost::json::object Direction::to_json(TimePoint now) const {
   boost::json::object json;
   json["packets_in"] = link.packets_in;
   json["ip_bytes_in"] = link.bytes_in;
+  json["ip_bytes_on_line"] = link.bytes_on_line;
   json["packets_out"] = link.packets_out;
   json["ip_bytes_out"] = link.bytes_out;
   json["lost"] = link.lost;

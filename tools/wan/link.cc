@@ -77,6 +77,7 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
     return Fate::dropped;
   }
 
+  counters_.bytes_on_line += bytes;
   const std::uint64_t start_bits = busy_bits_;
   if (config_.rate_bits != 0) busy_bits_ += std::uint64_t{bytes} * 8;
   if (!idle) {

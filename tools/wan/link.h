@@ -46,7 +46,8 @@ struct Departure {
 struct LinkCounters {
   std::uint64_t packets_in = 0;
   std::uint64_t bytes_in = 0;
-  std::uint64_t packets_out = 0;  // copies included
+  std::uint64_t bytes_on_line = 0;  // what was not dropped: took line time, delivered or lost
+  std::uint64_t packets_out = 0;    // copies included
   std::uint64_t bytes_out = 0;
   std::uint64_t lost = 0;
   std::uint64_t dropped = 0;

@@ -107,6 +107,8 @@ TEST_CASE("the queue holds its bytes beside the packet on the wire, and not one 
   CHECK(link.arrive(kStart + 1500us, 1, 6) == Fate::dropped);
   CHECK(link.counters().dropped == 3);
   CHECK(link.counters().queue_peak_bytes == 3000);
+  CHECK(link.counters().bytes_in == 4 * 1500 + 1 + 40 + 1);
+  CHECK(link.counters().bytes_on_line == 4 * 1500);
   CHECK(drain(link).size() == 4);
   CHECK(link.packets_inside() == 0);
 }
