@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
@@ -33,6 +34,15 @@ std::uint64_t back_seed(std::uint64_t seed) { return ~seed; }  // so that the di
 
 std::string error_json(std::string_view sentence) {
   return boost::json::serialize(boost::json::object{{"error", sentence}});
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 void watch(int epoll, int descriptor) {
@@ -188,6 +198,7 @@ boost::json::object Forwarder::stats() const {
   forth["line"] = to_json(config.a_to_b);
   back["line"] = to_json(config.b_to_a);
   return {{"seconds", std::chrono::duration<double>(now - counting_since_).count()},
+          {"cpu_seconds", cpu_seconds() - cpu_seconds_before_},
           {"a", a_->name()},
           {"b", b_->name()},
           {"a_to_b", std::move(forth)},
@@ -196,6 +207,7 @@ boost::json::object Forwarder::stats() const {
 
 void Forwarder::reset_counters() {
   counting_since_ = clock_now();
+  cpu_seconds_before_ = cpu_seconds();
   a_to_b_.reset_counters(counting_since_);
   b_to_a_.reset_counters(counting_since_);
   a_->reset_counters();

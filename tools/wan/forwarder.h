@@ -36,6 +36,7 @@ class Forwarder {
   Direction a_to_b_;
   Direction b_to_a_;
   TimePoint counting_since_;
+  double cpu_seconds_before_ = 0;  // when counting began
 };
 
 }  // namespace longhaul::wan
