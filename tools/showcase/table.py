@@ -12,7 +12,7 @@ def ratio_text(row, bound):
         return f"{bare / pair:.2f}"
     if pair:
         return f"> {bound / pair:.1f}"
-    return f"< {bare / bound:.1f}" if bare else "-"
+    return f"< {bare / bound:.2f}" if bare else "-"
 
 
 def bytes_text(size):
@@ -77,7 +77,9 @@ def conditions(results):
 def conclusion(row, loss, bound):
     bare, pair = row["bare"]["seconds"], row["pair"]["seconds"]
     if pair is None:
-        return "did not end in time through the pair either, so this line says little about it."
+        if bare:
+            return f"slower than bare ({bare:.1f} s): through the pair it was cut after {bound:g} s."
+        return "did not end in time either way, so this line says little about it."
     ratio = (bare or bound) / pair
     at_least = "" if bare else "at least "
     if row["transactions"]:
@@ -85,7 +87,8 @@ def conclusion(row, loss, bound):
         if ratio > 1.15:
             return (f"{at_least}{ratio:.1f} times as fast{notes}: the pair accepts at once and sends the request along with "
                     "the connection's opening, so one round trip of two is gone.")
-        return f"about as fast as bare{notes}: here something else than round trips is the limit."
+        if ratio > 0.95:
+            return f"about as fast as bare{notes}: here something else than round trips is the limit."
     if ratio > 1.15:
         why = ("losses cost the end hosts' TCP its rate, and the link between the proxies does not take them for "
                "congestion" if loss else
@@ -95,7 +98,7 @@ def conclusion(row, loss, bound):
     if ratio > 0.95:
         return ("as fast as bare: one long transfer of bytes that cannot be compressed fills a line without loss by "
                 "itself, and transport alone cannot make the line wider.")
-    return f"{1 / ratio:.2f} times as long as bare: on this line the pair did not pay for this."
+    return f"slower than bare, {1 / ratio:.2f} times as long: on this line, now, the pair did not pay for this."
 
 
 def conclusions(results):
