@@ -166,7 +166,10 @@ void Daemon::start() {
     auto up = interception_->up();
     // What the configuration asks for and the host refuses is an error at start; later, `intercept up` tries
     // again.
-    if (!up) throw listeners::ListenerError("[intercept] " + up.error().message);
+    if (!up) {
+      const std::string& why = up.error().message;
+      throw listeners::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
+    }
     log::info("intercept_up", {});
   } else if (wants_to_divert()) {
     if (auto diverted = interception_->divert(); !diverted)

@@ -124,7 +124,9 @@ std::string load_or_make_token(const fs::path& state_dir, const fs::path& token_
     make_token(file);
     token = read_token(file);
   }
-  if (token.has_error()) throw std::runtime_error(token.error().sentence);
+  if (token.has_error())
+    throw std::runtime_error(token.error().sentence +
+                             "; state_dir must be a folder that the user who runs this may write");
   return *token;
 }
 

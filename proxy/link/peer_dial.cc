@@ -151,8 +151,10 @@ asio::awaitable<bool> PeerLink::dial_once() {
     // A peer that does not know our key ends the connection in its half of the handshake, which shows only
     // here.
     std::string text = connection.tls().error_text();
-    co_return log_failure("the peer ended the connection: " +
-                          (text.empty() ? answer.error().message() : text)),
+    co_return log_failure(
+        "the peer ended the connection: " + (text.empty() ? answer.error().message() : text) +
+        "; its log says why, most often that no [[peer]] there has the key of this site, " +
+        shared_.own_fingerprint),
         false;
   }
   if (auto* close = std::get_if<CloseFrame>(&*answer))

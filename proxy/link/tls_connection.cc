@@ -32,8 +32,11 @@ std::string describe(const asio::ip::tcp::socket& socket) {
   boost::system::error_code error;
   auto remote = socket.remote_endpoint(error);
   if (error) return "unknown";
-  std::string address = remote.address().to_string();
-  return (remote.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
+  auto shown = remote.address();
+  if (shown.is_v6() && shown.to_v6().is_v4_mapped())  // an IPv4 peer at a listener of both families
+    shown = asio::ip::make_address_v4(asio::ip::v4_mapped, shown.to_v6());
+  std::string address = shown.to_string();
+  return (shown.is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
 }
 
 boost::system::error_code timed_out() { return asio::error::timed_out; }
@@ -85,6 +88,7 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
 
 asio::awaitable<Result<Frame>> TlsConnection::read_frame(Duration limit) {
   Deadline deadline(socket_, limit);
+  boost::system::error_code ended;
   for (;;) {
     auto parsed = parse_frame(plain_);
     if (!parsed) co_return parsed.error();
@@ -95,9 +99,10 @@ asio::awaitable<Result<Frame>> TlsConnection::read_frame(Duration limit) {
       if (frame) co_return LinkError::malformed_frame;  // it borrows, and has no business here
       continue;
     }
+    if (ended) co_return ended;
     if (auto got = co_await receive_some(); !got) {
       if (deadline.passed()) co_return timed_out();
-      co_return got.error();
+      ended = got.error();  // a last frame, such as a refusal, may have come with the end
     }
   }
 }
