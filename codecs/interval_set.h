@@ -45,7 +45,8 @@ class IntervalSet {
   }
 
   void remove(Interval removed) {
-    if (removed.begin >= removed.end) return;
+    // Mostly there is nothing: that must cost no allocation.
+    if (removed.begin >= removed.end || intervals_.empty()) return;
     std::vector<Interval> kept;
     kept.reserve(intervals_.size() + 1);
     for (const Interval& i : intervals_) {

@@ -18,11 +18,17 @@ class SliceQueue {
   std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
   bool empty() const { return begin_ == end_; }
 
+  // Small neighbours are joined: a queue of single bytes would take a hundred times what it holds.
   void push(Slice slice) {
     if (slice.empty()) return;
     std::uint64_t start = end_;
     end_ += slice.size();
-    entries_.push_back({start, std::move(slice)});
+    if (head_ < entries_.size() && entries_.back().slice.size() + slice.size() <= kJoinBytes) {
+      Slice& last = entries_.back().slice;
+      last = Slice::joined(last.bytes(), slice.bytes());
+    } else {
+      entries_.push_back({start, std::move(slice)});
+    }
   }
 
   // Forgets everything before `offset`, which must not lie past the end.
@@ -41,7 +47,8 @@ class SliceQueue {
     }
   }
 
-  // Calls `visit(Bytes)` for the pieces of `range`, in order, until it answers false. The range must be held.
+  // Calls `visit(Bytes)` for the pieces of `range`, in order, until it answers false. The range must be held;
+  // a piece is good until the next push or drop.
   template <class Visit>
   void visit(Interval range, Visit&& visit) const {
     assert(begin_ <= range.begin && range.end <= end_);
@@ -66,6 +73,7 @@ class SliceQueue {
 
  private:
   static constexpr std::size_t kIdleCapacity = 16;
+  static constexpr std::size_t kJoinBytes = 1024;
 
   struct Entry {
     std::uint64_t start;

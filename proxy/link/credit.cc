@@ -15,10 +15,14 @@ std::uint64_t above(std::uint64_t value, std::uint64_t floor) { return value > f
 
 ReceiveCredit::ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window)
     : pool_(pool), fixed_window_(fixed_window), target_(initial) {
+  pool_.enter();
   set_limit(initial);
 }
 
-ReceiveCredit::~ReceiveCredit() { pool_.give(from_pool_); }
+ReceiveCredit::~ReceiveCredit() {
+  pool_.give(from_pool_);
+  pool_.leave();
+}
 
 std::uint64_t ReceiveCredit::initial_grant(const CreditPool& pool, std::uint64_t fixed_window) {
   std::uint64_t grant = pool.floor_bytes() + pool.initial_share();
@@ -102,12 +106,13 @@ bool ReceiveCredit::reclaim(TimePoint now) {
   return true;
 }
 
-void ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit) {
-  if (!proposed_ || generation != generation_) return;
+bool ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit, TimePoint now, Duration rtt) {
+  if (!proposed_ || generation != generation_) return false;
   // The sender may have used more than was asked for, never more than it had, never less than has arrived.
   std::uint64_t in_force = std::clamp(limit, std::max(*proposed_, received_), limit_);
   proposed_.reset();
   set_limit(in_force);
+  return grow(now, rtt);
 }
 
 SendCredit::Outcome SendCredit::on_credit(std::uint64_t generation, std::uint64_t limit) {

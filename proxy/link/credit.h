@@ -3,6 +3,7 @@
 // drains, and may take unused credit back; the sending side obeys. PROTOCOL.md, section 5.
 #pragma once
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 
@@ -37,7 +38,8 @@ class ReceiveCredit {
 
   // Asks for unused credit back if the stream was quiet for a while. True: tell the sender.
   bool reclaim(TimePoint now);
-  void on_returned(std::uint64_t generation, std::uint64_t limit);
+  // The sender's answer. True: tell the sender of new credit; its reader may have taken everything meanwhile.
+  bool on_returned(std::uint64_t generation, std::uint64_t limit, TimePoint now, Duration rtt);
 
   // What to tell the sender.
   std::uint64_t generation() const { return generation_; }
@@ -68,7 +70,10 @@ class SendCredit {
   explicit SendCredit(std::uint64_t initial) : limit_(initial) {}
 
   std::uint64_t available() const { return limit_ - sent_; }
-  void on_sent(std::uint64_t plain_bytes) { sent_ += plain_bytes; }
+  void on_sent(std::uint64_t plain_bytes) {
+    assert(plain_bytes <= available());
+    sent_ += plain_bytes;
+  }
 
   struct Outcome {
     bool raised = false;         // more may be sent than before
@@ -76,6 +81,7 @@ class SendCredit {
   };
   Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
   std::uint64_t limit() const { return limit_; }
+  std::uint64_t generation() const { return generation_; }
 
  private:
   std::uint64_t limit_;

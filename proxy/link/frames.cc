@@ -37,6 +37,7 @@ std::optional<Frame> read_hello(ByteReader& in) {
   hello.session = *session;
   hello.nonce = *nonce;
   hello.site = *site;
+  in.bytes(in.remaining());  // what a later release adds behind is skipped
   return hello;
 }
 
@@ -76,10 +77,11 @@ std::optional<Frame> read_credit_return(ByteReader& in) {
 std::optional<Frame> read_reset(ByteReader& in) {
   auto stream = in.varint();
   auto code = in.u8();
-  if (!stream || !code) return std::nullopt;
+  auto open_credit = in.varint();
+  if (!stream || !code || !open_credit) return std::nullopt;
   // A code of a later version still means that the stream is gone.
   bool known = *code <= static_cast<std::uint8_t>(ResetCode::no_reader);
-  return ResetFrame{*stream, known ? static_cast<ResetCode>(*code) : ResetCode::aborted};
+  return ResetFrame{*stream, known ? static_cast<ResetCode>(*code) : ResetCode::aborted, *open_credit};
 }
 
 std::optional<Frame> read_close(ByteReader& in) {
@@ -220,6 +222,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                    write_sized(FrameType::reset, out, [&](ByteWriter& body) {
                      body.varint(reset.stream);
                      body.u8(static_cast<std::uint8_t>(reset.code));
+                     body.varint(reset.open_credit);
                    });
                  },
                  [&](const CloseFrame& close) {

@@ -69,9 +69,12 @@ struct CreditReturnFrame {
   std::uint64_t generation;
   std::uint64_t limit;
 };
+// `open_credit` is what the stream's OPEN took from the open credit: where the OPEN never arrives, it counts
+// as used. Zero from the side that did not open the stream.
 struct ResetFrame {
   StreamId stream;
   ResetCode code;
+  std::uint64_t open_credit = 0;
 };
 struct ResetDoneFrame {
   StreamId stream;

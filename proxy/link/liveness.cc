@@ -27,17 +27,18 @@ Duration Liveness::ping_interval(bool busy) const {
 }
 
 std::uint64_t Liveness::make_ping(TimePoint now) {
-  last_sent_ = now;
   ping_due_ = false;
-  return ++last_number_;
+  sent_at_[++last_number_ % kTimedPings] = now;
+  return last_number_;
 }
 
 void Liveness::on_heard(TimePoint) { waiting_since_.reset(); }
 
 void Liveness::on_pong(std::uint64_t number, TimePoint now) {
-  // Only the answer to the last ping is timed; RFC 6298, section 2.3 for the smoothing.
-  if (number != last_number_) return;
-  Duration sample = now - last_sent_;
+  if (number <= last_answered_ || number > last_number_ || last_number_ - number >= kTimedPings) return;
+  last_answered_ = number;
+  // RFC 6298, section 2.3.
+  Duration sample = now - sent_at_[number % kTimedPings];
   srtt_ = srtt_ == 0ns ? sample : srtt_ + (sample - srtt_) / 8;
 }
 

@@ -3,6 +3,7 @@
 // silence is silence. What follows from silence is decided elsewhere.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "proxy/link/types.h"
@@ -35,9 +36,11 @@ class Liveness {
 
   bool started_ = false;
   Duration srtt_{};
-  std::uint64_t last_number_ = 0;
+  // A ping may go out before the one before it is answered: on a long path several are on their way.
+  static constexpr std::uint64_t kTimedPings = 32;
+  std::uint64_t last_number_ = 0, last_answered_ = 0;
+  std::array<TimePoint, kTimedPings> sent_at_{};
   TimePoint last_due_{};  // when a ping was due, which is not when the carrier had room for it
-  TimePoint last_sent_{};
   bool ping_due_ = false;
   std::optional<TimePoint> waiting_since_;  // the first ping that was due with nothing heard after it
 };

@@ -17,7 +17,8 @@ class CreditPool {
   static constexpr std::uint64_t kMaxFloor = 16ull << 10;
 
   CreditPool(std::uint64_t cap_bytes, std::uint32_t max_streams)
-      : floor_(std::min(kMaxFloor, cap_bytes / 4 / std::max<std::uint32_t>(max_streams, 1))),
+      : max_streams_(max_streams),
+        floor_(std::min(kMaxFloor, cap_bytes / 4 / std::max<std::uint32_t>(max_streams, 1))),
         shared_(cap_bytes - floor_ * max_streams),
         free_(shared_) {}
 
@@ -28,6 +29,15 @@ class CreditPool {
   std::uint64_t growth_share() const { return free_ / 4; }
   std::uint64_t open_share() const { return free_ / 8; }
   bool under_pressure() const { return free_ < shared_ / 2; }
+  std::uint64_t cap_bytes() const { return shared_ + floor_ * max_streams_; }
+
+  // Every stream that is granted credit holds one of the floors; with none left, the cap would not hold.
+  void enter() { ++streams_; }
+  void leave() {
+    assert(streams_ > 0);
+    --streams_;
+  }
+  bool full() const { return streams_ >= max_streams_; }
 
   void take(std::uint64_t bytes) {
     assert(bytes <= free_);
@@ -39,6 +49,8 @@ class CreditPool {
   }
 
  private:
+  std::uint32_t max_streams_;
+  std::uint32_t streams_ = 0;
   std::uint64_t floor_;
   std::uint64_t shared_;
   std::uint64_t free_;

@@ -2,35 +2,41 @@
 // The receiving half of a stream in wire bytes: puts what arrives in any order, twice or in part, into one
 // order and hands on every byte exactly once. What the bytes mean is in records.h.
 #pragma once
+#include <algorithm>
 #include <map>
 
-#include "codecs/slice.h"
+#include "codecs/byte_writer.h"
+#include "codecs/result.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
 
 class Reassembly {
  public:
-  // Bounds on what waits for a gap to close: bytes come from the caller, who knows the credit.
-  static constexpr std::size_t kMaxWaitingPieces = 8192;
-
-  // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. Data past `contiguous() +
-  // waiting_limit` or in too many pieces is an error.
+  // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. What waits for a gap to close may
+  // grow by `waiting_room`, in the sense of waiting_cost(); more is an error.
   template <class Sink>
-  Result<void> insert(std::uint64_t offset, Bytes bytes, std::uint64_t waiting_limit, Sink&& sink) {
+  Result<void> insert(std::uint64_t offset, Bytes bytes, std::uint64_t waiting_room, Sink&& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
-    if (offset > contiguous_) return keep(offset, bytes, waiting_limit);
+    if (offset > contiguous_) return keep(offset, bytes, waiting_room);
     if (auto fed = feed(offset, bytes, sink); !fed) return fed;
     while (!waiting_.empty() && waiting_.begin()->first <= contiguous_) {
       auto piece = waiting_.extract(waiting_.begin());
-      if (auto fed = feed(piece.key(), piece.mapped().bytes(), sink); !fed) return fed;
+      waiting_bytes_ -= piece.mapped().size();
+      if (auto fed = feed(piece.key(), piece.mapped(), sink); !fed) return fed;
     }
     return {};
   }
 
   std::uint64_t contiguous() const { return contiguous_; }
+  // The memory of what waits: bytes, and what it takes to remember a piece.
+  std::uint64_t waiting_cost() const { return waiting_bytes_ + kPieceCost * waiting_.size(); }
 
  private:
+  static constexpr std::size_t kPieceCost = 128;
+  static constexpr std::size_t kJoinBytes = 64 * 1024;
+  using Waiting = std::map<std::uint64_t, Buffer>;
+
   template <class Sink>
   Result<void> feed(std::uint64_t offset, Bytes bytes, Sink& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
@@ -39,16 +45,44 @@ class Reassembly {
     return sink(fresh);
   }
 
-  Result<void> keep(std::uint64_t offset, Bytes bytes, std::uint64_t waiting_limit) {
-    if (offset + bytes.size() > contiguous_ + waiting_limit) return LinkError::credit_exceeded;
-    auto [place, added] = waiting_.try_emplace(offset);
-    if (added && waiting_.size() > kMaxWaitingPieces) return LinkError::too_fragmented;
-    if (place->second.size() < bytes.size()) place->second = Slice::copy_of(bytes);
+  static std::uint64_t end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size(); }
+
+  // Only what is not there yet is kept, so that pieces never overlap and the same byte never counts twice.
+  Result<void> keep(std::uint64_t offset, Bytes bytes, std::uint64_t room) {
+    std::uint64_t end = offset + bytes.size(), most = waiting_cost() + room;
+    auto next = waiting_.upper_bound(offset);
+    std::uint64_t at = offset;
+    if (next != waiting_.begin()) at = std::max(at, end_of(*std::prev(next)));
+    while (at < end) {
+      std::uint64_t hole_end = next == waiting_.end() ? end : std::min(end, next->first);
+      if (at < hole_end) {
+        Bytes piece =
+            bytes.subspan(static_cast<std::size_t>(at - offset), static_cast<std::size_t>(hole_end - at));
+        put(next, at, piece);
+        if (waiting_cost() > most) return LinkError::too_fragmented;
+      }
+      if (next == waiting_.end()) break;
+      at = std::max(at, end_of(*next++));
+    }
     return {};
   }
 
+  void put(Waiting::iterator next, std::uint64_t at, Bytes piece) {
+    waiting_bytes_ += piece.size();
+    // Many small pieces in a row, as a quiet stream sends them, are one.
+    if (next != waiting_.begin()) {
+      auto& previous = *std::prev(next);
+      if (end_of(previous) == at && previous.second.size() + piece.size() <= kJoinBytes) {
+        previous.second.insert(previous.second.end(), piece.begin(), piece.end());
+        return;
+      }
+    }
+    waiting_.emplace_hint(next, at, Buffer(piece.begin(), piece.end()));
+  }
+
   std::uint64_t contiguous_ = 0;
-  std::map<std::uint64_t, Slice> waiting_;
+  Waiting waiting_;
+  std::uint64_t waiting_bytes_ = 0;
 };
 
 }  // namespace longhaul::link

@@ -76,8 +76,9 @@ bool read_destination(ByteReader& in, flows::Destination& destination) {
     if (!address) return false;
     destination.address = *address;
   }
+  // Port 0 and a name that no server has are a client's errors, not the peer's: dialling them fails.
   auto port = in.fixed16();
-  if (!port || *port == 0) return false;
+  if (!port) return false;
   destination.port = *port;
   return true;
 }

@@ -30,6 +30,10 @@ enum class RecordType : std::uint8_t {
 
 inline constexpr std::size_t kMaxRecordBody = kMaxBlockPlainBytes + 4096;
 
+// A module message counts against credit as its body and this, for it takes memory even when it is empty.
+inline constexpr std::size_t kMessageOverhead = 64;
+constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes + kMessageOverhead; }
+
 // What a flow needs to begin at the far side.
 struct OpenRequest {
   flows::Destination destination;

@@ -40,6 +40,11 @@ void SendStream::on_carrier_lost(CarrierId carrier) {
   std::erase_if(in_flight_, [&](const Sent& sent) { return sent.carrier == carrier; });
 }
 
+void SendStream::repeat_last_byte() {
+  if (kept_.empty() || next_unsent_ < kept_.end_offset()) return;
+  lost_.add({kept_.end_offset() - 1, kept_.end_offset()});
+}
+
 std::size_t SendStream::clear() {
   std::size_t freed = kept_.size();
   kept_.drop_until(kept_.end_offset());

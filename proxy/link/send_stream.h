@@ -26,6 +26,9 @@ class SendStream {
   // Everything last sent on that carrier and not yet acknowledged has to go again.
   void on_carrier_lost(CarrierId carrier);
 
+  // Asks for an acknowledgement that may have been lost: the last byte goes again where all was sent.
+  void repeat_last_byte();
+
   // Drops everything: the stream was reset. Answers how many bytes were kept.
   std::size_t clear();
 

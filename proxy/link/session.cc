@@ -32,6 +32,7 @@ Session::~Session() {
 
 void Session::attach(CarrierId carrier, TimePoint now, Duration rtt) {
   now_ = now;
+  if (over_) return;
   carriers_.push_back({carrier, {}});
   orphaned_since_.reset();
   liveness_.start(now, rtt);
@@ -46,7 +47,7 @@ void Session::detach(CarrierId carrier, TimePoint now) {
   now_ = now;
   if (std::erase_if(carriers_, [&](const Carrier& c) { return c.id == carrier; }) == 0) return;
   control_sending_.on_carrier_lost(carrier);
-  for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier);
+  for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier, has_carrier());
   if (carriers_.empty()) {
     orphaned_since_ = now;
     liveness_.stop();
@@ -61,11 +62,11 @@ void Session::announce_everything() {
   open_credit_due_ = true;
   for (auto& [id, stream] : streams_) {
     if (stream->wire_received() > 0 && !std::exchange(stream->marks.ack_due, true)) ack_due_.push_back(id);
-    if (stream->receive_credit()) announce_credit(*stream);
+    if (auto* credit = stream->receive_credit(); credit && credit->generation() > 0) announce_credit(*stream);
     if (stream->marks.reset_pending) announce_reset(*stream);
   }
-  repeated_acks_.push_back({kControlStream, control_receiving_.contiguous()});
-  ack_at_ = now_;
+  control_ack_due_ = true;
+  acks_due(now_);
 }
 
 std::optional<TimePoint> Session::next_timeout() const {
@@ -86,6 +87,8 @@ void Session::on_timeout(TimePoint now) {
     if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) abandon(now);
     return;
   }
+  // A carrier without room may leave ACKs waiting: from here on they wait for it, not for the time.
+  if (ack_at_ && now >= *ack_at_) acks_due(now);
   liveness_.on_timeout(now, busy());
   if (!silent_ && liveness_.silent(now, busy())) {
     silent_ = true;
@@ -108,20 +111,23 @@ void Session::abandon(TimePoint now) {
   if (over_) return;
   over_ = true;
   for (auto& [id, stream] : streams_) stream->on_reset(ResetCode::session_lost);
+  std::erase_if(streams_, [](const auto& entry) { return entry.second->marks.released; });
   events_.push_back({.kind = Event::Kind::expired});
 }
 
 std::optional<Event> Session::poll_event() {
-  if (events_.empty()) return std::nullopt;
-  Event event = events_.front();
-  events_.pop_front();
-  if (event.kind == Event::Kind::stream) {
-    if (Stream* stream = find(event.stream)) {
+  while (!events_.empty()) {
+    Event event = events_.front();
+    events_.pop_front();
+    if (event.kind == Event::Kind::stream) {
+      Stream* stream = find(event.stream);
+      if (!stream || stream->marks.released) continue;
       if (event.stream_event == EventKind::readable) stream->marks.told_readable = false;
       if (event.stream_event == EventKind::writable) stream->marks.told_writable = false;
     }
+    return event;
   }
-  return event;
+  return std::nullopt;
 }
 
 bool Session::busy() const { return !streams_.empty(); }
@@ -138,12 +144,13 @@ Stream& Session::open(OpenRequest request, TimePoint now) {
   now_ = now;
   std::uint64_t credit = first_credit();
   if (request.features.window_bytes) credit = std::min<std::uint64_t>(credit, request.features.window_bytes);
-  peer_open_taken_ += credit > peer_floor_ ? credit - peer_floor_ : 0;
+  std::uint64_t above_floor = credit > peer_floor_ ? credit - peer_floor_ : 0;
+  peer_open_taken_ += above_floor;
   StreamId id = next_id_;
   next_id_ += 2;
   auto& place = streams_[id];
   // The stream announces itself while it is made, so its place must exist before.
-  place = std::make_unique<Stream>(id, context_, std::move(request), credit);
+  place = std::make_unique<Stream>(id, context_, std::move(request), credit, above_floor);
   return *place;
 }
 
@@ -164,7 +171,7 @@ void Session::forget_if_finished(StreamId id) {
   auto found = streams_.find(id);
   if (found == streams_.end() || !found->second->marks.released) return;
   if (!over_ && !found->second->finished()) return;
-  if (found->second->wire_received() > 0) repeated_acks_.push_back({id, found->second->wire_received()});
+  if (found->second->marks.ack_due) repeated_acks_[id] = found->second->wire_received();
   if (opened_by_peer(id)) {
     finished_peer_streams_.add({id / 2, id / 2 + 1});
     --peer_streams_;
@@ -173,7 +180,7 @@ void Session::forget_if_finished(StreamId id) {
 }
 
 void Session::tell(Stream& stream, EventKind kind) {
-  if (stream.marks.released) return;
+  if (stream.marks.released || !stream.begun()) return;
   if (kind == EventKind::readable && std::exchange(stream.marks.told_readable, true)) return;
   if (kind == EventKind::writable && std::exchange(stream.marks.told_writable, true)) return;
   events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
@@ -212,6 +219,8 @@ Result<void> Session::take_open_credit(std::uint64_t bytes) {
   pool_.give(bytes);  // the stream's own ReceiveCredit takes it in the same breath
   return {};
 }
+
+bool Session::admits_another() const { return peer_streams_ <= config_.max_peer_streams && !pool_.full(); }
 
 // ----------------------------------------------------------------------------------------------- control
 // stream

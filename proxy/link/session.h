@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "proxy/link/frames.h"
@@ -17,7 +18,7 @@ namespace longhaul::link {
 
 struct SessionConfig {
   Side side = Side::dialler;
-  std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened
+  std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened; more are reset
   std::chrono::seconds orphan_patience{60};  // how long streams live without a carrier
   config::Features allowed;                  // what this side allows for any flow
 };
@@ -47,7 +48,7 @@ class Session final : private StreamOwner {
   void attach(CarrierId carrier, TimePoint now, Duration rtt);
   void detach(CarrierId carrier, TimePoint now);
   bool has_carrier() const { return !carriers_.empty(); }
-  // Bytes in, split anywhere. After an error the peer broke the protocol and the session is useless.
+  // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes, so that a
   // small one need not wait behind a large one. Appends nothing when there is nothing to send.
@@ -98,13 +99,17 @@ class Session final : private StreamOwner {
   void announce_credit(Stream& stream) override;
   void announce_reset(Stream& stream) override;
   Result<void> take_open_credit(std::uint64_t bytes) override;
+  bool admits_another() const override;
 
+  Result<void> take(Carrier& carrier, Bytes bytes, TimePoint now);
   Result<void> on_frame(const Frame& frame, TimePoint now);
   Result<void> on_stream_frame(const StreamFrame& frame, TimePoint now);
   Result<void> on_control_bytes(const StreamFrame& frame);
   void on_ack(const AckFrame& frame);
   void on_credit(const CreditFrame& frame);
-  void on_reset(const ResetFrame& frame);
+  Result<void> on_reset(const ResetFrame& frame);
+  Result<Stream*> admit(StreamId id);
+  void acks_due(TimePoint at);
   bool opened_by_peer(StreamId id) const { return (id % 2 == 1) == (config_.side == Side::acceptor); }
 
   void write_control_frames(Buffer& out, TimePoint now);
@@ -138,11 +143,11 @@ class Session final : private StreamOwner {
 
   // What control frames have to say next.
   std::vector<StreamId> ack_due_, credit_due_, reset_due_;
-  std::vector<AckFrame::Entry> repeated_acks_;  // for streams that are gone here
-  std::vector<CreditReturnFrame> credit_returns_;
-  std::vector<StreamId> reset_done_;
+  std::unordered_map<StreamId, std::uint64_t> repeated_acks_;  // for streams that are gone here
+  std::vector<StreamId> return_due_;
+  std::unordered_set<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
-  bool open_credit_due_ = false;
+  bool open_credit_due_ = false, control_ack_due_ = false, acks_ready_ = false;
   std::size_t unacknowledged_bytes_ = 0;  // received since the last ACK
   std::optional<TimePoint> ack_at_;
 

@@ -11,7 +11,11 @@ using namespace std::chrono_literals;
 // round trip.
 constexpr std::size_t kAckBytes = 256 * 1024;
 constexpr Duration kAckDelayMin = 10ms, kAckDelayMax = 100ms;
-constexpr std::uint64_t kMaxControlAhead = 1 << 20;
+constexpr std::uint64_t kMaxControlAhead = 4 << 20;
+// Bounds on what a peer can make this side remember while it takes nothing that this side sends. An honest
+// peer has no more streams than it may have open, and waits for an answer for each.
+constexpr std::size_t kMaxRefused = 65'536;  // streams beyond the limit, until the peer knows
+constexpr std::size_t kMaxDue = 262'144;
 
 }  // namespace
 
@@ -25,12 +29,19 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
     silent_ = false;
     events_.push_back({.kind = Event::Kind::path_alive});
   }
+  auto taken = take(*carrier, bytes, now);
+  // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
+  if (!taken) abandon(now);
+  return taken;
+}
+
+Result<void> Session::take(Carrier& carrier, Bytes bytes, TimePoint now) {
   // Frames are read where they lie; only one that is cut by the end of `bytes` is copied and waits for its
   // rest.
   Buffer joined;
-  if (!carrier->partial.empty()) {
-    joined = std::move(carrier->partial);
-    carrier->partial = {};
+  if (!carrier.partial.empty()) {
+    joined = std::move(carrier.partial);
+    carrier.partial = {};
     joined.insert(joined.end(), bytes.begin(), bytes.end());
     bytes = joined;
   }
@@ -42,7 +53,7 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
       if (auto handled = on_frame(*(*parsed)->frame, now); !handled) return handled;
     bytes = bytes.subspan((*parsed)->consumed);
   }
-  carrier->partial.assign(bytes.begin(), bytes.end());
+  carrier.partial.assign(bytes.begin(), bytes.end());
   return {};
 }
 
@@ -51,11 +62,13 @@ Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
   if (auto* ack = std::get_if<AckFrame>(&frame)) return on_ack(*ack), Result<void>{};
   if (auto* credit = std::get_if<CreditFrame>(&frame)) return on_credit(*credit), Result<void>{};
   if (auto* back = std::get_if<CreditReturnFrame>(&frame)) {
-    if (Stream* stream = find(back->stream); stream && stream->receive_credit())
-      stream->receive_credit()->on_returned(back->generation, back->limit);
+    Stream* stream = find(back->stream);
+    if (stream && stream->receive_credit() &&
+        stream->receive_credit()->on_returned(back->generation, back->limit, now, smoothed_rtt()))
+      announce_credit(*stream);
     return {};
   }
-  if (auto* reset = std::get_if<ResetFrame>(&frame)) return on_reset(*reset), Result<void>{};
+  if (auto* reset = std::get_if<ResetFrame>(&frame)) return on_reset(*reset);
   if (auto* done = std::get_if<ResetDoneFrame>(&frame)) {
     if (Stream* stream = find(done->stream)) {
       stream->marks.reset_pending = false;
@@ -72,7 +85,7 @@ Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
     return liveness_.on_pong(pong->number, now), Result<void>{};
   if (auto* open = std::get_if<OpenCreditFrame>(&frame)) {
     peer_open_limit_ = std::max(peer_open_limit_, open->limit);
-    peer_floor_ = open->floor;
+    peer_floor_ = std::min(open->floor, CreditPool::kMaxInitial);
     return {};
   }
   if (auto* close = std::get_if<CloseFrame>(&frame)) {
@@ -91,13 +104,15 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
     if (!peers && frame.stream >= next_id_) return LinkError::unknown_stream;
     if (!peers || finished_peer_streams_.contains(frame.stream / 2)) {
       // Sent again because our last word on it was lost with a carrier.
-      repeated_acks_.push_back({frame.stream, frame.offset + frame.payload.size()});
-      ack_at_ = ack_at_.value_or(now);
+      std::uint64_t& offset = repeated_acks_[frame.stream];
+      offset = std::max(offset, frame.offset + frame.payload.size());
+      if (repeated_acks_.size() > kMaxDue) return LinkError::control_overflow;
+      acks_due(now);
       return {};
     }
-    if (peer_streams_ >= config_.max_peer_streams) return LinkError::too_many_streams;
-    ++peer_streams_;
-    stream = (streams_[frame.stream] = std::make_unique<Stream>(frame.stream, context_)).get();
+    auto admitted = admit(frame.stream);
+    if (!admitted) return admitted.error();
+    stream = *admitted;
   }
   std::uint64_t before = stream->wire_received();
   if (auto taken = stream->on_frame(frame.offset, frame.payload, now); !taken) return taken;
@@ -105,11 +120,26 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
   unacknowledged_bytes_ += stream->wire_received() - before;
   // What came twice is acknowledged at once: the other side still thinks it is missing.
   bool at_once = unacknowledged_bytes_ >= kAckBytes || stream->wire_received() == before;
-  TimePoint due = at_once ? now : now + std::clamp(smoothed_rtt() / 4, kAckDelayMin, kAckDelayMax);
-  ack_at_ = ack_at_ ? std::min(*ack_at_, due) : due;
+  acks_due(at_once ? now : now + std::clamp(smoothed_rtt() / 4, kAckDelayMin, kAckDelayMax));
   if (open_granted_ - open_used_ < pool_.open_share() / 2) grant_open_credit();
   forget_if_finished(frame.stream);
   return {};
+}
+
+Result<Stream*> Session::admit(StreamId id) {
+  // Up to the limit they live; those beyond it are reset as soon as their OPEN is read.
+  if (peer_streams_ >= config_.max_peer_streams + kMaxRefused) return LinkError::too_many_streams;
+  ++peer_streams_;
+  return (streams_[id] = std::make_unique<Stream>(id, context_)).get();
+}
+
+void Session::acks_due(TimePoint at) {
+  if (at <= now_) {
+    acks_ready_ = true;
+    ack_at_.reset();
+  } else if (!acks_ready_) {
+    ack_at_ = ack_at_ ? std::min(*ack_at_, at) : at;
+  }
 }
 
 class Session::ControlSink final : public RecordSink {
@@ -151,12 +181,12 @@ class Session::ControlSink final : public RecordSink {
 
 Result<void> Session::on_control_bytes(const StreamFrame& frame) {
   ControlSink sink(*this);
-  auto taken = control_receiving_.insert(frame.offset, frame.payload, kMaxControlAhead,
+  std::uint64_t room = kMaxControlAhead - std::min(kMaxControlAhead, control_receiving_.waiting_cost());
+  auto taken = control_receiving_.insert(frame.offset, frame.payload, room,
                                          [&](Bytes fresh) { return control_parser_.feed(fresh, sink); });
-  if (!taken)
-    return taken.error() == LinkError::credit_exceeded ? LinkError::control_overflow : taken.error();
-  repeated_acks_.push_back({kControlStream, control_receiving_.contiguous()});
-  ack_at_ = ack_at_.value_or(now_ + kAckDelayMin);
+  if (!taken) return taken.error() == LinkError::too_fragmented ? LinkError::control_overflow : taken.error();
+  control_ack_due_ = true;
+  acks_due(now_ + kAckDelayMin);
   return {};
 }
 
@@ -179,20 +209,34 @@ void Session::on_credit(const CreditFrame& frame) {
   for (const auto& entry : frame.entries) {
     Stream* stream = find(entry.stream);
     if (!stream) continue;
-    if (stream->on_credit(entry.generation, entry.limit).tell_returned)
-      credit_returns_.push_back({entry.stream, entry.generation, stream->send_credit().limit()});
+    if (stream->on_credit(entry.generation, entry.limit).tell_returned &&
+        !std::exchange(stream->marks.return_due, true))
+      return_due_.push_back(entry.stream);
   }
 }
 
-void Session::on_reset(const ResetFrame& frame) {
-  reset_done_.push_back(frame.stream);
-  if (Stream* stream = find(frame.stream)) {
-    stream->on_reset(frame.code);
-    forget_if_finished(frame.stream);
-  } else if (opened_by_peer(frame.stream)) {
-    // It may have overtaken the stream's first bytes: they are not to open anything any more.
-    finished_peer_streams_.add({frame.stream / 2, frame.stream / 2 + 1});
+Result<void> Session::on_reset(const ResetFrame& frame) {
+  if (frame.stream == kControlStream) return LinkError::malformed_frame;
+  reset_done_.insert(frame.stream);
+  if (reset_done_.size() > kMaxDue) return LinkError::control_overflow;
+  Stream* stream = find(frame.stream);
+  if (!stream) {
+    if (!opened_by_peer(frame.stream) || finished_peer_streams_.contains(frame.stream / 2)) return {};
+    auto admitted = admit(frame.stream);
+    if (!admitted) return admitted.error();
+    stream = *admitted;
   }
+  if (!stream->begun() && frame.code != ResetCode::no_reader) {
+    // It overtook the stream's OPEN, which is not to open anything any more; what that took is taken.
+    if (auto taken = take_open_credit(frame.open_credit); !taken) return taken;
+    stream->marks.released = true;
+  }
+  stream->on_reset(frame.code);
+  forget_if_finished(frame.stream);
+  // Each hole is a stream that was opened and is not finished.
+  if (finished_peer_streams_.intervals().size() > config_.max_peer_streams + kMaxRefused)
+    return LinkError::too_many_streams;
+  return {};
 }
 
 }  // namespace longhaul::link

@@ -7,13 +7,16 @@ namespace {
 
 // Entries of one ACK or CREDIT frame; far below what a frame may hold.
 constexpr std::size_t kEntriesPerFrame = 1024;
+// The codec keeps its further messages while the peer has not acknowledged so much; below what a receiver
+// lets run ahead of a gap.
+constexpr std::size_t kMaxControlKept = 512 * 1024;
 
 }  // namespace
 
 bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
   if (carriers_.empty() || carriers_.back().id != carrier || over_) return false;
   return !pongs_.empty() || !reset_due_.empty() || !reset_done_.empty() || !credit_due_.empty() ||
-         !credit_returns_.empty() || open_credit_due_ || (ack_at_ && now >= *ack_at_) ||
+         !return_due_.empty() || open_credit_due_ || acks_ready_ || (ack_at_ && now >= *ack_at_) ||
          control_sending_.wants_to_send() || !scheduler_.empty() || liveness_.ping_due();
 }
 
@@ -21,9 +24,11 @@ void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk,
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + budget;
-  if (context_.codec)
-    while (auto message = context_.codec->poll_message())
-      write_control_record(RecordType::dictionary, message->bytes());
+  while (context_.codec && control_sending_.retained_bytes() < kMaxControlKept) {
+    auto message = context_.codec->poll_message();
+    if (!message) break;
+    write_control_record(RecordType::dictionary, message->bytes());
+  }
   write_control_frames(out, now);
   write_acks(out);
   while (control_sending_.wants_to_send())
@@ -40,10 +45,16 @@ void Session::write_control_frames(Buffer& out, TimePoint now) {
     Stream* stream = find(id);
     if (!stream || !stream->marks.reset_pending) continue;
     stream->marks.reset_queued = false;
-    write_frame(ResetFrame{id, stream->reset_code()}, out);
+    write_frame(ResetFrame{id, stream->reset_code(), stream->open_credit()}, out);
   }
   for (StreamId id : std::exchange(reset_done_, {})) write_frame(ResetDoneFrame{id}, out);
-  for (const CreditReturnFrame& back : std::exchange(credit_returns_, {})) write_frame(back, out);
+  for (StreamId id : std::exchange(return_due_, {})) {
+    Stream* stream = find(id);
+    if (!stream) continue;
+    stream->marks.return_due = false;
+    write_frame(CreditReturnFrame{id, stream->send_credit().generation(), stream->send_credit().limit()},
+                out);
+  }
 
   CreditFrame credit;
   auto flush = [&] {
@@ -64,18 +75,24 @@ void Session::write_control_frames(Buffer& out, TimePoint now) {
 // ACKs ride along with whatever is sent anyway.
 void Session::write_acks(Buffer& out) {
   ack_at_.reset();
+  acks_ready_ = false;
   unacknowledged_bytes_ = 0;
-  AckFrame ack{std::exchange(repeated_acks_, {})};
+  AckFrame ack;
   auto flush = [&] {
     if (!ack.entries.empty()) write_frame(ack, out);
     ack.entries.clear();
   };
+  auto add = [&](StreamId id, std::uint64_t offset) {
+    ack.entries.push_back({id, offset});
+    if (ack.entries.size() == kEntriesPerFrame) flush();
+  };
+  if (std::exchange(control_ack_due_, false)) add(kControlStream, control_receiving_.contiguous());
+  for (const auto& [id, offset] : std::exchange(repeated_acks_, {})) add(id, offset);
   for (StreamId id : std::exchange(ack_due_, {})) {
-    if (ack.entries.size() >= kEntriesPerFrame) flush();
     Stream* stream = find(id);
     if (!stream) continue;
     stream->marks.ack_due = false;
-    ack.entries.push_back({id, stream->wire_received()});
+    add(id, stream->wire_received());
   }
   flush();
 }

@@ -16,12 +16,14 @@ bool wants_blocks(const config::Features& features) {
 Stream::Stream(StreamId id, StreamContext& context)
     : id_(id), context_(context), opened_here_(false), send_credit_(0) {}
 
-Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit)
+Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit,
+               std::uint64_t open_credit)
     : id_(id),
       context_(context),
       request_(std::make_unique<OpenRequest>(std::move(request))),
       opened_here_(true),
-      send_credit_(send_credit) {
+      send_credit_(send_credit),
+      open_credit_(open_credit) {
   receive_credit_.emplace(context_.pool,
                           ReceiveCredit::initial_grant(context_.pool, request_->features.window_bytes),
                           request_->features.window_bytes);
@@ -32,7 +34,10 @@ Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::ui
   append_record(RecordType::open, body);
 }
 
-Stream::~Stream() { context_.retained.remove(sending_.retained_bytes()); }
+Stream::~Stream() {
+  context_.retained.remove(sending_.retained_bytes());
+  context_.waiting_cost -= receiving_.waiting_cost();
+}
 
 // ---------------------------------------------------------------------------------------------- the flow
 // writes
@@ -100,7 +105,7 @@ void Stream::write_in_place(Slice wire, std::byte* memory, std::size_t plain_byt
 
 void Stream::write_message(Bytes message) {
   if (send_state_ != SendState::open) return;
-  send_credit_.on_sent(message.size());
+  send_credit_.on_sent(message_cost(message.size()));
   append_record(RecordType::module, message);
 }
 
@@ -117,33 +122,37 @@ void Stream::abort() {
   if (send_state_ == SendState::open) {
     stop_sending(SendState::aborted);
     stop_reading();
-  } else if (send_state_ == SendState::ended && read_state_ == ReadState::open) {
-    // Our direction ended in order and stays as it is; the peer only has to know that nobody reads its own.
+  } else if (send_state_ != SendState::aborted && read_state_ == ReadState::open) {
+    // Our direction is over and stays as it is; the peer only has to know that nobody reads its own.
     stop_reading();
     read_state_ = ReadState::reset;
-    reset_code_ = ResetCode::no_reader;
-    marks.reset_pending = true;
-    context_.owner.announce_reset(*this);
+    tell_reset(ResetCode::no_reader);
   }
+}
+
+void Stream::tell_reset(ResetCode code) {
+  reset_code_ = code;
+  marks.reset_pending = true;
+  context_.owner.announce_reset(*this);
 }
 
 // What the peer still sends is taken and thrown away.
 void Stream::stop_reading() {
   readable_.drop_until(readable_.end_offset());
-  messages_.clear();
+  messages_ = {};
+  first_message_ = 0;
   receive_credit_.reset();
   discarding_ = true;
 }
 
 void Stream::reset(ResetCode code) {
-  if (send_state_ == SendState::reset) return;
-  reset_code_ = code;
+  // Where both directions are over already there is nothing that the peer does not know.
+  bool known = send_state_ == SendState::reset && read_state_ != ReadState::open;
   send_state_ = SendState::reset;
   read_state_ = ReadState::reset;
   context_.retained.remove(sending_.clear());
   stop_reading();
-  marks.reset_pending = true;
-  context_.owner.announce_reset(*this);
+  if (!known) tell_reset(code);
 }
 
 // ----------------------------------------------------------------------------------------------- the flow
@@ -155,30 +164,47 @@ void Stream::consume(std::size_t bytes, TimePoint now, Duration rtt) {
     context_.owner.announce_credit(*this);
 }
 
-std::optional<Slice> Stream::poll_message() {
-  if (messages_.empty() || messages_.front().position != readable_.begin_offset()) return std::nullopt;
-  Slice body = std::move(messages_.front().body);
-  messages_.erase(messages_.begin());
+std::optional<Slice> Stream::poll_message(TimePoint now, Duration rtt) {
+  if (first_message_ == messages_.size() || messages_[first_message_].position > readable_.begin_offset())
+    return std::nullopt;
+  Slice body = std::move(messages_[first_message_++].body);
+  if (first_message_ == messages_.size()) {
+    messages_ = {};
+    first_message_ = 0;
+  } else if (first_message_ >= 64 && first_message_ > messages_.size() / 2) {
+    messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_message_));
+    first_message_ = 0;
+  }
+  // Until now it took memory, so its credit was not free.
+  if (receive_credit_ && receive_credit_->on_consumed(message_cost(body.size()), now, rtt) &&
+      read_state_ == ReadState::open)
+    context_.owner.announce_credit(*this);
   return body;
+}
+
+std::size_t Stream::readable_before_message() const {
+  if (first_message_ == messages_.size()) return readable_.size();
+  std::uint64_t position = messages_[first_message_].position;
+  return position <= readable_.begin_offset() ? 0
+                                              : static_cast<std::size_t>(position - readable_.begin_offset());
 }
 
 // ------------------------------------------------------------------------------------------- the session
 // brings
 
-std::uint64_t Stream::waiting_limit() const {
-  // Wire bytes that may run ahead of a gap: the credit, and what records add to it. Before OPEN has come the
-  // credit is not known; then the most that a new stream can have is the bound.
-  std::uint64_t credit = receive_credit_ ? receive_credit_->outstanding() : CreditPool::kMaxInitial;
-  return credit + credit / 8 + 2 * kMaxRecordBody;
-}
-
 Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
   received_at_ = now;
-  return receiving_.insert(offset, payload, waiting_limit(), [this](Bytes fresh) -> Result<void> {
+  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits for
+  // gaps is bounded for all streams together: no honest peer sends more than the cap ahead.
+  std::uint64_t cap = context_.pool.cap_bytes(), before = receiving_.waiting_cost();
+  std::uint64_t room = cap > context_.waiting_cost ? cap - context_.waiting_cost : 0;
+  auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
     // The rest of a stream that nobody reads is acknowledged and dropped.
     if (discarding_) return {};
     return parser_.feed(fresh, *this);
   });
+  context_.waiting_cost += receiving_.waiting_cost() - before;
+  return taken;
 }
 
 void Stream::deliver(Slice plain) {
@@ -208,7 +234,8 @@ Result<void> Stream::on_record(RecordType type, Bytes body) {
     context_.owner.tell(*this, EventKind::answered);
     return {};
   }
-  if (!begun) return LinkError::malformed_record;
+  bool over = type == RecordType::end || type == RecordType::abort;
+  if (!begun && !(over && opened_here_)) return LinkError::malformed_record;
   switch (type) {
     case RecordType::block:
       return on_block(body);
@@ -233,10 +260,16 @@ Result<void> Stream::on_open(Bytes body) {
   std::uint64_t forward = request_->forward_credit;
   if (auto taken = context_.owner.take_open_credit(forward > floor ? forward - floor : 0); !taken)
     return taken;
+  if (!context_.owner.admits_another()) {
+    reset(ResetCode::aborted);
+    marks.released = true;
+    return {};
+  }
   receive_credit_.emplace(context_.pool, forward, request_->features.window_bytes);
   if (receive_credit_->open_up(received_at_)) context_.owner.announce_credit(*this);
   send_credit_ = SendCredit(request_->reverse_credit);
   context_.owner.tell(*this, EventKind::opened);
+  if (send_state_ == SendState::reset) context_.owner.tell(*this, EventKind::stopped);
   return {};
 }
 
@@ -260,9 +293,8 @@ Result<void> Stream::on_block(Bytes body) {
 }
 
 Result<void> Stream::on_message(Bytes body) {
-  if (auto within = receive_credit_->on_received(body.size(), received_at_); !within) return within;
-  // Messages are small and read at once: their credit is free again when they are handed on.
-  if (receive_credit_->on_consumed(body.size(), received_at_, {})) context_.owner.announce_credit(*this);
+  if (auto within = receive_credit_->on_received(message_cost(body.size()), received_at_); !within)
+    return within;
   messages_.push_back({readable_.end_offset(), Slice::copy_of(body)});
   context_.owner.tell(*this, EventKind::readable);
   return {};
@@ -286,8 +318,10 @@ void Stream::on_acknowledged(std::uint64_t offset) {
   tell_if_writable();
 }
 
-void Stream::on_carrier_lost(CarrierId carrier) {
+void Stream::on_carrier_lost(CarrierId carrier, bool others) {
   sending_.on_carrier_lost(carrier);
+  // The peer may have forgotten this stream, and with it that its last acknowledgement went that way.
+  if (others && send_state_ != SendState::open) sending_.repeat_last_byte();
   if (sending_.wants_to_send()) context_.owner.wants_to_send(*this);
 }
 
@@ -300,8 +334,17 @@ SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t li
 void Stream::on_reset(ResetCode code) {
   context_.retained.remove(sending_.clear());
   send_state_ = SendState::reset;
-  reset_code_ = code;
-  if (code == ResetCode::no_reader) return context_.owner.tell(*this, EventKind::stopped);
+  // What this side has to say itself must still be said as it was meant.
+  if (!marks.reset_pending) reset_code_ = code;
+  if (code == ResetCode::no_reader) {
+    // A stream that was aborted here has no reader either: then both directions are over.
+    if (discarding_) {
+      read_state_ = ReadState::reset;
+    } else {
+      context_.owner.tell(*this, EventKind::stopped);
+    }
+    return;
+  }
   if (read_state_ == ReadState::reset) return;
   read_state_ = ReadState::reset;
   stop_reading();

@@ -37,7 +37,8 @@ class StreamOwner {
   virtual void announce_credit(Stream& stream) = 0;
   virtual void announce_reset(Stream& stream) = 0;
   virtual Result<void> take_open_credit(
-      std::uint64_t bytes) = 0;  // the peer used some for a stream it opened
+      std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
+  virtual bool admits_another() const = 0;  // the peer opened a stream: may it live?
 };
 
 // What all streams of a daemon, or of a session, have in common. Everything outlives the streams.
@@ -47,6 +48,7 @@ struct StreamContext {
   RetainedBudget& retained;
   BlockCodec* codec = nullptr;            // none: bytes flow without blocks
   std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
+  std::uint64_t waiting_cost = 0;         // what waits for gaps to close, all streams of the session
 };
 
 enum class ReadState : std::uint8_t { open, ended, aborted, reset };
@@ -54,7 +56,9 @@ enum class ReadState : std::uint8_t { open, ended, aborted, reset };
 class Stream final : private RecordSink {
  public:
   Stream(StreamId id, StreamContext& context);  // the peer opens it
-  Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit);
+  // `open_credit`: how much of `send_credit` is taken from the open credit.
+  Stream(StreamId id, StreamContext& context, OpenRequest request, std::uint64_t send_credit,
+         std::uint64_t open_credit);
   ~Stream() override;
 
   StreamId id() const { return id_; }
@@ -71,15 +75,18 @@ class Stream final : private RecordSink {
   // front. The record's head is put before them. At most 64 KiB.
   static constexpr std::size_t kRecordRoom = 8;
   void write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes);
-  void write_message(Bytes message);  // to the module's twin; counts against credit like bytes
-  void end();                         // this direction ends behind what was written
-  void abort();                       // the local connection was reset behind what was written
-  void reset(ResetCode code);         // both directions are gone now, nothing else is delivered
+  // To the module's twin, at this position between the bytes; at most may_write() of message_cost().
+  void write_message(Bytes message);
+  void end();                  // this direction ends behind what was written
+  void abort();                // the local connection was reset behind what was written
+  void reset(ResetCode code);  // both directions are gone now, nothing else is delivered
 
   const SliceQueue& readable() const { return readable_; }
   void consume(std::size_t bytes, TimePoint now, Duration rtt);
   // The next module message, once everything before it was consumed.
-  std::optional<Slice> poll_message();
+  std::optional<Slice> poll_message(TimePoint now, Duration rtt);
+  // How many of the readable bytes stand before the next module message.
+  std::size_t readable_before_message() const;
   // What comes after the readable bytes.
   ReadState read_state() const { return read_state_; }
   std::uint64_t wire_sent() const { return sending_.end_offset(); }
@@ -89,13 +96,15 @@ class Stream final : private RecordSink {
   void use_features(const config::Features& features) { request_->features = features; }
   Result<void> on_frame(std::uint64_t offset, Bytes payload, TimePoint now);
   void on_acknowledged(std::uint64_t offset);
-  void on_carrier_lost(CarrierId carrier);
+  // `others`: some carrier is left, on which something may have been acknowledged in vain.
+  void on_carrier_lost(CarrierId carrier, bool others);
   SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
   void on_reset(ResetCode code);
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
   ReceiveCredit* receive_credit() { return receive_credit_ ? &*receive_credit_ : nullptr; }
   const SendCredit& send_credit() const { return send_credit_; }
+  std::uint64_t open_credit() const { return open_credit_; }
   // Both directions are complete and the peer knows: the session may forget the stream once the flow released
   // it.
   bool finished() const;
@@ -111,7 +120,8 @@ class Stream final : private RecordSink {
 
   // Owned by the session's bookkeeping: is the stream in the queue for sending, in the list for an ACK…
   struct Marks {
-    bool queued = false, ack_due = false, credit_due = false, reset_pending = false, reset_queued = false;
+    bool queued = false, ack_due = false, credit_due = false, return_due = false;
+    bool reset_pending = false, reset_queued = false;
     bool released = false;
     bool told_readable = false, told_writable = false;
   } marks;
@@ -127,10 +137,10 @@ class Stream final : private RecordSink {
   void deliver(Slice plain);
   void append_record(RecordType type, Bytes body);
   void append(Slice wire);
-  std::uint64_t waiting_limit() const;
   void finish_reading(ReadState state);
   void stop_sending(SendState state);
   void stop_reading();
+  void tell_reset(ResetCode code);
 
   StreamId id_;
   StreamContext& context_;
@@ -140,6 +150,7 @@ class Stream final : private RecordSink {
 
   SendStream sending_;
   SendCredit send_credit_;
+  std::uint64_t open_credit_ = 0;
   SendState send_state_ = SendState::open;
   mutable bool starved_ = false;  // may_write() answered zero since `writable` was told
   TrafficMeter meter_;
@@ -154,6 +165,7 @@ class Stream final : private RecordSink {
     Slice body;
   };
   std::vector<Message> messages_;
+  std::size_t first_message_ = 0;  // those before it were handed on
   ReadState read_state_ = ReadState::open;
   bool discarding_ = false;
   ResetCode reset_code_ = ResetCode::connection_reset;

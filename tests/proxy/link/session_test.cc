@@ -292,9 +292,10 @@ TEST_CASE("messages of a module stand at their place between the bytes") {
   pair.run_for(100ms);
   Stream& there = *pair.b.session.find(here.id());
   CHECK(there.readable().size() == 11);
-  CHECK_FALSE(there.poll_message());
+  CHECK_FALSE(there.poll_message(pair.now(), 40ms));
+  CHECK(there.readable_before_message() == 6);
   there.consume(6, pair.now(), 40ms);
-  auto message = there.poll_message();
+  auto message = there.poll_message(pair.now(), 40ms);
   REQUIRE(message);
   CHECK(as_text(message->bytes()) == "in between");
 }

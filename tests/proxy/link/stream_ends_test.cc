@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// How streams end: end, abort, reset and "no reader" from either side, in every order, over carriers that
+// come and go; and that whatever is left of them is forgotten.
+#include "hand_peer.h"
+#include "simulated_flow.h"
+
+using namespace longhaul;
+using namespace longhaul::link;
+using namespace longhaul::link::simulation;
+
+TEST_CASE("an end or an abort may stand where the answer would") {
+  HandPeer peer(Side::dialler);
+  Stream& stream = peer.session.open(some_request(), peer.now);
+  SECTION("abort") {
+    REQUIRE(peer.send_stream(1, 0, record(RecordType::abort)));
+    CHECK(stream.read_state() == ReadState::aborted);
+  }
+  SECTION("end") {
+    REQUIRE(peer.send_stream(1, 0, record(RecordType::end)));
+    CHECK(stream.read_state() == ReadState::ended);
+  }
+  CHECK(peer.events_of(1) == std::vector{EventKind::readable});
+}
+
+TEST_CASE("what was written and ended arrives although 'no reader' overtakes the open") {
+  Pair pair;
+  Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
+  // Credit is known from an earlier carrier.
+  CarrierId first = pair.connect();
+  pair.run_for(200ms);
+  pair.cut(first);
+  here.reset(ResetCode::aborted);
+  pair.a.session.release(here.id());
+
+  Stream& next = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
+  StreamId id = next.id();
+  next.write(as_bytes("the last words"));
+  next.end();
+  next.abort();
+  pair.a.session.release(id);
+  pair.connect();
+  pair.run_for(200ms);
+  Stream* there = pair.b.session.find(id);
+  REQUIRE(there);
+  REQUIRE(there->begun());
+  CHECK(there->readable().size() == 14);
+  CHECK(there->read_state() == ReadState::ended);
+  std::vector<EventKind> told;
+  for (const Event& event : pair.b.events)
+    if (event.kind == Event::Kind::stream && event.stream == id) told.push_back(event.stream_event);
+  REQUIRE(told.size() >= 2);
+  CHECK(told[0] == EventKind::opened);
+  CHECK(told[1] == EventKind::stopped);
+  pair.b.session.release(id);
+  pair.run_for(200ms);
+  CHECK(pair.a.session.live_streams() == 0);
+  CHECK(pair.b.session.live_streams() <= 1);
+}
+
+TEST_CASE("a stream that the peer has stopped can still be given up here") {
+  HandPeer peer;
+  REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
+  Stream& stream = *peer.session.find(1);
+  stream.give_answer({});
+  REQUIRE(peer.send(ResetFrame{1, ResetCode::no_reader}));
+  SECTION("by a reset") { stream.reset(ResetCode::aborted); }
+  SECTION("by an abort") { stream.abort(); }
+  SECTION("by letting go") {}
+  peer.session.release(1);
+  CHECK(peer.frames_of<ResetFrame>().size() == 1);
+  REQUIRE(peer.send(ResetDoneFrame{1}));
+  CHECK(peer.session.live_streams() == 0);
+  CHECK(peer.pool.granted_bytes() == HandPeer().pool.granted_bytes());
+}
+
+TEST_CASE("a reset that both sides send at once, with any codes, ends on both") {
+  for (ResetCode code : {ResetCode::aborted, ResetCode::no_reader, ResetCode::undecodable}) {
+    HandPeer peer;
+    REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
+    peer.session.find(1)->give_answer({});
+    peer.session.find(1)->reset(ResetCode::aborted);
+    peer.session.release(1);
+    REQUIRE(peer.send(ResetFrame{1, code}));
+    auto resets = peer.frames_of<ResetFrame>();
+    REQUIRE(resets.size() == 1);
+    CHECK(resets[0].code == ResetCode::aborted);
+    REQUIRE(peer.send(ResetDoneFrame{1}));
+    CHECK(peer.session.live_streams() == 0);
+  }
+}
+
+TEST_CASE("credit that an open took is not lost when the open never leaves") {
+  Pair pair({.credit_bytes = 64 << 20});
+  CarrierId first = pair.connect();
+  pair.run_for(1s);
+  auto first_credit = [&] {
+    Stream& stream = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
+    std::uint64_t credit = stream.request().forward_credit;
+    stream.reset(ResetCode::aborted);
+    pair.a.session.release(stream.id());
+    return credit;
+  };
+  std::uint64_t at_first = first_credit();
+  CHECK(at_first > pair.b.pool.floor_bytes());
+  for (int round = 0; round < 5; ++round) {
+    pair.cut(first);
+    for (int i = 0; i < 50; ++i) first_credit();
+    first = pair.connect();
+    pair.run_for(2s);
+  }
+  CHECK(pair.a.session.live_streams() == 0);
+  CHECK(pair.b.session.live_streams() == 0);
+  CHECK(first_credit() > at_first / 2);
+}
+
+TEST_CASE("streams that flows have let go are forgotten when the session is given up") {
+  HandPeer peer(Side::dialler);
+  Stream& stream = peer.session.open(some_request(), peer.now);
+  stream.abort();
+  peer.session.release(1);
+  CHECK(peer.session.live_streams() == 1);  // until the abort is acknowledged
+  peer.session.abandon(peer.now);
+  CHECK(peer.session.live_streams() == 0);
+}
+
+TEST_CASE("a flow hears nothing of a stream that it has let go") {
+  HandPeer peer;
+  REQUIRE(peer.send_stream(1, 0, joined({open_record(some_request()), record(RecordType::data, Buffer(9))})));
+  peer.session.release(1);
+  CHECK(peer.events_of(1).empty());
+}
+
+TEST_CASE("an acknowledgement that was lost with the newest carrier is asked for over the older one") {
+  Pair pair;
+  pair.connect();
+  pair.run_for(100ms);
+  Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
+  StreamId id = here.id();
+  here.write(as_bytes("bytes"));
+  here.abort();
+  pair.a.session.release(id);
+  pair.run_for(19ms);  // on its way over the first
+  CarrierId second = pair.connect();
+  REQUIRE(pair.run_until([&] { return pair.b.session.find(id) != nullptr; }, 1s));
+  pair.b.session.release(id);
+  REQUIRE(pair.run_until([&] { return pair.b.session.live_streams() == 0; }, 1s));
+  pair.run_for(11ms);  // the ACK is on its way over the second
+  CHECK(pair.a.session.live_streams() == 1);
+  pair.cut(second);
+  pair.run_for(1s);
+  CHECK(pair.a.session.live_streams() == 0);
+}
+
+TEST_CASE("every way to end, on both sides, at any moment, is forgotten in the end") {
+  // What one side does to a stream, in this order, one step at a time.
+  enum Step { write, end, abort, reset, release };
+  const std::vector<std::vector<Step>> ways = {
+      {end, release},
+      {write, end, release},
+      {abort, release},
+      {write, abort, release},
+      {reset, release},
+      {write, reset, release},
+      {release},
+      {write, release},
+      {end, abort, release},
+      {write, end, abort, release},
+      {end, reset, release},
+      {abort, reset, release},
+  };
+  for (std::size_t way_a = 0; way_a < ways.size(); ++way_a)
+    for (std::size_t way_b = 0; way_b < ways.size(); ++way_b)
+      for (int delay = 0; delay < 4; ++delay) {
+        Pair pair({.seed = 1 + way_a * 100 + way_b, .line = {.delay = 5ms, .max_piece = 20}});
+        CarrierId first = pair.connect();
+        pair.run_for(50ms);
+        StreamId id = pair.a.session.open(FlowsOnPair::simple_request(), pair.now()).id();
+        pair.run_for(10ms);
+        auto act = [&](Session& session, Step step) {
+          Stream* stream = session.find(id);
+          if (!stream || stream->marks.released) return;
+          if (&session == &pair.b.session && !stream->answer()) stream->give_answer({});
+          if (step == write && stream->may_write() >= 9) stream->write(as_bytes("something"));
+          if (step == end) stream->end();
+          if (step == abort) stream->abort();
+          if (step == reset) stream->reset(ResetCode::aborted);
+          // A flow lets go when it has read what there is.
+          if (step == release) {
+            stream->consume(stream->readable().size(), pair.now(), 10ms);
+            session.release(id);
+          }
+        };
+        for (std::size_t i = 0; i < 5; ++i) {
+          if (i < ways[way_a].size()) act(pair.a.session, ways[way_a][i]);
+          pair.run_for(std::chrono::milliseconds(2 * delay));
+          if (i < ways[way_b].size()) act(pair.b.session, ways[way_b][i]);
+          pair.run_for(std::chrono::milliseconds(delay));
+          if (static_cast<int>(i) == delay) {
+            pair.connect();
+            pair.run_for(std::chrono::milliseconds(delay));
+            pair.cut(first);
+          }
+        }
+        // The open may have come later than the far side had something to do with it.
+        pair.run_for(200ms);
+        act(pair.a.session, release);
+        act(pair.b.session, release);
+        pair.run_for(500ms);
+        INFO("ways " << way_a << " and " << way_b << ", delay " << delay);
+        REQUIRE_FALSE(pair.a.error);
+        REQUIRE_FALSE(pair.b.error);
+        REQUIRE(pair.a.session.live_streams() == 0);
+        REQUIRE(pair.b.session.live_streams() == 0);
+        REQUIRE(pair.a.retained.used_bytes() == 0);
+        REQUIRE(pair.b.retained.used_bytes() == 0);
+      }
+}
