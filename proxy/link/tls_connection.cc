@@ -2,29 +2,37 @@
 #include "proxy/link/tls_connection.h"
 
 #include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
 namespace longhaul::link {
 namespace asio = boost::asio;
+using namespace std::chrono_literals;
 namespace {
 
 // Closes the socket when time is up, so that whatever waits on it completes.
 class Deadline {
  public:
   Deadline(asio::ip::tcp::socket& socket, Duration limit) : timer_(socket.get_executor(), limit) {
-    timer_.async_wait([&socket, passed = passed_](boost::system::error_code error) {
-      if (error) return;
-      *passed = true;
+    timer_.async_wait([&socket, state = state_](boost::system::error_code error) {
+      if (error || *state == State::over) return;
+      *state = State::passed;
       boost::system::error_code ignored;
       socket.close(ignored);
     });
   }
-  bool passed() const { return *passed_; }
+  // The timer may have run out with its handler still in the loop's queue.
+  ~Deadline() { *state_ = State::over; }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+  bool passed() const { return *state_ == State::passed; }
 
  private:
-  std::shared_ptr<bool> passed_ = std::make_shared<bool>(false);
+  enum class State : std::uint8_t { running, passed, over };
+  std::shared_ptr<State> state_ = std::make_shared<State>(State::running);
   asio::steady_timer timer_;
 };
 
@@ -37,6 +45,16 @@ std::string describe(const asio::ip::tcp::socket& socket) {
     shown = asio::ip::make_address_v4(asio::ip::v4_mapped, shown.to_v6());
   std::string address = shown.to_string();
   return (shown.is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
+}
+
+// To close with bytes unread is to reset (RFC 1122, section 4.2.2.13), which would overtake what was said
+// last.
+asio::awaitable<void> close_after_reading(asio::ip::tcp::socket socket) {
+  Deadline deadline(socket, 1s);
+  std::array<std::byte, 4096> scratch;
+  boost::system::error_code error;
+  while (!error)
+    co_await socket.async_read_some(asio::buffer(scratch), asio::redirect_error(asio::use_awaitable, error));
 }
 
 boost::system::error_code timed_out() { return asio::error::timed_out; }
@@ -79,7 +97,9 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
   for (;;) {
     if (auto sent = co_await flush(); !sent) co_return deadline.passed() ? Result<void>(timed_out()) : sent;
     if (tls_->established()) break;
-    if (auto got = co_await receive_some(); !got)
+    // A peer that refuses us ends the connection together with its last word of the handshake: what it says
+    // is there.
+    if (auto got = co_await receive_some(); !got && !tls_->established())
       co_return deadline.passed() ? Result<void>(timed_out()) : got;
   }
   handshake_time_ = Clock::now() - start;
@@ -124,7 +144,8 @@ void TlsConnection::refuse(CloseCode code, std::string text) {
     socket_.write_some(asio::buffer(tls_->outgoing()), ignored);
   }
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  socket_.close(ignored);
+  auto executor = socket_.get_executor();
+  asio::co_spawn(executor, close_after_reading(std::move(socket_)), asio::detached);
 }
 
 }  // namespace longhaul::link
