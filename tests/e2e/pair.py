@@ -117,13 +117,18 @@ class Site:
 
     # -- the control API
 
+    def control_port(self):
+        """Another than the usual one where both sites are in one namespace."""
+        return int(self.settings.get("control", {}).get("listen", f":{CONTROL_PORT}").rpartition(":")[2])
+
     def ask(self, method, path, body=None):
         """The answer's status and JSON. Shows the token as soon as there is one."""
         token_file = self.folder / "state" / "control.token"
-        headers = {"Host": f"127.0.0.1:{CONTROL_PORT}"}
+        port = self.control_port()
+        headers = {"Host": f"127.0.0.1:{port}"}
         if method != "GET" and token_file.exists():
             headers["Authorization"] = f"Bearer {token_file.read_text().strip()}"
-        connection = http.client.HTTPConnection("127.0.0.1", CONTROL_PORT, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         with self.lab.inside(self.node):
             connection.connect()
         try:

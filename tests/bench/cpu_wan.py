@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU seconds per GB at a line of 1 Gbit/s and 1 ms without offloads, where the kernel pays for every packet:
+through the pair with TLS, and relayed by the branch's proxy past the link."""
+
+import conditions
+import features
+import loads
+from figures import Row, at_most
+from lab import SERVER, Lab
+from pair import Pair
+from usage import Cpu
+
+SECONDS = 20.0
+
+
+def run(bench):
+    seconds = 3.0 if bench.quick else SECONDS
+    with Lab("1gbit,1") as lab:
+        sink = loads.Server(lab, "sink")
+        where = conditions.of_lab(lab)
+
+        def measure(*pids):
+            with Cpu(*pids) as used:
+                streams = loads.transfer(lab, SERVER, sink.port, seconds=seconds)
+            return streams[0], used
+
+        def rows(label, goal, pair):
+            pids = [site.process.pid for site in pair.sites]
+            measure(*pids)  # warm
+            found = [measure(*pids) for _ in range(times)]
+            cost = [sum(used.per_gb(pid, stream.bytes) for pid in pids) for stream, used in found]
+            stream, used = found[-1]
+            note = ", ".join(f"{site.name} {used.per_gb(site.process.pid, stream.bytes):.2f}" for site in pair.sites)
+            bench.report(Row(f"1 Gbit/s 1 ms, {label}: CPU seconds per GB, both proxies", "s/GB", cost, goal,
+                             note=f"{note}; cores busy with anything {100 * used.busy:.0f} %", conditions=where))
+            bench.report(Row(f"1 Gbit/s 1 ms, {label}: goodput", "Mbit/s",
+                             [stream.bits_per_second / 1e6 for stream, _ in found], beside=bare, conditions=where,
+                             note=features.reasons(pair.branch)))
+
+        times = bench.times(3, quick=1)
+        bare = [measure()[0].bits_per_second / 1e6 for _ in range(times)]
+        with Pair(lab, both={"features": features.TCP_ONLY, "log": {"level": "warn"}}) as pair:
+            if bench.wants("TLS"):
+                rows("TLS", at_most(4.0), pair)
+            if bench.wants("relayed"):
+                pair.branch.set(**features.RELAYED)
+                rows("relayed past the link", at_most(3.0), pair)
