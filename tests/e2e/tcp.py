@@ -121,11 +121,6 @@ def wait_until_taken(sock):
         time.sleep(0.001)
 
 
-def plain(address):
-    """IPv4 as it is written, also where a socket of both families shows it."""
-    return address.removeprefix("::ffff:")
-
-
 class Listener:
     """Accepts in a node, on both families, on a free port unless one is named."""
 
