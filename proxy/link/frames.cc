@@ -150,6 +150,15 @@ void write_sized(FrameType type, Buffer& out, WriteBody&& write_body) {
 
 }  // namespace
 
+Result<std::optional<std::size_t>> frame_size(Bytes in) {
+  ByteReader reader(in);
+  reader.u8();
+  auto body = reader.varint();
+  if (!body) return std::optional<std::size_t>{};
+  if (*body > kMaxFrameBody) return LinkError::frame_too_large;
+  return std::optional(in.size() - reader.remaining() + static_cast<std::size_t>(*body));
+}
+
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
   ByteReader reader(in);
   auto type = reader.u8();

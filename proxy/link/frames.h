@@ -114,6 +114,9 @@ struct ParsedFrame {
 // An error: never valid. Nothing: need more bytes. `frame` borrows from `in`.
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in);
 
+// How many bytes the frame takes that `in` begins with. Nothing: its length is not whole yet.
+Result<std::optional<std::size_t>> frame_size(Bytes in);
+
 void write_frame(const Frame& frame, Buffer& out);
 
 // The head of a STREAM frame whose `payload_bytes` the caller appends itself.

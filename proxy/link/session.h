@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "proxy/link/frames.h"
+#include "proxy/link/frame_assembler.h"
 #include "proxy/link/liveness.h"
 #include "proxy/link/stream.h"
 
@@ -89,7 +89,7 @@ class Session final : private StreamOwner {
  private:
   struct Carrier {
     CarrierId id;
-    Buffer partial;  // the beginning of a frame whose end has not come yet
+    FrameAssembler assembler;
   };
   class ControlSink;
 
@@ -101,7 +101,6 @@ class Session final : private StreamOwner {
   Result<void> take_open_credit(std::uint64_t bytes) override;
   bool admits_another() const override;
 
-  Result<void> take(Carrier& carrier, Bytes bytes, TimePoint now);
   Result<void> on_frame(const Frame& frame, TimePoint now);
   Result<void> on_stream_frame(const StreamFrame& frame, TimePoint now);
   Result<void> on_control_bytes(const StreamFrame& frame);

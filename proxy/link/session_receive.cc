@@ -29,32 +29,10 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
     silent_ = false;
     events_.push_back({.kind = Event::Kind::path_alive});
   }
-  auto taken = take(*carrier, bytes, now);
+  auto taken = carrier->assembler.feed(bytes, [&](const Frame& frame) { return on_frame(frame, now); });
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
   if (!taken) abandon(now);
   return taken;
-}
-
-Result<void> Session::take(Carrier& carrier, Bytes bytes, TimePoint now) {
-  // Frames are read where they lie; only one that is cut by the end of `bytes` is copied and waits for its
-  // rest.
-  Buffer joined;
-  if (!carrier.partial.empty()) {
-    joined = std::move(carrier.partial);
-    carrier.partial = {};
-    joined.insert(joined.end(), bytes.begin(), bytes.end());
-    bytes = joined;
-  }
-  while (!bytes.empty()) {
-    auto parsed = parse_frame(bytes);
-    if (!parsed) return parsed.error();
-    if (!*parsed) break;
-    if ((*parsed)->frame)
-      if (auto handled = on_frame(*(*parsed)->frame, now); !handled) return handled;
-    bytes = bytes.subspan((*parsed)->consumed);
-  }
-  carrier.partial.assign(bytes.begin(), bytes.end());
-  return {};
 }
 
 Result<void> Session::on_frame(const Frame& frame, TimePoint now) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts what a byte carrier brings into frames. Frames are read where they lie; only one that the end of a
+// piece cuts in two is copied. What frames mean is the session's business.
+#pragma once
+#include <algorithm>
+
+#include "proxy/link/frames.h"
+
+namespace longhaul::link {
+
+class FrameAssembler {
+ public:
+  // Calls `take(const Frame&) -> Result<void>` for every frame that is complete now; frames of unknown types
+  // are skipped. After an error nothing more can be read.
+  template <class Take>
+  Result<void> feed(Bytes bytes, Take&& take) {
+    while (!partial_.empty() && !bytes.empty()) {
+      auto size = frame_size(partial_);
+      if (!size) return size.error();
+      // The length is not whole yet, or the body is not.
+      std::size_t missing = *size ? **size - partial_.size() : 1;
+      Bytes piece = bytes.first(std::min(missing, bytes.size()));
+      bytes = bytes.subspan(piece.size());
+      append(partial_, piece);
+      if (!*size || piece.size() < missing) continue;
+      auto taken = take_frames(partial_, take);
+      if (!taken) return taken.error();
+      partial_.clear();
+    }
+    auto rest = take_frames(bytes, take);
+    if (!rest) return rest.error();
+    append(partial_, *rest);
+    return {};
+  }
+
+ private:
+  // Answers the bytes behind the last whole frame.
+  template <class Take>
+  static Result<Bytes> take_frames(Bytes bytes, Take& take) {
+    while (!bytes.empty()) {
+      auto parsed = parse_frame(bytes);
+      if (!parsed) return parsed.error();
+      if (!*parsed) break;
+      if ((*parsed)->frame)
+        if (Result<void> taken = take(*(*parsed)->frame); !taken) return taken.error();
+      bytes = bytes.subspan((*parsed)->consumed);
+    }
+    return bytes;
+  }
+
+  Buffer partial_;  // the beginning of a frame whose end has not come yet
+};
+
+}  // namespace longhaul::link
