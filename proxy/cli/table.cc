@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstdio>
 #include <ostream>
 #include <span>
@@ -75,7 +76,7 @@ std::string rate_text(std::uint64_t bits_per_second) {
 
 std::string age_text(double seconds) {
   if (!(seconds > 0)) return "0s";
-  if (seconds < 9.995) return three_digits(seconds) + "s";
+  if (seconds < 9.995 && seconds != std::floor(seconds)) return three_digits(seconds) + "s";
   const auto whole = static_cast<std::uint64_t>(std::min(seconds, 1e15));
   const auto two = [](std::uint64_t large, const char* large_unit, std::uint64_t small,
                       const char* small_unit) {

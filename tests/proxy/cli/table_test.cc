@@ -26,6 +26,7 @@ TEST_CASE("ages have two units, round trips three digits") {
   CHECK(age_text(0) == "0s");
   CHECK(age_text(-1) == "0s");
   CHECK(age_text(0.25) == "0.25s");
+  CHECK(age_text(3) == "3s");
   CHECK(age_text(9.999) == "9s");
   CHECK(age_text(59.9) == "59s");
   CHECK(age_text(60) == "1m");
