@@ -9,6 +9,8 @@
 #include <array>
 #include <boost/asio/post.hpp>
 
+#include "proxy/flows/reset_on_close.h"
+
 namespace longhaul::flows {
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -62,6 +64,7 @@ void LinkedFlow::prepare_socket() {
   boost::system::error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(tcp::no_delay(true), ignored);
+  reset_on_close(socket_.native_handle(), true);
 }
 
 void LinkedFlow::start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply,
@@ -141,6 +144,7 @@ void LinkedFlow::on_answer() {
     stream_->abort();
     boost::system::error_code ignored;
     if (told) {
+      reset_on_close(socket_.native_handle(), false);
       socket_.shutdown(tcp::socket::shutdown_send, ignored);
     } else {
       reset_socket();
@@ -320,6 +324,7 @@ void LinkedFlow::finish(End end) {
   up_ = down_ = Pump::done;
   boost::system::error_code ignored;
   auto executor = socket_.get_executor();
+  if (end == End::closed) reset_on_close(socket_.native_handle(), false);
   socket_.close(ignored);
   if (stream_) link_.release(std::exchange(stream_, nullptr)->id());
   // Callers up the stack are still inside this object.

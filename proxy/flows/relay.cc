@@ -17,6 +17,8 @@
 #include <chrono>
 #include <optional>
 
+#include "proxy/flows/reset_on_close.h"
+
 namespace longhaul::flows {
 
 namespace asio = boost::asio;
@@ -241,6 +243,7 @@ asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, F
   error_code error;
   client.native_non_blocking(true, error);
   if (!error) server.native_non_blocking(true, error);
+  for (tcp::socket* socket : {&client, &server}) reset_on_close(socket->native_handle(), true);
   Join join{
       .up = {client, server, bytes.lan_in, bytes.wan_out, RelayEnd::client_reset, RelayEnd::server_reset},
       .down = {server, client, bytes.wan_in, bytes.lan_out, RelayEnd::server_reset, RelayEnd::client_reset}};
@@ -252,10 +255,8 @@ asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, F
   const RelayEnd end = join.end.value_or(RelayEnd::finished);
   if (end == RelayEnd::client_reset) co_await close_with_reset(server);
   if (end == RelayEnd::server_reset) co_await close_with_reset(client);
-  if (end == RelayEnd::cancelled) {
-    for (tcp::socket* socket : {&client, &server})
-      socket->set_option(asio::socket_base::linger(true, 0), error);
-  }
+  if (end == RelayEnd::finished)
+    for (tcp::socket* socket : {&client, &server}) reset_on_close(socket->native_handle(), false);
   client.close(error);
   server.close(error);
   co_return end;

@@ -110,12 +110,13 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
 }
 
 void PeerLink::end_session() {
-  if (!session_) return;
+  if (!session_ || std::exchange(ending_, true)) return;
   session_->abandon(Clock::now());
   deliver_events();
   // A flow that was told lets go of its stream; one that was not yet given a user goes with the session.
   for (auto& [id, user] : std::exchange(users_, {})) user->on_stream_event(EventKind::reset);
   session_.reset();
+  ending_ = false;
 }
 
 void PeerLink::release(StreamId stream) {
@@ -177,11 +178,16 @@ void PeerLink::deliver_events() {
     last_state_ = now;
     state_since_ = Clock::now();
   }
-  if (expired && session_) {
+  if (expired && session_ && !ending_) {
     log::warn("session_over", {{"peer", peer_.name}});
-    for (auto& carrier : carriers_) session_->detach(carrier->id(), Clock::now());
+    for (auto& carrier : carriers_) {
+      closed_bytes_sent_ += carrier->bytes_sent();
+      closed_bytes_received_ += carrier->bytes_received();
+      session_->detach(carrier->id(), Clock::now());
+    }
     carriers_.clear();
     end_session();
+    dial_timer_.cancel();
   }
 }
 

@@ -97,7 +97,7 @@ class PeerLink final : private CarrierOwner {
   std::optional<TimePoint> timer_at_;
   boost::asio::steady_timer dial_timer_;
   std::shared_ptr<PeerLink*> self_;
-  bool delivering_ = false, stopped_ = false;
+  bool delivering_ = false, ending_ = false, stopped_ = false;
 
   bool ever_up_ = false;
   TimePoint state_since_;
