@@ -75,11 +75,12 @@ def measure(lab, workload, way, rate):
         counted = lab.stats()
     to_server, to_client = (counted[direction]["ip_bytes_out"] for direction in ("a_to_b", "b_to_a"))
     seconds = moved.seconds or BOUND_SECONDS
-    took = f"{moved.seconds:.1f} s" if moved.seconds else f"cut after {BOUND_SECONDS:g} s"
+    took = (f"FAILED: {moved.failure}" if moved.failure else f"{moved.seconds:.1f} s" if moved.seconds else
+            f"cut after {BOUND_SECONDS:g} s")
     right = "bytes right" if moved.right else "BYTES WRONG"
-    progress.say(", ".join(filter(None, (took, right if moved.sha256 else "", moved.note))))
+    progress.say(", ".join(filter(None, (took, right if moved.sha256 and not moved.failure else "", moved.note))))
     return {"seconds": moved.seconds, "right": moved.right, "bytes_arrived": moved.bytes_arrived,
-            "sha256": moved.sha256, "note": moved.note, "wan_to_server": to_server, "wan_to_client": to_client,
+            "sha256": moved.sha256, "note": moved.note, "failure": moved.failure, "wan_to_server": to_server, "wan_to_client": to_client,
             "line_share": max(to_server, to_client) * 8 / rate / seconds,
             "emulator_late_p99_ms": max(counted[direction]["lateness_us"]["p99"] or 0
                                         for direction in ("a_to_b", "b_to_a")) / 1000}
@@ -169,10 +170,12 @@ def main():
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     right = all(row[way]["right"] for row in results["rows"] for way in ("bare", "pair"))
+    failed = any(row["pair"]["failure"] for row in results["rows"])  # a bare failure is the line's
     print(f"\n{table.table(results)}\n\n{table.conditions(results)}\n\n{table.conclusions(results)}\n")
-    print(f"{'All bytes were right' if right else 'SOME BYTES WERE WRONG'}; {time.monotonic() - began:.0f} s in all. "
+    verdict = "SOME BYTES WERE WRONG" if not right else "SOME TRANSFERS FAILED" if failed else "All bytes were right"
+    print(f"{verdict}; {time.monotonic() - began:.0f} s in all. "
           "Nothing is left behind.")
-    return 0 if right else 1
+    return 0 if right and not failed else 1
 
 
 if __name__ == "__main__":

@@ -3,11 +3,15 @@
 
 
 def seconds_text(result, bound):
+    if result["failure"]:
+        return "failed"
     return f"{result['seconds']:.1f}" if result["seconds"] is not None else f"> {bound:g}"
 
 
 def ratio_text(row, bound):
     bare, pair = row["bare"]["seconds"], row["pair"]["seconds"]
+    if row["bare"]["failure"] or row["pair"]["failure"]:
+        return "-"
     if bare and pair:
         return f"{bare / pair:.2f}"
     if pair:
@@ -29,8 +33,14 @@ def wan_text(result):
 def correct_text(row):
     if not row["bare"]["right"] or not row["pair"]["right"]:
         return "WRONG"
-    cut = [word for word, side in (("bare", "bare"), ("pair", "pair")) if row[side]["seconds"] is None]
-    return "right" if not cut else f"right up to the cut ({', '.join(cut)})"
+    failed = [way for way in ("bare", "pair") if row[way]["failure"]]
+    if failed:
+        return f"failed ({', '.join(failed)})"
+    cut = [way for way in ("bare", "pair") if row[way]["seconds"] is None]
+    if not cut:
+        return "right"
+    unchecked = any(row[way]["sha256"] is None for way in cut)
+    return f"cut ({', '.join(cut)}), " + ("that part not checked" if unchecked else "right up to there")
 
 
 def aligned(rows):
@@ -75,6 +85,9 @@ def conditions(results):
 
 
 def conclusion(row, loss, bound):
+    for way, words in (("pair", "through the pair"), ("bare", "bare")):
+        if row[way]["failure"]:
+            return f"failed {words}: {row[way]['failure']}"
     bare, pair = row["bare"]["seconds"], row["pair"]["seconds"]
     if pair is None:
         if bare:
