@@ -182,7 +182,12 @@ void Daemon::start() {
 }
 
 void Daemon::log_findings() {
-  for (const intercept::Finding& finding : intercept::host_findings(config_))
+  const auto findings = intercept::host_findings(config_);
+  // Running on would look like success, and no flow would ever be taken.
+  for (const intercept::Finding& finding : findings)
+    if (finding.weight == intercept::Finding::Weight::blocks)
+      throw listeners::ListenerError("[intercept]: " + finding.sentence + " Remedy: " + finding.remedy + ".");
+  for (const intercept::Finding& finding : findings)
     log::warn("host", {{"finding", finding.sentence}, {"remedy", finding.remedy}});
 }
 
