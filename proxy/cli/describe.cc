@@ -60,7 +60,7 @@ void flows_in(std::string& text, const Config& config) {
 
 void link(std::string& text, const Config& config) {
   text += "Link:\n";
-  if (config.link.listen) text += "  Peers may dial " + to_text(*config.link.listen) + ", TCP and UDP.\n";
+  if (config.link.listen) text += "  Peers may dial " + to_text(*config.link.listen) + ".\n";
   for (const config::Peer& peer : config.peers) {
     text += "  The peer \"" + peer.name + "\" " +
             (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
@@ -84,7 +84,9 @@ void features(std::string& text, const Config& config) {
   text += "Features:\n ";
   for (const auto& [name, value] : config::to_text(config.features))
     (((text += ' ') += name) += '=') += value;
-  text += '\n';
+  text +=
+      "\n  In this version only transport, window and fast_connect have an effect, and the link is always "
+      "TCP.\n";
   if (config.rules.empty()) return;
   text += "Rules; the first that matches a flow counts:\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i) {

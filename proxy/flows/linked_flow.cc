@@ -217,6 +217,7 @@ bool LinkedFlow::write_preface() {
 void LinkedFlow::pump_down() {
   if (down_ != Pump::running || finished_) return;
   if (!preface_.empty() && !write_preface()) return socket_failed();
+  count();  // also where the client reads more slowly than the line brings
   bool delivered = false;
   while (!stream_->readable().empty()) {
     if (!deliver()) return;

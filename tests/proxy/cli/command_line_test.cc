@@ -154,7 +154,7 @@ Flows that start here:
   Connections to 127.0.0.1:8445 go to files:445.
   Without a link they are refused (fail = closed).
 Link:
-  Peers may dial [::]:7600, TCP and UDP.
+  Peers may dial [::]:7600.
   The peer "datacenter" is dialled at 10.10.100.2:7600 and must show sha256:0000000000000000000000000000000000000000000000000000000000000000.
     Behind it: 10.10.2.0/24.
     Sent to it: at most 1.544mbit.
@@ -163,6 +163,7 @@ Link:
   For peers, this site dials nothing.
 Features:
   transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false http=false mapi=false nfs=false dns=false
+  In this version only transport, window and fast_connect have an effect, and the link is always TCP.
 Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
   2. Flows, all of them: features as above.
