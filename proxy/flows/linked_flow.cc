@@ -110,6 +110,10 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::answered:
       return on_answer();
     case EventKind::readable:
+      // The other end's connection was reset. If ours does not take what came before, it is told all the
+      // same.
+      if (down_ == Pump::waiting && stream_->read_state() == ReadState::aborted && !timer_)
+        return reset_in_the_end();
       return pump_down();
     case EventKind::writable:
       return pump_up();
@@ -169,6 +173,7 @@ void LinkedFlow::pump_up() {
     // The session says `writable` when there is room again.
     if (room == 0) {
       if (wrote) link_.kick();
+      watch_for_failure();
       return count();
     }
     ReadSpace& space = read_space();
@@ -201,6 +206,23 @@ void LinkedFlow::pump_up() {
     if (!*self || error || (*self)->up_ != Pump::waiting) return;
     (*self)->up_ = Pump::running;
     (*self)->pump_up();
+  });
+}
+
+// A connection that nobody reads for now may be reset meanwhile.
+void LinkedFlow::watch_for_failure() {
+  if (std::exchange(watching_, true)) return;
+  socket_.async_wait(tcp::socket::wait_error, [self = self_](boost::system::error_code error) {
+    if (!*self) return;
+    LinkedFlow& flow = **self;
+    flow.watching_ = false;
+    // `running` between two events: held back. Otherwise whoever reads next is told, and asking would take
+    // the error away from it.
+    if (error || flow.finished_ || flow.up_ != Pump::running) return;
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    getsockopt(flow.socket_.native_handle(), SOL_SOCKET, SO_ERROR, &failure, &size);
+    if (failure != 0) flow.socket_failed();
   });
 }
 
@@ -306,6 +328,15 @@ void LinkedFlow::reset_after_delivery(int tries) {
   timer_->expires_after(10ms);
   timer_->async_wait([self = self_, tries](boost::system::error_code error) {
     if (*self && !error) (*self)->reset_after_delivery(tries - 1);
+  });
+}
+
+void LinkedFlow::reset_in_the_end() {
+  timer_ = std::make_unique<asio::steady_timer>(socket_.get_executor());
+  timer_->expires_after(kDeliveryTries * 10ms);
+  timer_->async_wait([self = self_](boost::system::error_code error) {
+    // Set anew where all was delivered before.
+    if (*self && !error && !(*self)->finished_) (*self)->reset_after_delivery(0);
   });
 }
 

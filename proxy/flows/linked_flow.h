@@ -55,8 +55,10 @@ class LinkedFlow final : public link::StreamUser {
   bool deliver();
   void on_answer();
   void socket_failed();
+  void watch_for_failure();
   void reset_socket();
   void reset_after_delivery(int tries);
+  void reset_in_the_end();
   void finish_if_done();
   void finish(End end);
   void count();
@@ -77,6 +79,7 @@ class LinkedFlow final : public link::StreamUser {
   std::unique_ptr<boost::asio::steady_timer> timer_;
   Pump up_ = Pump::held, down_ = Pump::held;
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset behind what still comes
+  bool watching_ = false;      // for a reset, while nobody reads
   bool finished_ = false;
 };
 
