@@ -68,14 +68,14 @@ def stalled(bench, lab, who, flows, seconds):
             beside = [live_flow() for _ in range(bench.times(3, quick=1))]
             look()
             where = conditions.of_lab(lab)
-        left = {site.name: left_after(site, 10.0) for site in pair.sites}
+        left = {site.name: left_after(site, 20.0) for site in pair.sites}
         for name in pids:
             bench.report(Row(f"{flows} flows, stalled {who}: memory above base, {name}", "MiB",
                              [(most[name] - base[name]) / MIB], at_most(CAP_MIB), conditions=where,
                              note=f"base {base[name] / MIB:.1f}, after {memory(pids[name])['rss'] / MIB:.1f} MiB; cap "
                                   f"{CAP_MIB} MiB; it counted {reported[name] / MIB:.1f}, granted "
                                   f"{granted[name] / MIB:.1f} MiB; live {live[name]}"))
-        bench.report(Row(f"{flows} flows, stalled {who}: flows left 10 s after their clients' resets", "flows",
+        bench.report(Row(f"{flows} flows, stalled {who}: flows left 20 s after their clients' resets", "flows",
                          [max(left.values())], at_most(0), conditions=where, note=str(left)))
         bench.report(Row(f"{flows} flows, stalled {who}: goodput of one more flow", "Gbit/s", beside, beside=alone,
                          beside_name="alone", conditions=where))
