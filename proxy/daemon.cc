@@ -68,6 +68,8 @@ void keep_window_when_idle(const std::string& congestion_control) {
 // A peer that opens more streams than this breaks the protocol. It does not know [limits] flows: what is
 // between is refused flow by flow, and the link stays.
 constexpr std::uint32_t kPeerStreams = 65'536;
+// So many of those may be there at once without [limits] memory being in question.
+constexpr std::uint32_t kBeingRefused = 256;
 
 class Daemon final : public control::Controlled {
  public:
@@ -118,7 +120,7 @@ Daemon::Daemon(const config::Config& config)
       identity_(identity::load(config)),
       tls_(identity_),
       features_(config.features),
-      pool_(config.limits.memory_bytes / 2, config.limits.flows),
+      pool_(config.limits.memory_bytes / 2, config.limits.flows + kBeingRefused),
       retained_(config.limits.memory_bytes / 2),
       shared_{.io = io_,
               .tls = tls_,

@@ -43,6 +43,17 @@ void reset(tcp::socket& socket) {
   socket.close(ignored);
 }
 
+// Who waits for an answer has one; everybody else understands a reset.
+void refuse(Accepted& accepted) {
+  if (!accepted.answer) return reset(accepted.socket);
+  std::string reply = accepted.answer(ConnectOutcome::not_allowed);
+  boost::system::error_code ignored;
+  accepted.socket.non_blocking(true, ignored);  // a few bytes on a fresh connection: the kernel has room
+  accepted.socket.write_some(asio::buffer(reply), ignored);
+  accepted.socket.shutdown(tcp::socket::shutdown_send, ignored);
+  accepted.socket.close(ignored);
+}
+
 void log_end(const FlowRecord& record, std::string_view how) {
   log::debug("flow_end", {{"flow", record.id},
                           {"how", how},
@@ -115,7 +126,7 @@ void Flows::start(Accepted accepted) {
     log::info("flow_refused", {{"flow", record.id},
                                {"to", accepted.destination.to_text()},
                                {"reason", explain(decision.reason).code}});
-    reset(accepted.socket);
+    refuse(accepted);
     return table_.remove(record.id, FlowTable::End::reset);
   }
   // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
