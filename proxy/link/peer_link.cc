@@ -129,7 +129,7 @@ void PeerLink::kick() {
   if (!carriers_.empty()) carriers_.back()->kick();
 }
 
-void PeerLink::after_input() {
+void PeerLink::after_activity() {
   deliver_events();
   arm_timer();
 }

@@ -69,7 +69,7 @@ class PeerLink final : private CarrierOwner {
 
  private:
   // CarrierOwner
-  void after_input() override;
+  void after_activity() override;
   void on_carrier_closed(CarrierId id, const std::string& why) override;
 
   boost::asio::awaitable<void> keep_dialling();

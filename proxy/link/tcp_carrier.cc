@@ -67,8 +67,8 @@ void TcpCarrier::start() {
     if (auto taken = carrier.session_.receive(carrier.id_, early, Clock::now()); !taken)
       return carrier.fail(taken.error().message());
     carrier.wait_readable();
-    carrier.flush();
-    carrier.owner_.after_input();
+    carrier.owner_.after_activity();
+    if (*self) (*self)->flush();
   });
 }
 
@@ -116,14 +116,17 @@ void TcpCarrier::on_readable() {
     if (auto taken = session_.receive(id_, plain, Clock::now()); !taken) return fail(taken.error().message());
     if (!decrypted) return fail("TLS: " + connection_.tls().error_text());
     if (connection_.tls().closed_by_peer()) {
-      owner_.after_input();
-      return fail("the peer closed the connection");
+      // fail() comes later: what was said before the end is heard first.
+      fail("the peer closed the connection");
+      return owner_.after_activity();
     }
     if (static_cast<std::size_t>(size) < kReadBytes) break;
   }
   wait_readable();
-  owner_.after_input();
-  flush();
+  // The owner may let go of this carrier.
+  auto self = self_;
+  owner_.after_activity();
+  if (*self) flush();
 }
 
 // -------------------------------------------------------------------------------------------------------
@@ -139,22 +142,36 @@ void TcpCarrier::kick() {
 }
 
 void TcpCarrier::flush() {
-  if (failed_ || waiting_writable_) return;
+  // Streams that were held back because too much waited here may go on now.
+  if (write_frames()) owner_.after_activity();
+}
+
+// True: something was sent.
+bool TcpCarrier::write_frames() {
+  if (failed_ || waiting_writable_) return false;
   TimePoint now = Clock::now();
   measure(now);
   int socket = connection_.socket().native_handle();
   std::size_t chunk =
       rate_ ? std::clamp(bytes_in(kTurn, rate_), kChunkMin, kMaxStreamPayload) : kLowWaterStart;
+  bool sent = false;
   while (send_pending() && session_.wants_to_transmit(id_, now)) {
     // The kernel would take more than it can send soon; it says when it wants more.
     std::size_t unsent = unsent_bytes(socket);
-    if (unsent >= low_water_) return wait_writable();
+    if (unsent >= low_water_) {
+      wait_writable();
+      break;
+    }
     plain_.clear();
     session_.transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk, plain_, now);
-    if (plain_.empty()) return;
-    if (auto sealed = connection_.tls().send(plain_); !sealed)
-      return fail("TLS: " + connection_.tls().error_text());
+    if (plain_.empty()) break;
+    sent = true;
+    if (auto sealed = connection_.tls().send(plain_); !sealed) {
+      fail("TLS: " + connection_.tls().error_text());
+      break;
+    }
   }
+  return sent;
 }
 
 // False while ciphertext waits for the socket.

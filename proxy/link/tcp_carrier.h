@@ -17,7 +17,8 @@ namespace longhaul::link {
 class CarrierOwner {
  public:
   virtual ~CarrierOwner() = default;
-  virtual void after_input() = 0;  // the session has taken bytes: events may wait, deadlines may have moved
+  // The session took bytes in or gave some out: events may wait, deadlines may have moved.
+  virtual void after_activity() = 0;
   virtual void on_carrier_closed(CarrierId id, const std::string& why) = 0;  // destroys the carrier
 };
 
@@ -44,6 +45,7 @@ class TcpCarrier {
   void wait_readable();
   void on_readable();
   void flush();
+  bool write_frames();
   bool send_pending();
   void wait_writable();
   void measure(TimePoint now);
