@@ -222,12 +222,13 @@ void Flows::cut_all() {
 
 void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
   const link::OpenRequest& request = stream.request();
+  const bool above_limit = table_.live().size() >= config_.limits.flows;
   FlowRecord record{.client = request.client.value_or(tcp::endpoint{}),
                     .destination = request.destination,
                     .origin = Origin::forward,
                     .far_side = true,
                     .peer = link.peer().name,
-                    .reason = Reason::optimised,
+                    .reason = above_limit ? Reason::flow_limit : Reason::optimised,
                     .features = request.features,
                     .started = std::chrono::steady_clock::now()};
   FlowRecord& added = table_.add(std::move(record));
@@ -237,8 +238,7 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                               {"to", added.destination.to_text()},
                               {"from_peer", added.peer}});
   }
-  if (table_.live().size() > config_.limits.flows) {
-    table_.give_reason(added, Reason::flow_limit);
+  if (above_limit) {
     log::info("flow_refused", {{"flow", added.id},
                                {"to", added.destination.to_text()},
                                {"from_peer", added.peer},
