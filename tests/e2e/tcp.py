@@ -3,6 +3,8 @@
 at the other. Nothing here knows of proxies."""
 
 import collections
+import contextlib
+import errno
 import fcntl
 import hashlib
 import queue
@@ -150,6 +152,14 @@ def connect(lab, address, port, node="client", source=None, seconds=PATIENCE):
     return Connection(sock)
 
 
+def is_reset(lab, address, port, node="client"):
+    """Is a new connection reset before a byte comes? The reset may come at any moment, as soon as it is accepted."""
+    try:
+        return connect(lab, address, port, node).receive_rest() == (b"", "reset")
+    except OSError as error:
+        return error.errno in (errno.ECONNRESET, errno.ENOTCONN)
+
+
 def pair(lab, address=SERVER, node="client", to="server"):
     """A connection from node to address, as (here, there)."""
     with Listener(lab, to) as listener:
@@ -225,9 +235,11 @@ def sender(size, seed):
 
 
 def echo(connection):
+    """Until the client ends, in whatever way."""
     buffer = bytearray(PIECE)
-    while size := connection.socket.recv_into(buffer):
-        connection.send(memoryview(buffer)[:size])
+    with contextlib.suppress(ConnectionError):
+        while size := connection.socket.recv_into(buffer):
+            connection.send(memoryview(buffer)[:size])
 
 
 def report_digest(connection):

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without link, peer or daemon new flows still reach their server, unless the configuration says otherwise."""
+
+import contextlib
+import socket
+import time
+import unittest
+
+import socks
+import tcp
+from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
+from pair import Pair
+
+
+def echoes(lab, address, port, patience=1.0):
+    """Does a new connection reach the echo server?"""
+    try:
+        with lab.inside("client"):
+            sock = socket.create_connection((address, port), timeout=patience)
+        with sock:
+            sock.settimeout(patience)
+            sock.sendall(b"hello")
+            return sock.recv(5) == b"hello"
+    except OSError:
+        return False
+
+
+def echoes_by_socks(lab, to):
+    try:
+        connection, answer = socks.connect(lab, (BRANCH, 1080), to)
+        with contextlib.closing(connection):
+            connection.send(b"hello")
+            return answer == "succeeded" and connection.receive(5) == b"hello"
+    except OSError:
+        return False
+
+
+class Crash(unittest.TestCase):
+    """The server is reached within a second of the crash, and sees the client as it would without the pair."""
+
+    def setUp(self):
+        self.lab = self.enterContext(Lab())
+        self.server = self.enterContext(tcp.Server(self.lab, tcp.echo))
+        forwards = [{"listen": f"{BRANCH}:9000", "to": f"{SERVER}:{self.server.port}"},
+                    {"listen": f"[{BRANCH6}]:9000", "to": f"[{SERVER6}]:{self.server.port}"}]
+        self.pair = self.enterContext(
+            Pair(self.lab, branch={"forward": forwards, "socks": {"listen": f"{BRANCH}:1080"}}))
+        self.branch, self.datacenter = self.pair.sites
+
+    def transparent(self):
+        return all(echoes(self.lab, address, self.server.port) for address in (SERVER, SERVER6))
+
+    def explicit(self):
+        return all(echoes(self.lab, address, 9000) for address in (BRANCH, BRANCH6)) and \
+            all(echoes_by_socks(self.lab, (address, self.server.port)) for address in (SERVER, SERVER6))
+
+    def test_after_kill_9_of_the_peer_new_flows_reach_the_server_in_every_mode(self):
+        self.assertTrue(self.transparent() and self.explicit())
+        self.assertEqual(self.branch.reasons(), {"optimised": 6})
+        self.datacenter.kill()
+        died = time.monotonic()
+        until(self.transparent, 1, "transparent flows reach the server")
+        self.assertLess(time.monotonic() - died, 1)
+        until(self.explicit, 1, "explicit flows reach the server")
+        self.assertEqual({client[0] for client in self.server.clients[6:8]}, {"::ffff:" + CLIENT, CLIENT6})
+        self.assertIn("link_down", self.branch.reasons())
+        why = self.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.server.port}")
+        self.assertIn("link_down", why)
+        self.assertIn("go past the link", why)
+        # And back again, by itself.
+        self.datacenter.start()
+        self.pair.wait_link()
+        before = self.branch.reasons()["optimised"]
+        self.assertTrue(self.transparent() and self.explicit())
+        self.assertEqual(self.branch.reasons()["optimised"], before + 6)
+
+    def test_after_kill_9_of_the_local_daemon_new_flows_reach_the_server_and_no_rule_is_left(self):
+        self.assertTrue(self.transparent())
+        self.branch.kill()
+        died = time.monotonic()
+        until(self.transparent, 1, "transparent flows reach the server")
+        self.assertLess(time.monotonic() - died, 1)
+        self.assertEqual(self.branch.rules(), "")
+        with self.assertRaises(ConnectionRefusedError):  # explicit: closed until the daemon runs again
+            tcp.connect(self.lab, BRANCH, 9000)
+        self.branch.start()
+        self.pair.wait_link()
+        self.assertTrue(self.transparent() and self.explicit())
+        self.assertEqual(self.branch.reasons(), {"optimised": 6})
+
+
+class FailClosed(unittest.TestCase):
+    def setUp(self):
+        self.lab = self.enterContext(Lab())
+        self.open = self.enterContext(tcp.Server(self.lab, tcp.echo)).port
+        self.closed = self.enterContext(tcp.Server(self.lab, tcp.echo)).port
+
+    def start(self, **changes):
+        pair = Pair(self.lab, branch=changes)
+        pair.branch.start()
+        self.addCleanup(pair.branch.stop)
+        return pair
+
+    def assert_refused(self, address, port):
+        self.assertTrue(tcp.is_reset(self.lab, address, port))
+
+    def test_fail_closed_refuses_without_a_link_and_says_so(self):
+        pair = self.start(intercept={"fail": "closed"}, socks={"listen": f"{BRANCH}:1080"})
+        for address in (SERVER, SERVER6):
+            self.assert_refused(address, self.closed)
+        self.assertEqual(pair.branch.reasons(), {"link_never_up": 2})
+        self.assertEqual(pair.branch.status()["flows"]["reset"], 2)
+        self.assertIn("flow_refused", pair.branch.process.log())
+        why = pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.closed}")
+        self.assertIn("be refused", why)
+        self.assertIn("link_never_up", why)
+        self.assertIn("fail = closed", why)
+        self.assertIn("link_never_up", pair.branch.longhaul("why", "1"))
+        # With the link it serves.
+        pair.datacenter.start()
+        self.addCleanup(pair.datacenter.stop)
+        pair.wait_link()
+        self.assertTrue(echoes(self.lab, SERVER, self.closed) and echoes(self.lab, SERVER6, self.closed))
+        # And once more without it, after it was there.
+        pair.datacenter.kill()
+        pair.branch.wait_link("down")
+        self.assert_refused(SERVER, self.closed)
+        self.assertEqual(pair.branch.reasons(), {"link_never_up": 2, "optimised": 2, "link_down": 1})
+
+    def test_a_socks_client_is_told_that_the_flow_is_not_allowed(self):
+        self.start(intercept={"fail": "closed"}, socks={"listen": f"{BRANCH}:1080"})
+        self.assertEqual(socks.connect(self.lab, (BRANCH, 1080), (SERVER, self.closed))[1], "not allowed")
+
+    def test_a_rule_closes_some_flows_and_opens_others(self):
+        pair = self.start(rule=[{"to_ports": [self.closed], "fail": "closed"}])
+        self.assert_refused(SERVER, self.closed)
+        self.assertTrue(echoes(self.lab, SERVER, self.open))
+        self.assertIn("[[rule]] number 1", pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.closed}"))
+        self.assertIn("go past the link", pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.open}"))
+
+    def test_a_rule_opens_some_flows_where_the_others_are_closed(self):
+        self.start(intercept={"fail": "closed"}, rule=[{"to_ports": [self.open], "fail": "open"}])
+        self.assert_refused(SERVER, self.closed)
+        self.assertTrue(echoes(self.lab, SERVER, self.open))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The link itself: who may have it, and what becomes of flows when it is cut, falls silent, or its peer restarts."""
+
+import contextlib
+import threading
+import time
+import unittest
+
+import tcp
+from lab import BRANCH_WAN, DATACENTER_WAN, SERVER, SERVER6, Lab, until
+from pair import LINK_PORT, Pair, PairTest
+
+
+@contextlib.contextmanager
+def link_cut_off(lab, verdict):
+    """Packets of the link alone are dropped or refused in the branch; everything else passes."""
+    rules = f"""table inet cut {{
+      chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} {verdict}; }}
+      chain in {{ type filter hook input priority 0; iifname != "lo" tcp sport {LINK_PORT} drop; }}
+    }}"""
+    lab.run("branch", "nft", "-f", "-", text=rules)
+    try:
+        yield
+    finally:
+        lab.run("branch", "nft", "delete", "table", "inet", "cut")
+
+
+class Copies:
+    """An upload and a download, one over each family, while the test does something to the link."""
+
+    def __init__(self, lab, size):
+        self.lab, self.size = lab, size
+        self.got = {}
+
+    def __enter__(self):
+        self.receiver = tcp.Server(self.lab, tcp.report_digest)
+        self.source = tcp.Server(self.lab, tcp.sender(self.size, 2))
+        self.threads = [threading.Thread(target=self._run, args=task) for task in (
+            ("up", tcp.upload, SERVER, self.receiver.port, self.size, 1),
+            ("down", tcp.download, SERVER6, self.source.port))]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def _run(self, name, copy, *words):
+        try:
+            self.got[name] = copy(self.lab, *words)
+        except OSError as error:
+            self.got[name] = error
+
+    def wait(self):
+        for thread in self.threads:
+            thread.join(60)
+        return self.got
+
+    def __exit__(self, *_):
+        self.wait()
+        self.receiver.close()
+        self.source.close()
+
+    def expected(self):
+        return {"up": tcp.digest(self.size, 1), "down": tcp.digest(self.size, 2)}
+
+
+class Keys(unittest.TestCase):
+    def setUp(self):
+        self.lab = self.enterContext(Lab())
+        self.pair = Pair(self.lab)
+        self.branch, self.datacenter = self.pair.sites
+
+    def start(self):
+        for site in self.pair.sites:
+            site.start()
+            self.addCleanup(site.stop)
+
+    def wait_log(self, site, *words):
+        until(lambda: any(all(word in line for word in words) for line in site.process.log().splitlines()),
+              what=f"{site.name} logs {words}")
+
+    def assert_no_link(self):
+        for site in self.pair.sites:
+            self.assertEqual(site.link()["state"], "never_up")
+        with tcp.Server(self.lab, tcp.report_digest) as server:  # without it, flows are plain
+            self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 1000, 1), tcp.digest(1000, 1))
+        self.assertEqual(self.branch.reasons(), {"link_never_up": 1})
+
+    def test_the_dialler_refuses_a_peer_with_another_key_and_both_sides_say_whose(self):
+        expected = self.branch.keygen("another")
+        self.branch.settings["peer"][0]["fingerprint"] = expected
+        self.start()
+        self.wait_log(self.branch, "link_failed", "peer=datacenter", self.datacenter.fingerprint, expected)
+        self.wait_log(self.datacenter, "peer=branch", "your key is not the one that this side expects")
+        self.assertIn(self.datacenter.fingerprint, self.branch.link()["last_error"])
+        self.assertIn(self.datacenter.fingerprint, self.branch.longhaul("status"))
+        self.assert_no_link()
+
+    def test_the_listener_refuses_an_unknown_key_and_both_sides_say_whose(self):
+        self.datacenter.settings["peer"][0]["fingerprint"] = self.datacenter.keygen("another")
+        self.start()
+        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, self.branch.fingerprint)
+        self.wait_log(self.branch, "link_failed", "peer=datacenter", f"no peer here has your key {self.branch.fingerprint}")
+        self.assert_no_link()
+
+    def test_strangers_without_a_key_or_without_tls_get_nothing_and_are_logged(self):
+        self.start()
+        self.pair.wait_link()
+        for words, sent in (("openssl", "s_client", "-quiet", "-connect", f"{DATACENTER_WAN}:{LINK_PORT}"), ""), \
+                (("openssl", "s_client", "-quiet", "-tls1_2", "-connect", f"{DATACENTER_WAN}:{LINK_PORT}"), ""), \
+                (("nc", "-N", DATACENTER_WAN, str(LINK_PORT)), "GET / HTTP/1.0\r\n\r\n"):
+            before = self.datacenter.process.log().count("link_refused")
+            self.lab.run("client", "timeout", "5", *words, check=False, text=sent)
+            until(lambda: self.datacenter.process.log().count("link_refused") > before,
+                  what=f"{words[0]} is refused")
+        self.assertEqual(self.datacenter.link()["state"], "up")
+        self.assertEqual(self.datacenter.link()["carriers_attached"], 1)
+
+
+class Cut(PairTest):
+    line = ("51.84mbit,100",)
+
+    def assert_link_is_as_new(self):
+        before = self.branch.reasons()
+        with tcp.Server(self.lab, tcp.report_digest) as server:
+            self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 100_000, 3), tcp.digest(100_000, 3))
+        self.assertEqual(self.reasons_given(before), {"optimised": 1})
+
+    def test_flows_resume_without_losing_a_byte_when_the_connection_is_cut(self):
+        attached = self.branch.link()["carriers_attached"]
+        resets = [site.status()["flows"]["reset"] for site in self.pair.sites]
+        with Copies(self.lab, 8_000_000) as copies:
+            for cut in range(2):
+                moved = self.branch.link()
+                until(lambda: self.branch.link()["bytes_sent"] > moved["bytes_sent"] + 1_000_000, what="bytes move")
+                with link_cut_off(self.lab, "reject with tcp reset"):
+                    self.branch.wait_link("down")
+                self.branch.wait_link()
+                self.assertEqual(self.branch.link()["carriers_attached"], attached + 1 + cut)
+            self.assertEqual(copies.wait(), copies.expected())
+        self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], resets)
+        self.assert_link_is_as_new()
+
+    def test_a_line_that_is_dead_for_five_seconds_costs_time_and_no_flow(self):
+        with Copies(self.lab, 8_000_000) as copies:
+            moved = self.branch.link()
+            until(lambda: self.branch.link()["bytes_sent"] > moved["bytes_sent"] + 1_000_000, what="bytes move")
+            self.lab.link("51.84mbit,100,1")
+            died = time.monotonic()
+            for site in self.pair.sites:
+                site.wait_link("silent", 3)
+            self.assertLess(time.monotonic() - died, 3)
+            self.assertIn("link_silent", self.branch.longhaul("why", f"10.10.1.2-{SERVER}:80"))
+            time.sleep(max(0, died + 5 - time.monotonic()))
+            self.lab.link("51.84mbit,100")
+            self.assertEqual(copies.wait(), copies.expected())
+        self.pair.wait_link()
+        self.assert_link_is_as_new()
+
+    def test_new_flows_go_past_a_link_that_has_fallen_silent(self):
+        before = self.branch.reasons()
+        here, there = tcp.pair(self.lab)
+        here.send(b"before")
+        self.assertEqual(there.receive(6), b"before")
+        with tcp.Server(self.lab, tcp.echo) as server, link_cut_off(self.lab, "drop"):
+            self.branch.wait_link("silent", 3)
+            connection = tcp.connect(self.lab, SERVER, server.port)
+            connection.send(b"past")
+            self.assertEqual(connection.receive(4), b"past")
+            connection.close()
+            here.send(b"in between")
+        self.assertEqual(self.reasons_given(before), {"optimised": 1, "link_silent": 1})
+        self.branch.wait_link()
+        self.assertEqual(there.receive(10), b"in between")
+        there.send(b"after")
+        self.assertEqual(here.receive(5), b"after")
+        here.close()
+        there.close()
+
+
+class Dialling(unittest.TestCase):
+    def setUp(self):
+        self.lab = self.enterContext(Lab("51.84mbit,20"))
+
+    def connections(self):
+        lines = self.lab.run("datacenter", "ss", "-Htn", "state", "established",
+                             f"( sport = :{LINK_PORT} or dport = :{LINK_PORT} )").splitlines()
+        return len(lines)
+
+    def copy(self, size=1_000_000):
+        with tcp.Server(self.lab, tcp.report_digest) as server:
+            self.assertEqual(tcp.upload(self.lab, SERVER, server.port, size, 1), tcp.digest(size, 1))
+
+    def test_where_both_sides_dial_one_link_stays(self):
+        pair = Pair(self.lab, branch={"link": {"listen": f"0.0.0.0:{LINK_PORT}"}})
+        pair.datacenter.settings["peer"][0]["address"] = f"{BRANCH_WAN}:{LINK_PORT}"
+        for attempt in range(3):
+            with self.subTest(attempt=attempt), pair:
+                until(lambda: self.connections() == 1, 10, "one connection is left")
+                settled = [site.link()["carriers_attached"] for site in pair.sites]
+                self.copy()
+                time.sleep(1)  # for what should not come
+                self.assertEqual(self.connections(), 1)
+                self.assertEqual([site.link()["carriers_attached"] for site in pair.sites], settled)
+                self.assertEqual([site.link()["state"] for site in pair.sites], ["up", "up"])
+                self.assertEqual(pair.branch.reasons(), {"optimised": 1})
+                self.assertLessEqual(max(settled), 2)
+
+    def test_a_peer_that_comes_back_as_another_process_resets_its_flows_and_has_its_link_again(self):
+        pair = self.enterContext(Pair(self.lab))
+        for end in ("kill", "stop"):
+            for site in pair.sites:
+                with self.subTest(end=end, site=site.name):
+                    here, there = tcp.pair(self.lab)
+                    here.send(b"question")
+                    self.assertEqual(there.receive(8), b"question")
+                    getattr(site, end)()
+                    site.start()
+                    pair.wait_link()
+                    for connection in (here, there):
+                        self.assertEqual(connection.receive_rest(), (b"", "reset"))
+                    before = pair.branch.reasons()
+                    self.copy()
+                    self.assertEqual(pair.branch.reasons()["optimised"], before.get("optimised", 0) + 1)
+
+    def test_a_daemon_that_starts_before_its_peer_finds_it(self):
+        pair = Pair(self.lab)
+        pair.branch.start()
+        self.addCleanup(pair.branch.stop)
+        until(lambda: pair.branch.link()["last_error"], what="the first attempt fails")
+        self.assertIn("Connection refused", pair.branch.link()["last_error"])
+        self.copy()
+        self.assertEqual(pair.branch.reasons(), {"link_never_up": 1})
+        pair.datacenter.start()
+        self.addCleanup(pair.datacenter.stop)
+        pair.wait_link()
+        self.assertIsNone(pair.branch.link()["last_error"])
+        self.copy()
+        self.assertEqual(pair.branch.reasons(), {"link_never_up": 1, "optimised": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()
