@@ -92,6 +92,7 @@ class Daemon final : public control::Controlled {
   void stop();
   void log_findings();
   bool wants_to_divert() const;
+  std::vector<asio::ip::address> peer_addresses() const;
 
   const config::Config& config_;
   asio::io_context io_{1};
@@ -146,6 +147,18 @@ bool Daemon::wants_to_divert() const {
   return config_.link.listen.has_value() || !config_.link.allow.empty();
 }
 
+// Those written as addresses. One that is named by a name or dials in is not known here.
+std::vector<asio::ip::address> Daemon::peer_addresses() const {
+  std::vector<asio::ip::address> addresses;
+  for (const config::Peer& peer : config_.peers) {
+    boost::system::error_code is_a_name;
+    if (!peer.address) continue;
+    const auto address = asio::ip::make_address(peer.address->host, is_a_name);
+    if (!is_a_name) addresses.push_back(address);
+  }
+  return addresses;
+}
+
 void Daemon::start() {
   auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
   auto has_room = [this] { return flows_.has_room(); };
@@ -163,6 +176,7 @@ void Daemon::start() {
   interception_ = std::make_unique<intercept::Interception>(io_, config_.intercept, features_.fast_connect,
                                                             begin, has_room);
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
+  (void)interception_->set_peers(peer_addresses());  // only remembered: nothing is in force yet
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();
     auto up = interception_->up();
@@ -174,7 +188,9 @@ void Daemon::start() {
     }
     log::info("intercept_up", {});
   } else if (wants_to_divert()) {
-    if (auto diverted = interception_->divert(); !diverted)
+    auto diverted = interception_->divert();
+    dialer_.show_clients(diverted.has_value());
+    if (!diverted)
       log::warn("divert", {{"reason", diverted.error().message},
                            {"effect", "servers see this proxy's address instead of the clients'"}});
   }

@@ -124,7 +124,7 @@ bool Dialer::allowed(const DialRequest& request, const asio::ip::address& addres
 // A server trusts some addresses more than others (its own machine's, ours): those are never shown for a
 // client.
 bool Dialer::can_show_client(const DialRequest& request, const asio::ip::address& server) {
-  if (request.source == config::Source::proxy || !request.client) return false;
+  if (!can_show_clients_ || request.source == config::Source::proxy || !request.client) return false;
   const asio::ip::address client = unmapped(request.client->address());
   if (client.is_v4() != server.is_v4() || never_dialled(client) || is_loopback(client) ||
       is_link_local(client))

@@ -61,6 +61,10 @@ class Dialer {
   // expression.
   boost::asio::awaitable<Dialled> dial(DialRequest request);
 
+  // Whether answers to clients' addresses come back to this process: where no rules divert them, `auto` does
+  // not wait for them in vain, and `client` fails at once.
+  void show_clients(bool can) { can_show_clients_ = can; }
+
  private:
   struct Attempt;
   bool allowed(const DialRequest& request, const boost::asio::ip::address& address);
@@ -72,6 +76,7 @@ class Dialer {
   NameResolver resolver_;
   OwnAddresses own_;
   SourceMemory memory_;
+  bool can_show_clients_ = true;
 };
 
 }  // namespace longhaul::flows
