@@ -132,6 +132,7 @@ Daemon::Daemon(const config::Config& config)
               .retained = retained_,
               .allowed = config.features,
               .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
+              .total_rate = {.bits = config.link.total_rate_bits},
               .on_peer_allows = [this] { flows_.apply_features(); }},
       dialer_({.allow = config.link.allow}),
       flows_(io_, config, features_, table_, dialer_, links_) {

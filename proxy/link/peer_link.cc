@@ -69,7 +69,8 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   CarrierId id = ++last_carrier_;
   Duration rtt = connection.handshake_time();
   auto carrier =
-      std::make_unique<TcpCarrier>(id, std::move(connection), *session_, static_cast<CarrierOwner&>(*this));
+      std::make_unique<TcpCarrier>(id, std::move(connection), *session_, static_cast<CarrierOwner&>(*this),
+                                   peer_.rate_bits, shared_.total_rate);
   session_->attach(id, Clock::now(), rtt);
   carrier->start();
   // The newest stays; what was in flight on an older one is sent again.

@@ -27,8 +27,9 @@ struct LinkShared {
   RetainedBudget& retained;
   config::Features allowed;                // by this side, for any flow
   std::uint32_t max_streams = 0;           // that one peer may have open
+  TotalRate total_rate;
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
-  std::uint32_t handshakes = 0;            // TLS handshakes in progress, all links
+  std::uint32_t handshakes = 0;  // TLS handshakes in progress, all links
 };
 
 // A flow on the link. Told from the loop, never from inside a call that the flow itself makes.

@@ -38,20 +38,26 @@ std::byte* read_scratch() {
 
 }  // namespace
 
-TcpCarrier::TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner)
+TcpCarrier::TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner,
+                       std::uint64_t rate_bits, TotalRate& total)
     : id_(id),
       connection_(std::move(connection)),
       session_(session),
       owner_(owner),
+      rate_bits_(rate_bits),
+      total_(total),
       self_(std::make_shared<TcpCarrier*>(this)) {
   boost::system::error_code ignored;
   connection_.socket().non_blocking(true, ignored);
   low_water_ = kLowWaterStart;
   set_unsent_low_water(connection_.socket().native_handle(), low_water_);
+  ++total_.carriers;
+  bound_rate();
 }
 
 TcpCarrier::~TcpCarrier() {
   *self_ = nullptr;
+  --total_.carriers;
   boost::system::error_code ignored;
   connection_.socket().close(ignored);
 }
@@ -207,9 +213,18 @@ void TcpCarrier::wait_writable() {
                                   });
 }
 
+void TcpCarrier::bound_rate() {
+  std::uint64_t share = total_.bits / std::max<std::uint32_t>(total_.carriers, 1);
+  std::uint64_t bound = rate_bits_ && share ? std::min(rate_bits_, share) : std::max(rate_bits_, share);
+  if (bound == bound_bits_) return;
+  bound_bits_ = bound;
+  set_rate_limit(connection_.socket().native_handle(), bound);
+}
+
 void TcpCarrier::measure(TimePoint now) {
   if (now - measured_at_ < kMeasureInterval) return;
   measured_at_ = now;
+  bound_rate();
   int socket = connection_.socket().native_handle();
   LineMeasure line = measure_line(socket);
   // What we offered when we had little says nothing about the line; a real fall shows soon.

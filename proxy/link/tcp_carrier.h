@@ -22,9 +22,17 @@ class CarrierOwner {
   virtual void on_carrier_closed(CarrierId id, const std::string& why) = 0;  // destroys the carrier
 };
 
+// The bound for all peers together, shared equally by the carriers that are up.
+struct TotalRate {
+  std::uint64_t bits = 0;  // of IP packets a second; 0: none
+  std::uint32_t carriers = 0;
+};
+
 class TcpCarrier {
  public:
-  TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner);
+  // `rate_bits` bounds this peer; 0: not. `total` outlives the carrier.
+  TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner,
+             std::uint64_t rate_bits, TotalRate& total);
   ~TcpCarrier();
   TcpCarrier(const TcpCarrier&) = delete;
   TcpCarrier& operator=(const TcpCarrier&) = delete;
@@ -49,12 +57,16 @@ class TcpCarrier {
   bool send_pending();
   void wait_writable();
   void measure(TimePoint now);
+  void bound_rate();
   void fail(std::string why);
 
   CarrierId id_;
   TlsConnection connection_;
   Session& session_;
   CarrierOwner& owner_;
+  std::uint64_t rate_bits_;
+  TotalRate& total_;
+  std::uint64_t bound_bits_ = 0;       // in force on the socket
   std::shared_ptr<TcpCarrier*> self_;  // emptied at the end, so that late handlers know
   Buffer plain_;                       // frames on their way into TLS
   std::size_t sent_of_pending_ = 0;    // of tls().outgoing()

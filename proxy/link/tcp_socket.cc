@@ -34,6 +34,12 @@ std::string set_link_options(int socket, const std::string& congestion_control) 
   return in_force;
 }
 
+void set_rate_limit(int socket, std::uint64_t ip_bits_per_second) {
+  // The kernel paces payload; the bound counts headers, 52 of every 1500 bytes.
+  std::uint64_t bytes = ip_bits_per_second ? ip_bits_per_second / 8 * 1448 / 1500 : ~std::uint64_t{0};
+  setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes, sizeof bytes);
+}
+
 std::size_t unsent_bytes(int socket) {
   int unsent = 0;
   return ioctl(socket, SIOCOUTQNSD, &unsent) == 0 && unsent > 0 ? static_cast<std::size_t>(unsent) : 0;

@@ -16,6 +16,9 @@ void set_link_buffers(int socket);
 // Answers what is in force, which is another one where the kernel does not have it.
 std::string set_link_options(int socket, const std::string& congestion_control);
 
+// At most so many bits of IP packets a second from now on (SO_MAX_PACING_RATE); 0: no bound.
+void set_rate_limit(int socket, std::uint64_t ip_bits_per_second);
+
 // Bytes in the socket that TCP has not sent for the first time (SIOCOUTQNSD).
 std::size_t unsent_bytes(int socket);
 // The kernel calls the socket writable only while less than so many bytes wait there (TCP_NOTSENT_LOWAT).
