@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader that stops: it costs a bounded buffer, and nobody else notices."""
 
+import time
 import unittest
 
 import tcp
@@ -38,17 +39,24 @@ class Backpressure(PairTest):
     both = {"limits": {"memory": "128MiB"}, "log": {"level": "info"}}
     memory = 128 * MIB
 
-    def assert_others_flow(self):
+    def seconds_of_others(self):
+        """How long flows of both families take, their bytes compared."""
+        expected = tcp.digest(10_000_000, 1)
         with tcp.Server(self.lab, tcp.report_digest) as server:
+            began = time.monotonic()
             for address in (SERVER, SERVER6):
-                self.assertEqual(tcp.upload(self.lab, address, server.port, 10_000_000, 1),
-                                 tcp.digest(10_000_000, 1))
+                self.assertEqual(tcp.upload(self.lab, address, server.port, 10_000_000, 1), expected)
+            return time.monotonic() - began
+
+    def assert_others_flow_as_before(self, seconds_before):
+        self.assertLess(self.seconds_of_others(), 3 * seconds_before + 1)  # a busy host's noise; a stall takes minutes
 
     def test_a_reader_that_stops_costs_a_bounded_buffer_and_slows_nobody(self):
+        seconds = self.seconds_of_others()
         before = [site.resident_bytes() for site in self.pair.sites]
         here, there = tcp.pair(self.lab)
         (sent,) = fill([here])
-        self.assert_others_flow()
+        self.assert_others_flow_as_before(seconds)
         for site, bytes_before in zip(self.pair.sites, before):
             self.assertLess(site.resident_bytes() - bytes_before, 64 * MIB, site.name)
         self.assertLess(sent, 64 * MIB)  # buffers of three systems included
@@ -60,13 +68,14 @@ class Backpressure(PairTest):
         self.pair.wait_flows()
 
     def test_two_hundred_stalled_readers_stay_under_the_cap_and_leave_room_for_others(self):
+        seconds = self.seconds_of_others()
         ends = []
         with tcp.Listener(self.lab) as listener:
             for _ in range(200):
                 ends.append((tcp.connect(self.lab, SERVER, listener.port), listener.accept()))
         senders = [here for here, _ in ends]
         sent = fill(senders, 60)
-        self.assert_others_flow()
+        self.assert_others_flow_as_before(seconds)
         for site in self.pair.sites:
             memory = site.status()["memory"]
             self.assertLessEqual(memory["bytes"], memory["limit_bytes"], site.name)

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import tcp
-from lab import BRANCH_WAN, DATACENTER_WAN, SERVER, SERVER6, Lab, until
+from lab import BRANCH_WAN, BRANCH_WAN6, DATACENTER_WAN, DATACENTER_WAN6, SERVER, SERVER6, Lab, until
 from pair import LINK_PORT, Pair, PairTest
 
 
@@ -188,6 +188,15 @@ class Dialling(unittest.TestCase):
     def copy(self, size=1_000_000):
         with tcp.Server(self.lab, tcp.report_digest) as server:
             self.assertEqual(tcp.upload(self.lab, SERVER, server.port, size, 1), tcp.digest(size, 1))
+
+    def test_the_link_crosses_ipv6(self):
+        pair = Pair(self.lab, datacenter={"link": {"listen": f"[::]:{LINK_PORT}"}})
+        pair.branch.settings["peer"][0]["address"] = f"[{DATACENTER_WAN6}]:{LINK_PORT}"
+        self.enterContext(pair)
+        self.copy()
+        self.assertEqual(pair.branch.reasons(), {"optimised": 1})
+        self.assertEqual(pair.branch.link()["remote_address"], f"[{DATACENTER_WAN6}]:{LINK_PORT}")
+        self.assertTrue(pair.datacenter.link()["remote_address"].startswith(f"[{BRANCH_WAN6}]:"))
 
     def test_where_both_sides_dial_one_link_stays(self):
         pair = Pair(self.lab, branch={"link": {"listen": f"0.0.0.0:{LINK_PORT}"}})
