@@ -11,6 +11,7 @@
 #include <string>
 
 #include "proxy/config/listens.h"
+#include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
 #include "proxy/config/units.h"
 #include "proxy/config/values.h"
@@ -51,6 +52,10 @@ class Reader {
 
  private:
   toml::table parse(std::string_view text) const {
+    if (const auto line = line_of_foreign_character(text))
+      fail_at(
+          name_, *line,
+          "there is a character outside of quotes that TOML does not allow there; quotes are plain \"...\".");
     try {
       return toml::parse(text, std::string_view(name_));
     } catch (const toml::parse_error& error) {

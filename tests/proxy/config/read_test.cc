@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/config/plain_ascii.h"
 #include "proxy/temporary_folder.h"
 
 using namespace longhaul::config;
@@ -167,6 +168,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not TOML: "},
       {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not TOML: "},
       {"site = \"\xff\"", "dir/a.toml:1: this is not TOML: "},
+      {"# caf\u00e9\nsite = \u201ca\u201d\n",
+       "dir/a.toml:2: there is a character outside of quotes that TOML does not allow there; quotes are "
+       "plain "
+       "\"...\"."},
+      {"site = \"a\"\n[.a]\n", "dir/a.toml:2: this is not TOML: "},
       // Keys.
       {"\nsite = \"a\"\nsit = 1\n", "dir/a.toml:3: the file has no key \"sit\". Did you mean site?"},
       {"site = \"a\"\n[lnik]\n", "dir/a.toml:2: the file has no key \"lnik\". Did you mean link?"},
@@ -361,6 +367,20 @@ TEST_CASE("every mistake is one sentence with file and line") {
 TEST_CASE("what a value contains never breaks the sentence or steers the terminal") {
   CHECK(sentence("site = \"a\"\n[socks]\nlisten = \"\\n\\u001b[2J:1\"\n") ==
         "dir/a.toml:3: [socks] listen = \"??[2J:1\" has no IPv4 or IPv6 address before its port.");
+}
+
+TEST_CASE("any character may stand between quotes and in comments, and only there") {
+  for (std::string_view good :
+       {"", "a",
+        "\xef\xbb\xbf"
+        "a = 1",
+        "# \u00e9", "a = '\u00e9' # \u00e9\nb = \"\\\"\u00e9\"", "a = '''\n'\u00e9''\n\u00e9'''",
+        "a = \"\"\"x\\\"\"\u00e9\"\"\"\"\" # \u00e9", "a = '\\' # '\u00e9", "a = \"\" # \"\u00e9"})
+    CHECK_FALSE(line_of_foreign_character(good));
+  for (std::string_view bad :
+       {"\n\u00e9", "\na = \"x\"\u00e9", "a = '''\n'''\u00e9", "a = '\\'\n'b' = \u00e9",
+        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'"})
+    CHECK(line_of_foreign_character(bad) == 2u);
 }
 
 TEST_CASE("listeners on different addresses or families share a port") {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// As much of TOML's grammar as tells quotes and comments from the rest; right up to a text's first mistake,
+// where the parser stops too.
+#include "proxy/config/plain_ascii.h"
+
+#include <algorithm>
+
+namespace longhaul::config {
+namespace {
+
+// The end of the quoted text that begins at `at`; an unfinished one on one line ends with its line.
+std::size_t after_quotes(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string_view three = quote == '"' ? "\"\"\"" : "'''";
+  const bool many_lines = text.substr(at).starts_with(three);
+  for (at += many_lines ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"') {
+      ++at;
+    } else if (many_lines && text.substr(at).starts_with(three)) {
+      at += 3;
+      // Up to two quotes more belong to the text itself.
+      for (int i = 0; i < 2 && at < text.size() && text[at] == quote; ++i) ++at;
+      return at;
+    } else if (!many_lines && (text[at] == quote || text[at] == '\n')) {
+      return text[at] == quote ? at + 1 : at;
+    }
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::optional<std::size_t> line_of_foreign_character(std::string_view toml) {
+  std::size_t at = toml.starts_with("\xef\xbb\xbf") ? 3 : 0;  // a byte order mark may come first
+  while (at < toml.size()) {
+    const char c = toml[at];
+    if (c == '"' || c == '\'') {
+      at = after_quotes(toml, at);
+    } else if (c == '#') {
+      at = std::min(toml.find('\n', at), toml.size());
+    } else if (static_cast<unsigned char>(c) >= 0x80) {
+      return static_cast<std::size_t>(std::count(toml.begin(), toml.begin() + at, '\n')) + 1;
+    } else {
+      ++at;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace longhaul::config

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds what TOML allows only inside quotes and comments, before the parser meets it. Leaves all other
+// mistakes to the parser.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace longhaul::config {
+
+// The line of the first byte beyond ASCII that stands neither in a comment nor between quotes, such as a
+// curly quotation mark from a word processor. toml++ 3.3 runs into __builtin_unreachable on many such
+// characters.
+std::optional<std::size_t> line_of_foreign_character(std::string_view toml);
+
+}  // namespace longhaul::config
