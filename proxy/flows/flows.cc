@@ -297,7 +297,6 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
         {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", dialled.error.message()}});
     tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
-    if (accepted.origin == Origin::tproxy && on_server_refused) on_server_refused(dialled.server);
   } else {
     RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes);
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
