@@ -110,7 +110,7 @@ class FailClosed(unittest.TestCase):
             self.assert_refused(address, self.closed)
         self.assertEqual(pair.branch.reasons(), {"link_never_up": 2})
         self.assertEqual(pair.branch.status()["flows"]["reset"], 2)
-        self.assertIn("flow_refused", pair.branch.process.log())
+        until(lambda: "flow_refused" in pair.branch.process.log(), what="it is logged")  # by a thread of its own
         why = pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.closed}")
         self.assertIn("be refused", why)
         self.assertIn("link_never_up", why)
