@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/slice_queue.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+
+using namespace longhaul;
+
+namespace {
+
+std::string text_of(const SliceQueue& queue, Interval range) {
+  Buffer bytes;
+  queue.copy(range, bytes);
+  return std::string(as_text(bytes));
+}
+
+std::size_t pieces_of(const SliceQueue& queue) {
+  std::size_t pieces = 0;
+  queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
+    CHECK_FALSE(piece.empty());
+    return ++pieces, true;
+  });
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("any order of pushes and drops reads as one text") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    std::mt19937_64 random(seed);
+    SliceQueue queue;
+    std::string all;
+    std::uint64_t begin = 0;
+    std::size_t longest = seed % 3 == 0 ? 5 : seed % 3 == 1 ? 600 : 3000;
+    for (int step = 0; step < 400; ++step) {
+      if (random() % 2) {
+        std::string piece(random() % longest, ' ');
+        for (char& c : piece) c = static_cast<char>('a' + random() % 26);
+        all += piece;
+        queue.push(Slice::copy_of(as_bytes(piece)));
+      } else {
+        // Sometimes to where it is already, or before.
+        std::uint64_t to = begin + random() % (all.size() - begin + 1);
+        if (random() % 8 == 0) to = begin / 2;
+        queue.drop_until(to);
+        begin = std::max(begin, to);
+      }
+      INFO("seed " << seed << ", step " << step);
+      REQUIRE(queue.begin_offset() == begin);
+      REQUIRE(queue.end_offset() == all.size());
+      REQUIRE(queue.size() == all.size() - begin);
+      REQUIRE(queue.empty() == (begin == all.size()));
+      std::uint64_t from = begin + random() % (all.size() - begin + 1);
+      std::uint64_t to = from + random() % (all.size() - from + 1);
+      REQUIRE(text_of(queue, {from, to}) == all.substr(from, to - from));
+    }
+  }
+}
+
+TEST_CASE("a queue of single bytes is kept in few pieces") {
+  SliceQueue queue;
+  for (int i = 0; i < 10'000; ++i) queue.push(Slice::copy_of(as_bytes("x")));
+  CHECK(queue.size() == 10'000);
+  CHECK(pieces_of(queue) <= 10);
+  // Large pieces are shared, not copied.
+  Slice large = Slice::copy_of(Buffer(5000));
+  queue.push(large);
+  const std::byte* last = nullptr;
+  queue.visit({10'000, 15'000}, [&](Bytes piece) { return last = piece.data(), true; });
+  CHECK(last == large.bytes().data());
+}
+
+TEST_CASE("a visitor that has enough is asked no more") {
+  SliceQueue queue;
+  for (int i = 0; i < 3; ++i) queue.push(Slice::copy_of(Buffer(2000)));
+  int visits = 0;
+  queue.visit({0, 6000}, [&](Bytes) { return ++visits < 2; });
+  CHECK(visits == 2);
+}
+
+TEST_CASE("a slice that the queue has dropped stays good for who holds it") {
+  SliceQueue queue;
+  Slice slice = Slice::copy_of(as_bytes("kept"));
+  queue.push(slice);
+  queue.drop_until(4);
+  CHECK(queue.empty());
+  CHECK(as_text(slice.bytes()) == "kept");
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session whose peer has the right key and says anything: raw bytes in any splits, or frames that are well
+// formed and mean anything, while flows here do anything a flow may do. It never crashes, its accounts stay
+// exact, and it gives everything back at its end. The input chooses all of it.
+#include <cstdlib>
+
+#include "proxy/link/session.h"
+
+using namespace longhaul;
+using namespace longhaul::link;
+using namespace std::chrono_literals;
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+constexpr std::uint64_t kCap = 1 << 20;
+constexpr std::uint32_t kMaxStreams = 8;
+
+// Reads choices from the input; at its end everything is zero.
+class Choices {
+ public:
+  explicit Choices(Bytes input) : rest_(input) {}
+  bool empty() const { return rest_.empty(); }
+  unsigned byte() {
+    if (rest_.empty()) return 0;
+    unsigned value = std::to_integer<unsigned>(rest_[0]);
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+  unsigned below(unsigned bound) { return byte() % bound; }
+  // Small numbers mostly, and the edges where arithmetic breaks.
+  std::uint64_t number() {
+    switch (unsigned kind = byte(); kind % 8) {
+      case 0:
+        return kMaxVarint;
+      case 1:
+        return kMaxVarint - byte();
+      case 2:
+        return std::uint64_t{byte()} << (kind / 8);
+      case 3:
+        return byte() * 4096u;
+      default:
+        return byte();
+    }
+  }
+  Bytes some(std::size_t most) {
+    std::size_t size = std::min<std::size_t>(rest_.size(), byte() % (most + 1));
+    size = std::min(size, rest_.size());
+    Bytes taken = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+ private:
+  Bytes rest_;
+};
+
+class Codec final : public BlockCodec {
+ public:
+  std::optional<BlockHeader> encode(std::uint64_t, Bytes plain, Buffer& out) override {
+    append(out, plain);
+    return BlockHeader{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
+                       .checksum = block_checksum(plain)};
+  }
+  Result<Slice> decode(std::uint64_t, const BlockHeader&, Bytes encoded) override {
+    ++messages_;
+    return Slice::copy_of(encoded);
+  }
+  void on_message(Bytes) override {}
+  std::optional<Slice> poll_message() override {
+    if (messages_ == 0) return std::nullopt;
+    --messages_;
+    return Slice::copy_of(as_bytes("held"));
+  }
+
+ private:
+  int messages_ = 0;
+};
+
+class Fuzzed {
+ public:
+  Fuzzed(Choices& choices, Side side, BlockCodec* codec)
+      : choices_(choices),
+        pool_(kCap, kMaxStreams),
+        retained_(kCap),
+        session_(std::make_unique<Session>(SessionConfig{.side = side, .max_peer_streams = kMaxStreams},
+                                           pool_, retained_, codec, now_)),
+        first_peer_id_(side == Side::acceptor ? 1 : 2) {}
+
+  void run() {
+    if (choices_.byte() % 4) attach();
+    for (unsigned opened = choices_.below(3); opened > 0; --opened) open();
+    if (choices_.byte() % 2) transmit();
+    while (!choices_.empty()) {
+      switch (choices_.below(8)) {
+        case 0:
+          flow_step();
+          break;
+        case 1:
+          time_or_carrier();
+          break;
+        case 2:
+          receive(choices_.some(64));  // raw bytes: often the middle of a frame
+          break;
+        default:
+          receive_frame();
+      }
+      events();
+      require(retained_.used_bytes() == session_->retained_bytes());
+      require(pool_.granted_bytes() + pool_.floor_bytes() * kMaxStreams <= kCap);
+    }
+    transmit();
+    session_.reset();
+    require(retained_.used_bytes() == 0);
+    require(pool_.granted_bytes() == 0);
+  }
+
+ private:
+  void attach() {
+    carriers_.push_back(++last_carrier_);
+    session_->attach(last_carrier_, now_, 20ms);
+  }
+
+  void receive(Bytes bytes) {
+    if (carriers_.empty()) return;
+    CarrierId carrier = carriers_[choices_.byte() % carriers_.size()];
+    unsigned step = choices_.byte();
+    while (!bytes.empty()) {
+      std::size_t size = step % 3 ? bytes.size() : 1 + step % 7;
+      size = std::min(size, bytes.size());
+      // Exactly that much, so that ASan sees a read past it.
+      std::vector<std::byte> exact(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+      if (!session_->receive(carrier, exact, now_)) over_ = true;
+      bytes = bytes.subspan(size);
+    }
+  }
+
+  StreamId some_id() {
+    unsigned choice = choices_.byte();
+    if (choice % 16 == 0) return choices_.number();
+    return choice % 14;
+  }
+
+  // The bytes of a record whose shape is right, at the place where the stream stands.
+  Buffer some_record() {
+    Buffer body, bytes;
+    RecordType type = static_cast<RecordType>(choices_.below(11));
+    switch (type) {
+      case RecordType::open: {
+        OpenRequest request;
+        request.destination.port = 80;
+        request.forward_credit = choices_.number();
+        request.reverse_credit = choices_.number();
+        request.features.compression = choices_.byte() % 2;
+        if (choices_.byte() % 4 == 0) request.features.window_bytes = choices_.byte() * 16;
+        write_open(request, body);
+        break;
+      }
+      case RecordType::answer:
+        write_answer({.outcome = static_cast<flows::ConnectOutcome>(choices_.below(3))}, body);
+        break;
+      case RecordType::block: {
+        Bytes plain = choices_.some(100);
+        BlockHeader header{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
+                           .checksum = choices_.byte() % 8 ? block_checksum(plain) : 7};
+        write_block_header(header, body);
+        append(body, plain);
+        break;
+      }
+      case RecordType::allowed:
+        write_features({}, body);
+        break;
+      case RecordType::features:
+        ByteWriter(body).varint(some_id());
+        write_features({}, body);
+        break;
+      case RecordType::end:
+      case RecordType::abort:
+        break;
+      default:
+        append(body, choices_.some(100));
+    }
+    write_record_head(type, body.size(), bytes);
+    append(bytes, body);
+    return bytes;
+  }
+
+  void receive_frame() {
+    Buffer bytes;
+    StreamId id = some_id();
+    switch (choices_.below(12)) {
+      case 0:
+        write_frame(AckFrame{{{id, choices_.number()}, {some_id(), choices_.number()}}}, bytes);
+        break;
+      case 1:
+        write_frame(CreditFrame{{{id, choices_.number(), choices_.number()}}}, bytes);
+        break;
+      case 2:
+        write_frame(CreditReturnFrame{id, choices_.number(), choices_.number()}, bytes);
+        break;
+      case 3:
+        write_frame(ResetFrame{id, static_cast<ResetCode>(choices_.below(6)),
+                               choices_.byte() % 4 ? 0 : choices_.number()},
+                    bytes);
+        break;
+      case 4:
+        write_frame(ResetDoneFrame{id}, bytes);
+        break;
+      case 5:
+        write_frame(PingFrame{choices_.number()}, bytes);
+        write_frame(PongFrame{choices_.byte()}, bytes);
+        break;
+      case 6:
+        write_frame(OpenCreditFrame{choices_.number(), choices_.number()}, bytes);
+        break;
+      case 7:  // anywhere in the stream
+        write_frame(StreamFrame{id, std::min(choices_.number(), kMaxVarint - 100), choices_.some(64)}, bytes);
+        break;
+      default: {
+        Buffer record = some_record();
+        Stream* stream = session_->find(id);
+        std::uint64_t offset = id == kControlStream ? control_offset_ : stream ? stream->wire_received() : 0;
+        if (id == kControlStream) control_offset_ += record.size();
+        if (choices_.byte() % 8 == 0) offset += choices_.byte();
+        write_frame(StreamFrame{id, offset, record}, bytes);
+      }
+    }
+    receive(bytes);
+  }
+
+  void open() {
+    if (over_ || own_ >= 6) return;
+    OpenRequest request;
+    request.destination.port = 80;
+    request.features.compression = choices_.byte() % 2;
+    session_->open(std::move(request), now_);
+    ++own_;
+  }
+
+  // Streams that a flow knows: those opened here, and those it was told of, until it lets go.
+  void flow_step() {
+    unsigned action = choices_.below(10);
+    if (action == 9) return open();
+    StreamId id = choices_.below(14);
+    Stream* stream = session_->find(id);
+    if (!stream || !stream->begun() || stream->marks.released) return;
+    bool peers = id % 2 == first_peer_id_ % 2;
+    switch (action) {
+      case 0:
+        if (peers && !stream->answer()) stream->give_answer({});
+        break;
+      case 1:
+      case 2:
+        if (peers && !stream->answer()) stream->give_answer({});
+        stream->write(
+            std::vector<std::byte>(std::min<std::size_t>(stream->may_write(), 10 * choices_.byte())));
+        break;
+      case 3:
+        if (stream->may_write() >= message_cost(3) && (!peers || stream->answer()))
+          stream->write_message(as_bytes("abc"));
+        break;
+      case 4:
+        stream->consume(std::min<std::size_t>(stream->readable_before_message(), 8 * choices_.byte()), now_,
+                        20ms);
+        stream->poll_message(now_, 20ms);
+        break;
+      case 5:
+        stream->end();
+        break;
+      case 6:
+        stream->abort();
+        break;
+      case 7:
+        stream->reset(ResetCode::aborted);
+        break;
+      case 8:
+        session_->release(id);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void time_or_carrier() {
+    switch (choices_.below(6)) {
+      case 0:
+        if (carriers_.size() < 3) attach();
+        break;
+      case 1:
+        if (!carriers_.empty()) {
+          auto victim = carriers_.begin() + choices_.below(static_cast<unsigned>(carriers_.size()));
+          session_->detach(*victim, now_);
+          carriers_.erase(victim);
+        }
+        break;
+      case 2:
+        now_ += std::chrono::milliseconds(choices_.byte() * choices_.byte());
+        session_->on_timeout(now_);
+        // With the time told, the next deadline lies ahead.
+        if (auto next = session_->next_timeout()) require(*next > now_);
+        break;
+      default:
+        transmit();
+    }
+  }
+
+  void transmit() {
+    if (carriers_.empty()) return;
+    Buffer out;
+    bool wants = session_->wants_to_transmit(carriers_.back(), now_);
+    session_->transmit(carriers_.back(), 200 + 100 * choices_.byte(), 1 + 8 * choices_.byte(), out, now_);
+    require(wants || out.empty());
+    for (Bytes rest = out; !rest.empty();) {
+      auto parsed = parse_frame(rest);
+      require(parsed.has_value() && parsed->has_value() && (*parsed)->frame);
+      rest = rest.subspan((*parsed)->consumed);
+    }
+  }
+
+  void events() {
+    while (auto event = session_->poll_event()) {
+      if (event->kind == Event::Kind::expired) over_ = true;
+      if (event->kind != Event::Kind::stream) continue;
+      Stream* stream = session_->find(event->stream);
+      require(stream && stream->begun() && !stream->marks.released);
+    }
+  }
+
+  Choices& choices_;
+  TimePoint now_{1h};
+  CreditPool pool_;
+  RetainedBudget retained_;
+  std::unique_ptr<Session> session_;
+  StreamId first_peer_id_;
+  std::vector<CarrierId> carriers_;
+  CarrierId last_carrier_ = 0;
+  std::uint64_t control_offset_ = 0;
+  int own_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  Choices choices(std::as_bytes(std::span(data, size)));
+  unsigned start = choices.byte();
+  Codec codec;
+  Fuzzed(choices, start % 2 ? Side::dialler : Side::acceptor, start % 4 > 1 ? &codec : nullptr).run();
+  return 0;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/liveness.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+
+using namespace longhaul::link;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr TimePoint kStart{std::chrono::hours(1)};
+
+// A path of a fixed round trip that answers every ping, in steps of a millisecond.
+struct Path {
+  explicit Path(Duration rtt_, Duration handshake) : rtt(rtt_) { liveness.start(now, handshake); }
+  void run(Duration time, bool busy) {
+    for (TimePoint end = now + time; now < end; now += 1ms) {
+      while (!pongs.empty() && pongs.front().first <= now) {
+        liveness.on_heard(now);
+        liveness.on_pong(pongs.front().second, now);
+        pongs.pop_front();
+      }
+      liveness.on_timeout(now, busy);
+      if (liveness.ping_due()) {
+        ++pings;
+        std::uint64_t number = liveness.make_ping(now);
+        if (answers) pongs.emplace_back(now + rtt, number);
+      }
+      if (liveness.silent(now, busy) && !silent_at) silent_at = now;
+    }
+  }
+  Duration rtt;
+  TimePoint now = kStart;
+  Liveness liveness;
+  std::deque<std::pair<TimePoint, std::uint64_t>> pongs;
+  bool answers = true;
+  int pings = 0;
+  std::optional<TimePoint> silent_at;
+};
+
+bool near(Duration measured, Duration expected) {
+  return measured > expected * 9 / 10 && measured < expected * 11 / 10 + 2ms;
+}
+
+}  // namespace
+
+TEST_CASE("the round trip is measured however long it is, though pings overtake answers") {
+  for (Duration rtt : {1ms, 30ms, 250ms, 600ms, 1500ms, 4000ms})
+    for (bool busy : {false, true}) {
+      Path path(rtt, 10ms);  // the handshake saw another path
+      path.run(120s, busy);
+      INFO(rtt / 1ms << " ms, busy " << busy);
+      CHECK(near(path.liveness.smoothed_rtt(), rtt));
+    }
+}
+
+TEST_CASE("a path that answers is never silent once its round trip is known") {
+  for (Duration rtt : {1ms, 250ms, 900ms})
+    for (bool busy : {false, true}) {
+      Path path(rtt, rtt);
+      path.run(60s, busy);
+      CHECK_FALSE(path.silent_at);
+    }
+}
+
+TEST_CASE("silence is found within the time that was promised") {
+  struct Case {
+    Duration rtt;
+    bool busy;
+    Duration most;
+  };
+  for (auto [rtt, busy, most] :
+       {Case{30ms, true, 1300ms}, Case{30ms, false, 3050ms}, Case{600ms, true, 600ms * 4 + 1s}}) {
+    Path path(rtt, rtt);
+    path.run(10s, busy);
+    TimePoint stopped = path.now;
+    path.answers = false;
+    path.pongs.clear();
+    path.run(10s, busy);
+    REQUIRE(path.silent_at);
+    CHECK(*path.silent_at - stopped <= most);
+    CHECK(*path.silent_at - stopped >= 990ms);
+  }
+}
+
+TEST_CASE("an idle path costs a ping a second") {
+  Path path(30ms, 30ms);
+  path.run(60s, false);
+  CHECK(path.pings <= 62);
+}
+
+TEST_CASE("the deadline is never in the past after the time was told, room for a ping or not") {
+  Liveness liveness;
+  liveness.start(kStart, 30ms);
+  for (TimePoint now = kStart; now < kStart + 20s;) {
+    bool silent = liveness.silent(now, true);
+    liveness.on_timeout(now, true);
+    auto next = liveness.next_timeout(true, silent || liveness.silent(now, true));
+    REQUIRE(next);
+    REQUIRE(*next > now);
+    now = *next;
+  }
+}
+
+TEST_CASE("answers to pings that were never sent, or were answered, say nothing") {
+  Liveness liveness;
+  liveness.start(kStart, 30ms);
+  std::uint64_t number = liveness.make_ping(kStart);
+  liveness.on_pong(0, kStart + 9s);
+  liveness.on_pong(number + 1, kStart + 9s);
+  liveness.on_pong(~0ull, kStart + 9s);
+  CHECK(liveness.smoothed_rtt() == 30ms);
+  liveness.on_pong(number, kStart + 30ms);
+  liveness.on_pong(number, kStart + 9s);
+  CHECK(liveness.smoothed_rtt() == 30ms);
+}

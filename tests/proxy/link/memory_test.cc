@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/memory.h"
+
+#include <catch2/catch.hpp>
+
+using namespace longhaul::link;
+
+TEST_CASE("the floors of all streams and the shared part make the cap") {
+  for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{64} << 20, std::uint64_t{4} << 30})
+    for (std::uint32_t streams : {1u, 64u, 16'384u, 100'000u}) {
+      CreditPool pool(cap, streams);
+      CHECK(pool.cap_bytes() == cap);
+      CHECK(pool.free_bytes() + pool.floor_bytes() * streams == cap);
+      CHECK(pool.floor_bytes() <= CreditPool::kMaxFloor);
+      CHECK(pool.free_bytes() >= cap / 2);
+    }
+}
+
+TEST_CASE("a pool is full with as many streams as it has floors for") {
+  CreditPool pool(1 << 20, 2);
+  pool.enter();
+  CHECK_FALSE(pool.full());
+  pool.enter();
+  CHECK(pool.full());
+  pool.leave();
+  CHECK_FALSE(pool.full());
+}
+
+TEST_CASE("taken and given back leaves nothing behind, and the first share shrinks on the way") {
+  CreditPool pool(64 << 20, 64);
+  std::uint64_t all = pool.free_bytes(), last = pool.initial_share();
+  CHECK(last == all / 16);
+  CHECK_FALSE(pool.under_pressure());
+  std::uint64_t taken = 0;
+  for (int i = 0; i < 30; ++i) {
+    std::uint64_t share = pool.initial_share();
+    CHECK(share <= last);
+    last = share;
+    pool.take(share);
+    taken += share;
+  }
+  CHECK(pool.under_pressure());
+  CHECK(pool.granted_bytes() == taken);
+  pool.give(taken);
+  CHECK(pool.free_bytes() == all);
+}
+
+TEST_CASE("what is kept for one large flow leaves room for the others") {
+  RetainedBudget budget(1 << 20);
+  std::uint64_t large = 0;
+  for (std::uint64_t more; (more = budget.allowance(large)) > 1000; large += more) budget.add(more);
+  CHECK(large <= 1u << 20);
+  // At the cap a stream that holds little may still add its few bytes; one that holds much may not.
+  CHECK(budget.allowance(0) >= 4096);
+  CHECK(budget.allowance(large) < 1000);
+  budget.remove(large);
+  CHECK(budget.used_bytes() == 0);
+}

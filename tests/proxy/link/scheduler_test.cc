@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/scheduler.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+using namespace longhaul::link;
+using namespace std::chrono_literals;
+
+TEST_CASE("interactive streams go first and each class takes turns") {
+  Scheduler scheduler;
+  CHECK(scheduler.empty());
+  CHECK_FALSE(scheduler.take());
+  scheduler.add(1, StreamClass::bulk);
+  scheduler.add(3, StreamClass::interactive);
+  scheduler.add(5, StreamClass::bulk);
+  scheduler.add(7, StreamClass::interactive);
+  std::vector<StreamId> order;
+  while (auto id = scheduler.take()) order.push_back(*id);
+  CHECK(order == std::vector<StreamId>{3, 7, 1, 5});
+  CHECK(scheduler.empty());
+}
+
+TEST_CASE("streams that come back after each turn have equally many") {
+  Scheduler scheduler;
+  for (StreamId id = 0; id < 10; ++id) scheduler.add(id, StreamClass::bulk);
+  std::map<StreamId, int> turns;
+  for (int i = 0; i < 1000; ++i) {
+    StreamId id = *scheduler.take();
+    ++turns[id];
+    scheduler.add(id, StreamClass::bulk);
+  }
+  for (auto [id, count] : turns) CHECK(count == 100);
+}
+
+TEST_CASE("a transfer becomes bulk after its first packets and interactive again after a pause") {
+  TrafficMeter meter;
+  TimePoint now{std::chrono::hours(1)};
+  CHECK(meter.classify(0, now) == StreamClass::interactive);
+  CHECK(meter.classify(32 * 1024, now) == StreamClass::interactive);
+  CHECK(meter.classify(33 * 1024, now) == StreamClass::bulk);
+  for (int i = 0; i < 40; ++i) meter.on_sent(1400, now += 1ms);
+  CHECK(meter.classify(1400, now) == StreamClass::bulk);
+  CHECK(meter.classify(1400, now + 1s) == StreamClass::interactive);
+}
+
+TEST_CASE("a person who types stays interactive for ever") {
+  TrafficMeter meter;
+  TimePoint now{std::chrono::hours(1)};
+  for (int i = 0; i < 10'000; ++i) {
+    REQUIRE(meter.classify(200, now) == StreamClass::interactive);
+    meter.on_sent(200, now += 30ms);
+  }
+}

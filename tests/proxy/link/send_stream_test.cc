@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/send_stream.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
+
+using namespace longhaul;
+using namespace longhaul::link;
+
+namespace {
+
+Slice bytes_of(std::size_t size, std::uint64_t start) {
+  Buffer bytes;
+  for (std::size_t i = 0; i < size; ++i) bytes.push_back(std::byte((start + i) & 0xff));
+  return Slice::copy_of(bytes);
+}
+
+// The obvious way: for each byte, on which carrier it was sent last, or that it has to go.
+struct Model {
+  static constexpr CarrierId kUnsent = 0;
+  std::map<std::uint64_t, CarrierId> kept;
+  std::uint64_t end = 0, sent_end = 0;
+};
+
+}  // namespace
+
+TEST_CASE("what has to be sent is right after any order of sending, acknowledging and losing") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937_64 random(seed);
+    SendStream stream;
+    Model model;
+    CarrierId carrier = 1;
+    std::set<CarrierId> alive{1};
+    for (int step = 0; step < 600; ++step) {
+      INFO("seed " << seed << ", step " << step);
+      switch (random() % 6) {
+        case 0: {
+          std::size_t size = random() % 50;
+          stream.append(bytes_of(size, model.end));
+          for (std::size_t i = 0; i < size; ++i) model.kept[model.end++] = Model::kUnsent;
+          break;
+        }
+        case 1:
+        case 2: {
+          std::size_t limit = random() % 40;
+          auto range = stream.next(limit);
+          auto first = std::find_if(model.kept.begin(), model.kept.end(),
+                                    [](const auto& b) { return b.second == Model::kUnsent; });
+          REQUIRE(range.has_value() == (limit > 0 && first != model.kept.end()));
+          if (!range) break;
+          REQUIRE(range->begin == first->first);
+          REQUIRE(range->size() <= limit);
+          REQUIRE(range->size() > 0);
+          Buffer copied;
+          stream.copy(*range, copied);
+          REQUIRE(copied.size() == range->size());
+          for (std::uint64_t i = range->begin; i < range->end; ++i) {
+            REQUIRE(copied[i - range->begin] == std::byte(i & 0xff));
+            // Nothing goes twice that is neither lost nor new.
+            REQUIRE(model.kept.at(i) == Model::kUnsent);
+            model.kept[i] = carrier;
+          }
+          model.sent_end = std::max(model.sent_end, range->end);
+          stream.on_sent(*range, carrier);
+          break;
+        }
+        case 3: {
+          std::uint64_t offset = random() % (model.end + 20);
+          std::size_t freed = stream.on_acknowledged(offset);
+          std::size_t expected = 0;
+          if (offset <= model.sent_end)
+            while (!model.kept.empty() && model.kept.begin()->first < offset) {
+              model.kept.erase(model.kept.begin());
+              ++expected;
+            }
+          REQUIRE(freed == expected);
+          break;
+        }
+        case 4:
+          if (random() % 4 == 0) alive.insert(++carrier);
+          break;
+        default:
+          if (random() % 4 == 0 && !alive.empty()) {
+            CarrierId lost = *std::next(alive.begin(), static_cast<long>(random() % alive.size()));
+            alive.erase(lost);
+            stream.on_carrier_lost(lost);
+            for (auto& [position, on] : model.kept)
+              if (on == lost) on = Model::kUnsent;
+            if (alive.empty()) alive.insert(++carrier);
+            carrier = *alive.rbegin();
+          }
+      }
+      REQUIRE(stream.retained_bytes() == model.kept.size());
+      REQUIRE(stream.end_offset() == model.end);
+      REQUIRE(stream.unsent_bytes() == model.end - model.sent_end);
+      REQUIRE(stream.all_acknowledged() == model.kept.empty());
+      REQUIRE(stream.wants_to_send() == std::any_of(model.kept.begin(), model.kept.end(), [](const auto& b) {
+                return b.second == Model::kUnsent;
+              }));
+    }
+    std::size_t kept = model.kept.size();
+    CHECK(stream.clear() == kept);
+    CHECK_FALSE(stream.wants_to_send());
+    CHECK(stream.retained_bytes() == 0);
+  }
+}
+
+TEST_CASE("the last byte goes again when its acknowledgement may be lost, and only then") {
+  SendStream stream;
+  stream.repeat_last_byte();
+  CHECK_FALSE(stream.wants_to_send());
+  stream.append(bytes_of(10, 0));
+  stream.repeat_last_byte();
+  CHECK(*stream.next(100) == Interval{0, 10});
+  stream.on_sent({0, 10}, 1);
+  stream.repeat_last_byte();
+  CHECK(*stream.next(100) == Interval{9, 10});
+  stream.on_sent({9, 10}, 2);
+  CHECK_FALSE(stream.wants_to_send());
+  stream.on_carrier_lost(1);
+  CHECK(*stream.next(100) == Interval{0, 10});
+  CHECK(stream.on_acknowledged(10) == 10);
+  stream.repeat_last_byte();
+  CHECK_FALSE(stream.wants_to_send());
+}
