@@ -84,17 +84,30 @@ class Fuzzed {
  public:
   Fuzzed(Choices& choices, Side side, BlockCodec* codec)
       : choices_(choices),
+        first_peer_id_(side == Side::acceptor ? 1 : 2),
+        side_(side),
+        codec_(codec),
         pool_(kCap, kMaxStreams),
-        retained_(kCap),
-        session_(std::make_unique<Session>(SessionConfig{.side = side, .max_peer_streams = kMaxStreams},
-                                           pool_, retained_, codec, now_)),
-        first_peer_id_(side == Side::acceptor ? 1 : 2) {}
+        retained_(kCap) {}
 
+  // One session after another: each error of the peer ends one.
   void run() {
+    do live();
+    while (!choices_.empty());
+  }
+
+ private:
+  void live() {
+    session_ = std::make_unique<Session>(SessionConfig{.side = side_, .max_peer_streams = kMaxStreams}, pool_,
+                                         retained_, codec_, now_);
+    carriers_.clear();
+    control_offset_ = 0;
+    own_ = 0;
+    over_ = false;
     if (choices_.byte() % 4) attach();
     for (unsigned opened = choices_.below(3); opened > 0; --opened) open();
     if (choices_.byte() % 2) transmit();
-    while (!choices_.empty()) {
+    while (!choices_.empty() && !over_) {
       switch (choices_.below(8)) {
         case 0:
           flow_step();
@@ -118,7 +131,6 @@ class Fuzzed {
     require(pool_.granted_bytes() == 0);
   }
 
- private:
   void attach() {
     carriers_.push_back(++last_carrier_);
     session_->attach(last_carrier_, now_, 20ms);
@@ -144,15 +156,28 @@ class Fuzzed {
     return choice % 14;
   }
 
-  // The bytes of a record whose shape is right, at the place where the stream stands.
-  Buffer some_record() {
+  // What an honest peer might say next on the stream; now and then anything.
+  RecordType some_type(StreamId id) {
+    unsigned choice = choices_.byte();
+    if (choice % 16 == 0) return static_cast<RecordType>(choices_.below(11));
+    if (id == kControlStream) return static_cast<RecordType>(7 + choice % 3);
+    Stream* stream = session_->find(id);
+    bool peers = id % 2 == first_peer_id_ % 2;
+    if (peers ? !stream || !stream->begun() : stream && !stream->answer())
+      return peers ? RecordType::open : RecordType::answer;
+    if (choice % 16 == 1) return choice < 128 ? RecordType::end : RecordType::abort;
+    return static_cast<RecordType>(2 + choice % 3);
+  }
+
+  // The bytes of a record whose shape is right.
+  Buffer some_record(StreamId id) {
     Buffer body, bytes;
-    RecordType type = static_cast<RecordType>(choices_.below(11));
+    RecordType type = some_type(id);
     switch (type) {
       case RecordType::open: {
         OpenRequest request;
         request.destination.port = 80;
-        request.forward_credit = choices_.number();
+        request.forward_credit = choices_.byte() % 16 ? 100 * choices_.byte() : choices_.number();
         request.reverse_credit = choices_.number();
         request.features.compression = choices_.byte() % 2;
         if (choices_.byte() % 4 == 0) request.features.window_bytes = choices_.byte() * 16;
@@ -164,6 +189,7 @@ class Fuzzed {
         break;
       case RecordType::block: {
         Bytes plain = choices_.some(100);
+        if (plain.empty()) plain = as_bytes("x");
         BlockHeader header{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
                            .checksum = choices_.byte() % 8 ? block_checksum(plain) : 7};
         write_block_header(header, body);
@@ -191,7 +217,7 @@ class Fuzzed {
   void receive_frame() {
     Buffer bytes;
     StreamId id = some_id();
-    switch (choices_.below(12)) {
+    switch (choices_.below(16)) {
       case 0:
         write_frame(AckFrame{{{id, choices_.number()}, {some_id(), choices_.number()}}}, bytes);
         break;
@@ -220,11 +246,11 @@ class Fuzzed {
         write_frame(StreamFrame{id, std::min(choices_.number(), kMaxVarint - 100), choices_.some(64)}, bytes);
         break;
       default: {
-        Buffer record = some_record();
+        Buffer record = some_record(id);
         Stream* stream = session_->find(id);
         std::uint64_t offset = id == kControlStream ? control_offset_ : stream ? stream->wire_received() : 0;
         if (id == kControlStream) control_offset_ += record.size();
-        if (choices_.byte() % 8 == 0) offset += choices_.byte();
+        if (choices_.byte() % 16 == 0) offset += choices_.byte();
         write_frame(StreamFrame{id, offset, record}, bytes);
       }
     }
@@ -330,11 +356,13 @@ class Fuzzed {
   }
 
   Choices& choices_;
+  StreamId first_peer_id_;
+  Side side_;
+  BlockCodec* codec_;
   TimePoint now_{1h};
   CreditPool pool_;
   RetainedBudget retained_;
   std::unique_ptr<Session> session_;
-  StreamId first_peer_id_;
   std::vector<CarrierId> carriers_;
   CarrierId last_carrier_ = 0;
   std::uint64_t control_offset_ = 0;
