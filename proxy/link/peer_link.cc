@@ -201,9 +201,10 @@ void PeerLink::arm_timer() {
   timer_at_ = next;
   session_timer_.expires_at(*next);
   session_timer_.async_wait([self = self_](boost::system::error_code error) {
-    if (error || !*self || !(*self)->session_) return;
+    if (error || !*self) return;
     PeerLink& link = **self;
     link.timer_at_.reset();
+    if (!link.session_) return;
     link.session_->on_timeout(Clock::now());
     link.deliver_events();
     link.kick();

@@ -230,6 +230,17 @@ class Dialling(unittest.TestCase):
                     self.copy()
                     self.assertEqual(pair.branch.reasons()["optimised"], before.get("optimised", 0) + 1)
 
+    def test_a_link_that_came_back_still_notices_silence(self):
+        pair = self.enterContext(Pair(self.lab))
+        pair.datacenter.stop()
+        pair.branch.wait_link("down", 3)
+        time.sleep(3.5)  # until the timers of the session that ended have run out
+        pair.datacenter.start()
+        pair.wait_link()
+        self.lab.link("51.84mbit,20,1")
+        for site in pair.sites:
+            site.wait_link("silent", 5)
+
     def test_a_daemon_that_starts_before_its_peer_finds_it(self):
         pair = Pair(self.lab)
         pair.branch.start()
