@@ -3,17 +3,17 @@
 // none. What moves through them is the relay's business.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace longhaul::flows {
 
-// Both ends of one pipe, non-blocking. Closed with the object.
+// Both ends of one pipe, non-blocking. Closed with the object, and then no longer counted.
 class Pipe {
  public:
   Pipe() = default;
-  Pipe(int read_end, int write_end, std::size_t capacity_bytes)
-      : read_end_(read_end), write_end_(write_end), capacity_bytes_(capacity_bytes) {}
+  Pipe(int read_end, int write_end, std::size_t capacity_bytes, std::shared_ptr<std::size_t> alive);
   Pipe(Pipe&& other) noexcept { swap(other); }
   Pipe& operator=(Pipe&& other) noexcept {
     Pipe(std::move(other)).swap(*this);
@@ -31,11 +31,13 @@ class Pipe {
     std::swap(read_end_, other.read_end_);
     std::swap(write_end_, other.write_end_);
     std::swap(capacity_bytes_, other.capacity_bytes_);
+    std::swap(alive_, other.alive_);
   }
 
   int read_end_ = -1;
   int write_end_ = -1;
   std::size_t capacity_bytes_ = 0;
+  std::shared_ptr<std::size_t> alive_;  // the pool's count, which a flow that is cut off may outlive
 };
 
 class PipePool {
@@ -43,13 +45,17 @@ class PipePool {
   static constexpr std::size_t kPipeBytes = 1 << 20;  // /proc/sys/fs/pipe-max-size, what every user may have
   static constexpr std::size_t kKept = 16;            // empty pipes kept for the next flows
 
-  // A false pipe when the process may have no more descriptors or pipe memory.
+  // At most so many at once; each may hold kPipeBytes of kernel memory while a reader is slow.
+  explicit PipePool(std::size_t most) : most_(most) {}
+
+  // A false pipe when all are lent, or the process may have no more descriptors or pipe memory.
   Pipe lend();
   // Only empty pipes come back; one with bytes in it is destroyed by its holder.
   void take_back(Pipe pipe);
-  std::size_t kept() const { return kept_.size(); }
 
  private:
+  const std::size_t most_;
+  std::shared_ptr<std::size_t> alive_ = std::make_shared<std::size_t>(0);  // lent and kept
   std::vector<Pipe> kept_;
 };
 

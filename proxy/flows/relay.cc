@@ -143,7 +143,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
     Moved what;
     std::size_t moved = 0;
     if (held == 0) {
-      if (method_ == Method::splice && !pipe) pipe = pipes_.lend();
+      if (!pipe) pipe = pipes_.lend();
       what = Moved::end_of_stream;
       if (pipe) what = fill(from, pipe, held);
       direction.bytes_in += held;

@@ -22,8 +22,9 @@ enum class RelayEnd : std::uint8_t {
 // One for the loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
 class Relay {
  public:
-  enum class Method : std::uint8_t { splice, copy };
-  explicit Relay(Method method = Method::splice) : method_(method) {}
+  // Flows that move bytes beyond the first `most_pipes` are copied, which costs three times the CPU and holds
+  // no memory for slow readers.
+  explicit Relay(std::size_t most_pipes = 128) : pipes_(most_pipes) {}
 
   // Both sockets are connected; both are closed when it completes. Counts in `bytes`: lan_* towards the
   // client, wan_* towards the server. Cancelling resets both sides.
@@ -36,7 +37,6 @@ class Relay {
   boost::asio::awaitable<void> pump(Join& join, Direction& direction);
 
   static constexpr std::size_t kBufferBytes = 256 << 10;
-  Method method_;
   PipePool pipes_;
   std::unique_ptr<std::byte[]> buffer_;  // never holds bytes across a wait
 };

@@ -2,7 +2,6 @@
 #include "proxy/flows/relay.h"
 
 #include <dirent.h>
-#include <sys/resource.h>
 
 #include "proxy/loopback.h"
 
@@ -62,10 +61,10 @@ asio::awaitable<void> fill_up(tcp::socket& socket) {
 }  // namespace
 
 TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
-  const auto method = GENERATE(Relay::Method::splice, Relay::Method::copy);
+  const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
-  run(io, [](Relay::Method how) -> asio::awaitable<void> {
-    Relay shared(how);
+  run(io, [](std::size_t most) -> asio::awaitable<void> {
+    Relay shared(most);
     Bench b = co_await bench();
     const std::string up = pattern(5'000'003, 1), down = pattern(7'000'001, 2);
     auto [end, from_client, from_server, sent_up, sent_down] =
@@ -76,14 +75,14 @@ TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
     CHECK((from_server.text == down));
     CHECK(from_client.error == asio::error::eof);
     CHECK(b.bytes == FlowBytes{up.size(), sent_down, down.size(), sent_up});
-  }(method));
+  }(pipes));
 }
 
 TEST_CASE("the relay passes on the end of one direction while the other goes on") {
-  const auto method = GENERATE(Relay::Method::splice, Relay::Method::copy);
+  const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
-  run(io, [](Relay::Method how) -> asio::awaitable<void> {
-    Relay shared(how);
+  run(io, [](std::size_t most) -> asio::awaitable<void> {
+    Relay shared(most);
     Bench b = co_await bench();
     const auto talk = [](Bench& w) -> asio::awaitable<void> {
       co_await send_and_end(w.client(), "question");
@@ -95,7 +94,7 @@ TEST_CASE("the relay passes on the end of one direction while the other goes on"
     };
     const auto got = co_await (relay(shared, b) && talk(b));
     CHECK(got == RelayEnd::finished);
-  }(method));
+  }(pipes));
 }
 
 TEST_CASE("a client's reset reaches the server as a reset, and names the client") {
@@ -137,10 +136,10 @@ TEST_CASE("bytes sent before a reset arrive before the reset") {
 }
 
 TEST_CASE("a reset is noticed though the other side does not read") {
-  const auto method = GENERATE(Relay::Method::splice, Relay::Method::copy);
+  const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
-  run(io, [](Relay::Method how) -> asio::awaitable<void> {
-    Relay shared(how);
+  run(io, [](std::size_t most) -> asio::awaitable<void> {
+    Relay shared(most);
     Bench b = co_await bench();
     const auto talk = [](Bench& w) -> asio::awaitable<void> {
       co_await fill_up(w.client());
@@ -150,7 +149,7 @@ TEST_CASE("a reset is noticed though the other side does not read") {
     CHECK(got == RelayEnd::client_reset);
     const auto rest = co_await read_all(b.server());
     CHECK(rest.error == asio::error::connection_reset);
-  }(method));
+  }(pipes));
 }
 
 TEST_CASE("a reset after the end of the same side's direction is noticed") {
@@ -263,24 +262,27 @@ TEST_CASE("idle flows hold no pipes") {
   }());
 }
 
-TEST_CASE("without descriptors for a pipe the relay copies") {
+TEST_CASE("a flow that stands still holds a pipe, and what is above the limit is copied meanwhile") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
-    Relay shared;
+    Relay shared(1);
+    Bench stalled = co_await bench();
     Bench b = co_await bench();
-    rlimit kept;
-    ::getrlimit(RLIMIT_NOFILE, &kept);
-    const rlimit none{0, kept.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-    const std::string up = pattern(3'000'000);
-    const auto talk = [](Bench& w, const std::string& text) -> asio::awaitable<void> {
-      const auto [sent, rest] = co_await (send_and_end(w.client(), text) && read_all(w.server()));
-      CHECK((rest.text == text));
-      CHECK(sent == rest.text.size());
-      w.server().close();
+    const auto talk = [](Bench& slow, Bench& quick) -> asio::awaitable<bool> {
+      co_await fill_up(slow.client());
+      const std::size_t before = open_descriptors();
+      const std::string up = pattern(3'000'000);
+      const auto [sent, rest] = co_await (send_and_end(quick.client(), up) && read_all(quick.server()));
+      CHECK((rest.text == up));
+      CHECK(open_descriptors() == before);
+      CHECK(sent == up.size());
+      quick.server().close();
+      reset(slow.client());
+      co_return true;
     };
-    const auto got = co_await (relay(shared, b) && talk(b, up));
-    CHECK(got == RelayEnd::finished);
-    ::setrlimit(RLIMIT_NOFILE, &kept);
+    const auto [slow_end, end, told] =
+        co_await (relay(shared, stalled) && relay(shared, b) && talk(stalled, b));
+    CHECK(slow_end == RelayEnd::client_reset);
+    CHECK((told && end == RelayEnd::finished));
   }());
 }
