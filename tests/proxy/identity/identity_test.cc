@@ -92,7 +92,7 @@ TEST_CASE("a second identity never overwrites the first, and leaves nothing half
 
 TEST_CASE("a name that is a path or an option is refused") {
   const TemporaryFolder folder;
-  for (std::string name : {"", "../a", "a/b", "-a", ".a", "a b", std::string(64, 'a').c_str()})
+  for (const std::string& name : std::vector<std::string>{"", "../a", "a/b", "-a", ".a", "a b", std::string(64, 'a')})
     CHECK_THROWS_AS(keygen(name, folder.path()), identity::KeygenError);
 }
 
