@@ -16,8 +16,10 @@ class CreditPool {
   static constexpr std::uint64_t kMaxInitial = 16ull << 20;
   static constexpr std::uint64_t kMaxFloor = 16ull << 10;
 
-  CreditPool(std::uint64_t cap_bytes, std::uint32_t max_streams)
+  // `sessions` is how many share the pool.
+  CreditPool(std::uint64_t cap_bytes, std::uint32_t max_streams, std::uint32_t sessions = 1)
       : max_streams_(max_streams),
+        sessions_(std::max<std::uint32_t>(sessions, 1)),
         floor_(std::min(kMaxFloor, cap_bytes / 4 / std::max<std::uint32_t>(max_streams, 1))),
         shared_(cap_bytes - floor_ * max_streams),
         free_(shared_) {}
@@ -27,7 +29,9 @@ class CreditPool {
   std::uint64_t granted_bytes() const { return shared_ - free_; }  // above the floors
   std::uint64_t initial_share() const { return std::min(kMaxInitial, free_ / 16); }
   std::uint64_t growth_share() const { return free_ / 4; }
-  std::uint64_t open_share() const { return free_ / 8; }
+  // What one session sets aside for streams that its peer has yet to open. It cannot be taken back, so all
+  // sessions together never set aside more than a quarter.
+  std::uint64_t open_share() const { return std::min(free_ / 8, shared_ / 4 / sessions_); }
   bool under_pressure() const { return free_ < shared_ / 2; }
   std::uint64_t cap_bytes() const { return shared_ + floor_ * max_streams_; }
 
@@ -50,6 +54,7 @@ class CreditPool {
 
  private:
   std::uint32_t max_streams_;
+  std::uint32_t sessions_;
   std::uint32_t streams_ = 0;
   std::uint64_t floor_;
   std::uint64_t shared_;

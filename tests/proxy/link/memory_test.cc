@@ -26,6 +26,17 @@ TEST_CASE("a pool is full with as many streams as it has floors for") {
   CHECK_FALSE(pool.full());
 }
 
+TEST_CASE("what many sessions set aside for streams to come leaves most of the pool to those that are there") {
+  for (std::uint32_t sessions : {1u, 2u, 10u, 200u}) {
+    CreditPool pool(256 << 20, 1024, sessions);
+    std::uint64_t all = pool.free_bytes();
+    for (std::uint32_t i = 0; i < sessions; ++i) pool.take(pool.open_share());
+    CHECK(pool.free_bytes() >= all / 4 * 3);
+    CHECK_FALSE(pool.under_pressure());
+    CHECK(pool.open_share() > 0);
+  }
+}
+
 TEST_CASE("taken and given back leaves nothing behind, and the first share shrinks on the way") {
   CreditPool pool(64 << 20, 64);
   std::uint64_t all = pool.free_bytes(), last = pool.initial_share();
