@@ -12,8 +12,7 @@ LineMeasure measure_line(int socket) {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
-  return {info.tcpi_delivery_rate, info.tcpi_delivery_rate_app_limited != 0,
-          std::chrono::microseconds(info.tcpi_min_rtt == ~0u ? 0 : info.tcpi_min_rtt)};
+  return {info.tcpi_delivery_rate, info.tcpi_delivery_rate_app_limited != 0};
 }
 
 }  // namespace longhaul::link
