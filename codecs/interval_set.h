@@ -20,6 +20,13 @@ class IntervalSet {
   bool empty() const { return intervals_.empty(); }
   const std::vector<Interval>& intervals() const { return intervals_; }
 
+  // Whether the two have a number in common.
+  bool overlaps(Interval other) const {
+    auto first = std::lower_bound(intervals_.begin(), intervals_.end(), other.begin,
+                                  [](const Interval& i, std::uint64_t v) { return i.end <= v; });
+    return first != intervals_.end() && first->begin < other.end && other.begin < other.end;
+  }
+
   bool contains(std::uint64_t value) const {
     auto after = std::upper_bound(intervals_.begin(), intervals_.end(), value,
                                   [](std::uint64_t v, const Interval& i) { return v < i.begin; });
@@ -45,15 +52,23 @@ class IntervalSet {
   }
 
   void remove(Interval removed) {
-    // Mostly there is nothing: that must cost no allocation.
-    if (removed.begin >= removed.end || intervals_.empty()) return;
-    std::vector<Interval> kept;
-    kept.reserve(intervals_.size() + 1);
-    for (const Interval& i : intervals_) {
-      if (i.begin < std::min(i.end, removed.begin)) kept.push_back({i.begin, std::min(i.end, removed.begin)});
-      if (std::max(i.begin, removed.end) < i.end) kept.push_back({std::max(i.begin, removed.end), i.end});
+    if (removed.begin >= removed.end) return;
+    auto first = std::lower_bound(intervals_.begin(), intervals_.end(), removed.begin,
+                                  [](const Interval& i, std::uint64_t v) { return i.end <= v; });
+    if (first == intervals_.end() || first->begin >= removed.end) return;
+    if (first->begin < removed.begin) {
+      Interval left{first->begin, removed.begin};
+      if (first->end > removed.end) {
+        first->begin = removed.end;
+        intervals_.insert(first, left);
+        return;
+      }
+      *first++ = left;
     }
-    intervals_ = std::move(kept);
+    auto last = first;
+    while (last != intervals_.end() && last->end <= removed.end) ++last;
+    if (last != intervals_.end()) last->begin = std::max(last->begin, removed.end);
+    intervals_.erase(first, last);
   }
 
  private:

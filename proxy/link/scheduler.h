@@ -19,6 +19,11 @@ class Scheduler {
     turns_[static_cast<std::size_t>(stream_class)].push_back(stream);
   }
 
+  // The same, before those that wait already in its class.
+  void add_first(StreamId stream, StreamClass stream_class) {
+    turns_[static_cast<std::size_t>(stream_class)].push_front(stream);
+  }
+
   std::optional<StreamId> take() {
     for (auto& turns : turns_) {
       if (turns.empty()) continue;
@@ -29,6 +34,7 @@ class Scheduler {
     return std::nullopt;
   }
 
+  bool interactive_next() const { return !turns_[0].empty(); }
   bool empty() const { return turns_[0].empty() && turns_[1].empty(); }
 
  private:

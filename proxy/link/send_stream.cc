@@ -16,12 +16,35 @@ std::optional<Interval> SendStream::next(std::size_t limit) const {
 void SendStream::on_sent(Interval range, CarrierId carrier) {
   lost_.remove(range);
   next_unsent_ = std::max(next_unsent_, range.end);
-  if (!in_flight_.empty() && in_flight_.back().carrier == carrier &&
-      in_flight_.back().range.end == range.begin) {
-    in_flight_.back().range.end = range.end;
-  } else {
-    in_flight_.push_back({range, carrier});
+  // Nearly always the newest run goes on, or a part of it goes again.
+  if (!in_flight_.empty()) {
+    Sent& last = in_flight_.back();
+    if (last.carrier == carrier && last.range.begin <= range.begin && range.begin <= last.range.end) {
+      last.range.end = std::max(last.range.end, range.end);
+      return;
+    }
   }
+  std::vector<Sent> runs;
+  runs.reserve(in_flight_.size() + 2);
+  auto add = [&](Interval part, CarrierId on) {
+    if (part.begin >= part.end) return;
+    if (!runs.empty() && runs.back().carrier == on && runs.back().range.end == part.begin) {
+      runs.back().range.end = part.end;
+    } else {
+      runs.push_back({part, on});
+    }
+  };
+  bool placed = false;
+  for (const Sent& sent : in_flight_) {
+    add({sent.range.begin, std::min(sent.range.end, range.begin)}, sent.carrier);
+    if (!placed && sent.range.end > range.begin) {
+      add(range, carrier);
+      placed = true;
+    }
+    add({std::max(sent.range.begin, range.end), sent.range.end}, sent.carrier);
+  }
+  if (!placed) add(range, carrier);
+  in_flight_ = std::move(runs);
 }
 
 std::size_t SendStream::on_acknowledged(std::uint64_t offset) {
@@ -38,6 +61,13 @@ void SendStream::on_carrier_lost(CarrierId carrier) {
   for (const Sent& sent : in_flight_)
     if (sent.carrier == carrier) lost_.add(sent.range);
   std::erase_if(in_flight_, [&](const Sent& sent) { return sent.carrier == carrier; });
+}
+
+void SendStream::on_lost(Interval range, CarrierId carrier) {
+  for (const Sent& sent : in_flight_) {
+    if (sent.carrier != carrier) continue;
+    lost_.add({std::max(range.begin, sent.range.begin), std::min(range.end, sent.range.end)});
+  }
 }
 
 void SendStream::repeat_last_byte() {

@@ -25,6 +25,10 @@ class SendStream {
 
   // Everything last sent on that carrier and not yet acknowledged has to go again.
   void on_carrier_lost(CarrierId carrier);
+  // The same for one range, for carriers that lose packets.
+  void on_lost(Interval range, CarrierId carrier);
+  // It was taken for lost and has arrived after all. It is kept until it is acknowledged.
+  void on_arrived(Interval range) { lost_.remove(range); }
 
   // Asks for an acknowledgement that may have been lost: the last byte goes again where all was sent.
   void repeat_last_byte();
@@ -47,7 +51,8 @@ class SendStream {
 
   SliceQueue kept_;  // from the first byte not acknowledged to the last one written
   std::uint64_t next_unsent_ = 0;
-  std::vector<Sent> in_flight_;  // neighbours on the same carrier are joined: mostly one entry
+  std::vector<Sent>
+      in_flight_;  // by offset, disjoint, neighbours on the same carrier joined: mostly one entry
   IntervalSet lost_;
 };
 

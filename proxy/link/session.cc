@@ -30,27 +30,48 @@ Session::~Session() {
   pool_.give(open_granted_ - open_used_);
 }
 
-void Session::attach(CarrierId carrier, TimePoint now, Duration rtt) {
+std::vector<Session::Carrier>::iterator Session::find_carrier(CarrierId id) {
+  return std::find_if(carriers_.begin(), carriers_.end(), [&](const Carrier& c) { return c.id == id; });
+}
+
+void Session::attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send) {
   now_ = now;
   if (over_) return;
-  carriers_.push_back({carrier, {}});
+  carriers_.push_back({carrier, may_send, {}});
+  if (may_send) send_on(carrier, rtt);
+}
+
+void Session::prefer(CarrierId carrier, TimePoint now) {
+  now_ = now;
+  auto found = find_carrier(carrier);
+  if (over_ || carrier == preferred_ || found == carriers_.end()) return;
+  found->may_send = true;
+  send_on(carrier, smoothed_rtt());
+}
+
+void Session::send_on(CarrierId carrier, Duration rtt) {
+  preferred_ = carrier;
   orphaned_since_.reset();
-  liveness_.start(now, rtt);
-  if (silent_) {
-    silent_ = false;
-    events_.push_back({.kind = Event::Kind::path_alive});
-  }
+  liveness_.start(now_, rtt);
+  if (std::exchange(silent_, false)) events_.push_back({.kind = Event::Kind::path_alive});
   announce_everything();
 }
 
 void Session::detach(CarrierId carrier, TimePoint now) {
   now_ = now;
-  if (std::erase_if(carriers_, [&](const Carrier& c) { return c.id == carrier; }) == 0) return;
+  auto lost = find_carrier(carrier);
+  if (lost == carriers_.end()) return;
+  carriers_.erase(lost);
+  bool sent_here = preferred_ == carrier;
+  auto next = std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
+  if (sent_here) preferred_ = next == carriers_.rend() ? 0 : next->id;
   control_sending_.on_carrier_lost(carrier);
   for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier, has_carrier());
-  if (carriers_.empty()) {
-    orphaned_since_ = now;
+  if (!has_carrier()) {
+    if (!orphaned_since_) orphaned_since_ = now;
     liveness_.stop();
+  } else if (sent_here) {
+    send_on(preferred_, smoothed_rtt());
   } else {
     // What control frames said on the lost carrier may never have arrived.
     announce_everything();
@@ -71,7 +92,7 @@ void Session::announce_everything() {
 
 std::optional<TimePoint> Session::next_timeout() const {
   if (over_) return std::nullopt;
-  if (carriers_.empty())
+  if (!has_carrier())
     return orphaned_since_ ? std::optional(*orphaned_since_ + config_.orphan_patience) : std::nullopt;
   std::optional<TimePoint> next = liveness_.next_timeout(busy(), silent_);
   auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
@@ -83,7 +104,7 @@ std::optional<TimePoint> Session::next_timeout() const {
 void Session::on_timeout(TimePoint now) {
   now_ = now;
   if (over_) return;
-  if (carriers_.empty()) {
+  if (!has_carrier()) {
     if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) abandon(now);
     return;
   }
@@ -194,9 +215,13 @@ void Session::announce_reset(Stream& stream) {
   if (!std::exchange(stream.marks.reset_queued, true)) reset_due_.push_back(stream.id());
 }
 
-void Session::wants_to_send(Stream& stream) {
+void Session::wants_to_send(Stream& stream, Turn turn) {
   if (std::exchange(stream.marks.queued, true)) return;
-  scheduler_.add(stream.id(), stream.stream_class(now_));
+  if (turn == Turn::first) {
+    scheduler_.add_first(stream.id(), stream.stream_class(now_));
+  } else {
+    scheduler_.add(stream.id(), stream.stream_class(now_));
+  }
 }
 
 // -------------------------------------------------------------------------------------------------- open

@@ -23,6 +23,22 @@ struct SessionConfig {
   config::Features allowed;                  // what this side allows for any flow
 };
 
+// What of the session went into one packet, so that it can go again.
+struct PacketContent {
+  struct Range {
+    StreamId stream;
+    Interval bytes;
+  };
+  std::vector<Range> ranges;  // of streams: the session has the bytes
+  Buffer control;             // other frames; to repeat them is harmless (PROTOCOL.md, section 3)
+
+  bool empty() const { return ranges.empty() && control.empty(); }
+  void clear() {
+    ranges.clear();
+    control.clear();
+  }
+};
+
 struct Event {
   enum class Kind : std::uint8_t {
     stream,        // `stream` and `stream_event` say more
@@ -44,16 +60,35 @@ class Session final : private StreamOwner {
           TimePoint now);
   ~Session() override;
 
-  // ---- Carriers. The newest one carries all that is new; `rtt` is what its handshake took, zero if unknown.
-  void attach(CarrierId carrier, TimePoint now, Duration rtt);
+  // ---- Carriers. One of them, the preferred, carries all that is new; the others only bring. `rtt` is what
+  // the carrier's handshake took, zero if unknown. One that may not send yet only brings, and does not keep
+  // the session alive, until it is preferred.
+  void attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send = true);
+  // What was sent on it last and is not acknowledged goes again, on the preferred carrier: the newest of
+  // those left if it was this one.
   void detach(CarrierId carrier, TimePoint now);
-  bool has_carrier() const { return !carriers_.empty(); }
+  // Nothing goes again: the carrier that was preferred still delivers.
+  void prefer(CarrierId carrier, TimePoint now);
+  bool has_carrier() const { return preferred_ != 0; }
+  CarrierId preferred() const { return preferred_; }  // 0: none
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes, so that a
   // small one need not wait behind a large one. Appends nothing when there is nothing to send.
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
+
+  // ---- The same for carriers that lose packets.
+  // Appends whole frames, never more than `room` bytes, and adds to `content` what on_lost() would need. May
+  // append nothing where the next frame needs more room; in kMinPacketRoom there is room for any.
+  void fill(CarrierId carrier, std::size_t room, Buffer& out, PacketContent& content, TimePoint now);
+  static constexpr std::size_t kMinPacketRoom = 1100;
+  // The packet did not arrive: what was in it goes again.
+  void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
+  // It was taken for lost and has arrived after all.
+  void on_arrived(const PacketContent& content);
+  // Whether the next that goes belongs to an interactive stream, or is control.
+  bool interactive_next() const { return scheduler_.interactive_next(); }
 
   // ---- Time.
   std::optional<TimePoint> next_timeout() const;
@@ -89,12 +124,17 @@ class Session final : private StreamOwner {
  private:
   struct Carrier {
     CarrierId id;
+    bool may_send;
     FrameAssembler assembler;
   };
   class ControlSink;
 
+  // Whose turn comes next: a stream that had to wait for the next packet, or lost one, before the others.
+  enum class Turn : std::uint8_t { first, last };
+
   // StreamOwner
-  void wants_to_send(Stream& stream) override;
+  void wants_to_send(Stream& stream) override { wants_to_send(stream, Turn::last); }
+  void wants_to_send(Stream& stream, Turn turn);
   void tell(Stream& stream, EventKind kind) override;
   void announce_credit(Stream& stream) override;
   void announce_reset(Stream& stream) override;
@@ -116,7 +156,13 @@ class Session final : private StreamOwner {
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, Buffer& out, TimePoint now);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
                           Buffer& out);
+  void poll_codec();
+  bool fill_control(std::size_t end, Buffer& out, PacketContent& content, TimePoint now);
+  bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
+                  PacketContent& content);
   void write_control_record(RecordType type, Bytes body);
+  std::vector<Carrier>::iterator find_carrier(CarrierId id);
+  void send_on(CarrierId carrier, Duration rtt);
   void announce_everything();
   void grant_open_credit();
   void forget_if_finished(StreamId id);
@@ -128,6 +174,7 @@ class Session final : private StreamOwner {
   RetainedBudget& retained_;
   StreamContext context_;
   std::vector<Carrier> carriers_;  // the last one is the newest
+  CarrierId preferred_ = 0;        // 0: there is none
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
   IntervalSet finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;
@@ -146,6 +193,8 @@ class Session final : private StreamOwner {
   std::vector<StreamId> return_due_;
   std::unordered_set<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
+  Buffer control_frames_;          // made and not yet put into a packet: whole frames
+  std::size_t control_taken_ = 0;  // of them, from the front
   bool open_credit_due_ = false, control_ack_due_ = false, acks_ready_ = false;
   std::size_t unacknowledged_bytes_ = 0;  // received since the last ACK
   std::optional<TimePoint> ack_at_;

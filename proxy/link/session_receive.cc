@@ -21,8 +21,7 @@ constexpr std::size_t kMaxDue = 262'144;
 
 Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   now_ = now;
-  auto carrier =
-      std::find_if(carriers_.begin(), carriers_.end(), [&](const Carrier& c) { return c.id == id; });
+  auto carrier = find_carrier(id);
   if (carrier == carriers_.end() || over_) return {};
   liveness_.on_heard(now);
   if (silent_) {

@@ -5,8 +5,10 @@
 namespace longhaul::link {
 namespace {
 
-// Entries of one ACK or CREDIT frame; far below what a frame may hold.
-constexpr std::size_t kEntriesPerFrame = 1024;
+// Entries of one ACK or CREDIT frame: so few that it goes into any packet.
+constexpr std::size_t kEntriesPerFrame = 40;
+// The least of a stream that is worth a frame of its own.
+constexpr std::size_t kMinPayload = 32;
 // The codec keeps its further messages while the peer has not acknowledged so much; below what a receiver
 // lets run ahead of a gap.
 constexpr std::size_t kMaxControlKept = 512 * 1024;
@@ -14,26 +16,34 @@ constexpr std::size_t kMaxControlKept = 512 * 1024;
 }  // namespace
 
 bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
-  if (carriers_.empty() || carriers_.back().id != carrier || over_) return false;
-  return !pongs_.empty() || !reset_due_.empty() || !reset_done_.empty() || !credit_due_.empty() ||
-         !return_due_.empty() || open_credit_due_ || acks_ready_ || (ack_at_ && now >= *ack_at_) ||
-         control_sending_.wants_to_send() || !scheduler_.empty() || liveness_.ping_due();
+  if (preferred_ == 0 || preferred_ != carrier || over_) return false;
+  return control_taken_ < control_frames_.size() || !pongs_.empty() || !reset_due_.empty() ||
+         !reset_done_.empty() || !credit_due_.empty() || !return_due_.empty() || open_credit_due_ ||
+         acks_ready_ || (ack_at_ && now >= *ack_at_) || control_sending_.wants_to_send() ||
+         !scheduler_.empty() || liveness_.ping_due();
 }
 
 void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now) {
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + budget;
-  while (context_.codec && control_sending_.retained_bytes() < kMaxControlKept) {
-    auto message = context_.codec->poll_message();
-    if (!message) break;
-    write_control_record(RecordType::dictionary, message->bytes());
-  }
+  poll_codec();
+  // What another carrier had no room for.
+  append(out, Bytes(control_frames_).subspan(control_taken_));
+  control_taken_ = control_frames_.size();
   write_control_frames(out, now);
   write_acks(out);
   while (control_sending_.wants_to_send())
     write_chunk(control_sending_, kControlStream, kMaxStreamPayload, carrier, out);
   write_streams(carrier, end, chunk, out, now);
+}
+
+void Session::poll_codec() {
+  while (context_.codec && control_sending_.retained_bytes() < kMaxControlKept) {
+    auto message = context_.codec->poll_message();
+    if (!message) break;
+    write_control_record(RecordType::dictionary, message->bytes());
+  }
 }
 
 void Session::write_control_frames(Buffer& out, TimePoint now) {
@@ -121,6 +131,92 @@ std::size_t Session::write_chunk(SendStream& sending, StreamId id, std::size_t l
   sending.copy(*range, out);
   sending.on_sent(*range, carrier);
   return static_cast<std::size_t>(range->size());
+}
+
+// ------------------------------------------------------------------------------------------------ in packets
+
+void Session::fill(CarrierId carrier, std::size_t room, Buffer& out, PacketContent& content, TimePoint now) {
+  if (!wants_to_transmit(carrier, now)) return;
+  now_ = now;
+  std::size_t end = out.size() + room;
+  poll_codec();
+  if (!fill_control(end, out, content, now)) return;
+  while (control_sending_.wants_to_send())
+    if (!fill_chunk(control_sending_, kControlStream, carrier, end, out, content)) return;
+  while (auto id = scheduler_.take()) {
+    Stream* stream = find(*id);
+    if (!stream) continue;
+    stream->marks.queued = false;
+    std::size_t before = out.size();
+    // A stream that has nothing to send any more was reset while it waited.
+    bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
+    if (fits) stream->on_sent(out.size() - before, now);
+    if (stream->sending().wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
+    stream->tell_if_writable();
+    if (!fits) return;
+  }
+}
+
+// False: the next frame has to wait for another packet.
+bool Session::fill_control(std::size_t end, Buffer& out, PacketContent& content, TimePoint now) {
+  if (control_taken_ == control_frames_.size()) {
+    control_frames_.clear();
+    control_taken_ = 0;
+    write_control_frames(control_frames_, now);
+    write_acks(control_frames_);
+  }
+  while (control_taken_ < control_frames_.size()) {
+    Bytes rest = Bytes(control_frames_).subspan(control_taken_);
+    Bytes frame = rest.first(**frame_size(rest));
+    if (frame.size() > end - out.size()) return false;
+    append(out, frame);
+    control_taken_ += frame.size();
+    // A PING that comes late measures nothing, and the next one is due soon.
+    auto type = static_cast<FrameType>(frame.front());
+    if (type != FrameType::ping && type != FrameType::pong) append(content.control, frame);
+  }
+  return true;
+}
+
+bool Session::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
+                         PacketContent& content) {
+  std::size_t room = end - out.size();
+  auto range = sending.next(kMaxStreamPayload);
+  if (!range) return true;
+  std::uint64_t whole = range->size();
+  // The head of what fits is never longer than that of a frame as large as the room.
+  std::size_t head =
+      stream_head_size(id, range->begin, std::min<std::size_t>(room, static_cast<std::size_t>(whole)));
+  if (head + std::min<std::uint64_t>(kMinPayload, whole) > room) return false;
+  range->end = range->begin + std::min<std::uint64_t>(whole, room - head);
+  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out);
+  sending.copy(*range, out);
+  sending.on_sent(*range, carrier);
+  content.ranges.push_back({id, *range});
+  return true;
+}
+
+void Session::on_lost(CarrierId carrier, const PacketContent& content, TimePoint now) {
+  now_ = now;
+  append(control_frames_, content.control);
+  for (const auto& [id, bytes] : content.ranges) {
+    if (id == kControlStream) {
+      control_sending_.on_lost(bytes, carrier);
+    } else if (Stream* stream = find(id)) {
+      stream->sending().on_lost(bytes, carrier);
+      if (stream->sending().wants_to_send()) wants_to_send(*stream, Turn::first);
+    }
+  }
+}
+
+void Session::on_arrived(const PacketContent& content) {
+  for (const auto& [id, bytes] : content.ranges) {
+    if (id == kControlStream) {
+      control_sending_.on_arrived(bytes);
+    } else if (Stream* stream = find(id)) {
+      stream->sending().on_arrived(bytes);
+    }
+  }
 }
 
 }  // namespace longhaul::link

@@ -205,7 +205,13 @@ TEST_CASE("random lives of flows over carriers that come and go keep every promi
         .max_streams = 64};
     Pair pair(options);
     RandomLives lives(pair, seed);
-    std::deque<CarrierId> carriers{pair.connect()};
+    // Every second run has carriers of both kinds: of bytes in order, and of packets that get lost.
+    auto connect = [&] {
+      LineOptions line = options.line;
+      if (seed % 2 && random() % 2) line.packet = 1150 + random() % 400, line.loss = 0.2;
+      return pair.connect(line);
+    };
+    std::deque<CarrierId> carriers{connect()};
     for (int step = 0; step < 1500; ++step) {
       switch (random() % 40) {
         case 0:
@@ -215,7 +221,11 @@ TEST_CASE("random lives of flows over carriers that come and go keep every promi
           lives.open();
           break;
         case 4:
-          if (carriers.size() < 3) carriers.push_back(pair.connect());
+          if (carriers.size() < 3) {
+            carriers.push_back(connect());
+          } else {
+            pair.prefer(random() % 2 ? pair.a : pair.b, carriers[random() % carriers.size()]);
+          }
           break;
         case 5:
           if (!carriers.empty() && random() % 2) {
@@ -280,6 +290,30 @@ TEST_CASE("an hour with outages of every length, and flows that begin and end al
   pair.run_for(60s);
   CHECK(lives.what_is_wrong() == "");
   check_all_forgotten(pair);
+}
+
+TEST_CASE("flows come through whole over packets of which a third is lost, and change to bytes and back") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    INFO("seed " << seed);
+    LineOptions packets{.bytes_per_second = 5e6, .delay = 15ms, .packet = 1200, .loss = 0.33};
+    Pair pair({.seed = seed, .line = {.bytes_per_second = 5e6, .delay = 15ms}, .max_streams = 512});
+    FlowsOnPair flows(pair);
+    CarrierId lossy = pair.connect(packets);
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 200; ++i) flows.start(random() % 50'000, random() % 50'000);
+    pair.run_for(400ms);
+    CarrierId bytes = pair.connect();
+    pair.run_for(200ms);
+    pair.prefer(pair.a, lossy);
+    pair.run_for(200ms);
+    pair.prefer(pair.b, lossy);
+    pair.run_for(200ms);
+    if (seed % 2) pair.cut(seed % 4 == 1 ? lossy : bytes);
+    REQUIRE(pair.run_until([&] { return flows.all_complete(); }, 60s));
+    CHECK(flows.all_right());
+    pair.run_for(4s);
+    check_all_forgotten(pair);
+  }
 }
 
 TEST_CASE("a thousand flows at once come through whole") {

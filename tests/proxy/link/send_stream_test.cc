@@ -35,7 +35,15 @@ TEST_CASE("what has to be sent is right after any order of sending, acknowledgin
     std::set<CarrierId> alive{1};
     for (int step = 0; step < 600; ++step) {
       INFO("seed " << seed << ", step " << step);
-      switch (random() % 6) {
+      switch (random() % 7) {
+        case 6: {
+          std::uint64_t begin = random() % (model.end + 1), size = random() % 30;
+          CarrierId on = 1 + static_cast<CarrierId>(random() % carrier);
+          stream.on_lost({begin, begin + size}, on);
+          for (auto& [position, last] : model.kept)
+            if (position >= begin && position < begin + size && last == on) last = Model::kUnsent;
+          break;
+        }
         case 0: {
           std::size_t size = random() % 50;
           stream.append(bytes_of(size, model.end));
@@ -120,8 +128,24 @@ TEST_CASE("the last byte goes again when its acknowledgement may be lost, and on
   stream.on_sent({9, 10}, 2);
   CHECK_FALSE(stream.wants_to_send());
   stream.on_carrier_lost(1);
-  CHECK(*stream.next(100) == Interval{0, 10});
+  CHECK(*stream.next(100) == Interval{0, 9});
   CHECK(stream.on_acknowledged(10) == 10);
   stream.repeat_last_byte();
   CHECK_FALSE(stream.wants_to_send());
+}
+
+TEST_CASE("what was taken for lost and arrives after all does not go again") {
+  SendStream stream;
+  stream.append(bytes_of(30, 0));
+  stream.on_sent({0, 30}, 1);
+  stream.on_lost({0, 20}, 2);  // sent there by nobody
+  CHECK_FALSE(stream.wants_to_send());
+  stream.on_lost({5, 20}, 1);
+  stream.on_arrived({10, 12});
+  CHECK(*stream.next(100) == Interval{5, 10});
+  stream.on_sent({5, 10}, 1);
+  CHECK(*stream.next(100) == Interval{12, 20});
+  stream.on_arrived({0, 30});
+  CHECK_FALSE(stream.wants_to_send());
+  CHECK(stream.retained_bytes() == 30);
 }

@@ -18,6 +18,10 @@ struct LineOptions {
   Duration delay = 20ms;                // one way
   std::size_t max_piece = 0;            // deliver in pieces of at most so many bytes; 0: as sent
   std::size_t send_buffer = 64 * 1024;  // what a carrier takes before it says stop
+  // Above zero: frames go in packets of at most so many bytes, of which some are lost, some are taken for
+  // lost and arrive, and some overtake others.
+  std::size_t packet = 0;
+  double loss = 0;
 };
 
 struct PairOptions {
@@ -60,6 +64,25 @@ class Pipe {
       carried_ += size;
     }
   }
+  // Comes out by itself and late by up to a delay.
+  void send_packet(Buffer packet, TimePoint now) {
+    free_at_ = std::max(now, free_at_) + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
+                                             static_cast<double>(packet.size()) / line_.bytes_per_second));
+    carried_ += packet.size();
+    if (chance(line_.loss)) return;
+    TimePoint at = free_at_ + line_.delay;
+    if (chance(0.05)) at += Duration(random_() % static_cast<std::uint64_t>(line_.delay.count()));
+    auto after = std::upper_bound(pieces_.begin(), pieces_.end(), at,
+                                  [](TimePoint time, const Piece& piece) { return time < piece.at; });
+    pieces_.insert(after, {at, std::move(packet)});
+    lost_last_ = false;
+  }
+  bool chance(double share) {
+    lost_last_ = static_cast<double>(random_() % 1'000'000) < share * 1e6;
+    return lost_last_;
+  }
+  bool lost_last() const { return lost_last_; }
+  const LineOptions& line() const { return line_; }
   std::optional<TimePoint> next() const {
     return pieces_.empty() ? std::nullopt : std::optional(pieces_.front().at);
   }
@@ -72,6 +95,14 @@ class Pipe {
   void stall_until(TimePoint time) { free_at_ = std::max(free_at_, time); }
   std::uint64_t carried() const { return carried_; }
 
+  // What the sender hears later of packets it sent.
+  struct News {
+    TimePoint at;
+    PacketContent content;
+    bool arrived;
+  };
+  std::deque<News> news;
+
  private:
   struct Piece {
     TimePoint at;
@@ -82,6 +113,7 @@ class Pipe {
   TimePoint free_at_{};
   std::deque<Piece> pieces_;
   std::uint64_t carried_ = 0;
+  bool lost_last_ = false;
 };
 
 // One proxy's side: the session with its memory, and what its flows saw.
@@ -116,6 +148,8 @@ class Pair {
     b.session.attach(id, now_, 2 * line.delay);
     return id;
   }
+  // One side sends there from now on; the other decides for itself.
+  void prefer(Endpoint& side, CarrierId id) { side.session.prefer(id, now_); }
   // Everything in flight on it is gone.
   void cut(CarrierId id) {
     carriers_.erase(id);
@@ -195,12 +229,41 @@ class Pair {
     return moved;
   }
   bool transmit(CarrierId id, Endpoint& from, Pipe& pipe) {
+    while (!pipe.news.empty() && pipe.news.front().at <= now_) {
+      if (pipe.news.front().arrived) {
+        from.session.on_arrived(pipe.news.front().content);
+      } else {
+        from.session.on_lost(id, pipe.news.front().content, now_);
+      }
+      pipe.news.pop_front();
+    }
     std::size_t room = pipe.room(now_);
     if (room < 2048) return false;
+    if (pipe.line().packet) return transmit_packets(id, from, pipe);
     Buffer out;
     from.session.transmit(id, room, options_.chunk, out, now_);
     pipe.send(out, now_);
     return !out.empty();
+  }
+  bool transmit_packets(CarrierId id, Endpoint& from, Pipe& pipe) {
+    bool sent = false;
+    while (pipe.room(now_) >= 2048 && from.session.wants_to_transmit(id, now_)) {
+      PacketContent content;
+      Buffer packet;
+      from.session.fill(id, pipe.line().packet, packet, content, now_);
+      if (packet.empty()) break;
+      if (packet.size() > pipe.line().packet) std::abort();
+      sent = true;
+      pipe.send_packet(std::move(packet), now_);
+      Duration patience = 4 * pipe.line().delay;
+      if (pipe.lost_last()) {
+        pipe.news.push_back({now_ + patience, std::move(content), false});
+      } else if (pipe.chance(0.03)) {
+        pipe.news.push_back({now_ + patience, content, false});
+        pipe.news.push_back({now_ + patience, std::move(content), true});
+      }
+    }
+    return sent;
   }
   std::optional<TimePoint> next_time() const {
     std::optional<TimePoint> next;
@@ -212,6 +275,7 @@ class Pair {
       if (frozen) sooner(frozen_until_.at(id));
       for (const Pipe* pipe : {&carrier.to_a, &carrier.to_b}) {
         if (!frozen) sooner(pipe->next());
+        if (!pipe->news.empty()) sooner(pipe->news.front().at);
         const Session& from = pipe == &carrier.to_a ? b.session : a.session;
         if (from.wants_to_transmit(id, now_)) sooner(pipe->room_at(now_) + 1us);
       }

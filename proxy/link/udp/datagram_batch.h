@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Datagrams for one address that leave in one system call: all of one size but the last, which may be smaller
+// (UDP generic segmentation offload, Linux 4.18).
+#pragma once
+#include <boost/asio/ip/udp.hpp>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul::link::udp {
+
+using UdpAddress = boost::asio::ip::udp::endpoint;
+
+struct DatagramBatch {
+  // What one send may hold: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's length.
+  static constexpr std::size_t kMaxSegments = 64;
+  static constexpr std::size_t kMaxBytes = 64'000;
+
+  UdpAddress to;
+  Buffer bytes;
+  std::size_t segment_bytes = 0;  // the size of every datagram but the last
+
+  std::size_t segments() const {
+    return segment_bytes ? (bytes.size() + segment_bytes - 1) / segment_bytes : 0;
+  }
+  void clear() {
+    bytes.clear();
+    segment_bytes = 0;
+  }
+};
+
+}  // namespace longhaul::link::udp
