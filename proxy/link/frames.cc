@@ -37,6 +37,15 @@ std::optional<Frame> read_hello(ByteReader& in) {
   hello.session = *session;
   hello.nonce = *nonce;
   hello.site = *site;
+  if (in.remaining() > 0) {  // an older release ends here
+    auto udp_port = in.fixed16();
+    auto epoch = in.varint();
+    auto ciphers = in.u8();
+    if (!udp_port || !epoch || !ciphers) return std::nullopt;
+    hello.udp_port = *udp_port;
+    hello.epoch = *epoch;
+    hello.ciphers = *ciphers;
+  }
   in.bytes(in.remaining());  // what a later release adds behind is skipped
   return hello;
 }
@@ -197,6 +206,9 @@ void write_frame(const Frame& frame, Buffer& out) {
                      body.bytes(hello.session);
                      body.bytes(hello.nonce);
                      body.text(std::string_view(hello.site).substr(0, kMaxSiteBytes));
+                     body.fixed16(hello.udp_port);
+                     body.varint(hello.epoch);
+                     body.u8(hello.ciphers);
                    });
                  },
                  [&](const StreamFrame& stream) {

@@ -40,6 +40,10 @@ struct HelloFrame {
   Token session{};     // the session this side still holds with the peer; all zero: none
   Token nonce{};       // random, new for every hello; makes the id of a new session
   std::string site{};  // for logs only, at most 64 bytes
+  // The UDP carrier (PROTOCOL.md, section 11). All zero from a side that has none, or from an older release.
+  std::uint16_t udp_port = 0;  // where the sender takes packets
+  std::uint64_t epoch = 0;     // of keys; the acceptor answers the dialler's
+  std::uint8_t ciphers = 0;    // udp::Cipher bits: offered by the dialler, one of them chosen by the acceptor
 };
 struct StreamFrame {
   StreamId stream = 0;

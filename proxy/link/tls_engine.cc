@@ -149,6 +149,20 @@ Result<void> TlsEngine::send(Bytes plain) {
   return {};
 }
 
+Result<Buffer> TlsEngine::export_keying_material(std::string_view label, Bytes context,
+                                                 std::size_t size) const {
+  Buffer exported(size);
+  ERR_clear_error();
+  if (!established_ ||
+      SSL_export_keying_material(
+          ssl_.get(), reinterpret_cast<unsigned char*>(exported.data()), size, label.data(), label.size(),
+          reinterpret_cast<const unsigned char*>(context.data()), context.size(), 1) != 1) {
+    ERR_clear_error();
+    return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
+  }
+  return exported;
+}
+
 void TlsEngine::close() {
   if (established_) SSL_shutdown(ssl_.get());
   ERR_clear_error();

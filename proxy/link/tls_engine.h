@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "codecs/byte_writer.h"
 #include "codecs/result.h"
@@ -41,6 +42,10 @@ class TlsEngine {
   Result<void> send(Bytes plain);
   // Tells the peer that nothing more comes.
   void close();
+
+  // Bytes that only the two ends of this connection can know, other ones for each label and context (RFC
+  // 8446, section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
+  Result<Buffer> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }

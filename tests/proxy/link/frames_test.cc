@@ -17,7 +17,8 @@ std::string describe(const Frame& frame) {
   std::ostringstream out;
   auto hex = [](Bytes bytes) { return golden::to_hex(bytes); };
   if (auto* f = std::get_if<HelloFrame>(&frame))
-    out << "HELLO " << f->version << ' ' << hex(f->session) << ' ' << hex(f->nonce) << ' ' << f->site;
+    out << "HELLO " << f->version << ' ' << hex(f->session) << ' ' << hex(f->nonce) << ' ' << f->site << ' '
+        << f->udp_port << ' ' << f->epoch << ' ' << int(f->ciphers);
   if (auto* f = std::get_if<StreamFrame>(&frame))
     out << "STREAM " << f->stream << ' ' << f->offset << ' ' << hex(f->payload);
   if (auto* f = std::get_if<AckFrame>(&frame)) {
@@ -50,6 +51,10 @@ std::vector<std::pair<std::string, Frame>> samples() {
   return {
       {"hello_first", HelloFrame{.session = {}, .nonce = token(0x10), .site = "branch"}},
       {"hello_resume", HelloFrame{.session = token(0xa0), .nonce = token(0x20), .site = "datacenter"}},
+      {"hello_udp_offer",
+       HelloFrame{.nonce = token(0x10), .site = "branch", .udp_port = 7600, .epoch = 300, .ciphers = 3}},
+      {"hello_udp_answer",
+       HelloFrame{.nonce = token(0x20), .site = "datacenter", .udp_port = 7600, .epoch = 300, .ciphers = 1}},
       {"stream", StreamFrame{1, 0, as_bytes("hello")}},
       {"stream_empty", StreamFrame{2, 63, {}}},
       {"stream_large_numbers", StreamFrame{0x1234, 0x0123456789, as_bytes("x")}},
@@ -186,6 +191,23 @@ TEST_CASE("numbers and codes outside their range are malformed or read as the ne
     auto parsed = parse_frame(raw({1, 4, 2, 0xff, 0xff, 0xff}));
     REQUIRE(parsed.has_value());
     CHECK(std::get<HelloFrame>(*(*parsed)->frame).version == 2);
+  }
+  SECTION("a hello of a release that ends with its site: no UDP, and half a field is malformed") {
+    Buffer bytes = written(HelloFrame{.site = "old", .udp_port = 7600, .epoch = 300, .ciphers = 3});
+    constexpr std::size_t kUdpBytes = 2 + 2 + 1;
+    auto cut_by = [&](std::size_t cut) {
+      Buffer shorter(bytes.begin(), bytes.end() - static_cast<long>(cut));
+      shorter[1] = std::byte(std::to_integer<unsigned>(shorter[1]) - cut);
+      return parse_frame(shorter);
+    };
+    for (std::size_t cut = 1; cut < kUdpBytes; ++cut) CHECK_FALSE(cut_by(cut).has_value());
+    Buffer old(bytes.begin(), bytes.end() - kUdpBytes);
+    old[1] = std::byte(old.size() - 2);
+    auto parsed = parse_frame(old);
+    REQUIRE(parsed.has_value());
+    const auto& hello = std::get<HelloFrame>(*(*parsed)->frame);
+    CHECK(hello.site == "old");
+    CHECK((hello.udp_port == 0 && hello.epoch == 0 && hello.ciphers == 0));
   }
   SECTION("a site's name and a close text that are too long") {
     CHECK(

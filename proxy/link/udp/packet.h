@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packets of the UDP carrier (PROTOCOL.md, section 11): the header, numbers, sealing and opening, and the
+// change of keys. Leaves what is inside to carrier_frames.h, and which packets are sent to the carrier.
+#pragma once
+#include <optional>
+
+#include "proxy/link/types.h"
+#include "proxy/link/udp/packet_cipher.h"
+#include "proxy/link/udp/packet_keys.h"
+#include "proxy/link/udp/replay_window.h"
+
+namespace longhaul::link::udp {
+
+// packet = flags:u8 connection id:8 number:u32 (low bits) ciphertext tag:16
+inline constexpr std::size_t kPacketHeaderBytes = 1 + ConnectionId::kSize + 4;
+inline constexpr std::size_t kPacketOverhead = kPacketHeaderBytes + kPacketTagBytes;
+inline constexpr PacketNumber kMaxPacketNumber = (PacketNumber{1} << 62) - 1;
+
+enum class PacketError {
+  not_a_packet = 1,  // too short, flags that are not known, or another connection's
+  not_authentic,     // does not open: forged, damaged, or under keys that are gone
+  seen_before,       // authentic, but taken already, or older than the replay window
+  keys_worn_out,     // a limit of RFC 9001, section 6.6: new keys need a new epoch
+  too_far_ahead,     // more would be unacknowledged than 32 bits of a number can tell apart
+};
+const boost::system::error_category& packet_category();
+inline boost::system::error_code make_error_code(PacketError error) {
+  return {static_cast<int>(error), packet_category()};
+}
+
+// Alternates with every change of keys of its direction, so that a reader knows which keys to try.
+enum class KeyPhase : std::uint8_t { even = 0, odd = 1 };
+
+struct PacketHeader {
+  KeyPhase phase = KeyPhase::even;
+  ConnectionId id;
+  std::uint32_t low_number = 0;  // the low 32 bits
+};
+// Nothing: not a packet of ours. Looks at the header and the length only.
+std::optional<PacketHeader> read_packet_header(Bytes datagram);
+void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out);
+
+// RFC 9000, appendix A.3: the number closest to `expected` (the highest that came, plus one) with these low
+// bits.
+PacketNumber decode_packet_number(PacketNumber expected, std::uint32_t low_number);
+
+// What is done under one key, and in the life of all keys of a direction (RFC 9001, section 6.6). Tests set
+// them low.
+struct PacketLimits {
+  // Packets under one key after which the next key is taken, and after which nothing more is sealed. 2^23 is
+  // the limit of AES-GCM; ChaCha20-Poly1305 has none that matters, but one rule is simpler.
+  std::uint64_t update_after = std::uint64_t{1} << 22;
+  std::uint64_t packets_per_key = std::uint64_t{1} << 23;
+  // Packets that did not open, under all keys together.
+  std::optional<std::uint64_t> failed_opens = std::nullopt;  // nothing: 2^52 for AES, 2^36 for ChaCha20
+};
+
+// Numbers and seals what this side sends. Owns the numbers: none is ever used twice, whatever the caller
+// does.
+class PacketSealer {
+ public:
+  PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
+
+  // The number that the next packet gets.
+  PacketNumber next_number() const { return next_number_; }
+
+  // `packet` is the whole datagram: kPacketHeaderBytes of room, the payload (at least a byte),
+  // kPacketTagBytes of room. On an error nothing has happened and the packet must not be sent.
+  Result<PacketNumber> seal(MutableBytes packet);
+
+  // The peer said that it has `number`. Keys change again only after a packet under the current ones was
+  // acknowledged (RFC 9001, section 6.1), so a side that sends nothing but acknowledgements must now and then
+  // send something that is acknowledged: while update_waits().
+  void on_acknowledged(PacketNumber number);
+  bool update_waits() const { return sealed_ >= limits_.update_after && !confirmed(); }
+
+  std::uint64_t key_updates() const { return generation_; }
+
+ private:
+  bool confirmed() const { return end_acknowledged_ > first_of_phase_; }
+  void update_keys();
+
+  ConnectionId id_;
+  Cipher kind_;
+  PacketLimits limits_;
+  TrafficSecret secret_;
+  PacketCipher cipher_;
+  PacketNumber next_number_ = 0;
+  PacketNumber first_of_phase_ = 0;
+  PacketNumber end_acknowledged_ = 0;  // one more than the highest acknowledged number
+  std::uint64_t sealed_ = 0;           // under the current key
+  std::uint64_t generation_ = 0;
+};
+
+struct OpenedPacket {
+  PacketNumber number = 0;
+  MutableBytes payload;  // inside the datagram
+};
+
+// Opens what the peer sent in one direction. Nothing that a stranger sends changes it, but for a count.
+class PacketOpener {
+ public:
+  struct Counters {
+    std::uint64_t opened = 0;
+    std::uint64_t not_authentic = 0;
+    std::uint64_t seen_before = 0;
+    std::uint64_t key_updates = 0;
+  };
+
+  PacketOpener(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
+
+  // Decrypts in place; after an error the datagram's bytes are garbage and must not be looked at.
+  Result<OpenedPacket> open(MutableBytes datagram, TimePoint now);
+
+  // How long keys are kept after a change, for packets that were overtaken: three probe timeouts (RFC 9001,
+  // section 6.5).
+  void keep_previous_keys(Duration time) { keep_previous_ = time; }
+
+  const ConnectionId& id() const { return id_; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  PacketCipher* cipher_for(KeyPhase phase, PacketNumber number, TimePoint now);
+  void update_keys(TimePoint now);
+
+  ConnectionId id_;
+  Cipher kind_;
+  std::uint64_t failed_opens_;
+  Duration keep_previous_ = std::chrono::seconds(3);
+  TrafficSecret next_secret_;
+  PacketCipher current_, next_;  // made ahead, so that a forged phase bit costs no derivation
+  std::optional<PacketCipher> previous_;
+  TimePoint previous_until_{};
+  KeyPhase phase_ = KeyPhase::even;
+  PacketNumber lowest_of_phase_ = 0;  // the lowest number that opened with the current keys
+  ReplayWindow seen_;
+  Counters counters_;
+};
+
+}  // namespace longhaul::link::udp
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::link::udp::PacketError> : std::true_type {};

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the secret that both ends of a TLS connection can export to what protects packets: connection ids,
+// secrets, keys and their successors (PROTOCOL.md, section 11). Leaves their use to packet_cipher.h.
+#pragma once
+#include <array>
+#include <compare>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "codecs/byte_writer.h"
+#include "proxy/link/frames.h"
+
+namespace longhaul::link::udp {
+
+// Names the receiver's state on every packet of one direction. It comes from the exporter, so nobody chooses
+// it, and nobody who has not seen the path can guess it.
+struct ConnectionId {
+  static constexpr std::size_t kSize = 8;
+  std::array<std::byte, kSize> bytes{};
+  auto operator<=>(const ConnectionId&) const = default;
+};
+
+enum class Cipher : std::uint8_t { aes_128_gcm = 1, chacha20_poly1305 = 2 };  // values: bits of HELLO
+constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes_128_gcm ? 16 : 32; }
+
+// Key material of a fixed size that is wiped when it goes.
+template <std::size_t Size>
+struct Secret {
+  std::array<std::byte, Size> bytes{};
+  Secret() = default;
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret&) = default;
+  ~Secret();
+  bool operator==(const Secret&) const = default;
+};
+using TrafficSecret = Secret<32>;
+
+struct DirectionKeys {
+  ConnectionId id;
+  TrafficSecret secret;
+};
+
+struct CarrierKeys {
+  DirectionKeys dialler_to_acceptor, acceptor_to_dialler;
+
+  // By who dialled the connection that the keys were exported from, not by the session's side.
+  const DirectionKeys& sent_by(Side side) const {
+    return side == Side::dialler ? dialler_to_acceptor : acceptor_to_dialler;
+  }
+  const DirectionKeys& received_by(Side side) const {
+    return side == Side::dialler ? acceptor_to_dialler : dialler_to_acceptor;
+  }
+};
+
+// What to ask TlsEngine::export_keying_material for.
+inline constexpr std::string_view kExporterLabel = "EXPORTER-longhaul-udp";
+inline constexpr std::size_t kExportedBytes = 2 * (ConnectionId::kSize + sizeof(TrafficSecret));
+Buffer exporter_context(const Token& session, std::uint64_t epoch);
+
+// `exported` has kExportedBytes.
+CarrierKeys keys_from_exporter(Bytes exported);
+
+// HKDF-Expand-Label of RFC 8446, section 7.1, with SHA-256, an empty context and "tls13 " before the label.
+void hkdf_expand_label(const TrafficSecret& secret, std::string_view label, MutableBytes out);
+
+struct PacketKey {
+  Secret<32> key;  // the first key_size(cipher) bytes
+  std::array<std::byte, 12> iv{};
+};
+PacketKey packet_key(const TrafficSecret& secret, Cipher cipher);
+TrafficSecret next_secret(const TrafficSecret& secret);
+
+// What HELLO offers and answers. A side that is faster without AES offers only ChaCha20, so AES is used where
+// both sides prefer it.
+std::uint8_t ciphers_to_offer(Cipher preferred);
+// Of what the dialler offered; nothing: no cipher in common, and no UDP.
+std::optional<Cipher> cipher_to_answer(std::uint8_t offered, Cipher preferred);
+// The one bit that the acceptor answered; nothing: it answered none, several, or one that was not offered.
+std::optional<Cipher> cipher_answered(std::uint8_t answered, std::uint8_t offered);
+
+}  // namespace longhaul::link::udp
+
+template <>
+struct std::hash<longhaul::link::udp::ConnectionId> {
+  // Only ids of our own making are ever put into a table, so a stranger cannot make entries collide.
+  std::size_t operator()(const longhaul::link::udp::ConnectionId& id) const noexcept {
+    std::size_t value;
+    static_assert(sizeof value <= sizeof id.bytes);
+    std::memcpy(&value, id.bytes.data(), sizeof value);
+    return value;
+  }
+};
