@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides how much redundancy is worth sending, and when: from erasures that were measured, how they cluster,
+// and how long a class of traffic may wait. Makes no repairs and sends nothing; whoever asks does.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "fec/loss_estimate.h"
+
+namespace longhaul::fec {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
+
+// What a flow's rule says about error correction.
+struct Mode {
+  enum class Kind : std::uint8_t { off, adaptive, fixed } kind = Kind::adaptive;
+  std::uint8_t source_packets = 0;  // K of K:M, only with Kind::fixed
+  std::uint8_t repair_packets = 0;  // M
+  bool operator==(const Mode&) const = default;
+};
+
+enum class Traffic : std::uint8_t { interactive, bulk };
+
+// Symbols of different classes are protected apart: each class has an encoder, a decoder and numbers of its
+// own, because a window is a run of numbers and must not be diluted by bulk.
+enum class Class : std::uint8_t { interactive, bulk, fixed };
+inline constexpr std::size_t kClasses = 3;
+constexpr std::size_t index_of(Class c) { return static_cast<std::size_t>(c); }
+
+// "Make `repairs` repairs over the last `symbols` symbols of the class, but without the last `skip`, now."
+struct RepairOrder {
+  Class of = Class::interactive;
+  std::uint32_t symbols = 0;
+  std::uint32_t skip = 0;
+  std::uint32_t repairs = 0;
+};
+
+struct ControllerOptions {
+  // What an interactive message may be late in order, beyond the one-way delay, 99 times in 100.
+  Duration interactive_deadline = std::chrono::milliseconds(25);
+  // Taken off the deadline: timers, the pacer, and the receiver wake up a little late.
+  Duration slack = std::chrono::milliseconds(3);
+  // How long nothing more must have been there to send until the last packets count as a tail.
+  Duration quiet = std::chrono::milliseconds(3);
+  std::uint32_t kept_symbols = 2048;       // of the bulk encoder: further back a tail cannot be protected
+  double bulk_overhead = 0.015;            // repairs of tails, of bulk bytes sent, beyond what was lost
+  std::uint32_t tail_credit_packets = 32;  // that short transfers may spend before they have earned it
+};
+
+class Controller {
+ public:
+  struct Counters {
+    std::array<std::uint64_t, kClasses> symbols{};
+    std::array<std::uint64_t, kClasses> repairs{};  // ordered
+  };
+
+  explicit Controller(ControllerOptions options = {});
+
+  // Whether the next packet, with bytes of such traffic under such a mode, becomes a symbol, and of which
+  // class. nullopt: it goes plain (nothing is being lost, or the mode is off). Where flows of several modes
+  // share a packet the caller asks with the strongest.
+  std::optional<Class> protects(Traffic traffic, Mode mode) const;
+
+  // A packet left; of what class, if it is a symbol. Repairs count as packets without a class.
+  void on_sent(TimePoint now, std::optional<Class> symbol, Mode mode = {});
+
+  // What became of packets since the last report (one per ACK event or timer is fine), and the path now.
+  void on_report(TimePoint now, const LossReport& report, Duration smoothed_rtt);
+
+  // There is nothing to send now. May be called as often as it is true.
+  void on_quiet(TimePoint now);
+
+  // What to make now, at most a few repairs at once. Ask when they could be sent at once, again until there
+  // is nothing: after on_sent and at next_timeout(). What is asked for counts as sent.
+  std::optional<RepairOrder> poll_order(TimePoint now);
+  // When poll_order() will have something; not after now, if it has and was not asked.
+  std::optional<TimePoint> next_timeout() const;
+
+  // Share of packets the path erases as far as it matters here; 0 on a clean path and where only queues
+  // overflow.
+  double erasure_rate() const { return loss_.rate(); }
+  double burst_length() const { return loss_.burst_length(); }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  // What interactive traffic gets at the present loss: `repairs` after every `group` symbols.
+  struct Plan {
+    std::uint32_t group = 1;
+    std::uint32_t repairs = 0;
+  };
+  // Symbols that no repair covers yet, of a class whose repairs follow groups.
+  struct Group {
+    std::uint32_t symbols = 0;
+    std::optional<TimePoint> due;    // when it gets its repairs, full or not
+    std::uint32_t ready = 0;         // repairs to be made now, as soon as they are clear of a burst
+    std::uint64_t after_packet = 0;  // `packets_` when the last symbol or repair of the class left,
+    TimePoint after{};               // and when that was
+  };
+  struct TailBlock {
+    std::uint64_t begin, end;  // bulk symbols, counted from the first
+    std::uint32_t repairs;
+  };
+
+  void on_interactive(TimePoint now);
+  void on_bulk(TimePoint now);
+  void on_fixed(TimePoint now, Mode mode);
+  void make_plan();
+  void close_group(Class of, TimePoint now);
+  void plan_tail(TimePoint now);
+  bool clear_of_burst(const Group& group, TimePoint now) const;
+  std::optional<RepairOrder> order(Class of, std::uint32_t symbols, std::uint32_t skip,
+                                   std::uint32_t repairs);
+
+  ControllerOptions options_;
+  LossEstimate loss_;
+  Duration smoothed_rtt_ = std::chrono::milliseconds(100);
+  Counters counters_;
+  std::uint64_t packets_ = 0;  // that left, of all kinds
+
+  Plan plan_;
+  std::deque<TimePoint> interactive_sent_;  // of the last symbols, the newest behind
+  Duration spacing_{};                      // of interactive messages, smoothed; 0 until two have been sent
+  double packets_between_ = 1;              // packets of all kinds from one of them to the next, smoothed
+  std::uint64_t last_interactive_packet_ = 0;
+  Group interactive_;
+
+  std::uint64_t bulk_symbols_ = 0;
+  std::deque<TimePoint> bulk_uncovered_;
+  std::optional<TimePoint> tail_due_;
+  std::deque<TailBlock> tail_;
+  double tail_credit_;
+
+  Group fixed_;
+  Mode fixed_mode_;
+  double fixed_credit_ = 0;
+};
+
+}  // namespace longhaul::fec

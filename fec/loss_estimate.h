@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What share of packets a path erases and how erasures cluster, remembered for some seconds. Losses while a
+// queue stands are the queue's doing and are left to the rate law.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace longhaul::fec {
+
+struct LossReport {
+  std::uint32_t delivered = 0;  // packets newly acknowledged
+  std::uint32_t lost = 0;       // packets newly found lost
+  std::uint32_t bursts = 0;     // runs of adjacent packet numbers that the lost ones form
+  bool queue_stood = false;     // on the path while they were on their way, or the queue's limit was reached
+};
+
+class LossEstimate {
+ public:
+  void add(std::chrono::steady_clock::time_point now, const LossReport& report);
+
+  double rate() const { return rate_; }                  // 0 until a few losses have been seen
+  double burst_length() const { return burst_length_; }  // mean, at least 1
+
+ private:
+  // Sums that fade.
+  struct Sums {
+    double packets = 0;
+    double lost = 0;
+    double bursts = 0;
+    void fade(double factor);
+    void add(const LossReport& report);
+    double rate() const { return packets > 0 ? lost / packets : 0; }
+  };
+
+  Sums slow_;
+  Sums fast_;
+  std::optional<std::chrono::steady_clock::time_point> last_;
+  double rate_ = 0;
+  double burst_length_ = 1;
+};
+
+}  // namespace longhaul::fec

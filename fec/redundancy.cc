@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fec/redundancy.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace longhaul::fec {
+
+double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, double burst) {
+  if (rate <= 0) return 0;
+  if (rate >= 1) return 1;
+  // Restorable exactly if of n = symbols + repairs packets at most `repairs` are lost and a symbol is among
+  // the lost; a loss of repairs alone does no harm. P(lost of all > repairs) is what is summed: with more
+  // than `repairs` lost of all, some symbol is lost, and more symbols are lost than repairs are left.
+  const double all = std::max(1.0, (symbols + repairs) / burst);
+  const double most = repairs / burst;
+  const double odds = rate / (1 - rate);
+  double term = std::exp(all * std::log1p(-rate));  // P(none lost)
+  double sum = 0;
+  for (double lost = 0; lost <= most; ++lost) {
+    sum += term;
+    term *= std::max(0.0, all - lost) / (lost + 1) * odds;
+  }
+  return std::clamp(1 - sum, 0.0, 1.0);
+}
+
+std::uint32_t repairs_for(std::uint32_t symbols, double rate, double burst, double target,
+                          std::uint32_t most) {
+  std::uint32_t repairs = 0;
+  while (repairs < most && shortfall(symbols, repairs, rate, burst) > target) ++repairs;
+  return repairs;
+}
+
+}  // namespace longhaul::fec

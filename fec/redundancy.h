@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of how many repairs suffice, for independent erasures and for bursts. Leaves measuring the
+// loss to LossEstimate and what is worth it to the Controller.
+#pragma once
+#include <cstdint>
+
+namespace longhaul::fec {
+
+// The chance that of `symbols` more are lost than of `repairs` arrive, if each packet is lost with
+// probability `rate`. Bursts of mean length `burst` are counted as that many fewer, larger packets.
+double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, double burst = 1);
+
+// The least number of repairs with a shortfall of at most `target`, `most` at most.
+std::uint32_t repairs_for(std::uint32_t symbols, double rate, double burst, double target,
+                          std::uint32_t most);
+
+}  // namespace longhaul::fec

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of the last symbols, zero padded so that the arithmetic needs no special case for a short one.
+// Leaves the question which of them are valid to the encoder and the decoder.
+#pragma once
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "fec/symbol.h"
+
+namespace longhaul::fec {
+
+// What the vector code works on: every length is a multiple of it, every address too.
+inline constexpr std::size_t kVectorBytes = 64;
+constexpr std::size_t round_up(std::size_t bytes) {
+  return (bytes + kVectorBytes - 1) / kVectorBytes * kVectorBytes;
+}
+
+// Zeroed memory at an address that is a multiple of kVectorBytes.
+struct FreeAligned {
+  void operator()(std::uint8_t* memory) const { std::free(memory); }
+};
+using AlignedBytes = std::unique_ptr<std::uint8_t[], FreeAligned>;
+AlignedBytes aligned_bytes(std::size_t bytes);
+
+class SymbolRing {
+ public:
+  explicit SymbolRing(std::size_t symbols);  // a power of two
+
+  std::size_t size() const { return slots_.size(); }
+
+  // Takes the place of the symbol `size()` numbers earlier. Memory is taken when a slot is first used.
+  void put(SymbolId id, std::span<const Bytes> parts);
+
+  // Takes a coded symbol (length in front), of which `bytes` are significant.
+  void put_coded(SymbolId id, const std::uint8_t* coded, std::size_t bytes);
+
+  // Bytes that count: length and payload. Everything behind them is zero.
+  std::size_t coded_bytes(SymbolId id) const { return slot(id).used; }
+  Bytes payload(SymbolId id) const;
+
+  // The coded symbol with zeros up to at least `bytes`, a multiple of kVectorBytes.
+  std::uint8_t* padded(SymbolId id, std::size_t bytes);
+
+ private:
+  struct Slot {
+    AlignedBytes memory;
+    std::uint32_t capacity = 0;
+    std::uint32_t used = 0;
+    std::uint32_t dirty = 0;  // from `used` to here an older symbol may still stand
+  };
+  Slot& slot(SymbolId id) { return slots_[id & (slots_.size() - 1)]; }
+  const Slot& slot(SymbolId id) const { return slots_[id & (slots_.size() - 1)]; }
+  static void reserve(Slot&, std::size_t bytes);
+
+  std::vector<Slot> slots_;
+};
+
+}  // namespace longhaul::fec

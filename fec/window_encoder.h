@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps the last source symbols and makes repairs over any window of them. How many and when is the
+// controller's question; putting symbols and repairs into packets is the carrier's.
+#pragma once
+#include <vector>
+
+#include "fec/symbol.h"
+#include "fec/symbol_ring.h"
+
+namespace longhaul::fec {
+
+class WindowEncoder {
+ public:
+  struct Options {
+    std::size_t kept_symbols = 256;  // a power of two; at least kMaxWindow
+  };
+
+  WindowEncoder() : WindowEncoder(Options{}) {}
+  explicit WindowEncoder(Options);
+
+  // Copies the payload, of at most kMaxPayload bytes, and gives it the next number. The second form joins
+  // parts.
+  SymbolId add(Bytes payload) { return add(std::span(&payload, 1)); }
+  SymbolId add(std::span<const Bytes> parts);
+
+  SymbolId next_id() const { return next_; }
+
+  // `count` repairs over the last `symbols` symbols (fewer, if fewer are kept or kMaxWindow is less), or over
+  // a window that must lie in what is kept. They stay valid until the next call. Several at once cost less
+  // than one by one. At most kKeys different ones exist per window; more than that are not made.
+  std::span<const Repair> repair_last(std::uint32_t symbols, std::uint32_t count);
+  std::span<const Repair> repair(Window window, std::uint32_t count);
+
+  SymbolId first_kept() const { return next_ > ring_.size() ? next_ - ring_.size() : 0; }
+
+ private:
+  SymbolRing ring_;
+  SymbolId next_ = 0;
+  std::uint32_t next_key_ = 0;
+  // Kept between calls so that none of them allocates.
+  AlignedBytes coded_;
+  std::size_t coded_bytes_ = 0;
+  std::vector<std::uint8_t> tables_;
+  std::vector<std::uint8_t*> sources_;
+  std::vector<std::uint8_t*> rows_;
+  std::vector<Repair> repairs_;
+};
+
+}  // namespace longhaul::fec
