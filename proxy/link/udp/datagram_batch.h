@@ -11,7 +11,8 @@ namespace longhaul::link::udp {
 using UdpAddress = boost::asio::ip::udp::endpoint;
 
 struct DatagramBatch {
-  // What one send may hold: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's length.
+  // What one send may hold: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's
+  // length.
   static constexpr std::size_t kMaxSegments = 64;
   static constexpr std::size_t kMaxBytes = 64'000;
 

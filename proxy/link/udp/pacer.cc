@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/udp/pacer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace longhaul::link::udp {
+
+Pacer::Pacer(TimePoint now, std::uint64_t bytes_per_second, std::uint32_t packet_bytes)
+    : rate_(static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1))),
+      packet_bytes_(packet_bytes),
+      earned_at_(now),
+      credit_(send_bytes()) {}
+
+double Pacer::bytes_in(Duration time) const { return rate_ * std::chrono::duration<double>(time).count(); }
+double Pacer::send_bytes() const { return std::max<double>(bytes_in(kSend), packet_bytes_); }
+
+void Pacer::set_rate(TimePoint now, std::uint64_t bytes_per_second) {
+  earn(now);
+  rate_ = static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1));
+}
+
+void Pacer::earn(TimePoint now) {
+  if (now <= earned_at_) return;
+  credit_ += bytes_in(now - earned_at_);
+  earned_at_ = now;
+  // A timer that is always late by more than the burst would lower the average if the burst were all it could
+  // earn.
+  const Duration late =
+      waiting_ ? std::clamp<Duration>(now - wake_at_, Duration{0}, kMaxLateness) : Duration{0};
+  const double most = std::max<double>(bytes_in(kBurst), packet_bytes_) + bytes_in(late);
+  credit_ = std::min(credit_, most);
+}
+
+std::uint64_t Pacer::allowance(TimePoint now) {
+  earn(now);
+  // One packet may go as soon as there is any credit for it: at low rates it is more than a millisecond's
+  // worth, and the debt is waited for. Half a packet more or less is no burst.
+  const double send = send_bytes();
+  if (credit_ < std::min<double>(packet_bytes_, send)) return 0;
+  waiting_ = false;
+  return static_cast<std::uint64_t>(std::min(credit_, send));
+}
+
+TimePoint Pacer::next_send(TimePoint now) {
+  earn(now);
+  const double missing = send_bytes() - credit_;
+  if (missing <= 0) return now;
+  const TimePoint at = earned_at_ + std::chrono::ceil<Duration>(std::chrono::duration<double>(missing / rate_));
+  waiting_ = true;
+  wake_at_ = at;
+  return at;
+}
+
+void Pacer::on_sent(TimePoint now, std::uint64_t bytes) {
+  earn(now);
+  credit_ -= static_cast<double>(bytes);
+}
+
+void Pacer::on_idle(TimePoint now) {
+  waiting_ = false;
+  earn(now);
+}
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spaces packets in time at a rate: how many bytes may go now, and when the next. Leaves the rate to a
+// RateLaw and the timer, which may well be late, to its driver.
+#pragma once
+#include <cstdint>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+class Pacer {
+ public:
+  // `packet_bytes`: IP bytes of a full packet; at any rate one of them may go at a time.
+  Pacer(TimePoint now, std::uint64_t bytes_per_second, std::uint32_t packet_bytes);
+
+  void set_rate(TimePoint now, std::uint64_t bytes_per_second);
+  void set_packet_bytes(std::uint32_t packet_bytes) { packet_bytes_ = packet_bytes; }
+
+  // IP bytes that may go in one send: at most 1 ms of the rate, or one packet. 0: wait until next_send(). The
+  // last packet of a send may exceed it; what is too much is waited for afterwards.
+  std::uint64_t allowance(TimePoint now);
+  // When a whole send may go. The caller comes back then, if it has something to send by that time: how late
+  // it comes is made up for, within bounds.
+  TimePoint next_send(TimePoint now);
+  void on_sent(TimePoint now, std::uint64_t bytes);
+  // Nothing to send, or no window: time passes without earning more than a short burst.
+  void on_idle(TimePoint now);
+
+  std::uint64_t rate() const { return static_cast<std::uint64_t>(rate_); }
+
+  static constexpr Duration kSend = std::chrono::milliseconds(1);
+  static constexpr Duration kBurst = std::chrono::milliseconds(2);         // earned at most by idling
+  static constexpr Duration kMaxLateness = std::chrono::milliseconds(20);  // of a timer that is made up for
+
+ private:
+  void earn(TimePoint now);
+  double bytes_in(Duration time) const;
+  double send_bytes() const;
+
+  double rate_;  // bytes per second
+  std::uint32_t packet_bytes_;
+  TimePoint earned_at_;
+  double credit_;         // bytes; below zero: sent ahead
+  bool waiting_ = false;  // the caller sleeps until next_send()
+  TimePoint wake_at_{};
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The content of a PACKET_ACK as numbers, and what it may hold. Leaves its bytes to carrier_frames.h, its
+// making to received_packets.h and its use to sent_packets.h.
+#pragma once
+#include <boost/container/static_vector.hpp>
+#include <cstdint>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+using PacketNumber = std::uint64_t;
+
+// Both ends belong to it.
+struct NumberRange {
+  PacketNumber first = 0;
+  PacketNumber last = 0;
+  bool operator==(const NumberRange&) const = default;
+};
+
+inline constexpr std::size_t kMaxAckRanges = 64;
+
+struct PacketAck {
+  Duration delay{0};    // from the arrival of the largest number to the making of this
+  Duration arrival{0};  // of the largest number, by the receiver's clock since it made its carrier
+  // Descending, neither touching nor overlapping; the first one ends with the largest number. Never empty.
+  boost::container::static_vector<NumberRange, kMaxAckRanges> ranges;
+
+  PacketNumber largest() const { return ranges.front().last; }
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast a carrier may send: the small interface between what acknowledgements tell (sent_packets.h) and
+// the laws that draw conclusions (paced_law.h, measured_law.h). Leaves spacing in time to pacer.h.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+// All bytes here are IP bytes: the payload of UDP + 8 + 20 (IPv4) or 40 (IPv6).
+
+// A law stamps the packets it lets go with the number of its present experiment, and learns what became of
+// them.
+struct EpochTally {
+  std::uint16_t epoch = 0;
+  std::int64_t acked_bytes = 0;  // negative numbers take back what was told before: losses that were none
+  std::int64_t lost_bytes = 0;
+};
+
+// What the line did between the arrivals of two packets, by the receiver's clock.
+struct DeliveryRate {
+  std::uint64_t delivered_bytes = 0;   // known to have arrived
+  std::uint64_t dispatched_bytes = 0;  // sent from the one packet to the other, the lost ones included
+  Duration interval{0};                // the longer of what passed at the sender and at the receiver; > 0
+  Duration arrival_interval{0};        // at the receiver alone
+  bool application_limited = false;    // there was too little to send: tells what the line can do at least
+};
+
+// One ACK, or one timer that found losses.
+struct RateSample {
+  TimePoint now{};
+  std::uint64_t acked_bytes = 0;      // newly
+  std::uint64_t lost_bytes = 0;       // newly
+  std::uint64_t spurious_bytes = 0;   // declared lost earlier, now found to have arrived
+  std::uint64_t in_flight_bytes = 0;  // after this event
+  std::optional<Duration> rtt;  // of the largest number, if newly acknowledged; without the peer's delay
+  std::optional<Duration>
+      forward_delay;             // arrival - sent of the same packet; two clocks: only differences count
+  TimePoint sent_at{};           // of that packet
+  std::uint16_t sent_epoch = 0;  // of that packet
+  std::optional<DeliveryRate> delivery;
+  std::uint64_t round =
+      0;  // counts round trips: one more when a packet sent after the last step is acknowledged
+  std::span<const EpochTally> epochs;  // valid during the call
+};
+
+class RateLaw {
+ public:
+  virtual ~RateLaw() = default;
+
+  virtual void on_sample(const RateSample& sample) = 0;
+  // Before a packet is handed to SentPackets; `in_flight_bytes` without it. A law that sees a sender
+  // start again after a pause knows it by this.
+  virtual void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) = 0;
+
+  virtual std::uint64_t pacing_rate() const = 0;  // bytes per second, never 0
+  virtual std::uint64_t window() const = 0;       // bytes in flight
+  virtual std::uint16_t epoch() const = 0;        // for the packets sent now
+};
+
+// What is remembered of a path after its carrier ended; a hint, never trusted.
+struct PathMemory {
+  std::uint64_t rate = 0;  // bytes per second
+  Duration min_rtt{0};
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of received numbers, kept sorted and bounded.
+#include "proxy/link/udp/received_packets.h"
+
+#include <algorithm>
+
+namespace longhaul::link::udp {
+
+void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now) {
+  const bool in_order = any_ ? number == largest_ + 1 : number == 0;
+  insert(number);
+  if (!any_ || number > largest_) {
+    any_ = true;
+    largest_ = number;
+    largest_at_ = now;
+  }
+  if (ask == AckAsk::none) return;
+  ++asked_;
+  ++asked_in_all_;
+  // A gap, or a packet that closes one: the sender decides by this what is lost (RFC 9000, section 13.2.1).
+  const bool at_once =
+      ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_in_all_ <= kFirstPackets;
+  const Duration wait = rtt_ ? std::min<Duration>(*rtt_ / 8, kMaxDelay) : kMaxDelay;
+  const TimePoint due = at_once ? now : now + wait;
+  if (!due_ || due < *due_) due_ = due;
+}
+
+void ReceivedPackets::insert(PacketNumber number) {
+  if (!ranges_.empty() && number == ranges_.back().last + 1) {  // nearly always
+    ranges_.back().last = number;
+    return;
+  }
+  // The first range that does not end below the number's neighbour.
+  auto next = std::lower_bound(ranges_.begin(), ranges_.end(), number,
+                               [](const NumberRange& range, PacketNumber n) { return range.last + 1 < n; });
+  if (next == ranges_.end() || number + 1 < next->first) {
+    if (ranges_.size() == kMaxRanges) {
+      if (next == ranges_.begin()) return;  // older than all that is kept
+      std::move(ranges_.begin() + 1, next, ranges_.begin());
+      *(next - 1) = {number, number};
+      return;
+    }
+    ranges_.insert(next, {number, number});
+    return;
+  }
+  if (number + 1 == next->first) {
+    next->first = number;
+  } else if (number == next->last + 1) {
+    next->last = number;
+    const auto above = next + 1;
+    if (above != ranges_.end() && above->first == number + 1) {
+      next->last = above->last;
+      ranges_.erase(above);
+    }
+  }
+}
+
+std::optional<PacketAck> ReceivedPackets::make_ack(TimePoint now) {
+  due_.reset();
+  asked_ = 0;
+  if (ranges_.empty()) return std::nullopt;
+  PacketAck ack;
+  // An ACK that was acknowledged may have taken the largest number with it; then the stamp tells of nothing
+  // that is listed, and a delay is all the better unknown.
+  ack.delay = std::max<Duration>(now - largest_at_, Duration{0});
+  ack.arrival = largest_at_ - start_;
+  for (auto range = ranges_.rbegin(); range != ranges_.rend() && ack.ranges.size() < kMaxAckRanges; ++range)
+    ack.ranges.push_back(*range);
+  return ack;
+}
+
+void ReceivedPackets::on_ack_acknowledged(PacketNumber largest) {
+  // The range that holds the largest number stays in part, so that every ACK speaks of the number that its
+  // stamps belong to.
+  const PacketNumber floor = std::min(largest, largest_);
+  auto kept = std::find_if(ranges_.begin(), ranges_.end(),
+                           [floor](const NumberRange& range) { return range.last >= floor; });
+  ranges_.erase(ranges_.begin(), kept);
+  if (!ranges_.empty() && ranges_.front().first < floor) ranges_.front().first = floor;
+}
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much later than their successors packets come on this path, so that loss detection waits so long and
+// not longer (after RFC 8985, section 7.2; by lateness seen instead of steps of a quarter round trip). Leaves
+// the decision to sent_packets.h.
+#pragma once
+#include <algorithm>
+
+#include "proxy/link/udp/windowed.h"
+
+namespace longhaul::link::udp {
+
+class Reordering {
+ public:
+  // A packet came `lateness` after one that was sent so much later. Only what was sent before counts: a
+  // lateness is the distance of two sending times.
+  void on_late(TimePoint now, Duration lateness, Duration rtt) {
+    lateness_.set_window(std::max<Duration>(16 * rtt, kMemory));
+    lateness_.add(now, std::min(lateness, rtt));
+    last_ = now;
+  }
+  // How long after a packet's successors were sent it may still come.
+  Duration window(TimePoint now, Duration rtt) const {
+    const auto most = lateness_.value();
+    if (!most || last_ + std::max<Duration>(16 * rtt, kMemory) < now) return Duration{0};
+    return *most + *most / 4 + kSlack;
+  }
+  void advance(TimePoint now) { lateness_.advance(now); }
+
+ private:
+  // A path that reorders goes on doing so: forgetting costs packets sent twice, remembering costs a little
+  // delay.
+  static constexpr Duration kMemory = std::chrono::seconds(10);
+  static constexpr Duration kSlack = std::chrono::microseconds(500);
+  WindowedMaximum<Duration> lateness_{kMemory};
+  TimePoint last_{};
+};
+
+}  // namespace longhaul::link::udp

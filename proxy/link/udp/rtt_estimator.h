@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round-trip time: smoothed, its variation, and the least of late (RFC 9002, section 5). Leaves its use to
+// loss detection and to the rate laws.
+#pragma once
+#include <algorithm>
+
+#include "proxy/link/types.h"
+#include "proxy/link/udp/windowed.h"
+
+namespace longhaul::link::udp {
+
+class RttEstimator {
+ public:
+  // What to believe before the first sample (RFC 9002, section 6.2.2), or from an earlier look at the path.
+  explicit RttEstimator(Duration initial = kInitial)
+      : smoothed_(initial), variation_(initial / 2), latest_(initial) {}
+
+  // `rtt` from sending to the ACK, `ack_delay` of it spent by the receiver; neither is trusted to make sense.
+  void on_sample(Duration rtt, Duration ack_delay, TimePoint now);
+
+  bool measured() const { return measured_; }
+  Duration smoothed() const { return smoothed_; }
+  Duration variation() const { return variation_; }
+  Duration latest() const { return latest_; }  // without the receiver's delay
+  Duration minimum() const { return minimum_.value().value_or(smoothed_); }
+  Duration maximum() const { return maximum_.value().value_or(smoothed_); }
+
+  // Without back-off (RFC 9002, section 6.2.1).
+  Duration probe_timeout(Duration max_ack_delay) const {
+    return smoothed_ + std::max<Duration>(4 * variation_, kGranularity) + max_ack_delay;
+  }
+
+  static constexpr Duration kInitial = std::chrono::milliseconds(333);
+  static constexpr Duration kGranularity = std::chrono::milliseconds(1);
+  static constexpr Duration kWindow = std::chrono::seconds(10);
+
+ private:
+  Duration smoothed_;
+  Duration variation_;
+  Duration latest_;
+  bool measured_ = false;
+  WindowedMinimum<Duration> minimum_{kWindow};
+  WindowedMaximum<Duration> maximum_{kWindow};
+};
+
+}  // namespace longhaul::link::udp

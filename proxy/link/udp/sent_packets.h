@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in flight, what of it arrived, what is lost and how fast the line delivers (RFC 9002; delivery rate
+// as in BBR, by the receiver's arrival stamps). Leaves the packets' content to its owner, who gives each
+// packet a handle, and conclusions about the rate to a RateLaw.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "codecs/result.h"
+#include "proxy/link/udp/packet_ack.h"
+#include "proxy/link/udp/rate_law.h"
+#include "proxy/link/udp/reordering.h"
+#include "proxy/link/udp/rtt_estimator.h"
+
+namespace longhaul::link::udp {
+
+enum class PacketKind : std::uint8_t {
+  data,       // to be acknowledged; counts as in flight, its loss counts
+  mtu_probe,  // the same, but its loss says only that it was too large (RFC 9000, section 14.4)
+  // Not acknowledged for its own sake, never declared lost, forgotten after a while: its `content` must not
+  // need giving back (the number that its ACK spoke of, say).
+  ack_only,
+};
+
+struct OutgoingPacket {
+  std::uint32_t bytes = 0;    // IP bytes
+  std::uint32_t content = 0;  // the owner's handle, given back when the packet's fate is known
+  PacketKind kind = PacketKind::data;
+  std::uint16_t epoch = 0;           // RateLaw::epoch()
+  bool application_limited = false;  // the owner had no more to send than this
+};
+
+struct PacketFate {
+  PacketNumber number = 0;
+  std::uint32_t content = 0;
+  PacketKind kind = PacketKind::data;
+};
+
+// What an ACK or a timer brought to light. Reused by the caller, so that nothing is allocated per ACK.
+struct SentEvents {
+  // Each handle (but those of ack_only packets) comes back once, in one of these two.
+  std::vector<PacketFate> acked;
+  std::vector<PacketFate> lost;
+  // Arrived although declared lost. The handle was given back with the loss: good only if its owner kept it.
+  std::vector<PacketFate> spurious;
+  std::vector<EpochTally> epochs;  // what sample.epochs shows
+  RateSample sample;
+  unsigned probes = 0;  // packets that ask for an acknowledgement to be sent now, whatever the window says
+};
+
+// Errors of a peer that has the right key and breaks the protocol.
+enum class AckError {
+  never_sent = 1,  // a number that was not used yet
+  malformed,       // ranges not descending, or empty
+};
+const boost::system::error_category& ack_category();
+inline boost::system::error_code make_error_code(AckError error) {
+  return {static_cast<int>(error), ack_category()};
+}
+
+struct SentCounters {
+  std::uint64_t sent_packets = 0;
+  std::uint64_t acked_packets = 0;
+  std::uint64_t lost_packets = 0;
+  std::uint64_t spurious_losses = 0;
+  std::uint64_t reordered_packets = 0;
+  std::uint64_t probe_timeouts = 0;
+};
+
+class SentPackets {
+ public:
+  // Stamps of forward delays count from `start`. `rtt`: what an earlier look at the path said.
+  explicit SentPackets(TimePoint start, Duration initial_rtt = RttEstimator::kInitial);
+
+  // The number that the next packet must have; numbers have no gaps.
+  PacketNumber next_number() const { return next_; }
+  void on_sent(PacketNumber number, TimePoint now, const OutgoingPacket& packet);
+
+  // Overwrites `events`. An error ends the carrier; nothing was changed then.
+  Result<void> on_ack(const PacketAck& ack, TimePoint now, SentEvents& events);
+
+  // Losses by time, and probes. Nothing: nothing is in flight.
+  std::optional<TimePoint> next_timeout() const;
+  // Overwrites `events`; a call too early is harmless.
+  void on_timeout(TimePoint now, SentEvents& events);
+
+  // The carrier ends: everything whose fate is unknown is lost.
+  void abandon(SentEvents& events);
+
+  std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
+  std::size_t packets_in_flight() const { return in_flight_packets_; }
+  const RttEstimator& rtt() const { return rtt_; }
+  const SentCounters& counters() const { return counters_; }
+  // Timeouts in a row without an ACK of anything new: how the owner sees that the path may be dead.
+  unsigned timeouts_in_a_row() const { return timeouts_; }
+  std::optional<TimePoint> last_progress() const { return last_progress_; }  // of an ACK
+
+  static constexpr unsigned kPacketThreshold = 3;
+  static constexpr Duration kMaxAckDelay = std::chrono::milliseconds(25);
+  static constexpr Duration kMaxProbeInterval = std::chrono::seconds(3);
+  // Shorter trains say more about batching in the two hosts than about the line.
+  static constexpr Duration kMinTrain = std::chrono::milliseconds(5);
+
+ private:
+  enum class State : std::uint8_t { in_flight, acked, lost };
+  struct Entry {
+    TimePoint sent;
+    std::uint64_t dispatched;  // bytes ever sent, this packet included
+    std::uint64_t mark;        // number of the delivery mark that was the newest when this packet was sent
+    std::uint32_t limited;     // packets ever sent while there was too little to send, this one included
+    std::uint32_t bytes;
+    std::uint32_t content;
+    std::uint16_t epoch;
+    PacketKind kind;
+    State state;
+  };
+  // Where delivery stood at an ACK.
+  struct Mark {
+    bool known;               // after a pause: by the first ACK of what was sent since, and not before
+    std::uint32_t limited;    // of the largest packet then acknowledged, as all below
+    std::uint64_t delivered;  // bytes ever delivered
+    std::uint64_t dispatched;
+    TimePoint sent;
+    Duration arrival;
+  };
+
+  Entry& entry(PacketNumber number) { return entries_[number - base_]; }
+  Result<void> check(const PacketAck& ack) const;
+  void acknowledge_new(const PacketAck& ack, TimePoint now, SentEvents& events);
+  void acknowledge(PacketNumber first, PacketNumber last, TimePoint overtaken, TimePoint now,
+                   SentEvents& events);
+  void detect_losses(TimePoint now, SentEvents& events);
+  void lose(PacketNumber number, SentEvents& events);
+  void take_delivery_rate(const Entry& largest, Duration arrival, RateSample& sample);
+  void begin(TimePoint now, SentEvents& events) const;
+  void finish(SentEvents& events) const;
+  void forget(TimePoint now);
+  Duration time_threshold(TimePoint now) const;
+  TimePoint probe_at() const;
+
+  TimePoint start_;
+  RttEstimator rtt_;
+  Reordering reordering_;
+  SentCounters counters_;
+
+  PacketNumber base_ = 0;  // of entries_.front()
+  PacketNumber next_ = 0;
+  PacketNumber scan_ = 0;  // no packet below is in flight
+  std::deque<Entry> entries_;
+  std::uint64_t in_flight_bytes_ = 0;
+  std::size_t in_flight_packets_ = 0;  // those that count as in flight
+  TimePoint probe_from_{};             // the newest packet that asks for an ACK, or the latest timeout
+  std::optional<PacketNumber> largest_acked_;
+  TimePoint largest_acked_sent_{};
+  PacketAck last_ack_;  // what the next one says again need not be looked at again
+
+  std::optional<TimePoint> loss_at_;  // when the oldest packet in flight is lost by time
+  unsigned timeouts_ = 0;
+  std::optional<TimePoint> last_progress_;
+
+  std::uint64_t dispatched_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint32_t limited_ = 0;
+  std::deque<Mark> marks_;
+  std::uint64_t first_mark_ = 0;  // number of marks_.front()
+  std::uint64_t round_ = 0;
+  std::uint64_t round_mark_ = 0;  // a packet sent at or after this mark ends the round
+};
+
+}  // namespace longhaul::link::udp
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::link::udp::AckError> : std::true_type {};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The least or greatest of what was seen within a sliding window of time, in bounded memory however often
+// values come: when a best value is too old, its successor is exact to a part of the window. Leaves meaning
+// to the user.
+#pragma once
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+template <class T, class Better>
+class WindowedBest {
+ public:
+  explicit WindowedBest(Duration window) : window_(window) {}
+
+  // `now` never goes back.
+  void add(TimePoint now, T value) {
+    while (!kept_.empty() && !Better{}(kept_.back().value, value)) kept_.pop_back();
+    // A worse value right behind a better one would be the answer only for that instant.
+    if (kept_.empty() || kept_.back().at + window_ / kSlices <= now) kept_.push_back({now, value});
+    advance(now);
+  }
+  // Forgets what is too old, but never the last value.
+  void advance(TimePoint now) {
+    while (kept_.size() > 1 && kept_.front().at + window_ < now) kept_.pop_front();
+  }
+  void set_window(Duration window) { window_ = window; }
+  void clear() { kept_.clear(); }
+
+  std::optional<T> value() const {
+    if (kept_.empty()) return std::nullopt;
+    return kept_.front().value;
+  }
+  // When the present answer was seen.
+  std::optional<TimePoint> seen_at() const {
+    if (kept_.empty()) return std::nullopt;
+    return kept_.front().at;
+  }
+
+  static constexpr int kSlices = 32;
+
+ private:
+  struct Entry {
+    TimePoint at;
+    T value;
+  };
+  Duration window_;
+  std::deque<Entry> kept_;  // from the best to the newest
+};
+
+template <class T>
+using WindowedMinimum = WindowedBest<T, std::less<T>>;
+template <class T>
+using WindowedMaximum = WindowedBest<T, std::greater<T>>;
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends of at most a millisecond, the average kept by timers that are late, and no burst after a pause.
+#include "proxy/link/udp/pacer.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+using namespace longhaul::link;
+using namespace longhaul::link::udp;
+using namespace std::chrono_literals;
+
+namespace {
+const TimePoint kStart{};
+
+// What goes out within `time` if the timer is late by up to `lateness`, and the largest burst at one moment.
+struct Sent {
+  std::uint64_t bytes = 0;
+  std::uint64_t largest_send = 0;
+  std::uint64_t largest_burst = 0;
+};
+Sent run(std::uint64_t rate, Duration time, Duration lateness) {
+  std::mt19937 random{7};
+  Pacer pacer{kStart, rate, 1500};
+  Sent sent;
+  for (TimePoint now = kStart; now < kStart + time;) {
+    std::uint64_t burst = 0;
+    while (const auto allowance = pacer.allowance(now)) {
+      const std::uint64_t bytes = std::max<std::uint64_t>(allowance / 1500, 1) * 1500;
+      pacer.on_sent(now, bytes);
+      sent.largest_send = std::max(sent.largest_send, bytes);
+      burst += bytes;
+    }
+    sent.bytes += burst;
+    sent.largest_burst = std::max(sent.largest_burst, burst);
+    now = std::max(pacer.next_send(now), now + 1ns);
+    if (lateness > 0ns)
+      now += Duration{static_cast<Duration::rep>(random() % static_cast<std::uint64_t>(lateness.count()))};
+  }
+  return sent;
+}
+}  // namespace
+
+TEST_CASE("a pacer keeps its rate, in sends of at most a millisecond or one packet") {
+  for (const std::uint64_t rate : {125'000ull, 6'480'000ull, 1'250'000'000ull}) {
+    INFO("rate " << rate);
+    const auto sent = run(rate, 10s, 0ns);
+    CHECK(static_cast<double>(sent.bytes) == Approx(10.0 * static_cast<double>(rate)).epsilon(0.005));
+    CHECK(sent.largest_send <= std::max<std::uint64_t>(rate / 1000, 1500));
+  }
+}
+
+TEST_CASE("a timer that is late keeps the average, at the cost of bursts as long as it is late") {
+  for (const std::uint64_t rate : {125'000ull, 6'480'000ull, 125'000'000ull}) {
+    INFO("rate " << rate);
+    const auto sent = run(rate, 10s, 8ms);
+    CHECK(static_cast<double>(sent.bytes) == Approx(10.0 * static_cast<double>(rate)).epsilon(0.01));
+    CHECK(sent.largest_burst <= rate * 12 / 1000 + 3000);
+  }
+}
+
+TEST_CASE("after a pause two milliseconds go at once, not what the pause would have held") {
+  Pacer pacer{kStart, 6'000'000, 1500};
+  pacer.on_sent(kStart, 1500);
+  (void)pacer.next_send(kStart + 29ms);
+  pacer.on_idle(kStart + 1ms);
+  std::uint64_t burst = 0;
+  while (const auto allowance = pacer.allowance(kStart + 10s)) {
+    pacer.on_sent(kStart + 10s, allowance);
+    burst += allowance;
+  }
+  CHECK(burst <= 12'000);
+  CHECK(burst > 9'000);
+}
+
+TEST_CASE("what was sent beyond the allowance is waited for") {
+  Pacer pacer{kStart, 1'000'000, 1500};
+  pacer.on_sent(kStart, 30'000);
+  CHECK(pacer.allowance(kStart + 29ms) == 0);
+  const TimePoint next = pacer.next_send(kStart + 29ms);
+  CHECK(next >= kStart + 30ms);
+  CHECK(next <= kStart + 30ms + 1us);
+  CHECK(pacer.allowance(next) == 1500);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fates of packets by hand-made ACKs: losses by order and by time, probes, late arrivals, delivery rates, and
+// peers that say what cannot be.
+#include "proxy/link/udp/sent_packets.h"
+
+#include <catch2/catch.hpp>
+
+using namespace longhaul::link;
+using namespace longhaul::link::udp;
+using namespace std::chrono_literals;
+
+namespace {
+const TimePoint kStart{};
+
+PacketAck ack_of(std::initializer_list<NumberRange> ranges, Duration arrival = 0ms) {
+  PacketAck ack;
+  ack.arrival = arrival;
+  for (const auto& range : ranges) ack.ranges.push_back(range);
+  return ack;
+}
+
+struct Sender {
+  SentPackets sent{kStart};
+  SentEvents events;
+
+  void send(TimePoint at, std::uint32_t count = 1) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto number = sent.next_number();
+      sent.on_sent(number, at, {.bytes = 1000, .content = static_cast<std::uint32_t>(number) + 7});
+    }
+  }
+  std::vector<PacketNumber> lost() const { return numbers(events.lost); }
+  std::vector<PacketNumber> acked() const { return numbers(events.acked); }
+  std::vector<PacketNumber> spurious() const { return numbers(events.spurious); }
+  static std::vector<PacketNumber> numbers(const std::vector<PacketFate>& fates) {
+    std::vector<PacketNumber> result;
+    for (const auto& fate : fates) result.push_back(fate.number);
+    return result;
+  }
+};
+using Numbers = std::vector<PacketNumber>;
+}  // namespace
+
+TEST_CASE("each packet is told once as acknowledged, with its handle, whatever ACKs repeat") {
+  Sender s;
+  s.send(kStart, 10);
+  REQUIRE(s.sent.on_ack(ack_of({{2, 4}}), kStart + 50ms, s.events));
+  CHECK(s.acked() == Numbers{2, 3, 4});
+  CHECK(s.events.acked[0].content == 9);
+  REQUIRE(s.sent.on_ack(ack_of({{6, 6}, {1, 4}}), kStart + 51ms, s.events));
+  CHECK(s.acked() == Numbers{6});
+  CHECK(s.spurious() == Numbers{1});  // three that were sent after it had come before it
+  REQUIRE(s.sent.on_ack(ack_of({{6, 6}, {1, 4}}), kStart + 52ms, s.events));
+  CHECK(s.acked().empty());
+  REQUIRE(s.sent.on_ack(ack_of({{5, 9}, {0, 3}}), kStart + 53ms, s.events));
+  CHECK(s.sent.packets_in_flight() == 0);
+  CHECK(s.sent.bytes_in_flight() == 0);
+}
+
+TEST_CASE("three packets that overtook one tell that it is lost") {
+  Sender s;
+  s.send(kStart, 5);
+  REQUIRE(s.sent.on_ack(ack_of({{2, 3}}), kStart + 50ms, s.events));
+  CHECK(s.lost() == Numbers{0});
+  CHECK(s.events.sample.lost_bytes == 1000);
+  CHECK(s.sent.bytes_in_flight() == 2000);
+  CHECK(s.sent.next_timeout() == kStart + 56250us);  // packet 1, by time: 9/8 of the round trip
+  s.sent.on_timeout(kStart + 56250us, s.events);
+  CHECK(s.lost() == Numbers{1});
+}
+
+TEST_CASE("a probe is asked for when nothing comes back, later each time, and an ACK ends that") {
+  Sender s;
+  s.send(kStart);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 0}}), kStart + 100ms, s.events));
+  CHECK_FALSE(s.sent.next_timeout());
+  s.send(kStart + 100ms);
+  // 100 ms + 4 × 50 ms + 25 ms
+  REQUIRE(s.sent.next_timeout() == kStart + 425ms);
+  s.sent.on_timeout(kStart + 424ms, s.events);
+  CHECK(s.events.probes == 0);
+  s.sent.on_timeout(kStart + 425ms, s.events);
+  CHECK(s.events.probes == 2);
+  s.send(kStart + 425ms, 2);
+  CHECK(s.sent.next_timeout() == kStart + 425ms + 650ms);
+  CHECK(s.sent.timeouts_in_a_row() == 1);
+  REQUIRE(s.sent.on_ack(ack_of({{3, 3}}), kStart + 525ms, s.events));
+  CHECK(s.sent.timeouts_in_a_row() == 0);
+  CHECK(s.lost() == Numbers{1});  // by time; packet 2 was sent with 3
+}
+
+TEST_CASE("a packet that comes after all takes its loss back, and the next ones are given that time") {
+  Sender s;
+  for (int i = 0; i < 10; ++i) s.send(kStart + i * 1ms);
+  REQUIRE(s.sent.on_ack(ack_of({{1, 5}}), kStart + 55ms, s.events));
+  CHECK(s.lost() == Numbers{0});
+  REQUIRE(s.sent.on_ack(ack_of({{0, 8}}), kStart + 58ms, s.events));
+  CHECK(s.spurious() == Numbers{0});
+  CHECK(s.acked() == Numbers{6, 7, 8});
+  CHECK(s.events.sample.spurious_bytes == 1000);
+  REQUIRE(s.events.epochs.size() == 1);
+  CHECK(s.events.epochs[0].acked_bytes == 4000);
+  CHECK(s.events.epochs[0].lost_bytes == -1000);
+  CHECK(s.sent.counters().spurious_losses == 1);
+  // It was overtaken by what was sent 8 ms later: so much and a quarter are waited for now.
+  for (int i = 0; i < 20; ++i) s.send(kStart + 100ms + i * 1ms);  // 10 to 29
+  REQUIRE(s.sent.on_ack(ack_of({{11, 20}}), kStart + 160ms, s.events));
+  CHECK(s.lost() == Numbers{9});
+  REQUIRE(s.sent.on_ack(ack_of({{11, 21}}), kStart + 161ms, s.events));
+  CHECK(s.lost() == Numbers{10});
+}
+
+TEST_CASE("a lost MTU probe says nothing about the line") {
+  Sender s;
+  s.send(kStart);
+  s.sent.on_sent(1, kStart, {.bytes = 9000, .content = 1, .kind = PacketKind::mtu_probe});
+  s.send(kStart, 3);
+  REQUIRE(s.sent.on_ack(ack_of({{2, 4}, {0, 0}}), kStart + 50ms, s.events));
+  CHECK(s.lost() == Numbers{1});
+  CHECK(s.events.lost[0].kind == PacketKind::mtu_probe);
+  CHECK(s.events.sample.lost_bytes == 0);
+  CHECK(s.sent.bytes_in_flight() == 0);
+}
+
+TEST_CASE("ACKs alone are neither waited for nor lost, and do not pile up") {
+  Sender s;
+  for (int i = 0; i < 100'000; ++i)
+    s.sent.on_sent(s.sent.next_number(), kStart + i * 1ms,
+                   {.bytes = 80, .content = 0, .kind = PacketKind::ack_only});
+  CHECK(s.sent.bytes_in_flight() == 0);
+  CHECK_FALSE(s.sent.next_timeout());
+  REQUIRE(s.sent.on_ack(ack_of({{99'990, 99'990}}), kStart + 100s, s.events));
+  CHECK(s.acked() == Numbers{99'990});
+  CHECK(s.events.acked[0].kind == PacketKind::ack_only);
+  CHECK(s.lost().empty());
+  CHECK_FALSE(s.events.sample.rtt);
+}
+
+TEST_CASE(
+    "the delivery rate is what arrived between two arrivals, and lost bytes took their time on the line") {
+  Sender s;
+  s.send(kStart, 4);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 0}}, 50ms), kStart + 100ms, s.events));
+  CHECK_FALSE(s.events.sample.delivery);
+  CHECK(s.events.sample.round == 1);
+  s.send(kStart + 100ms, 10);                                                         // 4 to 13
+  REQUIRE(s.sent.on_ack(ack_of({{0, 3}}, 53ms), kStart + 130ms, s.events));           // this ACK was late
+  REQUIRE(s.sent.on_ack(ack_of({{6, 9}, {0, 4}}, 160ms), kStart + 210ms, s.events));  // 5 is lost
+  REQUIRE(s.events.sample.delivery);
+  const auto& rate = *s.events.sample.delivery;
+  CHECK(s.events.sample.round == 2);
+  CHECK(rate.delivered_bytes == 8000);   // all but 0 and 5
+  CHECK(rate.dispatched_bytes == 9000);  // 1 to 9
+  CHECK(rate.arrival_interval == 110ms);
+  CHECK(rate.interval == 110ms);
+  CHECK(s.events.sample.forward_delay == 60ms);
+}
+
+TEST_CASE("a pause is not part of a delivery rate") {
+  Sender s;
+  s.send(kStart, 2);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 1}}, 50ms), kStart + 100ms, s.events));
+  s.send(kStart + 10s, 11);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 2}}, 10'050ms), kStart + 10'100ms, s.events));
+  CHECK_FALSE(s.events.sample.delivery);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 12}}, 10'060ms), kStart + 10'110ms, s.events));
+  REQUIRE(s.events.sample.delivery);
+  CHECK(s.events.sample.delivery->delivered_bytes == 10'000);
+  CHECK(s.events.sample.delivery->interval == 10ms);
+}
+
+TEST_CASE("an ACK of what was never sent, or in disorder, is an error and changes nothing") {
+  Sender s;
+  s.send(kStart, 5);
+  CHECK(s.sent.on_ack(ack_of({{0, 5}}), kStart, s.events).error() == AckError::never_sent);
+  CHECK(s.sent.on_ack(ack_of({{~0ull - 1, ~0ull}}), kStart, s.events).error() == AckError::never_sent);
+  CHECK(s.sent.on_ack(ack_of({}), kStart, s.events).error() == AckError::malformed);
+  CHECK(s.sent.on_ack(ack_of({{4, 3}}), kStart, s.events).error() == AckError::malformed);
+  CHECK(s.sent.on_ack(ack_of({{3, 3}, {1, 2}}), kStart, s.events).error() == AckError::malformed);
+  CHECK(s.sent.on_ack(ack_of({{0, 0}, {3, 3}}), kStart, s.events).error() == AckError::malformed);
+  CHECK(s.sent.packets_in_flight() == 5);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 4}}), kStart + 1ms, s.events));
+  CHECK(s.acked().size() == 5);
+}
+
+TEST_CASE("a carrier that ends gives every handle back") {
+  Sender s;
+  s.send(kStart, 5);
+  REQUIRE(s.sent.on_ack(ack_of({{1, 2}}), kStart + 1ms, s.events));
+  s.sent.abandon(s.events);
+  CHECK(s.lost() == Numbers{0, 3, 4});
+  CHECK(s.sent.bytes_in_flight() == 0);
+  CHECK_FALSE(s.sent.next_timeout());
+}
