@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// One UDP socket for all carriers of a site, or for one peer that is dialled: many datagrams in one system
+// call, each handed to the carrier whose connection id it bears. What is authentic, and what is sent when, is
+// the carrier's affair.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "codecs/result.h"
+#include "proxy/link/types.h"
+#include "proxy/link/udp/datagram_batch.h"
+
+namespace longhaul::link::udp {
+
+class UdpEndpoint {
+ public:
+  static constexpr std::size_t kConnectionIdBytes = 8;  // behind the flags byte
+  using IdBytes = std::span<const std::byte, kConnectionIdBytes>;
+
+  struct Arrival {
+    UdpAddress from;
+    boost::asio::ip::address to;  // of this host, that the sender used; unspecified where nobody asked for it
+    TimePoint now;
+  };
+
+  class Receiver {
+   public:
+    virtual ~Receiver() = default;
+    // May be decrypted in place. Nothing may be added to or removed from the endpoint here.
+    virtual void on_datagram(std::span<std::byte> datagram, const Arrival& arrival) = 0;
+    // All that the socket had for now was handed out: the time to answer.
+    virtual void on_turn_end() = 0;
+    // send() said `busy`, and there is room again.
+    virtual void on_writable() = 0;
+  };
+
+  enum class Sent : std::uint8_t {
+    yes,
+    busy,       // what is left in the batch is to be sent when the receiver is told
+    too_large,  // for the first hop; the batch is gone
+    refused,    // no route, a firewall of this host, no memory: gone, as if it were lost on the way
+  };
+
+  // Whether datagrams leave with the address that the peer used, which matters where one listens on many.
+  enum class Answers : std::uint8_t { by_route, from_address_used };
+
+  struct Counters {
+    std::uint64_t datagrams_sent = 0, datagrams_received = 0;
+    std::uint64_t sends = 0, receives = 0;  // system calls
+    std::uint64_t unknown = 0;              // for no carrier here: dropped, not answered, not logged
+    std::uint64_t refused = 0;
+  };
+
+  static Result<std::unique_ptr<UdpEndpoint>> open(boost::asio::io_context& io, const UdpAddress& at,
+                                                   Answers answers);
+  ~UdpEndpoint();
+  UdpEndpoint(const UdpEndpoint&) = delete;
+  UdpEndpoint& operator=(const UdpEndpoint&) = delete;
+
+  // `receiver` gets what bears this id, until remove().
+  void add(IdBytes id, Receiver& receiver);
+  void remove(IdBytes id, Receiver& receiver);
+
+  // Sends from `source`, or as the route says where that is unspecified. Clears the batch unless `busy`.
+  Sent send(DatagramBatch& batch, const boost::asio::ip::address& source, Receiver& waiter);
+
+  std::uint16_t port() const { return local_.port(); }
+  const UdpAddress& local() const { return local_; }
+  bool segments_in_kernel() const { return kernel_segments_; }
+  // As on a kernel or device that cannot; the kernel's own refusal has the same effect.
+  void segment_here() { kernel_segments_ = false; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  UdpEndpoint(boost::asio::io_context& io, Answers answers);
+  Result<void> bind(const UdpAddress& at);
+  void set_options(bool v6);
+  void wait_readable();
+  void on_readable();
+  void end_turn();
+  void dispatch(std::span<std::byte> bytes, std::size_t segment, const Arrival& arrival);
+  void wait_writable(Receiver& waiter);
+  Sent send_segmented(DatagramBatch& batch, const boost::asio::ip::address& source);
+  Sent send_each(DatagramBatch& batch, const boost::asio::ip::address& source);
+  Sent outcome_of(int error);
+
+  boost::asio::ip::udp::socket socket_;
+  Answers answers_;
+  UdpAddress local_;
+  bool kernel_segments_ = true;
+  std::unordered_map<std::uint64_t, Receiver*> receivers_;
+  std::vector<Receiver*> told_;  // in this turn; null: removed since
+  std::vector<Receiver*> waiters_;
+  bool waiting_writable_ = false;
+  std::shared_ptr<UdpEndpoint*> self_;  // emptied at the end, so that late handlers know
+  Counters counters_;
+};
+
+}  // namespace longhaul::link::udp
