@@ -10,10 +10,6 @@ namespace {
 constexpr std::uint8_t kFixedBit = 0x40;
 constexpr std::uint8_t kPhaseBit = 0x01;
 
-// RFC 9000, section 17.1: how far a number may run ahead of what its receiver is known to have, so that 32
-// bits of it are enough.
-constexpr std::uint64_t kNumberSpan = std::uint64_t{1} << 31;
-
 class Category : public boost::system::error_category {
  public:
   const char* name() const noexcept override { return "packet"; }
@@ -78,8 +74,8 @@ PacketSealer::PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimit
 
 Result<PacketNumber> PacketSealer::seal(MutableBytes packet) {
   assert(packet.size() > kPacketOverhead);
-  if (next_number_ > kMaxPacketNumber) return PacketError::keys_worn_out;
-  if (next_number_ - end_acknowledged_ >= kNumberSpan) return PacketError::too_far_ahead;
+  if (next_number_ >= limits_.numbers) return PacketError::keys_worn_out;
+  if (next_number_ - end_acknowledged_ >= limits_.unacknowledged) return PacketError::too_far_ahead;
   if (sealed_ >= limits_.update_after && confirmed()) update_keys();
   if (sealed_ >= limits_.packets_per_key) return PacketError::keys_worn_out;
 

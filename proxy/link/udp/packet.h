@@ -14,7 +14,6 @@ namespace longhaul::link::udp {
 // packet = flags:u8 connection id:8 number:u32 (low bits) ciphertext tag:16
 inline constexpr std::size_t kPacketHeaderBytes = 1 + ConnectionId::kSize + 4;
 inline constexpr std::size_t kPacketOverhead = kPacketHeaderBytes + kPacketTagBytes;
-inline constexpr PacketNumber kMaxPacketNumber = (PacketNumber{1} << 62) - 1;
 
 enum class PacketError {
   not_a_packet = 1,  // too short, flags that are not known, or another connection's
@@ -51,6 +50,10 @@ struct PacketLimits {
   // the limit of AES-GCM; ChaCha20-Poly1305 has none that matters, but one rule is simpler.
   std::uint64_t update_after = std::uint64_t{1} << 22;
   std::uint64_t packets_per_key = std::uint64_t{1} << 23;
+  // How many numbers there are, and how far one may run ahead of the highest that was acknowledged, so that
+  // its low 32 bits are enough (RFC 9000, section 17.1).
+  PacketNumber numbers = PacketNumber{1} << 62;
+  PacketNumber unacknowledged = PacketNumber{1} << 31;
   // Packets that did not open, under all keys together.
   std::optional<std::uint64_t> failed_opens = std::nullopt;  // nothing: 2^52 for AES, 2^36 for ChaCha20
 };

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large a datagram the path takes: packetization layer path MTU discovery (RFC 8899), searched with
+// probes that carry no data. Leaves making, sending and losing packets to the carrier, and does not listen to
+// ICMP, which anybody can forge. All sizes are bytes of UDP payload.
+#pragma once
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+enum class IpFamily : std::uint8_t { v4, v6 };
+
+class PathMtu {
+ public:
+  // What a path must take; without it there is no carrier (RFC 8899, section 5.1.2, BASE_PLPMTU).
+  static constexpr std::size_t kBase = 1'200;
+
+  // Nothing larger than `ceiling` is tried, for instance what the local interface takes; nor than what 9,000
+  // bytes of IP hold.
+  explicit PathMtu(IpFamily family, std::size_t ceiling = 65'535);
+
+  // What a packet with data may have.
+  std::size_t current() const { return current_; }
+
+  // A probe of this size should be sent now. There is one in flight at most; it carries no data, its loss
+  // says nothing about the line, and every one that was sent is told as acked or lost, once.
+  std::optional<std::size_t> probe_due(TimePoint now) const;
+  void on_probe_sent(std::size_t size, TimePoint now);
+  void on_probe_acked(std::size_t size, TimePoint now);
+  void on_probe_lost(std::size_t size, TimePoint now);
+  // The local stack refused to send it (EMSGSIZE), be it a probe or not: no need to try again.
+  void on_too_large(std::size_t size, TimePoint now);
+
+  // Every packet that is acknowledged or lost, but for probes.
+  void on_packet_acked(std::size_t size);
+  void on_packet_lost(std::size_t size);
+  // A probe timeout (RFC 9002, section 6.2) passed and nothing was heard.
+  void on_timeout();
+  // Another path, for which nothing holds that was found.
+  void restart();
+
+  // When probe_due will answer though nothing happens before; nothing: it does now, or waits for an event.
+  std::optional<TimePoint> next_timeout(TimePoint now) const;
+
+  // How often larger packets than the base were given up because none arrived. A suspicion costs little: the
+  // size that was left is probed first, and taken up again after a round trip if the path takes it.
+  std::uint64_t black_holes() const { return black_holes_; }
+
+ private:
+  std::optional<std::size_t> next_size(std::size_t ceiling) const;
+  std::size_t payload(std::size_t ip_bytes) const;
+  void fall_to_base();
+  void settle_if_done(TimePoint now);
+
+  IpFamily family_;
+  std::size_t highest_;  // tried at most
+  std::size_t current_ = kBase;
+  std::size_t ceiling_;                   // what is larger was lost
+  std::optional<std::size_t> give_back_;  // in use before a black hole: tried before others
+  std::optional<std::size_t> probe_;      // in flight
+  bool heard_since_probe_ = false;        // else the probe's loss is the path's, not its size's
+  bool path_lives_ = true;                // while nothing gets through nothing is probed
+  int probes_lost_ = 0;                   // of one size
+  int timeouts_ = 0;                      // in a row
+  int large_lost_ = 0;                    // above the base, since one was acknowledged
+  bool small_acked_ = false;              // since then
+  std::optional<TimePoint> raise_at_;     // the search is over until then
+  Duration raise_after_;
+  std::uint64_t black_holes_ = 0;
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/udp/replay_window.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <set>
+
+using longhaul::link::udp::ReplayWindow;
+
+TEST_CASE("each number is taken once, and none that fell out of the window") {
+  constexpr std::uint64_t kSize = ReplayWindow::kNumbers;
+  ReplayWindow window;
+  CHECK(window.end() == 0);
+  CHECK(window.take(5));
+  CHECK_FALSE(window.take(5));
+  CHECK(window.take(0));
+  CHECK(window.end() == 6);
+  // The oldest that is still told apart, and the one before it.
+  CHECK(window.take(5 + kSize));
+  CHECK(window.take(6));
+  CHECK_FALSE(window.take(6));
+  CHECK_FALSE(window.take(5));
+  CHECK_FALSE(window.take(4));
+  // A leap far beyond forgets nothing that must be known, and knows nothing that never came.
+  CHECK(window.take(100 * kSize));
+  CHECK_FALSE(window.take(100 * kSize - kSize));
+  for (std::uint64_t back = 1; back < kSize; ++back) REQUIRE(window.take(100 * kSize - back));
+  for (std::uint64_t back = 0; back < kSize + 100; ++back) REQUIRE_FALSE(window.take(100 * kSize - back));
+  CHECK(window.take((std::uint64_t{1} << 62) - 1));
+}
+
+TEST_CASE("the replay window says the same as a set of all numbers") {
+  const unsigned seed = GENERATE(1u, 2u, 3u);
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  ReplayWindow window;
+  std::set<std::uint64_t> all;
+  std::uint64_t highest = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    std::uint64_t number;
+    switch (random() % 16) {
+      case 0:  // forward by any distance up to twice the window
+        number = highest + (random() % (2 * ReplayWindow::kNumbers) >> random() % 16);
+        break;
+      case 1:  // backward, around the window's end
+        number = highest - std::min(highest, ReplayWindow::kNumbers - 70 + random() % 140);
+        break;
+      case 2:  // a word's edges
+        number = (highest & ~std::uint64_t{63}) + random() % 3 - (highest >= 64 ? 1 : 0);
+        break;
+      case 3:  // backward, anywhere
+        number = highest - std::min(highest, random() % (2 * ReplayWindow::kNumbers));
+        break;
+      default:
+        number = highest + random() % 4 - std::min<std::uint64_t>(highest, random() % 3);
+    }
+    bool inside = all.empty() || number > highest || highest - number < ReplayWindow::kNumbers;
+    bool expected = inside && all.insert(number).second;
+    highest = std::max(highest, number);
+    INFO("number " << number << " highest " << highest);
+    REQUIRE(window.take(number) == expected);
+  }
+}
