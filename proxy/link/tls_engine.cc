@@ -3,6 +3,7 @@
 
 #include <openssl/err.h>
 
+#include <charconv>
 #include <cstring>
 #include <stdexcept>
 
@@ -23,6 +24,25 @@ std::string openssl_error() {
   return reason ? reason : text;
 }
 
+// RFC 8446, sections 4 and 6.
+constexpr std::uint8_t kKeyUpdate = 24;
+constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kUserCanceled = 90;
+
+Buffer from_hex(std::string_view digits) {
+  Buffer bytes;
+  for (; digits.size() >= 2; digits.remove_prefix(2)) {
+    std::uint8_t value = 0;
+    std::from_chars(digits.data(), digits.data() + 2, value, 16);
+    bytes.push_back(std::byte{value});
+  }
+  return bytes;
+}
+
+void wipe(Buffer& secret) {
+  OPENSSL_cleanse(secret.data(), secret.size());
+  secret = {};
+}
+
 }  // namespace
 
 TlsContext::TlsContext(const identity::Identity& identity) : context_(SSL_CTX_new(TLS_method())) {
@@ -37,6 +57,8 @@ TlsContext::TlsContext(const identity::Identity& identity) : context_(SSL_CTX_ne
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // The one public way to a connection's traffic secrets; they go nowhere but into the engine's record keys.
+  SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
   // Keys are pinned: chains, dates and names say nothing here. The handshake still proves that the peer has
   // the key.
   SSL_CTX_set_cert_verify_callback(
@@ -79,12 +101,13 @@ BIO_METHOD* TlsEngine::bio_method() {
   return method;
 }
 
-TlsEngine::TlsEngine(const TlsContext& context, Side side) : ssl_(SSL_new(context.get())) {
+TlsEngine::TlsEngine(const TlsContext& context, Side side) : ssl_(SSL_new(context.get())), side_(side) {
   BIO* bio = BIO_new(bio_method());
   if (!ssl_ || !bio) throw std::bad_alloc();
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // owns it
+  SSL_set_app_data(ssl_.get(), this);
   if (side == Side::dialler) {
     SSL_set_connect_state(ssl_.get());
   } else {
@@ -104,49 +127,123 @@ Result<void> TlsEngine::shake_hands() {
   auto fingerprint = identity::fingerprint_of(SSL_get0_peer_certificate(ssl_.get()));
   if (!fingerprint) return fingerprint.error();
   peer_fingerprint_ = *fingerprint;
+  return take_over();
+}
+
+// A line of the NSS key log: label, client random, secret, the latter two in hex.
+void TlsEngine::take_secret(const SSL* ssl, const char* line) {
+  auto* engine = static_cast<TlsEngine*>(SSL_get_app_data(ssl));
+  std::string_view text(line);
+  auto secret = [&] { return from_hex(text.substr(text.rfind(' ') + 1)); };
+  if (text.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) engine->dialler_secret_ = secret();
+  if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = secret();
+}
+
+// No record under these keys was made or read by libssl: it has no tickets to send, and it reads no further
+// than the record it wants.
+Result<void> TlsEngine::take_over() {
+  const SSL_CIPHER* cipher = SSL_get_current_cipher(ssl_.get());
+  bool dials = side_ == Side::dialler;
+  if (SSL_has_pending(ssl_.get()) || !cipher || dialler_secret_.empty() || acceptor_secret_.empty())
+    return failure();
+  sealer_.emplace(cipher, dials ? dialler_secret_ : acceptor_secret_);
+  opener_.emplace(cipher, dials ? acceptor_secret_ : dialler_secret_);
+  wipe(dialler_secret_);
+  wipe(acceptor_secret_);
   established_ = true;
   return {};
 }
 
 Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
-  incoming_ = ciphertext;
-  ERR_clear_error();
   if (!established_) {
+    incoming_ = ciphertext;
     if (auto shaken = shake_hands(); !shaken || !established_) return shaken;
+    ciphertext = std::exchange(incoming_, {});
   }
-  constexpr std::size_t kRecord = 16 * 1024;
-  for (;;) {
-    std::size_t filled = plain.size(), read = 0;
-    plain.resize(filled + kRecord);
-    int done = SSL_read_ex(ssl_.get(), plain.data() + filled, kRecord, &read);
-    plain.resize(filled + (done == 1 ? read : 0));
-    if (done == 1) continue;
-    switch (SSL_get_error(ssl_.get(), done)) {
-      case SSL_ERROR_WANT_READ:
-        return {};
-      case SSL_ERROR_ZERO_RETURN:
-        closed_by_peer_ = true;
-        return {};
-      default:
-        return failure();
+  while (!ciphertext.empty() && !closed_by_peer_) {
+    // Records are opened where they lie; only one that the end of a piece cuts in two is copied.
+    Bytes known = partial_.empty() ? ciphertext : Bytes(partial_);
+    std::size_t size = kRecordHeadBytes;
+    if (known.size() >= kRecordHeadBytes) {
+      auto whole = RecordOpener::record_size(known);
+      if (!whole) return refuse(kUnexpectedMessage);
+      size = *whole;
     }
-  }
-}
-
-Result<void> TlsEngine::send(Bytes plain) {
-  if (!established_) return shake_hands();
-  sent_under_key_ += plain.size();
-  if (sent_under_key_ >= kBytesPerKey) {
-    sent_under_key_ = 0;
-    SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
-  }
-  ERR_clear_error();
-  while (!plain.empty()) {
-    std::size_t written = 0;
-    if (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) return failure();
-    plain = plain.subspan(written);
+    if (partial_.empty() && ciphertext.size() >= size && size > kRecordHeadBytes) {
+      if (auto taken = receive_record(ciphertext.first(size), plain); !taken) return taken;
+      ciphertext = ciphertext.subspan(size);
+      continue;
+    }
+    Bytes piece = ciphertext.first(std::min(size - partial_.size(), ciphertext.size()));
+    append(partial_, piece);
+    ciphertext = ciphertext.subspan(piece.size());
+    if (size == kRecordHeadBytes || partial_.size() < size) continue;
+    if (auto taken = receive_record(partial_, plain); !taken) return taken;
+    partial_.clear();
   }
   return {};
+}
+
+Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
+  std::size_t before = plain.size();
+  auto type = opener_->open(record, plain);
+  if (!type) return refuse(kBadRecordMac);
+  if (*type == ContentType::application_data) return {};
+  Buffer message(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
+  plain.resize(before);
+  if (*type == ContentType::alert) return on_alert(message);
+  if (*type == ContentType::handshake) return on_handshake_message(message);
+  return refuse(kUnexpectedMessage);
+}
+
+Result<void> TlsEngine::on_alert(Bytes alert) {
+  if (alert.size() != 2) return refuse(kUnexpectedMessage);
+  auto description = std::to_integer<std::uint8_t>(alert[1]);
+  if (description == kUserCanceled) return {};
+  closed_by_peer_ = description == kCloseNotify;
+  if (closed_by_peer_) return {};
+  error_text_ = std::string("the peer's TLS says: ") + SSL_alert_desc_string_long(description);
+  return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
+}
+
+// KeyUpdate is all that may come: there are no tickets, and nobody is asked for a certificate later.
+Result<void> TlsEngine::on_handshake_message(Bytes message) {
+  constexpr std::array kHead{std::byte{kKeyUpdate}, std::byte{0}, std::byte{0}, std::byte{1}};
+  if (message.size() != kHead.size() + 1 || !std::equal(kHead.begin(), kHead.end(), message.begin()) ||
+      message.back() > std::byte{1})
+    return refuse(kUnexpectedMessage);
+  opener_->update();
+  answer_key_update_ = answer_key_update_ || message.back() == std::byte{1};
+  return {};
+}
+
+// Section 4.6.3: the message is the last one under the old key.
+Result<void> TlsEngine::change_key() {
+  constexpr std::array kNotRequested{std::byte{kKeyUpdate}, std::byte{0}, std::byte{0}, std::byte{1},
+                                     std::byte{0}};
+  answer_key_update_ = false;
+  sent_under_key_ = 0;
+  const Bytes message(kNotRequested);
+  if (!sealer_->seal(ContentType::handshake, std::span(&message, 1), outgoing_)) return failure();
+  sealer_->update();
+  return {};
+}
+
+Result<void> TlsEngine::send(std::span<const Bytes> pieces) {
+  if (!established_) return shake_hands();
+  if (sent_under_key_ >= kBytesPerKey || answer_key_update_)
+    if (auto changed = change_key(); !changed) return changed;
+  for (Bytes piece : pieces) sent_under_key_ += piece.size();
+  if (!sealer_->seal(ContentType::application_data, pieces, outgoing_)) return failure();
+  return {};
+}
+
+Result<void> TlsEngine::refuse(std::uint8_t alert) {
+  const std::array fatal{std::byte{2}, std::byte{alert}};
+  const Bytes message(fatal);
+  sealer_->seal(ContentType::alert, std::span(&message, 1), outgoing_);
+  error_text_ = std::string("what came is not TLS of this connection: ") + SSL_alert_desc_string_long(alert);
+  return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 
 Result<Buffer> TlsEngine::export_keying_material(std::string_view label, Bytes context,
@@ -164,7 +261,10 @@ Result<Buffer> TlsEngine::export_keying_material(std::string_view label, Bytes c
 }
 
 void TlsEngine::close() {
-  if (established_) SSL_shutdown(ssl_.get());
+  if (!established_) return;
+  const std::array warning{std::byte{1}, std::byte{kCloseNotify}};
+  const Bytes message(warning);
+  sealer_->seal(ContentType::alert, std::span(&message, 1), outgoing_);
   ERR_clear_error();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. Both sides show a certificate;
-// whose key it is, is told by its fingerprint, and whether that key may come in is the caller's decision.
+// TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. libssl shakes hands; the records
+// that follow are made and read in tls_records.h. Both sides show a certificate; whose key it is, is told by
+// its fingerprint, and whether that key may come in is the caller's decision.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -11,6 +12,7 @@
 #include "codecs/byte_writer.h"
 #include "codecs/result.h"
 #include "proxy/identity/identity.h"
+#include "proxy/link/tls_records.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
@@ -39,7 +41,8 @@ class TlsEngine {
   // connection is over; what outgoing() holds then (an alert) may still be sent.
   Result<void> receive(Bytes ciphertext, Buffer& plain);
   // Encrypts; before the handshake is done only an empty span may be given, which starts it.
-  Result<void> send(Bytes plain);
+  Result<void> send(Bytes plain) { return send(std::span(&plain, 1)); }
+  Result<void> send(std::span<const Bytes> pieces);
   // Tells the peer that nothing more comes.
   void close();
 
@@ -64,16 +67,31 @@ class TlsEngine {
   static int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* written);
   static long bio_control(BIO* bio, int command, long number, void* pointer);
   static BIO_METHOD* bio_method();
+  static void take_secret(const SSL* ssl, const char* line);
+  friend class TlsContext;
 
   Result<void> shake_hands();
+  Result<void> take_over();
+  Result<void> receive_record(Bytes record, Buffer& plain);
+  Result<void> on_alert(Bytes alert);
+  Result<void> on_handshake_message(Bytes message);
+  Result<void> change_key();
   Result<void> failure();
+  Result<void> refuse(std::uint8_t alert);
 
   std::unique_ptr<SSL, Free> ssl_;
-  Bytes incoming_;  // what the BIO may read now; always used up before receive() returns
+  Side side_;
+  // The handshake's secrets for what follows it, until they are taken over.
+  Buffer dialler_secret_, acceptor_secret_;
+  std::optional<RecordSealer> sealer_;
+  std::optional<RecordOpener> opener_;
+  Bytes incoming_;  // what the BIO may read now
+  Buffer partial_;  // the beginning of a record whose end has not come yet
   Buffer outgoing_;
   std::uint64_t sent_under_key_ = 0;
   bool established_ = false;
   bool closed_by_peer_ = false;
+  bool answer_key_update_ = false;
   std::string peer_fingerprint_;
   std::string error_text_;
 };

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/tls_records.h"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/kdf.h>
+#include <openssl/objects.h>
+#include <openssl/params.h>
+
+#include <cstring>
+#include <new>
+
+namespace longhaul::link {
+namespace {
+
+struct FreeKdf {
+  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
+  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
+};
+
+const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+
+OSSL_PARAM text_param(const char* name, const char* text) {
+  return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(text), std::strlen(text));
+}
+
+}  // namespace
+
+RecordKey::RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use)
+    : cipher_(EVP_CIPHER_fetch(nullptr, OBJ_nid2sn(SSL_CIPHER_get_cipher_nid(cipher)), nullptr)),
+      context_(EVP_CIPHER_CTX_new()),
+      digest_(SSL_CIPHER_get_handshake_digest(cipher)),
+      use_(use),
+      secret_bytes_(secret.size()) {
+  if (!cipher_ || !context_ || !digest_ || secret.size() > secret_.size()) throw std::bad_alloc();
+  std::memcpy(secret_.data(), secret.data(), secret.size());
+  use_secret();
+}
+
+RecordKey::~RecordKey() {
+  OPENSSL_cleanse(secret_.data(), secret_.size());
+  OPENSSL_cleanse(iv_.data(), iv_.size());
+}
+
+// HKDF-Expand-Label without a context (section 7.1).
+void RecordKey::expand(const char* label, std::span<unsigned char> out) const {
+  static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(
+      EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
+  std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf.get()));
+  int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+  OSSL_PARAM params[] = {
+      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(EVP_MD_get0_name(digest_)),
+                                       0),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<unsigned char*>(secret_.data()),
+                                        secret_bytes_),
+      text_param(OSSL_KDF_PARAM_PREFIX, "tls13 "),
+      text_param(OSSL_KDF_PARAM_LABEL, label),
+      OSSL_PARAM_construct_end(),
+  };
+  if (!context || EVP_KDF_derive(context.get(), out.data(), out.size(), params) != 1) throw std::bad_alloc();
+}
+
+void RecordKey::use_secret() {
+  std::array<unsigned char, EVP_MAX_KEY_LENGTH> key;
+  auto size = static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher_.get()));
+  expand("key", std::span(key).first(size));
+  expand("iv", iv_);
+  number_ = 0;
+  bool set =
+      EVP_CipherInit_ex2(context_.get(), cipher_.get(), key.data(), nullptr, use_ == Use::seal, nullptr) == 1;
+  OPENSSL_cleanse(key.data(), key.size());
+  if (!set) throw std::bad_alloc();
+}
+
+void RecordKey::update() {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> next;
+  expand("traffic upd", std::span(next).first(secret_bytes_));
+  secret_ = next;
+  OPENSSL_cleanse(next.data(), next.size());
+  use_secret();
+}
+
+// Section 5.3. A number is never used twice: keys are changed long before 2^64 records.
+RecordKey::Nonce RecordKey::next_nonce() {
+  Nonce nonce = iv_;
+  std::uint64_t number = number_++;
+  for (std::size_t i = 0; i < 8; ++i)
+    nonce[kNonceBytes - 1 - i] ^= static_cast<unsigned char>(number >> (8 * i) & 0xff);
+  return nonce;
+}
+
+// -------------------------------------------------------------------------------------------------------
+// sealing
+
+bool RecordSealer::seal(ContentType type, std::span<const Bytes> pieces, Buffer& out) {
+  std::size_t left = 0, taken = 0;
+  const std::size_t before = out.size();
+  for (Bytes piece : pieces) left += piece.size();
+  constexpr std::size_t kAround = kRecordHeadBytes + 1 + kTagBytes;
+  std::size_t filled = before, records = (left + kMaxRecordContent - 1) / kMaxRecordContent;
+  out.resize(filled + left + records * kAround);
+  while (left > 0) {
+    std::size_t size = std::min(left, kMaxRecordContent);
+    if (!seal_one(type, size, pieces, taken, out.data() + filled)) {
+      out.resize(before);
+      return false;
+    }
+    left -= size;
+    filled += size + kAround;
+  }
+  return true;
+}
+
+bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const Bytes>& pieces,
+                            std::size_t& taken, std::byte* out) {
+  std::size_t body = size + 1 + kTagBytes;
+  // To the outside every record is application data of TLS 1.2.
+  const std::array<unsigned char, kRecordHeadBytes> head{23, 3, 3, static_cast<unsigned char>(body >> 8),
+                                                         static_cast<unsigned char>(body & 0xff)};
+  std::memcpy(out, head.data(), head.size());
+  unsigned char* place = raw(out) + kRecordHeadBytes;
+  Nonce nonce = next_nonce();
+  int written = 0;
+  if (EVP_EncryptInit_ex2(context(), nullptr, nullptr, nonce.data(), nullptr) != 1 ||
+      EVP_EncryptUpdate(context(), nullptr, &written, head.data(), static_cast<int>(head.size())) != 1)
+    return false;
+  while (size > 0) {
+    std::size_t length = std::min(size, pieces.front().size() - taken);
+    if (length > 0 && EVP_EncryptUpdate(context(), place, &written, raw(pieces.front()) + taken,
+                                        static_cast<int>(length)) != 1)
+      return false;
+    place += length;
+    size -= length;
+    taken += length;
+    if (taken == pieces.front().size()) {
+      pieces = pieces.subspan(1);
+      taken = 0;
+    }
+  }
+  auto inner = static_cast<unsigned char>(type);
+  if (EVP_EncryptUpdate(context(), place, &written, &inner, 1) != 1) return false;
+  ++place;
+  OSSL_PARAM tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, place, kTagBytes),
+                      OSSL_PARAM_construct_end()};
+  return EVP_EncryptFinal_ex(context(), place, &written) == 1 &&
+         EVP_CIPHER_CTX_get_params(context(), tag) == 1;
+}
+
+// -------------------------------------------------------------------------------------------------------
+// opening
+
+std::optional<std::size_t> RecordOpener::record_size(Bytes head) {
+  const unsigned char* at = raw(head);
+  std::size_t body = static_cast<std::size_t>(at[3]) << 8 | at[4];
+  // Section 5.2: padding and type may take 256 bytes beyond the content.
+  if (at[0] != static_cast<unsigned char>(ContentType::application_data) || at[1] != 3 || body <= kTagBytes ||
+      body > kMaxRecordContent + 256)
+    return std::nullopt;
+  return kRecordHeadBytes + body;
+}
+
+std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {
+  Bytes head = record.first(kRecordHeadBytes), sealed = record.subspan(kRecordHeadBytes);
+  Bytes tag = sealed.last(kTagBytes);
+  sealed = sealed.first(sealed.size() - kTagBytes);
+  std::size_t filled = plain.size();
+  plain.resize(filled + sealed.size());
+  Nonce nonce = next_nonce();
+  OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG,
+                                                           const_cast<unsigned char*>(raw(tag)), kTagBytes),
+                         OSSL_PARAM_construct_end()};
+  unsigned char* out = raw(plain.data()) + filled;
+  int written = 0;
+  bool genuine =
+      EVP_DecryptInit_ex2(context(), nullptr, nullptr, nonce.data(), params) == 1 &&
+      EVP_DecryptUpdate(context(), nullptr, &written, raw(head), static_cast<int>(head.size())) == 1 &&
+      EVP_DecryptUpdate(context(), out, &written, raw(sealed), static_cast<int>(sealed.size())) == 1 &&
+      EVP_DecryptFinal_ex(context(), out + sealed.size(), &written) == 1;
+  // The content, its type, and zeros as padding.
+  std::size_t end = sealed.size();
+  while (genuine && end > 0 && out[end - 1] == 0) --end;
+  if (!genuine || end == 0 || end - 1 > kMaxRecordContent) {
+    plain.resize(filled);
+    return std::nullopt;
+  }
+  auto type = static_cast<ContentType>(out[end - 1]);
+  plain.resize(filled + end - 1);
+  return type;
+}
+
+}  // namespace longhaul::link

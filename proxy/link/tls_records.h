@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection whose handshake is over:
+// sealed from pieces that lie apart, opened into where they will be read. libssl would copy every byte twice
+// more, once into its own buffer and once out of it. The handshake, and with it every secret, stays libssl's.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul::link {
+
+enum class ContentType : std::uint8_t { alert = 21, handshake = 22, application_data = 23 };
+
+inline constexpr std::size_t kRecordHeadBytes = 5;
+inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
+
+// A traffic secret, the key that follows from it, and the number of the next record. Throws std::bad_alloc
+// when OpenSSL has no memory; no input from the peer brings it there.
+class RecordKey {
+ public:
+  enum class Use : std::uint8_t { seal, open };
+  RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use);
+  ~RecordKey();
+  RecordKey(const RecordKey&) = delete;
+  RecordKey& operator=(const RecordKey&) = delete;
+
+  // The next generation of the secret (section 7.2); the records are counted from zero again.
+  void update();
+
+ protected:
+  static constexpr std::size_t kTagBytes = 16, kNonceBytes = 12;
+  using Nonce = std::array<unsigned char, kNonceBytes>;
+
+  Nonce next_nonce();
+  EVP_CIPHER_CTX* context() const { return context_.get(); }
+
+ private:
+  struct Free {
+    void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
+    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+  };
+  void use_secret();
+  void expand(const char* label, std::span<unsigned char> out) const;
+
+  std::unique_ptr<EVP_CIPHER, Free> cipher_;
+  std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
+  const EVP_MD* digest_;
+  Use use_;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> secret_{};
+  std::size_t secret_bytes_;
+  Nonce iv_{};
+  std::uint64_t number_ = 0;
+};
+
+class RecordSealer : public RecordKey {
+ public:
+  RecordSealer(const SSL_CIPHER* cipher, Bytes secret) : RecordKey(cipher, secret, Use::seal) {}
+  // Appends as many records as it takes to hold all pieces, in order. False: OpenSSL failed, nothing more may
+  // be sent.
+  bool seal(ContentType type, std::span<const Bytes> pieces, Buffer& out);
+
+ private:
+  bool seal_one(ContentType type, std::size_t size, std::span<const Bytes>& pieces, std::size_t& taken,
+                std::byte* out);
+};
+
+class RecordOpener : public RecordKey {
+ public:
+  RecordOpener(const SSL_CIPHER* cipher, Bytes secret) : RecordKey(cipher, secret, Use::open) {}
+
+  // The whole record's size, as soon as its head is there; nothing where `head` is none that may come now.
+  static std::optional<std::size_t> record_size(Bytes head);
+  // Appends what is in a whole record and says what it is. On nothing it was not sealed by the peer, or holds
+  // nothing that the protocol knows; `plain` is as before.
+  std::optional<ContentType> open(Bytes record, Buffer& plain);
+};
+
+}  // namespace longhaul::link
