@@ -17,6 +17,11 @@ class SendStream {
   // The next bytes to send, at most `limit` of them; what was lost goes first.
   std::optional<Interval> next(std::size_t limit) const;
   void copy(Interval range, Buffer& out) const { kept_.copy(range, out); }
+  // The same bytes where they are kept, as `take(Bytes)` for each piece; good until the next change.
+  template <class Take>
+  void visit(Interval range, Take&& take) const {
+    kept_.visit(range, [&](Bytes piece) { return take(piece), true; });
+  }
   void on_sent(Interval range, CarrierId carrier);
 
   // Answers how many bytes need not be kept any longer. An offset past what was sent is the peer's error and

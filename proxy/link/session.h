@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "proxy/link/frame_assembler.h"
+#include "proxy/link/frame_batch.h"
 #include "proxy/link/liveness.h"
 #include "proxy/link/stream.h"
 
@@ -75,6 +76,7 @@ class Session final : private StreamOwner {
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
   // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes, so that a
   // small one need not wait behind a large one. Appends nothing when there is nothing to send.
+  void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out, TimePoint now);
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
 
@@ -153,9 +155,9 @@ class Session final : private StreamOwner {
 
   void write_control_frames(Buffer& out, TimePoint now);
   void write_acks(Buffer& out);
-  void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, Buffer& out, TimePoint now);
+  void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out, TimePoint now);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
-                          Buffer& out);
+                          FrameBatch& out);
   void poll_codec();
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content, TimePoint now);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,

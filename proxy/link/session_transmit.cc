@@ -24,15 +24,22 @@ bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
 }
 
 void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now) {
+  FrameBatch batch;
+  transmit(carrier, budget, chunk, batch, now);
+  for (Bytes piece : batch.bytes()) append(out, piece);
+}
+
+void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out,
+                       TimePoint now) {
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + budget;
   poll_codec();
   // What another carrier had no room for.
-  append(out, Bytes(control_frames_).subspan(control_taken_));
+  append(out.written(), Bytes(control_frames_).subspan(control_taken_));
   control_taken_ = control_frames_.size();
-  write_control_frames(out, now);
-  write_acks(out);
+  write_control_frames(out.written(), now);
+  write_acks(out.written());
   while (control_sending_.wants_to_send())
     write_chunk(control_sending_, kControlStream, kMaxStreamPayload, carrier, out);
   write_streams(carrier, end, chunk, out, now);
@@ -107,7 +114,7 @@ void Session::write_acks(Buffer& out) {
   flush();
 }
 
-void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, Buffer& out,
+void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out,
                             TimePoint now) {
   while (out.size() < end) {
     auto id = scheduler_.take();
@@ -124,11 +131,11 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
 }
 
 std::size_t Session::write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
-                                 Buffer& out) {
+                                 FrameBatch& out) {
   auto range = sending.next(limit);
   if (!range) return 0;
-  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out);
-  sending.copy(*range, out);
+  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out.written());
+  sending.visit(*range, [&](Bytes piece) { out.borrow(piece); });
   sending.on_sent(*range, carrier);
   return static_cast<std::size_t>(range->size());
 }

@@ -168,11 +168,11 @@ bool TcpCarrier::write_frames() {
       wait_writable();
       break;
     }
-    plain_.clear();
-    session_.transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk, plain_, now);
-    if (plain_.empty()) break;
+    frames_.clear();
+    session_.transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk, frames_, now);
+    if (frames_.empty()) break;
     sent = true;
-    if (auto sealed = connection_.tls().send(plain_); !sealed) {
+    if (auto sealed = connection_.tls().send(frames_.bytes()); !sealed) {
       fail("TLS: " + connection_.tls().error_text());
       break;
     }

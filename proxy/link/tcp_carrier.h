@@ -68,7 +68,7 @@ class TcpCarrier {
   TotalRate& total_;
   std::uint64_t bound_bits_ = 0;       // in force on the socket
   std::shared_ptr<TcpCarrier*> self_;  // emptied at the end, so that late handlers know
-  Buffer plain_;                       // frames on their way into TLS
+  FrameBatch frames_;                  // on their way into TLS
   std::size_t sent_of_pending_ = 0;    // of tls().outgoing()
   bool kicked_ = false, waiting_writable_ = false, failed_ = false;
   std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;

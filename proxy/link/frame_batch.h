@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames in the order in which they leave: what is small is written here, payloads stay where their stream
+// keeps them, so that the encryption is the first to touch them again. Good until the session is called next.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul::link {
+
+class FrameBatch {
+ public:
+  // To be appended to.
+  Buffer& written() { return written_; }
+
+  void borrow(Bytes payload) {
+    // A piece of its own costs the encryption more than a short copy.
+    if (payload.size() < kCopyBelow) return append(written_, payload);
+    cut();
+    borrowed_bytes_ += payload.size();
+    pieces_.push_back({payload, 0});
+  }
+
+  std::size_t size() const { return written_.size() + borrowed_bytes_; }
+  bool empty() const { return size() == 0; }
+
+  // All of it; good until the next change.
+  std::span<const Bytes> bytes() {
+    cut();
+    views_.clear();
+    std::size_t at = 0;
+    for (const Piece& piece : pieces_) {
+      views_.push_back(piece.written ? Bytes(written_).subspan(at, piece.written) : piece.borrowed);
+      at += piece.written;
+    }
+    return views_;
+  }
+
+  void clear() {
+    written_.clear();
+    pieces_.clear();
+    cut_at_ = borrowed_bytes_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kCopyBelow = 1024;
+  struct Piece {
+    Bytes borrowed;
+    std::size_t written;  // so many of written_, behind those of the pieces before; 0: it is borrowed
+  };
+
+  void cut() {
+    if (written_.size() > cut_at_) pieces_.push_back({{}, written_.size() - cut_at_});
+    cut_at_ = written_.size();
+  }
+
+  Buffer written_;
+  std::vector<Piece> pieces_;
+  std::vector<Bytes> views_;
+  std::size_t cut_at_ = 0, borrowed_bytes_ = 0;
+};
+
+}  // namespace longhaul::link
