@@ -172,7 +172,7 @@ bool TcpCarrier::write_frames() {
     session_.transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk, frames_, now);
     if (frames_.empty()) break;
     sent = true;
-    if (auto sealed = connection_.tls().send(frames_.bytes()); !sealed) {
+    if (auto sealed = connection_.tls().send_pieces(frames_.bytes()); !sealed) {
       fail("TLS: " + connection_.tls().error_text());
       break;
     }

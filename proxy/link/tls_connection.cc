@@ -93,7 +93,7 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
   TimePoint start = Clock::now();
   Deadline deadline(socket_, limit);
   if (side_ == Side::dialler)
-    if (auto begun = tls_->send(Bytes{}); !begun) co_return begun;
+    if (auto begun = tls_->send({}); !begun) co_return begun;
   for (;;) {
     if (auto sent = co_await flush(); !sent) co_return deadline.passed() ? Result<void>(timed_out()) : sent;
     if (tls_->established()) break;

@@ -133,6 +133,7 @@ Result<void> TlsEngine::shake_hands() {
 // A line of the NSS key log: label, client random, secret, the latter two in hex.
 void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   auto* engine = static_cast<TlsEngine*>(SSL_get_app_data(ssl));
+  if (!engine) return;
   std::string_view text(line);
   auto secret = [&] { return from_hex(text.substr(text.rfind(' ') + 1)); };
   if (text.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) engine->dialler_secret_ = secret();
@@ -218,7 +219,7 @@ Result<void> TlsEngine::on_handshake_message(Bytes message) {
 }
 
 // Section 4.6.3: the message is the last one under the old key.
-Result<void> TlsEngine::change_key() {
+Result<void> TlsEngine::renew_key() {
   constexpr std::array kNotRequested{std::byte{kKeyUpdate}, std::byte{0}, std::byte{0}, std::byte{1},
                                      std::byte{0}};
   answer_key_update_ = false;
@@ -229,10 +230,10 @@ Result<void> TlsEngine::change_key() {
   return {};
 }
 
-Result<void> TlsEngine::send(std::span<const Bytes> pieces) {
+Result<void> TlsEngine::send_pieces(std::span<const Bytes> pieces) {
   if (!established_) return shake_hands();
   if (sent_under_key_ >= kBytesPerKey || answer_key_update_)
-    if (auto changed = change_key(); !changed) return changed;
+    if (auto changed = renew_key(); !changed) return changed;
   for (Bytes piece : pieces) sent_under_key_ += piece.size();
   if (!sealer_->seal(ContentType::application_data, pieces, outgoing_)) return failure();
   return {};

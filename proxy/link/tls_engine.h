@@ -41,8 +41,11 @@ class TlsEngine {
   // connection is over; what outgoing() holds then (an alert) may still be sent.
   Result<void> receive(Bytes ciphertext, Buffer& plain);
   // Encrypts; before the handshake is done only an empty span may be given, which starts it.
-  Result<void> send(Bytes plain) { return send(std::span(&plain, 1)); }
-  Result<void> send(std::span<const Bytes> pieces);
+  Result<void> send(Bytes plain) { return send_pieces(std::span(&plain, 1)); }
+  // The same of bytes that lie apart, in order.
+  Result<void> send_pieces(std::span<const Bytes> pieces);
+  // Seals what follows with another key. Happens by itself long before a key is worn out.
+  Result<void> renew_key();
   // Tells the peer that nothing more comes.
   void close();
 
@@ -75,7 +78,6 @@ class TlsEngine {
   Result<void> receive_record(Bytes record, Buffer& plain);
   Result<void> on_alert(Bytes alert);
   Result<void> on_handshake_message(Bytes message);
-  Result<void> change_key();
   Result<void> failure();
   Result<void> refuse(std::uint8_t alert);
 
