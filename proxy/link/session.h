@@ -83,7 +83,9 @@ class Session final : private StreamOwner {
   // ---- The same for carriers that lose packets.
   // Appends whole frames, never more than `room` bytes, and adds to `content` what on_lost() would need. May
   // append nothing where the next frame needs more room; in kMinPacketRoom there is room for any.
-  void fill(CarrierId carrier, std::size_t room, Buffer& out, PacketContent& content, TimePoint now);
+  enum class Streams : std::uint8_t { all, interactive };
+  void fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
+            TimePoint now);
   static constexpr std::size_t kMinPacketRoom = 1100;
   // The packet did not arrive: what was in it goes again.
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);

@@ -142,7 +142,8 @@ std::size_t Session::write_chunk(SendStream& sending, StreamId id, std::size_t l
 
 // ------------------------------------------------------------------------------------------------ in packets
 
-void Session::fill(CarrierId carrier, std::size_t room, Buffer& out, PacketContent& content, TimePoint now) {
+void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
+                   TimePoint now) {
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + room;
@@ -150,7 +151,10 @@ void Session::fill(CarrierId carrier, std::size_t room, Buffer& out, PacketConte
   if (!fill_control(end, out, content, now)) return;
   while (control_sending_.wants_to_send())
     if (!fill_chunk(control_sending_, kControlStream, carrier, end, out, content)) return;
-  while (auto id = scheduler_.take()) {
+  for (;;) {
+    if (which == Streams::interactive && !scheduler_.interactive_next()) return;
+    auto id = scheduler_.take();
+    if (!id) return;
     Stream* stream = find(*id);
     if (!stream) continue;
     stream->marks.queued = false;

@@ -86,6 +86,14 @@ class SentPackets {
   // Overwrites `events`; a call too early is harmless.
   void on_timeout(TimePoint now, SentEvents& events);
 
+  // The handle of a packet whose fate is open.
+  std::optional<std::uint32_t> content_in_flight(PacketNumber number) const {
+    if (number < base_ || number >= next_) return std::nullopt;
+    const Entry& found = entries_[number - base_];
+    if (found.state != State::in_flight || found.kind == PacketKind::ack_only) return std::nullopt;
+    return found.content;
+  }
+
   // The carrier ends: everything whose fate is unknown is lost.
   void abandon(SentEvents& events);
 

@@ -75,9 +75,11 @@ struct Flow {
   bool right() const { return !client_reads.wrong && !server_reads.wrong; }
 };
 
-class FlowsOnPair {
+// On any pair with sessions at its ends `a` and `b`.
+template <class AnyPair>
+class FlowsOn {
  public:
-  explicit FlowsOnPair(Pair& pair) : pair_(pair) {
+  explicit FlowsOn(AnyPair& pair) : pair_(pair) {
     pair_.a.on_event = [this](const Event& event) { on_a(event); };
     pair_.b.on_event = [this](const Event& event) { on_b(event); };
   }
@@ -95,7 +97,8 @@ class FlowsOnPair {
     return flow;
   }
 
-  void resume_reader(Flow& flow, Endpoint& side) {
+  template <class AnyEndpoint>
+  void resume_reader(Flow& flow, AnyEndpoint& side) {
     Reader& reader = &side == &pair_.a ? flow.client_reads : flow.server_reads;
     reader.paused = false;
     if (Stream* stream = side.session.find(flow.id))
@@ -144,8 +147,10 @@ class FlowsOnPair {
       pair_.b.session.release(event.stream);
   }
 
-  Pair& pair_;
+  AnyPair& pair_;
   std::map<StreamId, Flow> flows_;
 };
+
+using FlowsOnPair = FlowsOn<Pair>;
 
 }  // namespace longhaul::link::simulation

@@ -250,7 +250,7 @@ class Pair {
     while (pipe.room(now_) >= 2048 && from.session.wants_to_transmit(id, now_)) {
       PacketContent content;
       Buffer packet;
-      from.session.fill(id, pipe.line().packet, packet, content, now_);
+      from.session.fill(id, pipe.line().packet, Session::Streams::all, packet, content, now_);
       if (packet.empty()) break;
       if (packet.size() > pipe.line().packet) std::abort();
       sent = true;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frames that two UDP carriers say to each other, beside the session's (PROTOCOL.md, section 12): parsing
+// and writing, no state.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "codecs/byte_writer.h"
+#include "codecs/result.h"
+#include "fec/controller.h"
+#include "fec/symbol.h"
+#include "proxy/link/udp/packet_ack.h"
+
+namespace longhaul::link::udp {
+
+enum class CarrierFrameType : std::uint8_t {
+  packet_ack = 0x20,
+  probe = 0x21,
+  path_challenge = 0x22,
+  path_response = 0x23,
+  symbol = 0x24,
+  repair = 0x25,
+  recovered = 0x26,
+  padding = 0x27,
+};
+// Types from 0x20 to 0x2f belong to carriers; a session never sees them.
+constexpr bool is_carrier_frame(std::byte type) { return (std::to_integer<unsigned>(type) & 0xf0) == 0x20; }
+
+// What stands in front of `body_bytes` of body.
+void write_frame_head(CarrierFrameType type, std::size_t body_bytes, Buffer& out);
+constexpr std::size_t frame_head_size(std::size_t body_bytes) { return 1 + varint_size(body_bytes); }
+
+void write_packet_ack(const PacketAck& ack, Buffer& out);
+Result<PacketAck> parse_packet_ack(Bytes body);
+
+// A frame of exactly `frame_bytes` (2 at least) that says nothing.
+void write_filler(CarrierFrameType type, std::size_t frame_bytes, Buffer& out);
+
+using PathToken = std::array<std::byte, 8>;
+void write_path_token(CarrierFrameType type, const PathToken& token, Buffer& out);
+Result<PathToken> parse_path_token(Bytes body);
+
+// What follows in the packet is a source symbol of the class.
+struct SymbolFrame {
+  fec::Class of = fec::Class::interactive;
+  fec::SymbolId id = 0;
+};
+void write_symbol(const SymbolFrame& frame, Buffer& out);
+Result<SymbolFrame> parse_symbol(Bytes body);
+
+struct RepairFrame {
+  fec::Class of = fec::Class::interactive;
+  fec::Repair repair;  // borrows from what was parsed
+};
+void write_repair(const RepairFrame& frame, Buffer& out);
+std::size_t repair_frame_size(const RepairFrame& frame);
+Result<RepairFrame> parse_repair(Bytes body);
+// By so much a packet with a repair is larger, at most, than the largest of the packets that it protects.
+inline constexpr std::size_t kRepairRoom = 20;
+
+// Packets that did not arrive and whose content was restored: their numbers, descending. Not repeated where
+// it is lost itself: then their content goes again for nothing.
+using RecoveredNumbers = boost::container::static_vector<PacketNumber, 64>;
+void write_recovered(const RecoveredNumbers& numbers, Buffer& out);
+Result<RecoveredNumbers> parse_recovered(Bytes body);
+
+}  // namespace longhaul::link::udp

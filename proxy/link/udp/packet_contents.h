@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What went into packets whose fate is not known yet, found by small handles that are used again, so that a
+// packet costs no allocation. Which packets those are is sent_packets.h's.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "proxy/link/session.h"
+#include "proxy/link/udp/packet_ack.h"
+
+namespace longhaul::link::udp {
+
+struct SentContent {
+  std::uint32_t datagram_bytes = 0;
+  CarrierId carrier = 0;            // as which the session knew us then
+  bool restored = false;            // the peer has it without the packet
+  std::optional<PacketNumber> ack;  // the largest number of the PACKET_ACK in it
+  PacketContent frames;             // of the session
+};
+
+class PacketContents {
+ public:
+  using Handle = std::uint32_t;
+
+  Handle take() {
+    if (free_.empty()) {
+      free_.push_back(static_cast<Handle>(contents_.size()));
+      contents_.emplace_back();
+    }
+    Handle handle = free_.back();
+    free_.pop_back();
+    return handle;
+  }
+  void give_back(Handle handle) {
+    SentContent& content = contents_[handle];
+    PacketContent frames = std::move(content.frames);
+    frames.clear();
+    content = {};
+    // Control frames are rare: their memory does not stay with every handle.
+    if (frames.control.capacity() == 0) content.frames = std::move(frames);
+    free_.push_back(handle);
+  }
+  SentContent& operator[](Handle handle) { return contents_[handle]; }
+  std::size_t in_use() const { return contents_.size() - free_.size(); }
+
+ private:
+  std::vector<SentContent> contents_;
+  std::vector<Handle> free_;
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ties error correction to packets: which packet becomes a symbol, what a symbol consists of, which repairs
+// go, and what came back by them. The codes and the decision how many are fec/'s.
+#pragma once
+#include <array>
+#include <deque>
+#include <memory>
+
+#include "fec/controller.h"
+#include "fec/window_decoder.h"
+#include "fec/window_encoder.h"
+#include "proxy/link/udp/carrier_frames.h"
+
+namespace longhaul::link::udp {
+
+// A symbol is the low half of its packet's number and the frames behind the SYMBOL frame, so that what is
+// restored can be named to its sender.
+class PacketFec {
+ public:
+  // ---- sending
+  void set_mode(fec::Mode mode) { mode_ = mode; }
+  // Whether the next packet is a symbol; call before it is made.
+  std::optional<SymbolFrame> next_symbol(bool interactive) const;
+  void add_symbol(fec::Class of, PacketNumber number, Bytes frames);
+  void on_sent(std::optional<fec::Class> symbol, TimePoint now) { controller_.on_sent(now, symbol, mode_); }
+  void on_report(const fec::LossReport& report, Duration smoothed_rtt, TimePoint now) {
+    controller_.on_report(now, report, smoothed_rtt);
+  }
+  void on_quiet(TimePoint now) { controller_.on_quiet(now); }
+  // The next repair that should go now; its bytes are good until the next call.
+  std::optional<RepairFrame> next_repair(TimePoint now);
+  // It had no room: it is the next again.
+  void put_back(const RepairFrame& repair) { ready_.push_front(repair); }
+  bool repairs_ready() const { return !ready_.empty(); }
+  std::optional<TimePoint> next_timeout() const { return controller_.next_timeout(); }
+  double erasure_rate() const { return controller_.erasure_rate(); }
+
+  // ---- receiving
+  struct Restored {
+    PacketNumber number;
+    Bytes frames;  // good until the next on_symbol() or on_repair()
+  };
+  void on_symbol(const SymbolFrame& symbol, PacketNumber number, Bytes frames);
+  void on_repair(const RepairFrame& repair);
+  // `expected`: about the highest number that came.
+  std::optional<Restored> poll_restored(PacketNumber expected);
+  fec::WindowDecoder::Counters counters() const;  // of all classes
+
+ private:
+  fec::WindowEncoder& encoder(fec::Class of);
+  fec::WindowDecoder& decoder(fec::Class of);
+
+  fec::Mode mode_;
+  fec::Controller controller_;
+  // Made when they are first needed: a clean path has none.
+  std::array<std::unique_ptr<fec::WindowEncoder>, fec::kClasses> encoders_;
+  std::array<std::unique_ptr<fec::WindowDecoder>, fec::kClasses> decoders_;
+  std::deque<RepairFrame> ready_;
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves a session's frames in datagrams: what goes into which packet, what is acknowledged, lost and sent
+// again, and how fast. A state machine: datagrams and time in, batches of datagrams and deadlines out;
+// sockets are udp_endpoint.h's, which path is used is PeerLink's decision.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "proxy/link/session.h"
+#include "proxy/link/udp/carrier_frames.h"
+#include "proxy/link/udp/datagram_batch.h"
+#include "proxy/link/udp/measured_law.h"
+#include "proxy/link/udp/pacer.h"
+#include "proxy/link/udp/packet.h"
+#include "proxy/link/udp/packet_contents.h"
+#include "proxy/link/udp/packet_fec.h"
+#include "proxy/link/udp/path_mtu.h"
+#include "proxy/link/udp/rate_law.h"
+#include "proxy/link/udp/received_packets.h"
+#include "proxy/link/udp/sent_packets.h"
+
+namespace longhaul::link::udp {
+
+struct UdpCarrierConfig {
+  Side side = Side::dialler;  // of the control connection that the keys come from
+  CarrierKeys keys;           // of both directions, with the connection ids
+  Cipher cipher = Cipher::aes_128_gcm;
+  UdpAddress peer;              // unspecified: the acceptor learns it from the first packet that is authentic
+  std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
+  std::optional<PathMemory> path{};        // what a former carrier found on this path
+  std::function<CarrierId()> new_carrier;  // names for the session, never used twice
+};
+
+struct UdpCounters {
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
+  std::uint64_t packets_lost = 0, spurious_losses = 0;
+  std::uint64_t dropped = 0;  // not authentic, replayed or not understood
+  std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
+  std::uint64_t symbols_recovered = 0;
+};
+
+class UdpCarrier {
+ public:
+  enum class State : std::uint8_t {
+    probing,  // not known to work: probes only, while the session sends elsewhere
+    up,       // acknowledges what is sent: may be preferred
+    failed,   // nothing was acknowledged for too long; what was in flight has gone back to the session
+  };
+
+  // The session outlives the carrier. It is attached at once, so that what the peer sends is taken, and
+  // preferred only by prefer().
+  UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now);
+  ~UdpCarrier();
+  UdpCarrier(const UdpCarrier&) = delete;
+  UdpCarrier& operator=(const UdpCarrier&) = delete;
+
+  // The id that stands in the packets for us; an endpoint finds this carrier by it.
+  const ConnectionId& own_id() const { return opener_.id(); }
+
+  // Takes one datagram; decrypts in place. An error is the peer's breach of the protocol, by then the session
+  // is abandoned; anything that is not authentic is dropped, counted, and no error.
+  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now);
+
+  // Fills `batch` with what may go now; false: nothing. To be called until it answers false, after receive(),
+  // on_timeout() and whenever the session got something to send.
+  bool transmit(DatagramBatch& batch, TimePoint now);
+
+  std::optional<TimePoint> next_timeout() const;
+  void on_timeout(TimePoint now);
+
+  State state() const { return state_; }
+  // The session sends here from now on, or no longer. Only a carrier that is up can be preferred.
+  void prefer(TimePoint now);
+  // Starts to probe again after `failed`, or says at once whether the path still works.
+  void probe(TimePoint now);
+  // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
+  void on_too_large(std::size_t datagram_bytes, TimePoint now);
+
+  void set_rate(std::uint64_t rate_bits, TimePoint now);  // 0: measure
+  void set_fec(const config::Features& features);
+
+  const UdpAddress& peer() const { return config_.peer; }
+  Duration smoothed_rtt() const;
+  std::uint64_t pacing_rate_bits() const;
+  std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known
+  std::optional<PathMemory> path_memory() const;
+  std::size_t path_mtu() const { return mtu_.current(); }  // of UDP payload
+  double loss_rate() const { return fec_.erasure_rate(); }
+  UdpCounters counters() const;
+
+ private:
+  bool build_packet(std::size_t limit, Buffer& out, TimePoint now);
+  void write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now);
+  bool write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
+                     TimePoint now);
+  bool send_probe(std::size_t datagram_bytes, PacketKind kind, DatagramBatch& batch, TimePoint now);
+  bool send_path_frame(DatagramBatch& batch, TimePoint now);
+  bool finish_packet(std::size_t start, PacketKind kind, std::uint32_t handle, Buffer& out, TimePoint now);
+  bool may_send_data(TimePoint now);
+  bool has_data(TimePoint now) const;
+
+  Result<void> take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask, TimePoint now);
+  Result<void> take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind, PacketNumber number,
+                                  AckAsk& ask, TimePoint now);
+  Result<void> take_restored(AckAsk& ask, TimePoint now);
+  void settle(TimePoint now);
+  void lose(const PacketFate& fate, TimePoint now);
+  void release(PacketContents::Handle handle);
+  void note_address(const UdpAddress& from, PacketNumber number, TimePoint now);
+  void came_up(TimePoint now);
+  void fail(TimePoint now);
+  Duration patience() const;
+  std::uint32_t ip_bytes(std::size_t datagram_bytes) const;
+  void start_law(TimePoint now);
+  void follow_law(TimePoint now);
+
+  UdpCarrierConfig config_;
+  Session& session_;
+  CarrierId id_;
+  State state_ = State::probing;
+  UdpCounters counters_;
+  TimePoint last_now_;  // of the latest call
+
+  PacketSealer sealer_;
+  PacketOpener opener_;
+  ReceivedPackets received_;
+  SentPackets sent_;
+  SentEvents events_;  // kept for their capacity
+  PacketContents contents_;
+  PathMtu mtu_;
+  std::unique_ptr<RateLaw> law_;
+  MeasuredLaw* measured_ = nullptr;  // law_, while it measures
+  Pacer pacer_;
+  PacketFec fec_;
+  RecoveredNumbers recovered_;  // to be told with the next ACK
+
+  PacketNumber end_received_ = 0;      // one more than the highest number that came
+  std::optional<TimePoint> probe_at_;  // while probing
+  Duration probe_interval_{};
+  TimePoint probing_until_{};
+  unsigned probes_owed_ = 0;  // packets to be sent whatever the window says
+  std::optional<PacketContents::Handle> newest_data_;
+  std::optional<TimePoint>
+      awaiting_since_;                // something that asks for an ACK is in flight, and none came since
+  std::optional<TimePoint> send_at_;  // the pacer's word, while there is something to send
+  bool out_of_keys_ = false;
+  std::uint64_t delivery_rate_ = 0;
+
+  std::optional<UdpAddress> candidate_;  // the peer seems to have moved there
+  std::optional<PathToken> challenge_;   // sent there, not answered yet
+  bool challenge_due_ = false;
+  std::optional<TimePoint> challenged_at_;
+  struct Response {
+    PathToken token;
+    UdpAddress to;
+  };
+  std::optional<Response> response_;
+  UdpAddress heard_from_;  // the packet being read
+};
+
+}  // namespace longhaul::link::udp

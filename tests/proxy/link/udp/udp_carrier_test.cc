@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two carriers on the virtual network: what comes through whole, and how fast.
+#include "proxy/link/udp/udp_carrier.h"
+
+#include <catch2/catch.hpp>
+
+#include "../simulated_flow.h"
+#include "simulated_udp_pair.h"
+
+using namespace longhaul;
+using namespace longhaul::link;
+using namespace longhaul::link::simulation;
+
+namespace {
+
+simulator::LineConfig oc1(Duration rtt, double loss) {
+  simulator::DirectionConfig one;
+  one.link.rate_bits = 51'840'000;
+  one.link.delay = rtt / 2;
+  one.link.loss = loss;
+  one.mtu_bytes = 1500;
+  double bdp = 51.84e6 / 8 * std::chrono::duration<double>(rtt).count();
+  one.link.queue_bytes = std::max<std::uint64_t>(64 * 1024, static_cast<std::uint64_t>(bdp));
+  return simulator::LineConfig::symmetric(one);
+}
+
+}  // namespace
+
+TEST_CASE("flows come through whole over a lossy line, told its rate or not") {
+  for (double loss : {0.0, 0.01, 0.1})
+    for (std::uint64_t rate : {0u, 51'840'000u}) {
+      INFO("loss " << loss << " rate " << rate);
+      UdpPair pair({.seed = 7, .line = oc1(50ms, loss), .rate_bits = rate});
+      REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+      FlowsOn<UdpPair> flows(pair);
+      for (int i = 0; i < 50; ++i) flows.start(1000 + 2000 * i, 300'000 - 3000 * i);
+      REQUIRE(pair.run_until([&] { return flows.all_complete(); }, 30s));
+      CHECK(flows.all_right());
+      CHECK_FALSE(pair.a.error);
+      CHECK_FALSE(pair.b.error);
+    }
+}
+
+TEST_CASE("bulk over OC-1", "[.figures]") {
+  for (Duration rtt : {0ms, 30ms, 100ms, 250ms})
+    for (double loss : {0.0, 0.001, 0.01, 0.05, 0.1})
+      for (std::uint64_t rate : {0u, 51'840'000u}) {
+        UdpPair pair({.seed = 3, .line = oc1(rtt, loss), .rate_bits = rate});
+        REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+        pair.run_for(1s);
+        FlowsOn<UdpPair> flows(pair);
+        Flow& flow = flows.start(1 << 30, 0);
+        pair.run_for(3s);
+        std::uint64_t before = flow.server_reads.read;
+        std::uint64_t sent = pair.node_a.bytes_sent();
+        pair.run_for(10s);
+        double goodput = static_cast<double>(flow.server_reads.read - before) * 8 / 10;
+        double share = 1400.0 / 1500;
+        auto counters = pair.a.carrier.counters();
+        std::printf(
+            "rtt %4lld loss %5.3f told %d: %6.2f Mbit/s %5.1f %% of bound; sent/payload %.3f lost %llu "
+            "spurious %llu srtt %.1f ms mtu %zu repairs %llu\n",
+            static_cast<long long>(rtt / 1ms), loss, rate != 0, goodput / 1e6,
+            100 * goodput / (51.84e6 * share * (1 - loss)),
+            static_cast<double>(pair.node_a.bytes_sent() - sent) / (goodput * 10 / 8),
+            static_cast<unsigned long long>(counters.packets_lost),
+            static_cast<unsigned long long>(counters.spurious_losses),
+            std::chrono::duration<double, std::milli>(pair.a.carrier.smoothed_rtt()).count(),
+            pair.a.carrier.path_mtu(), static_cast<unsigned long long>(counters.repairs_sent));
+        CHECK(flows.all_right());
+      }
+}
