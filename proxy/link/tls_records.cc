@@ -28,12 +28,11 @@ OSSL_PARAM text_param(const char* name, const char* text) {
 }  // namespace
 
 RecordKey::RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use)
-    : cipher_(EVP_CIPHER_fetch(nullptr, OBJ_nid2sn(SSL_CIPHER_get_cipher_nid(cipher)), nullptr)),
-      context_(EVP_CIPHER_CTX_new()),
+    : nid_(SSL_CIPHER_get_cipher_nid(cipher)),
       digest_(SSL_CIPHER_get_handshake_digest(cipher)),
       use_(use),
       secret_bytes_(secret.size()) {
-  if (!cipher_ || !context_ || !digest_ || secret.size() > secret_.size()) throw std::bad_alloc();
+  if (!digest_ || secret.size() > secret_.size()) throw std::bad_alloc();
   std::memcpy(secret_.data(), secret.data(), secret.size());
   use_secret();
 }
@@ -63,15 +62,14 @@ void RecordKey::expand(const char* label, std::span<unsigned char> out) const {
 }
 
 void RecordKey::use_secret() {
-  std::array<unsigned char, EVP_MAX_KEY_LENGTH> key;
-  auto size = static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher_.get()));
-  expand("key", std::span(key).first(size));
+  std::array<unsigned char, EVP_MAX_KEY_LENGTH> memory;
+  // All other ciphers of TLS 1.3 take 32 bytes (RFC 8446, appendix B.4).
+  std::span key = std::span(memory).first(nid_ == NID_aes_128_gcm ? 16 : 32);
+  expand("key", key);
   expand("iv", iv_);
   number_ = 0;
-  bool set =
-      EVP_CipherInit_ex2(context_.get(), cipher_.get(), key.data(), nullptr, use_ == Use::seal, nullptr) == 1;
-  OPENSSL_cleanse(key.data(), key.size());
-  if (!set) throw std::bad_alloc();
+  cipher_ = make_record_cipher(nid_, key, use_);
+  OPENSSL_cleanse(memory.data(), memory.size());
 }
 
 void RecordKey::update() {
@@ -122,30 +120,21 @@ bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const 
   std::memcpy(out, head.data(), head.size());
   unsigned char* place = raw(out) + kRecordHeadBytes;
   Nonce nonce = next_nonce();
-  int written = 0;
-  if (EVP_EncryptInit_ex2(context(), nullptr, nullptr, nonce.data(), nullptr) != 1 ||
-      EVP_EncryptUpdate(context(), nullptr, &written, head.data(), static_cast<int>(head.size())) != 1)
-    return false;
+  if (!cipher().start(nonce, head)) return false;
   while (size > 0) {
-    std::size_t length = std::min(size, pieces.front().size() - taken);
-    if (length > 0 && EVP_EncryptUpdate(context(), place, &written, raw(pieces.front()) + taken,
-                                        static_cast<int>(length)) != 1)
-      return false;
-    place += length;
-    size -= length;
-    taken += length;
+    Bytes piece = pieces.front().subspan(taken);
+    piece = piece.first(std::min(size, piece.size()));
+    if (!piece.empty() && !cipher().add(piece, place)) return false;
+    place += piece.size();
+    size -= piece.size();
+    taken += piece.size();
     if (taken == pieces.front().size()) {
       pieces = pieces.subspan(1);
       taken = 0;
     }
   }
-  auto inner = static_cast<unsigned char>(type);
-  if (EVP_EncryptUpdate(context(), place, &written, &inner, 1) != 1) return false;
-  ++place;
-  OSSL_PARAM tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, place, kTagBytes),
-                      OSSL_PARAM_construct_end()};
-  return EVP_EncryptFinal_ex(context(), place, &written) == 1 &&
-         EVP_CIPHER_CTX_get_params(context(), tag) == 1;
+  const auto inner = static_cast<std::byte>(type);
+  return cipher().add(Bytes(&inner, 1), place) && cipher().seal(place + 1);
 }
 
 // -------------------------------------------------------------------------------------------------------
@@ -168,16 +157,9 @@ std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {
   std::size_t filled = plain.size();
   plain.resize(filled + sealed.size());
   Nonce nonce = next_nonce();
-  OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG,
-                                                           const_cast<unsigned char*>(raw(tag)), kTagBytes),
-                         OSSL_PARAM_construct_end()};
   unsigned char* out = raw(plain.data()) + filled;
-  int written = 0;
-  bool genuine =
-      EVP_DecryptInit_ex2(context(), nullptr, nullptr, nonce.data(), params) == 1 &&
-      EVP_DecryptUpdate(context(), nullptr, &written, raw(head), static_cast<int>(head.size())) == 1 &&
-      EVP_DecryptUpdate(context(), out, &written, raw(sealed), static_cast<int>(sealed.size())) == 1 &&
-      EVP_DecryptFinal_ex(context(), out + sealed.size(), &written) == 1;
+  bool genuine = cipher().start(nonce, std::span(raw(head), head.size())) && cipher().add(sealed, out) &&
+                 cipher().open(raw(tag));
   // The content, its type, and zeros as padding.
   std::size_t end = sealed.size();
   while (genuine && end > 0 && out[end - 1] == 0) --end;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "codecs/byte_writer.h"
+#include "proxy/link/record_cipher.h"
 
 namespace longhaul::link {
 
@@ -23,7 +24,7 @@ inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
 // when OpenSSL has no memory; no input from the peer brings it there.
 class RecordKey {
  public:
-  enum class Use : std::uint8_t { seal, open };
+  using Use = RecordCipher::Use;
   RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use);
   ~RecordKey();
   RecordKey(const RecordKey&) = delete;
@@ -33,23 +34,19 @@ class RecordKey {
   void update();
 
  protected:
-  static constexpr std::size_t kTagBytes = 16, kNonceBytes = 12;
+  static constexpr std::size_t kTagBytes = kRecordTagBytes, kNonceBytes = 12;
   using Nonce = std::array<unsigned char, kNonceBytes>;
 
   Nonce next_nonce();
-  EVP_CIPHER_CTX* context() const { return context_.get(); }
+  RecordCipher& cipher() const { return *cipher_; }
 
  private:
-  struct Free {
-    void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
-    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-  };
   void use_secret();
   void expand(const char* label, std::span<unsigned char> out) const;
 
-  std::unique_ptr<EVP_CIPHER, Free> cipher_;
-  std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
+  int nid_;
   const EVP_MD* digest_;
+  std::unique_ptr<RecordCipher> cipher_;
   Use use_;
   std::array<unsigned char, EVP_MAX_MD_SIZE> secret_{};
   std::size_t secret_bytes_;

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/record_cipher.h"
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/objects.h>
+#include <openssl/params.h>
+
+#include <new>
+
+#ifdef LONGHAUL_IPSEC_MB
+#include <intel-ipsec-mb.h>
+#endif
+
+namespace longhaul::link {
+namespace {
+
+const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+
+class OpensslCipher final : public RecordCipher {
+ public:
+  OpensslCipher(int nid, std::span<const unsigned char> key, Use use)
+      : cipher_(EVP_CIPHER_fetch(nullptr, OBJ_nid2sn(nid), nullptr)),
+        context_(EVP_CIPHER_CTX_new()),
+        use_(use) {
+    if (!cipher_ || !context_ ||
+        EVP_CipherInit_ex2(context_.get(), cipher_.get(), key.data(), nullptr, use == Use::seal, nullptr) !=
+            1)
+      throw std::bad_alloc();
+  }
+
+  bool start(Nonce nonce, std::span<const unsigned char> associated) override {
+    int written = 0;
+    return EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, nonce.data(), use_ == Use::seal, nullptr) ==
+               1 &&
+           EVP_CipherUpdate(context_.get(), nullptr, &written, associated.data(),
+                            static_cast<int>(associated.size())) == 1;
+  }
+  bool add(Bytes text, unsigned char* out) override {
+    int written = 0;
+    return EVP_CipherUpdate(context_.get(), out, &written, raw(text), static_cast<int>(text.size())) == 1;
+  }
+  bool seal(unsigned char* tag) override {
+    unsigned char none[16];
+    int written = 0;
+    const OSSL_PARAM get[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, kRecordTagBytes),
+        OSSL_PARAM_construct_end()};
+    return EVP_CipherFinal_ex(context_.get(), none, &written) == 1 &&
+           EVP_CIPHER_CTX_get_params(context_.get(), const_cast<OSSL_PARAM*>(get)) == 1;
+  }
+  bool open(const unsigned char* tag) override {
+    unsigned char none[16];
+    int written = 0;
+    const OSSL_PARAM set[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, const_cast<unsigned char*>(tag),
+                                          kRecordTagBytes),
+        OSSL_PARAM_construct_end()};
+    return EVP_CIPHER_CTX_set_params(context_.get(), set) == 1 &&
+           EVP_CipherFinal_ex(context_.get(), none, &written) == 1;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_CIPHER* cipher) const { EVP_CIPHER_free(cipher); }
+    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_CIPHER, Free> cipher_;
+  std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
+  Use use_;
+};
+
+#ifdef LONGHAUL_IPSEC_MB
+
+// What the library chose for this processor: a table of functions. Null where it has nothing that OpenSSL has
+// not.
+IMB_MGR* vector_functions() {
+  thread_local const std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)> manager = [] {
+    std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)> made(alloc_mb_mgr(0), &free_mb_mgr);
+    constexpr std::uint64_t kNeeded =
+        IMB_FEATURE_AVX512_SKX | IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ | IMB_FEATURE_SAFE_DATA;
+    if (!made || (made->features & kNeeded) != kNeeded) return decltype(made)(nullptr, &free_mb_mgr);
+    init_mb_mgr_avx512(made.get());
+    if (imb_get_errno(made.get()) != 0) made.reset();
+    return made;
+  }();
+  return manager.get();
+}
+
+class VectorCipher final : public RecordCipher {
+ public:
+  VectorCipher(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
+      : functions_(functions), opens_(use == Use::open) {
+    IMB_AES128_GCM_PRE(functions_, key.data(), &key_);
+  }
+  ~VectorCipher() override {
+    OPENSSL_cleanse(&key_, sizeof key_);
+    OPENSSL_cleanse(&context_, sizeof context_);
+  }
+
+  bool start(Nonce nonce, std::span<const unsigned char> associated) override {
+    IMB_AES128_GCM_INIT(functions_, &key_, &context_, nonce.data(), associated.data(), associated.size());
+    return true;
+  }
+  bool add(Bytes text, unsigned char* out) override {
+    if (opens_) {
+      IMB_AES128_GCM_DEC_UPDATE(functions_, &key_, &context_, out, raw(text), text.size());
+    } else {
+      IMB_AES128_GCM_ENC_UPDATE(functions_, &key_, &context_, out, raw(text), text.size());
+    }
+    return true;
+  }
+  bool seal(unsigned char* tag) override {
+    IMB_AES128_GCM_ENC_FINALIZE(functions_, &key_, &context_, tag, kRecordTagBytes);
+    return true;
+  }
+  bool open(const unsigned char* tag) override {
+    unsigned char found[kRecordTagBytes];
+    IMB_AES128_GCM_DEC_FINALIZE(functions_, &key_, &context_, found, kRecordTagBytes);
+    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+  }
+
+ private:
+  IMB_MGR* functions_;
+  bool opens_;
+  alignas(64) gcm_key_data key_{};  // the library moves whole vectors, and its types do not say so
+  alignas(64) gcm_context_data context_{};
+};
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<RecordCipher> make_openssl_cipher(int nid, std::span<const unsigned char> key,
+                                                  RecordCipher::Use use) {
+  return std::make_unique<OpensslCipher>(nid, key, use);
+}
+
+std::unique_ptr<RecordCipher> make_vector_cipher([[maybe_unused]] int nid,
+                                                 [[maybe_unused]] std::span<const unsigned char> key,
+                                                 [[maybe_unused]] RecordCipher::Use use) {
+#ifdef LONGHAUL_IPSEC_MB
+  if (IMB_MGR* functions = nid == NID_aes_128_gcm ? vector_functions() : nullptr)
+    return std::make_unique<VectorCipher>(functions, key, use);
+#endif
+  return nullptr;
+}
+
+std::unique_ptr<RecordCipher> make_record_cipher(int nid, std::span<const unsigned char> key,
+                                                 RecordCipher::Use use) {
+  auto vector = make_vector_cipher(nid, key, use);
+  return vector ? std::move(vector) : make_openssl_cipher(nid, key, use);
+}
+
+}  // namespace longhaul::link
