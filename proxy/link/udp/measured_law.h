@@ -1,37 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the rate of a line that nobody described. Leaves lines with a known rate to paced_law.h.
+// Finds the rate of a line that nobody described, keeps it full with hardly a queue, and shares it. Leaves
+// lines with a known rate to paced_law.h.
 #pragma once
+#include <array>
 #include <optional>
+#include <random>
 
+#include "proxy/link/udp/line_watch.h"
+#include "proxy/link/udp/loss_by_rate.h"
 #include "proxy/link/udp/rate_law.h"
 
 namespace longhaul::link::udp {
 
 struct MeasuredConfig {
-  std::optional<PathMemory> memory;                       // what an earlier carrier found, a hint
+  std::optional<PathMemory> memory{};                     // what an earlier carrier found, a hint
   Duration initial_rtt = std::chrono::milliseconds(333);  // until one was measured
   std::uint32_t packet_bytes = 1500;                      // IP bytes of a full packet
   std::uint64_t max_rate = 0;  // bytes per second that are never exceeded; 0: no bound
+  std::uint64_t seed = 1;      // so that two links do not probe at the same time
 };
 
+// The line's rate is what arrives while a queue stands, and is looked for by sending a little faster for a
+// round trip, then as much slower. Lost packets took their time on the line too, unless more of them are lost
+// when more are sent.
 class MeasuredLaw final : public RateLaw {
  public:
   MeasuredLaw(const MeasuredConfig& config, TimePoint now);
+  // Goes on where another law stopped: the line carries about `rate`.
+  MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch, double rate);
 
   void on_sample(const RateSample& sample) override;
   void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) override;
   std::uint64_t pacing_rate() const override;
   std::uint64_t window() const override;
-  std::uint16_t epoch() const override { return 0; }
+  std::uint16_t epoch() const override { return epoch_; }
 
   // For the next carrier to this peer. Nothing, if too little was sent to know.
   std::optional<PathMemory> memory() const;
 
+  double line_rate() const { return line_; }  // bytes per second, what is believed now
+  const LineWatch& watch() const { return watch_; }
+  const LossByRate& losses() const { return losses_; }
+  // Something that fills queues is on the line: do not give way to it.
+  bool competing() const { return competing_; }
+  const char* describe() const;  // the present phase, for logs and traces
+  bool settled() const { return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down; }
+
  private:
+  enum class Phase : std::uint8_t {
+    train,   // a few packets at once: how far apart they arrive tells what the line can do
+    ramp,    // faster each round trip
+    drain,   // what was too much leaves the queue
+    cruise,  // at the line's rate
+    up,      // a little faster, for a round trip
+    down,    // as much slower, while the answers to `up` come in
+    look,    // while competing: how much of the queue is ours?
+  };
+  struct Epoch {
+    std::uint16_t number = 0;
+    Phase phase = Phase::train;
+    double rate = 0;
+    LossByRate::Level level = LossByRate::Level::normal;
+  };
+
+  void enter(Phase phase, double gain, Duration time, TimePoint now);
+  void step(TimePoint now, std::uint64_t in_flight_bytes);
+  void on_train(const RateSample& sample);
+  void on_ramp(const RateSample& sample);
+  void on_settled(const RateSample& sample);
+  void after_up(TimePoint now);
+  void begin_up(TimePoint now);
+  void begin_cruise(TimePoint now);
+  void begin_drain(TimePoint now);
+  void judge_competition(TimePoint now);
+  std::optional<double> carried(const RateSample& sample) const;
+  const Epoch* find(std::uint16_t number) const;
+  void set_line(double rate);
+  Duration span() const;
+  Duration queue_target() const;
+  double step_size() const;
+  double packets(double count) const { return count * config_.packet_bytes; }
+
   MeasuredConfig config_;
-  std::uint64_t rate_;
-  Duration min_rtt_;
-  bool measured_ = false;
+  LineWatch watch_;
+  LossByRate losses_;
+  std::minstd_rand random_;
+  double line_;
+  double gain_ = 1;
+  Phase phase_ = Phase::train;
+  TimePoint phase_until_{};
+  std::uint16_t epoch_ = 0;
+  std::array<Epoch, 64> epochs_{};
+
+  // Start-up.
+  std::optional<double> train_;  // what the first packets' distances said
+  std::uint64_t ramp_round_ = 0;
+  unsigned flat_rounds_ = 0;
+  double last_carried_ = 0;
+  double round_best_ = 0;
+  double ramp_loss_ = 0;  // share lost before the present round of the ramp
+  std::int64_t round_acked_ = 0, round_lost_ = 0;
+
+  // Settled.
+  double up_best_ = 0;
+  double up_rate_ = 0;
+  std::uint16_t up_epoch_ = 0;
+  bool growing_ = false;
+  double growth_ = 0;  // step of the next `up` while there is more to be had
+  double share_ = 1;   // ours of what the line carries, by what `up` gained
+  std::uint64_t last_round_ = 0;
+  TimePoint no_drain_before_{};
+  TimePoint began_{};
+  bool competing_ = false;
+  TimePoint next_look_{};
+  WindowedMaximum<double> best_{std::chrono::seconds(1)};
 };
 
 }  // namespace longhaul::link::udp

@@ -9,6 +9,7 @@ struct PacedConfig {
   std::uint64_t rate = 0;                                 // IP bytes per second, as told
   Duration initial_rtt = std::chrono::milliseconds(333);  // until one was measured
   std::uint32_t packet_bytes = 1500;                      // IP bytes of a full packet
+  std::uint64_t seed = 1;                                 // so that two links do not probe at the same time
 };
 
 class PacedLaw final : public RateLaw {

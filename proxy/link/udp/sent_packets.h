@@ -109,7 +109,7 @@ class SentPackets {
   static constexpr Duration kMaxAckDelay = std::chrono::milliseconds(25);
   static constexpr Duration kMaxProbeInterval = std::chrono::seconds(3);
   // Shorter trains say more about batching in the two hosts than about the line.
-  static constexpr Duration kMinTrain = std::chrono::milliseconds(5);
+  static constexpr Duration kMinTrain = std::chrono::milliseconds(20);
 
  private:
   enum class State : std::uint8_t { in_flight, acked, lost };

@@ -163,10 +163,10 @@ TEST_CASE("a pause is not part of a delivery rate") {
   s.send(kStart + 10s, 11);
   REQUIRE(s.sent.on_ack(ack_of({{0, 2}}, 10'050ms), kStart + 10'100ms, s.events));
   CHECK_FALSE(s.events.sample.delivery);
-  REQUIRE(s.sent.on_ack(ack_of({{0, 12}}, 10'060ms), kStart + 10'110ms, s.events));
+  REQUIRE(s.sent.on_ack(ack_of({{0, 12}}, 10'080ms), kStart + 10'130ms, s.events));
   REQUIRE(s.events.sample.delivery);
   CHECK(s.events.sample.delivery->delivered_bytes == 10'000);
-  CHECK(s.events.sample.delivery->interval == 10ms);
+  CHECK(s.events.sample.delivery->interval == 30ms);
 }
 
 TEST_CASE("an ACK of what was never sent, or in disorder, is an error and changes nothing") {

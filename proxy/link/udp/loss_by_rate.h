@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells loss that sending slower would avoid (a policer, a queue too short to be seen) from loss that happens
+// at any rate. Compares what became of packets sent faster and slower on purpose; leaves when to do that to
+// the laws.
+#pragma once
+#include <array>
+#include <cstdint>
+
+namespace longhaul::link::udp {
+
+class LossByRate {
+ public:
+  enum class Level : std::uint8_t { low, normal, high };
+
+  explicit LossByRate(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
+
+  // What became of bytes that were sent at `rate`; numbers below zero take back.
+  void add(Level level, double rate, std::int64_t acked_bytes, std::int64_t lost_bytes);
+  // The older, the less it counts: to be called once in a while.
+  void age(double factor = 0.75);
+  void clear() { cells_ = {}; }
+
+  // More was lost at the higher rate than at the lower one, by more than chance, and by as much as a line
+  // would make it that carries a fixed rate and drops the rest.
+  bool depends_on_rate() const;
+  // Both kinds of packets were sent enough to say so.
+  bool decided() const;
+  // Share of packets that is lost at any rate.
+  double random_loss() const;
+  double loss(Level level) const;
+  double total_loss() const;
+
+ private:
+  struct Cell {
+    double acked = 0;  // bytes
+    double lost = 0;
+    double rate_sum = 0;  // byte-weighted
+    double bytes() const { return acked + lost; }
+    double loss() const { return bytes() > 0 ? lost / bytes() : 0; }
+    double rate() const { return bytes() > 0 ? rate_sum / bytes() : 0; }
+  };
+  const Cell& cell(Level level) const { return cells_[static_cast<std::size_t>(level)]; }
+  Cell faster() const;
+
+  std::uint32_t packet_bytes_;
+  std::array<Cell, 3> cells_{};
+};
+
+}  // namespace longhaul::link::udp

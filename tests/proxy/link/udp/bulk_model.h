@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// A carrier's sender and receiver with the real loss detection, pacing and rate law, and nothing to carry: an
+// endless source, in virtual time. Leaves frames, keys and repair to the carrier itself.
+#pragma once
+#include <cstring>
+#include <memory>
+
+#include "proxy/link/udp/pacer.h"
+#include "proxy/link/udp/received_packets.h"
+#include "proxy/link/udp/sent_packets.h"
+#include "tests/simulator/distribution.h"
+#include "tests/simulator/flow_meter.h"
+#include "tests/simulator/network.h"
+
+namespace longhaul::link::udp {
+
+using simulator::Address;
+using simulator::Datagram;
+using simulator::Outbox;
+
+inline constexpr std::uint32_t kModelPacket = 1500;  // IP bytes of every data packet
+
+// What stands in a datagram; the line counts a real one's bytes.
+struct ModelHeader {
+  std::uint64_t number = 0;
+  bool is_ack = false;
+  std::uint8_t ranges = 0;
+  Duration delay{}, arrival{};
+};
+
+class BulkReceiver final : public simulator::Endpoint {
+ public:
+  BulkReceiver(TimePoint start, Duration rtt) : received_(start) { received_.set_round_trip(rtt); }
+
+  void receive(Datagram& datagram, TimePoint now) override {
+    ModelHeader header;
+    std::memcpy(&header, datagram.payload.data(), sizeof header);
+    peer_ = datagram.from;
+    meter_.add(now, datagram.ip_bytes);
+    received_.on_packet(header.number, AckAsk::soon, now);
+  }
+  void transmit(Outbox& out, TimePoint now) override {
+    if (!received_.ack_due() || *received_.ack_due() > now) return;
+    const auto ack = received_.make_ack(now);
+    ModelHeader header{.is_ack = true,
+                       .ranges = static_cast<std::uint8_t>(ack->ranges.size()),
+                       .delay = ack->delay,
+                       .arrival = std::chrono::floor<std::chrono::microseconds>(ack->arrival)};
+    std::array<std::byte, sizeof header + sizeof(NumberRange) * kMaxAckRanges> bytes;
+    std::memcpy(bytes.data(), &header, sizeof header);
+    std::memcpy(bytes.data() + sizeof header, ack->ranges.data(), sizeof(NumberRange) * ack->ranges.size());
+    out.send(peer_, Bytes(bytes).first(sizeof header + sizeof(NumberRange) * ack->ranges.size()),
+             70 + 3 * header.ranges);
+  }
+  std::optional<TimePoint> next_timeout() const override { return received_.ack_due(); }
+  void on_timeout(TimePoint) override {}
+
+  const simulator::FlowMeter& meter() const { return meter_; }
+
+ private:
+  ReceivedPackets received_;
+  Address peer_{};
+  simulator::FlowMeter meter_{std::chrono::milliseconds(1)};
+};
+
+class BulkSender final : public simulator::Endpoint {
+ public:
+  BulkSender(Address to, std::unique_ptr<RateLaw> law, TimePoint start)
+      : to_(to),
+        law_(std::move(law)),
+        sent_(start),
+        pacer_(start, law_->pacing_rate(), kModelPacket),
+        start_(start) {}
+
+  // Sends only now and then: on for `on`, then silent for `off`.
+  void set_bursts(Duration on, Duration off) {
+    on_ = on;
+    off_ = off;
+  }
+
+  void receive(Datagram& datagram, TimePoint now) override {
+    ModelHeader header;
+    std::memcpy(&header, datagram.payload.data(), sizeof header);
+    PacketAck ack{.delay = header.delay, .arrival = header.arrival, .ranges = {}};
+    ack.ranges.resize(header.ranges);
+    std::memcpy(ack.ranges.data(), datagram.payload.data() + sizeof header,
+                sizeof(NumberRange) * header.ranges);
+    if (!sent_.on_ack(ack, now, events_)) throw std::logic_error("an honest ACK was refused");
+    take(now);
+  }
+  void on_timeout(TimePoint now) override {
+    const auto timeout = sent_.next_timeout();
+    if (!timeout || *timeout > now) return;
+    sent_.on_timeout(now, events_);
+    probes_ += events_.probes;
+    take(now);
+  }
+  void transmit(Outbox& out, TimePoint now) override {
+    wake_.reset();
+    pacer_.set_rate(now, law_->pacing_rate());
+    for (; probes_ > 0; --probes_) send(out, now);
+    for (;;) {
+      if (!has_data(now)) {
+        pacer_.on_idle(now);
+        return;
+      }
+      if (sent_.bytes_in_flight() + kModelPacket > law_->window()) {
+        pacer_.on_idle(now);
+        ++window_limited_;
+        return;
+      }
+      auto allowance = pacer_.allowance(now);
+      if (allowance == 0) {
+        wake_ = std::max(pacer_.next_send(now), now + std::chrono::nanoseconds(1));
+        return;
+      }
+      do {
+        send(out, now);
+        allowance -= std::min<std::uint64_t>(allowance, kModelPacket);
+        pacer_.set_rate(now, law_->pacing_rate());
+      } while (allowance >= kModelPacket && sent_.bytes_in_flight() + kModelPacket <= law_->window());
+    }
+  }
+  std::optional<TimePoint> next_timeout() const override {
+    auto timeout = sent_.next_timeout();
+    if (wake_ && (!timeout || *wake_ < *timeout)) timeout = wake_;
+    if (next_burst_ && (!timeout || *next_burst_ < *timeout)) timeout = next_burst_;
+    return timeout;
+  }
+
+  RateLaw& law() { return *law_; }
+  const SentPackets& sent() const { return sent_; }
+  const simulator::Distribution& rtt_ms() const { return rtt_ms_; }
+  void reset_rtt() { rtt_ms_ = {}; }
+  std::uint64_t window_limited() const { return window_limited_; }
+
+ private:
+  bool has_data(TimePoint now) {
+    next_burst_.reset();
+    if (off_ == Duration{0}) return true;
+    const Duration into = (now - start_) % (on_ + off_);
+    if (into < on_) return true;
+    next_burst_ = now + (on_ + off_ - into);
+    return false;
+  }
+  void send(Outbox& out, TimePoint now) {
+    law_->on_send(now, kModelPacket, sent_.bytes_in_flight());
+    const ModelHeader header{.number = sent_.next_number()};
+    sent_.on_sent(header.number, now, {.bytes = kModelPacket, .epoch = law_->epoch()});
+    pacer_.on_sent(now, kModelPacket);
+    out.send(to_, std::as_bytes(std::span(&header, 1)), kModelPacket);
+  }
+  void take(TimePoint now) {
+    if (events_.sample.rtt)
+      rtt_ms_.add(std::chrono::duration<double, std::milli>(*events_.sample.rtt).count());
+    law_->on_sample(events_.sample);
+    pacer_.set_rate(now, law_->pacing_rate());
+  }
+
+  Address to_;
+  std::unique_ptr<RateLaw> law_;
+  SentPackets sent_;
+  SentEvents events_;
+  Pacer pacer_;
+  TimePoint start_;
+  unsigned probes_ = 0;
+  std::optional<TimePoint> wake_, next_burst_;
+  Duration on_{0}, off_{0};
+  simulator::Distribution rtt_ms_;
+  std::uint64_t window_limited_ = 0;
+};
+
+// Sender at end a, receiver at end b.
+struct BulkFlow {
+  BulkFlow(simulator::Network& network, simulator::Line& line, std::uint16_t port,
+           std::unique_ptr<RateLaw> law, Duration rtt)
+      : receiver(network.now(), rtt),
+        sender({2, port}, std::move(law), network.now()),
+        start(network.now()),
+        node(network.attach(sender, line, simulator::LineEnd::a, {1, port})) {
+    network.attach(receiver, line, simulator::LineEnd::b, {2, port});
+    node.wake();
+  }
+  double rate(TimePoint from, TimePoint to) const { return receiver.meter().bits_per_second(from, to); }
+
+  BulkReceiver receiver;
+  BulkSender sender;
+  TimePoint start;
+  simulator::Node& node;
+};
+
+}  // namespace longhaul::link::udp

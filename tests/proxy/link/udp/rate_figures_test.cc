@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two laws reach on many lines, as tables: `test_proxy "[.figures]"`. Asserts nothing; the goals
+// stand beside the figures.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "proxy/link/udp/measured_law.h"
+#include "proxy/link/udp/paced_law.h"
+#include "tests/proxy/link/udp/bulk_model.h"
+#include "tests/simulator/tcp.h"
+
+using namespace longhaul;
+using namespace longhaul::link::udp;
+using namespace longhaul::simulator;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr double kOc1 = 51.84e6;
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+struct Path {
+  double bits = kOc1;
+  Duration rtt = 100ms;
+  double loss = 0;
+  double queue_bdp = 1;
+  std::uint64_t queue_bytes = 0;  // 0: max(64 KiB, queue_bdp)
+  double burst = 0;               // mean length of a burst of losses; 0: each by itself
+  double reorder = 0;
+  Duration jitter{0};
+  std::optional<Policer> policer{};
+};
+
+LineConfig line_of(const Path& path) {
+  wan::LinkConfig there{
+      .rate_bits = static_cast<std::uint64_t>(path.bits), .delay = path.rtt / 2, .jitter = path.jitter};
+  there.queue_bytes =
+      path.queue_bytes
+          ? path.queue_bytes
+          : std::max<std::uint64_t>(
+                65536, static_cast<std::uint64_t>(path.queue_bdp * path.bits / 8 * seconds(path.rtt)));
+  if (path.burst > 0) {
+    there.burst_loss =
+        wan::BurstLoss{.enter = path.loss / (1 - path.loss) / path.burst, .leave = 1 / path.burst};
+  } else {
+    there.loss = path.loss;
+  }
+  there.reorder = path.reorder;
+  there.reorder_by = 5ms;
+  wan::LinkConfig back = there;
+  back.reorder = 0;
+  return {{.link = there, .policer = path.policer}, {.link = back}, Duration{0}};
+}
+
+enum class Law { paced, measured, warm };
+const char* name(Law law) { return law == Law::paced ? "paced" : law == Law::measured ? "measured" : "warm"; }
+
+std::unique_ptr<RateLaw> make_law(Law law, double told_bits, Duration rtt, TimePoint now,
+                                  std::uint64_t seed) {
+  const auto rate = static_cast<std::uint64_t>(told_bits / 8);
+  if (law == Law::paced) return std::make_unique<PacedLaw>(PacedConfig{.rate = rate, .seed = seed}, now);
+  MeasuredConfig config{.seed = seed};
+  if (law == Law::warm) config.memory = PathMemory{rate, rtt};
+  return std::make_unique<MeasuredLaw>(config, now);
+}
+
+struct Outcome {
+  double share = 0;  // of line × (1 − loss), after the first seconds, without what was sent twice for nothing
+  double rtt_mean = 0;  // ms
+  double rtt_p99 = 0;
+  double start = 0;     // round trips until 90 % of the line arrives
+  double sent = 0;      // bytes sent over useful bytes × (1 - loss)
+  double spurious = 0;  // share of packets
+};
+
+void trace(Network& network, const BulkFlow& flow, Line& line) {
+  const auto* measured = dynamic_cast<const MeasuredLaw*>(&const_cast<BulkFlow&>(flow).sender.law());
+  std::printf("    %8.3f pace %8.3f Mbit/s window %7.0f in flight %7.0f queue %6.2f ms",
+              seconds(network.now().time_since_epoch()) - 3600,
+              static_cast<double>(const_cast<BulkFlow&>(flow).sender.law().pacing_rate()) * 8e-6,
+              static_cast<double>(const_cast<BulkFlow&>(flow).sender.law().window()) / 1500,
+              static_cast<double>(flow.sender.sent().bytes_in_flight()) / 1500,
+              seconds(line.a_to_b().queue_delay()) * 1e3);
+  if (measured)
+    std::printf(" line %8.3f q %6.2f loss %5.2f%% random %5.2f%% %s%s", measured->line_rate() * 8e-6,
+                seconds(measured->watch().queue()) * 1e3, measured->losses().total_loss() * 100,
+                measured->losses().random_loss() * 100, measured->competing() ? "competing " : "",
+                measured->describe());
+  std::printf("\n");
+}
+
+Outcome run(const Path& path, Law law, std::uint64_t seed, Duration skip = 3s, Duration time = 20s,
+            double told = 0) {
+  Network network(seed);
+  Line& line = network.add_line(line_of(path));
+  if (path.bits > 2e9) {
+    line.a_to_b().set_interrupt_interval(50us);
+    line.b_to_a().set_interrupt_interval(50us);
+  }
+  BulkFlow flow(network, line, 1, make_law(law, told > 0 ? told : path.bits, path.rtt, network.now(), seed),
+                path.rtt);
+  const TimePoint start = network.now();
+  if (std::getenv("TRACE"))
+    for (TimePoint at = start; at < start + skip + time;
+         at += std::chrono::milliseconds(std::atoi(std::getenv("TRACE"))))
+      network.at(at, [&] { trace(network, flow, line); });
+  network.run_for(skip);
+  flow.sender.reset_rtt();
+  const auto before = flow.sender.sent().counters();
+  network.run_for(time);
+  const auto after = flow.sender.sent().counters();
+  const double spurious =
+      static_cast<double>(after.spurious_losses - before.spurious_losses) * kModelPacket * 8 / seconds(time);
+  const double bound =
+      std::min(path.bits, path.policer ? static_cast<double>(path.policer->rate_bits) : 1e18) *
+      (1 - path.loss);
+  Outcome outcome;
+  const double useful = flow.rate(start + skip, network.now()) - spurious;
+  outcome.share = useful / bound;
+  outcome.rtt_mean = flow.sender.rtt_ms().mean();
+  outcome.rtt_p99 = flow.sender.rtt_ms().percentile(99);
+  outcome.sent = static_cast<double>(after.sent_packets - before.sent_packets) * kModelPacket * 8 /
+                 seconds(time) * (1 - path.loss) / useful;
+  outcome.spurious = static_cast<double>(after.spurious_losses - before.spurious_losses) /
+                     static_cast<double>(after.sent_packets - before.sent_packets);
+  const Duration window = std::max<Duration>(path.rtt / 4, 10ms);
+  outcome.start = -1;
+  for (TimePoint at = start; at < network.now(); at += 1ms)
+    if (flow.rate(at, at + window) >= 0.9 * bound) {
+      outcome.start = seconds(at - start - path.rtt / 2) / std::max(seconds(path.rtt), 1e-3);
+      break;
+    }
+  return outcome;
+}
+
+void print(const char* what, const Path& path, Law law, const Outcome& o) {
+  std::printf(
+      "%-26s %-8s %8.2f Mbit/s %4.0f ms loss %5.2f%%  share %6.2f%%  RTT mean %7.2f p99 %7.2f (limit %6.1f) "
+      "start %5.1f RTT  sent/useful %.4f spurious %.4f\n",
+      what, name(law), path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, o.share * 100, o.rtt_mean,
+      o.rtt_p99, seconds(path.rtt) * 1250 + 5, o.start, o.sent, o.spurious);
+  std::fflush(stdout);
+}
+}  // namespace
+
+TEST_CASE("bulk alone on the line", "[.figures][bulk]") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const Duration rtt : {0ms, 30ms, 100ms, 250ms})
+      for (const double loss : {0.0, 0.001, 0.005, 0.01, 0.05, 0.1}) {
+        const Path path{.rtt = rtt, .loss = loss};
+        print("OC-1", path, law, run(path, law, 1));
+      }
+}
+
+TEST_CASE("bulk on faster lines", "[.figures][fast]") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    for (const Path& path : {Path{200e6, 50ms, 0.01}, Path{200e6, 50ms, 0.1}, Path{100e6, 200ms, 0.05},
+                             Path{100e6, 200ms, 0.2}, Path{50e6, 600ms, 0.02}})
+      print("", path, law, run(path, law, 1));
+  }
+}
+
+TEST_CASE("bulk at 10 Gbit/s", "[.figures][tera]") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    const Path path{10e9, 250ms, 0.01};
+    print("", path, law, run(path, law, 1, 3s, 5s));
+  }
+}
+
+TEST_CASE("bulk on lines that lose in bursts or reorder", "[.figures][bursts]") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const Duration rtt : {30ms, 100ms, 250ms}) {
+      for (const double loss : {0.01, 0.05})
+        for (const double burst : {3.0, 10.0}) {
+          const Path path{.rtt = rtt, .loss = loss, .burst = burst};
+          print(burst > 5 ? "bursts of 10" : "bursts of 3", path, law, run(path, law, 1));
+        }
+      const Path path{.rtt = rtt, .reorder = 0.02};
+      print("2 % reordered by 5 ms", path, law, run(path, law, 1));
+      const Path jitter{.rtt = rtt, .jitter = 2ms};
+      print("jitter 2 ms", jitter, law, run(jitter, law, 1));
+    }
+}
+
+TEST_CASE("start-up", "[.figures][start]") {
+  for (const Law law : {Law::paced, Law::measured, Law::warm})
+    for (const double bits : {10e6, kOc1, 200e6, 1e9})
+      for (const Duration rtt : {30ms, 100ms, 250ms})
+        for (const double loss : {0.0, 0.05, 0.1}) {
+          const Path path{.bits = bits, .rtt = rtt, .loss = loss};
+          print("start", path, law, run(path, law, 1, 0s, std::max<Duration>(10 * rtt, 2s)));
+        }
+}
+
+TEST_CASE("a told rate that is wrong", "[.figures][wrong]") {
+  for (const Law law : {Law::paced, Law::warm})
+    for (const double loss : {0.0, 0.01, 0.05})
+      for (const double times : {1.05, 1.25, 2.0, 5.0, 0.8}) {
+        Path path{.rtt = 100ms, .loss = loss};
+        char what[64];
+        std::snprintf(what, sizeof what, "told x%.2f", times);
+        print(what, path, law, run(path, law, 1, 3s, 20s, kOc1 * times));
+        path.queue_bytes = 32400;  // 5 ms
+        std::snprintf(what, sizeof what, "told x%.2f 5 ms queue", times);
+        print(what, path, law, run(path, law, 1, 3s, 20s, kOc1 * times));
+      }
+}
+
+TEST_CASE("policers", "[.figures][policer]") {
+  for (const Law law : {Law::paced, Law::measured, Law::warm})
+    for (const Duration rtt : {30ms, 100ms, 250ms})
+      for (const double loss : {0.0, 0.05})
+        for (const std::uint64_t burst : {20'000, 100'000}) {
+          Path path{.bits = 200e6, .rtt = rtt, .loss = loss, .policer = Policer{51'840'000, burst}};
+          print(burst > 50000 ? "policer, burst 100 kB" : "policer, burst 20 kB", path, law,
+                run(path, law, 1, 3s, 20s, 100e6));
+        }
+}
+
+namespace {
+void print_pair(const char* what, const Path& path, double a, double b, double rtt) {
+  std::printf("%-30s %8.2f Mbit/s %4.0f ms loss %5.2f%%  shares %5.1f%% %5.1f%% sum %5.1f%% RTT mean %.1f\n",
+              what, path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, a * 100, b * 100,
+              (a + b) * 100, rtt);
+  std::fflush(stdout);
+}
+}  // namespace
+
+TEST_CASE("two links on one line", "[.figures][two]") {
+  for (const Law law : {Law::measured, Law::paced})
+    for (const Duration rtt : {30ms, 100ms, 250ms})
+      for (const double loss : {0.0, 0.01, 0.05})
+        for (const Duration later : {0ms, 5000ms}) {
+          const Path path{.rtt = rtt, .loss = loss};
+          Network network(1);
+          Line& line = network.add_line(line_of(path));
+          BulkFlow first(network, line, 1, make_law(law, kOc1, rtt, network.now(), 1), rtt);
+          network.run_for(later);
+          BulkFlow second(network, line, 2, make_law(law, kOc1, rtt, network.now(), 2), rtt);
+          if (std::getenv("TRACE"))
+            for (Duration at{0}; at < 60s; at += std::chrono::milliseconds(std::atoi(std::getenv("TRACE"))))
+              network.after(at, [&] {
+                trace(network, first, line);
+                trace(network, second, line);
+              });
+          network.run_for(30s);
+          first.sender.reset_rtt();
+          network.run_for(30s);
+          const double bound = path.bits * (1 - loss);
+          print_pair(later > 0s ? "two links, one 5 s later" : "two links", path,
+                     first.rate(network.now() - 30s, network.now()) / bound,
+                     second.rate(network.now() - 30s, network.now()) / bound, first.sender.rtt_ms().mean());
+        }
+}
+
+TEST_CASE("beside one CUBIC flow", "[.figures][cubic]") {
+  for (const Law law : {Law::measured, Law::paced})
+    for (const Duration rtt : {30ms, 100ms, 250ms})
+      for (const double queue : {0.5, 1.0, 2.0})
+        for (const Duration later : {0ms, 5000ms}) {
+          const Path path{.rtt = rtt, .queue_bdp = queue};
+          Network network(1);
+          Line& line = network.add_line(line_of(path));
+          TcpReceiver tcp_receiver;
+          TcpSender tcp({.to = {2, 9}, .start = network.now()}, std::make_unique<CubicLaw>());
+          auto& node = network.attach(tcp, line, LineEnd::a, {1, 9});
+          network.attach(tcp_receiver, line, LineEnd::b, {2, 9});
+          node.wake();
+          network.run_for(later);
+          BulkFlow flow(network, line, 1, make_law(law, kOc1, rtt, network.now(), 1), rtt);
+          if (std::getenv("TRACE"))
+            for (Duration at{0}; at < 60s; at += std::chrono::milliseconds(std::atoi(std::getenv("TRACE"))))
+              network.after(at, [&] { trace(network, flow, line); });
+          network.run_for(20s);
+          flow.sender.reset_rtt();
+          network.run_for(40s);
+          char what[64];
+          std::snprintf(what, sizeof what, "%s | CUBIC%s, queue %.1f", name(law), later > 0s ? " first" : "",
+                        queue);
+          print_pair(what, path, flow.rate(network.now() - 40s, network.now()) / path.bits,
+                     tcp_receiver.meter().bits_per_second(network.now() - 40s, network.now()) /
+                         (path.bits * 1448 / 1500),
+                     flow.sender.rtt_ms().mean());
+        }
+}
