@@ -75,7 +75,8 @@ UdpPairOptions lossy(double loss, bool fec, std::uint64_t seed, std::uint64_t ra
   one.link.loss = loss;
   one.link.queue_bytes = 648'000;
   one.mtu_bytes = 1500;
-  UdpPairOptions options{.seed = seed, .line = simulator::LineConfig::symmetric(one), .rate_bits = rate_bits};
+  UdpPairOptions options{
+      .seed = seed, .line = simulator::LineConfig::symmetric(one), .rate_bits = rate_bits * 97 / 100};
   if (!fec) options.features.fec.mode = config::Fec::Mode::off;
   return options;
 }
