@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GF(2^8) with the polynomial 0x11d, on ISA-L's vector code, and the coefficients that both sides derive from
-// a repair's key. Leaves it to its callers which bytes to combine.
+// GF(2^8) with the polynomial 0x11d, as in ISA-L, and the coefficients that both sides derive from a repair's
+// key. Leaves it to its callers which bytes to combine.
 #pragma once
-#include <array>
-
 #include "fec/symbol.h"
 
 namespace longhaul::fec {
@@ -12,19 +10,24 @@ namespace longhaul::fec {
 // field and y the symbol's. The two sets are disjoint, so it exists and is never zero; it is a Cauchy matrix,
 // so any m repairs over one window with different keys restore any m symbols of it, without exception.
 std::uint8_t coefficient(std::uint32_t key, SymbolId id);
+void coefficients(std::uint32_t key, Window window, std::uint8_t* to);  // of all its symbols in turn
 
+std::uint8_t multiply(std::uint8_t a, std::uint8_t b);
 std::uint8_t inverse(std::uint8_t a);  // of 0: 0
 
-// What ISA-L wants to multiply by a coefficient.
-inline constexpr std::size_t kTableBytes = 32;
-const std::uint8_t* multiplication_table(std::uint8_t coefficient);
+// What is done to whole symbols. `bytes` is a multiple of kVectorBytes, and so is every address.
+struct Arithmetic {
+  // to += factor * from. `to` may be `from`.
+  void (*multiply_add)(std::uint8_t* to, std::uint8_t factor, const std::uint8_t* from, std::size_t bytes);
 
-// to += factor * from. `bytes` is a multiple of kVectorBytes. `to` may be `from`.
-void multiply_add(std::uint8_t* to, std::uint8_t factor, const std::uint8_t* from, std::size_t bytes);
+  // to[i] += the sum over j of factors[i * from.size() + j] * from[j]. Several rows at once cost less than
+  // one by one.
+  void (*add_combinations)(std::span<std::uint8_t* const> to, std::span<const std::uint8_t* const> from,
+                           const std::uint8_t* factors, std::size_t bytes);
+};
 
-// Row i of `to` becomes the sum over j of factor(i, j) * from[j]. `tables` has the multiplication tables of
-// row 0's factors, then row 1's.
-void combine(std::span<std::uint8_t*> to, std::span<std::uint8_t*> from, const std::uint8_t* tables,
-             std::size_t bytes);
+extern const Arithmetic kIsal;   // runs anywhere; AVX-512, AVX2, NEON or plain code as ISA-L finds fit
+const Arithmetic* gfni();        // two to three times as fast; nullptr where the CPU has none (field_gfni.cc)
+const Arithmetic& arithmetic();  // the fastest that this CPU has
 
 }  // namespace longhaul::fec

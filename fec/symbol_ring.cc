@@ -60,14 +60,10 @@ Bytes SymbolRing::payload(SymbolId id) const {
   return {reinterpret_cast<const std::byte*>(s.memory.get()) + kLengthBytes, s.used - kLengthBytes};
 }
 
-std::uint8_t* SymbolRing::padded(SymbolId id, std::size_t bytes) {
-  Slot& s = slot(id);
+void SymbolRing::pad(Slot& s, std::size_t bytes) {
   reserve(s, bytes);
-  if (s.dirty > s.used) {
-    std::memset(s.memory.get() + s.used, 0, s.dirty - s.used);
-    s.dirty = s.used;
-  }
-  return s.memory.get();
+  if (s.dirty > s.used) std::memset(s.memory.get() + s.used, 0, s.dirty - s.used);
+  s.dirty = s.used;
 }
 
 }  // namespace longhaul::fec

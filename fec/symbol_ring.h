@@ -40,7 +40,11 @@ class SymbolRing {
   Bytes payload(SymbolId id) const;
 
   // The coded symbol with zeros up to at least `bytes`, a multiple of kVectorBytes.
-  std::uint8_t* padded(SymbolId id, std::size_t bytes);
+  std::uint8_t* padded(SymbolId id, std::size_t bytes) {
+    Slot& s = slot(id);
+    if (s.capacity < bytes || s.dirty > s.used) pad(s, bytes);
+    return s.memory.get();
+  }
 
  private:
   struct Slot {
@@ -52,6 +56,7 @@ class SymbolRing {
   Slot& slot(SymbolId id) { return slots_[id & (slots_.size() - 1)]; }
   const Slot& slot(SymbolId id) const { return slots_[id & (slots_.size() - 1)]; }
   static void reserve(Slot&, std::size_t bytes);
+  static void pad(Slot&, std::size_t bytes);
 
   std::vector<Slot> slots_;
 };

@@ -73,36 +73,38 @@ void WindowDecoder::on_repair(const Repair& repair) {
     ++counters_.wasted;
     return;
   }
-  for (SymbolId id = window.first; id < end; ++id) {
-    if (state(id) != State::missing && ring_.coded_bytes(id) > bytes) {
+
+  // What is known is taken out of the repair; what is left is an equation over what is missing.
+  const std::size_t rounded = round_up(bytes);
+  sources_.clear();
+  factors_.resize(window.count);
+  coefficients(repair.key, window, factors_.data());
+  for (std::uint32_t i = 0; i < window.count; ++i) {
+    const SymbolId id = window.first + i;
+    if (state(id) == State::missing) continue;
+    if (ring_.coded_bytes(id) > bytes) {  // a repair is as long as the longest of its window
       ++counters_.malformed;
       return;
     }
+    factors_[sources_.size()] = factors_[i];
+    sources_.push_back(ring_.padded(id, rounded));
   }
   if (!add_columns()) {
     ++counters_.late;
     return;
   }
-
-  // What is known is taken out of the repair; what is left is an equation over what is missing.
   Row row = take_row(bytes);
-  std::uint8_t* coefficients = row.memory.get();
-  std::uint8_t* coded = coefficients + kColumns;
+  std::uint8_t* const equation = row.memory.get();
+  std::uint8_t* const coded = equation + kColumns;
   std::memcpy(coded, repair.coded.data(), bytes);
-  const std::size_t rounded = round_up(bytes);
-  for (SymbolId id = window.first; id < end; ++id) {
-    const std::uint8_t c = coefficient(repair.key, id);
-    if (state(id) == State::missing)
-      coefficients[column_of(id)] = c;
-    else
-      multiply_add(coded, c, ring_.padded(id, rounded), round_up(ring_.coded_bytes(id)));
-  }
+  for (const SymbolId id : missing_) equation[column_of(id)] = coefficient(repair.key, id);
+  arithmetic().add_combinations(std::span(&coded, 1), sources_, factors_.data(), rounded);
   for (const SymbolId id : missing_) {
     const auto column = static_cast<std::size_t>(column_of(id));
     if (pivot_row_[column] == kNone) continue;
     const Row& other = rows_[static_cast<std::size_t>(pivot_row_[column])];
     row.bytes = std::max(row.bytes, other.bytes);
-    multiply_add(coefficients, coefficients[column], other.memory.get(), width(other.bytes));
+    arithmetic().multiply_add(equation, equation[column], other.memory.get(), width(other.bytes));
   }
   add_row(std::move(row));
   restore_determined();
@@ -230,13 +232,14 @@ void WindowDecoder::substitute(std::size_t column, SymbolId id) {
       continue;
     }
     const std::size_t bytes = ring_.coded_bytes(id);
-    if (bytes > row.bytes) {  // a repair is as long as the longest of its window
+    if (bytes > row.bytes) {  // the repair was shorter than a symbol of its window
       drop_row(i);
       ++counters_.malformed;
       continue;
     }
     row.memory[column] = 0;
-    multiply_add(row.memory.get() + kColumns, c, ring_.padded(id, round_up(bytes)), round_up(bytes));
+    arithmetic().multiply_add(row.memory.get() + kColumns, c, ring_.padded(id, round_up(bytes)),
+                              round_up(bytes));
     if (row.pivot != column) {
       ++i;
       continue;
@@ -273,10 +276,13 @@ void WindowDecoder::add_row(Row row) {
 // The oldest symbol, for what is restored first is what the streams wait for.
 bool WindowDecoder::find_pivot(Row& row) const {
   bool found = false;
-  for (std::size_t column = 0; column < kColumns; ++column) {
-    if (row.memory[column] == 0) continue;
-    if (!found || column_ids_[column] < column_ids_[row.pivot]) row.pivot = column;
-    found = true;
+  for (std::size_t at = 0; at < kColumns; at += 8) {
+    if (all_zero(row.memory.get() + at, 8)) continue;
+    for (std::size_t column = at; column < at + 8; ++column) {
+      if (row.memory[column] == 0) continue;
+      if (!found || column_ids_[column] < column_ids_[row.pivot]) row.pivot = column;
+      found = true;
+    }
   }
   return found;
 }
@@ -287,12 +293,12 @@ void WindowDecoder::set_pivot(std::size_t index) {
   const std::size_t pivot = row.pivot;
   const std::uint8_t value = row.memory[pivot];
   if (value != 1)
-    multiply_add(row.memory.get(), static_cast<std::uint8_t>(inverse(value) ^ 1), row.memory.get(),
-                 width(row.bytes));
+    arithmetic().multiply_add(row.memory.get(), static_cast<std::uint8_t>(inverse(value) ^ 1),
+                              row.memory.get(), width(row.bytes));
   pivot_row_[pivot] = static_cast<std::int16_t>(index);
   for (Row& other : rows_) {
     if (&other == &row || other.memory[pivot] == 0) continue;
-    multiply_add(other.memory.get(), other.memory[pivot], row.memory.get(), width(row.bytes));
+    arithmetic().multiply_add(other.memory.get(), other.memory[pivot], row.memory.get(), width(row.bytes));
     other.bytes = std::max(other.bytes, row.bytes);
   }
 }

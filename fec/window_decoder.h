@@ -93,7 +93,10 @@ class WindowDecoder {
   std::vector<Row> rows_;
   std::vector<Row> spare_rows_;
   std::size_t row_bytes_ = 0;  // what each row has room for
+  // Of one repair; kept so that none allocates.
   std::vector<SymbolId> missing_;
+  std::vector<const std::uint8_t*> sources_;
+  std::vector<std::uint8_t> factors_;
   std::deque<SymbolId> restored_;
   Counters counters_;
 };

@@ -39,20 +39,19 @@ std::span<const Repair> WindowEncoder::repair(Window window, std::uint32_t count
     coded_bytes_ = stride * count;
     coded_ = aligned_bytes(coded_bytes_);
   }
+  std::memset(coded_.get(), 0, stride * count);
   sources_.resize(window.count);
   for (std::uint32_t i = 0; i < window.count; ++i) sources_[i] = ring_.padded(window.first + i, stride);
   rows_.resize(count);
-  tables_.resize(std::size_t{count} * window.count * kTableBytes);
-  std::uint8_t* table = tables_.data();
+  factors_.resize(std::size_t{count} * window.count);
   for (std::uint32_t row = 0; row < count; ++row) {
     const std::uint32_t key = next_key_;
     next_key_ = (next_key_ + 1) % kKeys;
     rows_[row] = coded_.get() + row * stride;
-    for (std::uint32_t i = 0; i < window.count; ++i, table += kTableBytes)
-      std::memcpy(table, multiplication_table(coefficient(key, window.first + i)), kTableBytes);
+    coefficients(key, window, factors_.data() + std::size_t{row} * window.count);
     repairs_.push_back({window, key, {reinterpret_cast<const std::byte*>(rows_[row]), longest}});
   }
-  combine(rows_, sources_, tables_.data(), stride);
+  arithmetic().add_combinations(rows_, sources_, factors_.data(), stride);
   return repairs_;
 }
 

@@ -40,8 +40,8 @@ class WindowEncoder {
   // Kept between calls so that none of them allocates.
   AlignedBytes coded_;
   std::size_t coded_bytes_ = 0;
-  std::vector<std::uint8_t> tables_;
-  std::vector<std::uint8_t*> sources_;
+  std::vector<std::uint8_t> factors_;
+  std::vector<const std::uint8_t*> sources_;
   std::vector<std::uint8_t*> rows_;
   std::vector<Repair> repairs_;
 };
