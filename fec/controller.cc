@@ -12,11 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What an interactive flow is promised, with a margin for what the model leaves out (symbols.h's window,
-// timers): of 100 messages one may be later than the deadline, of 1000 one later than a retransmission would
-// be.
-constexpr double kLate = 0.008, kVeryLate = 0.0007;
-constexpr std::uint32_t kMostPerGroup = 16;
 constexpr double kTailShortfall = 2e-3;     // per block: a block that fails costs a round trip
 constexpr std::uint32_t kOrderRepairs = 6;  // at once; as many as ISA-L makes in one pass
 constexpr double kBursty = 1.3;             // mean burst length from which repairs keep a distance
@@ -41,7 +36,7 @@ std::optional<Class> Controller::protects(Traffic traffic, Mode mode) const {
   }
   if (loss_.rate() == 0) return std::nullopt;
   if (traffic == Traffic::bulk) return Class::bulk;
-  return plan_.repairs > 0 ? std::optional(Class::interactive) : std::nullopt;
+  return grouping_.repairs > 0 ? std::optional(Class::interactive) : std::nullopt;
 }
 
 void Controller::on_sent(TimePoint now, std::optional<Class> symbol, Mode mode) {
@@ -61,7 +56,7 @@ void Controller::on_sent(TimePoint now, std::optional<Class> symbol, Mode mode) 
 void Controller::on_report(TimePoint now, const LossReport& report, Duration smoothed_rtt) {
   loss_.add(now, report);
   smoothed_rtt_ = smoothed_rtt;
-  make_plan();
+  regroup();
 }
 
 // ---------------------------------------------------------------- interactive
@@ -82,62 +77,37 @@ void Controller::on_interactive(TimePoint now) {
   group.after_packet = packets_;
   group.after = now;
   ++group.symbols;
-  if (!group.due) group.due = now + options_.interactive_deadline - options_.slack;
+  if (!group.due)
+    group.due = now + std::max(options_.interactive_deadline - options_.slack,
+                               spacing_ * (grouping_.group - 1) + spacing_ / 4);
   // Another message that comes before the deadline shares the repair; if none is expected, waiting gains
   // nothing.
-  if (group.symbols >= plan_.group || spacing_ == Duration{} || now + spacing_ > *group.due)
+  if (group.symbols >= grouping_.group || spacing_ == Duration{} || now + spacing_ > *group.due)
     close_group(Class::interactive, now);
 }
 
-// The cheapest of a few groupings that keeps both promises. A group's symbol that is j messages old when the
-// group's repairs leave, and is not restored by them, has another chance with every later group, whose
-// windows reach back.
-void Controller::make_plan() {
-  const double rate = loss_.rate();
-  plan_ = {};
-  if (rate == 0) return;
-  const double spacing = std::max(seconds(spacing_), 1e-3);
-  const double deadline = seconds(options_.interactive_deadline);
-  const double wait = seconds(options_.interactive_deadline - options_.slack);
-  const double round_trip = std::max(seconds(smoothed_rtt_), 2e-3);
-  const double burst = packets_between_ >= 2 * loss_.burst_length() ? 1 : loss_.burst_length();
-  const auto largest = spacing_ == Duration{}
-                           ? 1
-                           : std::min<std::uint32_t>(32, 1 + static_cast<std::uint32_t>(wait / spacing));
-
-  // Share of messages that are later than `limit`. Then they come with the next group or, at the latest,
-  // again.
-  const auto late = [&](std::uint32_t group, std::uint32_t repairs, double limit) {
-    const double cadence = group * spacing;
-    double sum = 0;
-    for (std::uint32_t j = 0; j < group; ++j) {
-      const double age = j * spacing;
-      const auto chances = 1 + static_cast<std::uint32_t>(std::max(0.0, limit - age) / cadence);
-      const double restored = std::min(age + chances * cadence, round_trip * 1.1 + 5e-3);
-      const double behind = std::max(1.0, std::ceil((restored - limit) / spacing));  // wait with it, in order
-      sum += shortfall(chances * group, chances * repairs, rate, burst) * behind;
-    }
-    return sum / group / group;
-  };
-  const auto good = [&](std::uint32_t group, std::uint32_t repairs) {
-    return late(group, repairs, deadline) <= kLate && late(group, repairs, round_trip) <= kVeryLate;
-  };
-  if (round_trip * 1.1 + 5e-3 <= deadline || good(largest, 0)) return;  // sending again is soon enough
-  double cheapest = 1e9;
-  for (std::uint32_t group = largest; group > 0; group /= 2) {
-    std::uint32_t repairs = 1;
-    while (repairs < kMostPerGroup && !good(group, repairs)) ++repairs;
-    if (const double cost = static_cast<double>(repairs) / group; cost <= cheapest) {
-      cheapest = cost;
-      plan_ = {group, repairs};
-    }
-  }
+// Anew only when something has changed by enough to matter, for it takes some microseconds.
+void Controller::regroup() {
+  const double clustering = bursty() ? loss_.clustering() : 1;
+  const Conditions c{.rate = loss_.rate(),
+                     .burst = packets_between_ >= 2 * clustering ? 1 : clustering,
+                     .spacing_seconds = seconds(spacing_),
+                     .deadline_seconds = seconds(options_.interactive_deadline - options_.slack),
+                     .round_trip_seconds = seconds(smoothed_rtt_)};
+  const auto differs = [](double a, double b) { return std::abs(a - b) > 0.1 * std::max(a, b); };
+  if (!differs(c.rate, conditions_.rate) && !differs(c.burst, conditions_.burst) &&
+      !differs(c.spacing_seconds, conditions_.spacing_seconds) &&
+      !differs(c.round_trip_seconds, conditions_.round_trip_seconds))
+    return;
+  conditions_ = c;
+  grouping_ = cheapest_grouping(c);
+  if (spacing_ == Duration{}) grouping_.group = 1;
 }
 
 void Controller::close_group(Class of, TimePoint now) {
   Group& group = of == Class::interactive ? interactive_ : fixed_;
   if (of == Class::interactive) {
-    group.ready = plan_.repairs;
+    group.ready = grouping_.repairs;
   } else {
     const double whole = group.symbols >= fixed_mode_.source_packets ? std::floor(fixed_credit_ + 1e-9)
                                                                      : std::ceil(fixed_credit_ - 1e-9);
@@ -149,9 +119,10 @@ void Controller::close_group(Class of, TimePoint now) {
   group.after = now;
 }
 
+bool Controller::bursty() const { return loss_.clustering() >= kBursty; }
+
 bool Controller::clear_of_burst(const Group& group, TimePoint now) const {
-  const double burst = loss_.burst_length();
-  return burst < kBursty || static_cast<double>(packets_ - group.after_packet) >= 2 * burst ||
+  return !bursty() || static_cast<double>(packets_ - group.after_packet) >= 2 * loss_.clustering() ||
          now >= group.after + kBurstTime;
 }
 
@@ -185,7 +156,7 @@ void Controller::plan_tail(TimePoint now) {
     block.begin = bulk_symbols_ - symbols + std::uint64_t{symbols} * i / blocks;
     block.end = bulk_symbols_ - symbols + std::uint64_t{symbols} * (i + 1) / blocks;
     const auto wanted = repairs_for(static_cast<std::uint32_t>(block.end - block.begin), loss_.rate(),
-                                    loss_.burst_length(), kTailShortfall, kKeys);
+                                    bursty() ? loss_.clustering() : 1, kTailShortfall, kKeys);
     block.repairs = std::min(wanted, static_cast<std::uint32_t>(std::max(0.0, tail_credit_)));
     tail_credit_ -= block.repairs;
     if (block.repairs > 0) tail_.push_back(block);
@@ -215,12 +186,11 @@ std::optional<RepairOrder> Controller::poll_order(TimePoint now) {
     const auto recent = static_cast<std::uint32_t>(
         std::count_if(interactive_sent_.begin(), interactive_sent_.end(),
                       [&](TimePoint sent) { return now - sent <= smoothed_rtt_ + smoothed_rtt_ / 8; }));
-    const bool apart = loss_.burst_length() >= kBursty;
-    const std::uint32_t repairs = apart ? 1 : std::min(interactive_.ready, kOrderRepairs);
+    const std::uint32_t repairs = bursty() ? 1 : std::min(interactive_.ready, kOrderRepairs);
     interactive_.ready -= repairs;
     interactive_.after_packet = packets_;
     interactive_.after = now;
-    return order(Class::interactive, std::max(recent, plan_.group), 0, repairs);
+    return order(Class::interactive, std::max(recent, grouping_.group), 0, repairs);
   }
   if (fixed_.due && now >= *fixed_.due) close_group(Class::fixed, now);
   if (fixed_.ready > 0) {
@@ -257,8 +227,7 @@ std::optional<TimePoint> Controller::next_timeout() const {
     if (t && (!next || *t < *next)) next = t;
   };
   consider(interactive_.due);
-  if (interactive_.ready > 0)
-    consider(loss_.burst_length() < kBursty ? interactive_.after : interactive_.after + kBurstTime);
+  if (interactive_.ready > 0) consider(bursty() ? interactive_.after + kBurstTime : interactive_.after);
   consider(fixed_.due);
   if (fixed_.ready > 0) consider(fixed_.after);
   consider(tail_due_);

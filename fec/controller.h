@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 
+#include "fec/grouping.h"
 #include "fec/loss_estimate.h"
 
 namespace longhaul::fec {
@@ -87,11 +88,6 @@ class Controller {
   const Counters& counters() const { return counters_; }
 
  private:
-  // What interactive traffic gets at the present loss: `repairs` after every `group` symbols.
-  struct Plan {
-    std::uint32_t group = 1;
-    std::uint32_t repairs = 0;
-  };
   // Symbols that no repair covers yet, of a class whose repairs follow groups.
   struct Group {
     std::uint32_t symbols = 0;
@@ -108,7 +104,8 @@ class Controller {
   void on_interactive(TimePoint now);
   void on_bulk(TimePoint now);
   void on_fixed(TimePoint now, Mode mode);
-  void make_plan();
+  void regroup();
+  bool bursty() const;
   void close_group(Class of, TimePoint now);
   void plan_tail(TimePoint now);
   bool clear_of_burst(const Group& group, TimePoint now) const;
@@ -121,7 +118,8 @@ class Controller {
   Counters counters_;
   std::uint64_t packets_ = 0;  // that left, of all kinds
 
-  Plan plan_;
+  Grouping grouping_;                       // what interactive traffic gets,
+  Conditions conditions_;                   // under these
   std::deque<TimePoint> interactive_sent_;  // of the last symbols, the newest behind
   Duration spacing_{};                      // of interactive messages, smoothed; 0 until two have been sent
   double packets_between_ = 1;              // packets of all kinds from one of them to the next, smoothed

@@ -2,6 +2,7 @@
 // What share of packets a path erases and how erasures cluster, remembered for some seconds. Losses while a
 // queue stands are the queue's doing and are left to the rate law.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,9 @@ class LossEstimate {
 
   double rate() const { return rate_; }                  // 0 until a few losses have been seen
   double burst_length() const { return burst_length_; }  // mean, at least 1
+
+  // How much longer bursts are than chance makes them: 1 for independent losses.
+  double clustering() const { return std::max(1.0, burst_length_ * (1 - rate_)); }
 
  private:
   // Sums that fade.
