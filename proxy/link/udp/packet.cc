@@ -131,19 +131,19 @@ Result<OpenedPacket> PacketOpener::open(MutableBytes datagram, TimePoint now) {
   }
   if (cipher == &next_) {
     update_keys(now);
-    lowest_of_phase_ = number;
-  } else if (cipher == &current_) {
-    lowest_of_phase_ = std::min(lowest_of_phase_, number);
+    of_this_phase_ = number;
   }
   ++counters_.opened;
   return OpenedPacket{number, payload};
 }
 
-// RFC 9001, section 6.3: of two phases with the same bit, the packet number tells which is meant.
+// RFC 9001, section 6.3: of two phases with the same bit, the packet number tells which is meant. Numbers
+// only rise from phase to phase, so any number of the current one divides those before it from those after
+// it.
 PacketCipher* PacketOpener::cipher_for(KeyPhase phase, PacketNumber number, TimePoint now) {
   if (previous_ && now >= previous_until_) previous_.reset();
   if (phase == phase_) return &current_;
-  if (number >= lowest_of_phase_) return &next_;
+  if (number >= of_this_phase_) return &next_;
   return previous_ ? &*previous_ : nullptr;
 }
 

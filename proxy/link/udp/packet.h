@@ -135,7 +135,7 @@ class PacketOpener {
   std::optional<PacketCipher> previous_;
   TimePoint previous_until_{};
   KeyPhase phase_ = KeyPhase::even;
-  PacketNumber lowest_of_phase_ = 0;  // the lowest number that opened with the current keys
+  PacketNumber of_this_phase_ = 0;  // opened with the current keys; the first that did
   ReplayWindow seen_;
   Counters counters_;
 };

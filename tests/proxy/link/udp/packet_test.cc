@@ -92,6 +92,9 @@ TEST_CASE("a number's low 32 bits give the number that is closest to the expecte
   CHECK(decode_packet_number(0, 0xffffffff) == 0xffffffff);  // there is none below zero
   CHECK(decode_packet_number(0x1'0000'0000, 0xffffffff) == 0xffffffff);
   CHECK(decode_packet_number(0xffffffff, 0) == 0x1'0000'0000);
+  CHECK(decode_packet_number(0x8000'0000, 0) == 0x1'0000'0000);  // of two as close the higher, as in the RFC
+  CHECK(decode_packet_number(0x8000'0001, 0) == 0x1'0000'0000);
+  CHECK(decode_packet_number(0x7fff'ffff, 0) == 0);
   constexpr PacketNumber last = (PacketNumber{1} << 62) - 1;
   CHECK(decode_packet_number(last, 0) == last - 0xffffffff);  // there is none above
   CHECK(decode_packet_number(last, 0xffffffff) == last);

@@ -172,15 +172,19 @@ TEST_CASE("a path that begins to drop large packets is noticed after a round tri
 }
 
 TEST_CASE("a suspicion without reason is over after one round trip") {
-  Path path(1472);
-  path.run_until_settled();
+  const std::size_t size = GENERATE(1300u, 1472u, 8972u);
+  Path path(size);
+  while (path.mtu.probe_due(path.now)) path.round_trip();
+  REQUIRE(path.mtu.current() + 16 > size);
+  std::size_t found = path.mtu.current();
   path.mtu.on_packet_acked(100);
   for (int i = 0; i < 6; ++i) {
-    CHECK(path.mtu.current() == 1472);
-    path.mtu.on_packet_lost(1472);
+    CHECK(path.mtu.current() == found);
+    path.mtu.on_packet_lost(found);
   }
   CHECK(path.mtu.current() == PathMtu::kBase);
-  CHECK(path.trips_until(1472) == 1);
+  CHECK(path.trips_until(found) == 1);
+  if (size == 8972) return;
   CHECK(path.mtu.next_timeout(path.now));  // what was lost before is not tried again for it
 }
 
@@ -227,6 +231,23 @@ TEST_CASE("a path that is silent from the start is not taken for a small one") {
   path.up = true;
   path.round_trip();
   CHECK(path.trips_until(1472) == 1);
+}
+
+TEST_CASE("a probe that is lost counts against its size only if something else was heard since it was sent") {
+  PathMtu mtu(IpFamily::v4);
+  TimePoint now{1h};
+  auto lose = [&](std::size_t size, bool heard) {
+    REQUIRE(mtu.probe_due(now) == std::optional(size));
+    mtu.on_probe_sent(size, now);
+    if (heard) mtu.on_packet_acked(100);
+    mtu.on_probe_lost(size, now);
+  };
+  for (int i = 0; i < 10; ++i) lose(1472, false);
+  for (int i = 0; i < 2; ++i) lose(1472, true);
+  lose(1472, false);
+  lose(1472, true);
+  REQUIRE(mtu.probe_due(now));
+  CHECK(*mtu.probe_due(now) < 1472);
 }
 
 TEST_CASE("what the local stack refuses is not tried three times") {
