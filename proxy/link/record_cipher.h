@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One AEAD key at work on TLS records whose bytes may come in pieces: by OpenSSL, or, for AES-128-GCM on
-// processors with VAES, by intel-ipsec-mb, which is nearly twice as fast as OpenSSL 3.0. Nonces and record
-// heads are the caller's.
+// One AEAD key at work on TLS records, whose bytes may come in pieces, and UDP packets: by OpenSSL, or, for
+// AES-128-GCM on processors with VAES, by intel-ipsec-mb, which is nearly twice as fast as OpenSSL 3.0.
+// Nonces and record heads are the caller's.
 #pragma once
 #include <openssl/evp.h>
 

@@ -70,7 +70,7 @@ PacketSealer::PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimit
       kind_(cipher),
       limits_(limits),
       secret_(keys.secret),
-      cipher_(packet_key(secret_, kind_), kind_, PacketCipher::Direction::seal) {}
+      cipher_(packet_key(secret_, kind_), kind_, PacketCipher::Use::seal) {}
 
 Result<PacketNumber> PacketSealer::seal(MutableBytes packet) {
   assert(packet.size() > kPacketOverhead);
@@ -97,7 +97,7 @@ void PacketSealer::on_acknowledged(PacketNumber number) {
 
 void PacketSealer::update_keys() {
   secret_ = next_secret(secret_);
-  cipher_ = PacketCipher(packet_key(secret_, kind_), kind_, PacketCipher::Direction::seal);
+  cipher_ = PacketCipher(packet_key(secret_, kind_), kind_, PacketCipher::Use::seal);
   first_of_phase_ = next_number_;
   sealed_ = 0;
   ++generation_;
@@ -109,8 +109,8 @@ PacketOpener::PacketOpener(const DirectionKeys& keys, Cipher cipher, PacketLimit
       failed_opens_(limits.failed_opens.value_or(cipher == Cipher::aes_128_gcm ? std::uint64_t{1} << 52
                                                                                : std::uint64_t{1} << 36)),
       next_secret_(next_secret(keys.secret)),
-      current_(packet_key(keys.secret, cipher), cipher, PacketCipher::Direction::open),
-      next_(packet_key(next_secret_, cipher), cipher, PacketCipher::Direction::open) {}
+      current_(packet_key(keys.secret, cipher), cipher, PacketCipher::Use::open),
+      next_(packet_key(next_secret_, cipher), cipher, PacketCipher::Use::open) {}
 
 Result<OpenedPacket> PacketOpener::open(MutableBytes datagram, TimePoint now) {
   auto header = read_packet_header(datagram);
@@ -152,7 +152,7 @@ void PacketOpener::update_keys(TimePoint now) {
   previous_until_ = now + keep_previous_;
   current_ = std::move(next_);
   next_secret_ = next_secret(next_secret_);
-  next_ = PacketCipher(packet_key(next_secret_, kind_), kind_, PacketCipher::Direction::open);
+  next_ = PacketCipher(packet_key(next_secret_, kind_), kind_, PacketCipher::Use::open);
   phase_ = other(phase_);
   ++counters_.key_updates;
 }

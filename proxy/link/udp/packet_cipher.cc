@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packet_cipher.h"
 
-#include <openssl/core_names.h>
 #include <openssl/err.h>
-#include <openssl/params.h>
+#include <openssl/objects.h>
 
+#include <algorithm>
 #include <chrono>
 #include <stdexcept>
 #include <vector>
@@ -15,66 +15,34 @@ namespace {
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 
-// OpenSSL counts in int; a datagram is never near that.
-int count(std::size_t size) { return static_cast<int>(size); }
-
-// Fetched once: a lookup by name for every key would cost more than setting the key up.
-const EVP_CIPHER* fetched(Cipher cipher) {
-  static const EVP_CIPHER* aes = EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr);
-  static const EVP_CIPHER* chacha = EVP_CIPHER_fetch(nullptr, "ChaCha20-Poly1305", nullptr);
-  return cipher == Cipher::aes_128_gcm ? aes : chacha;
-}
+int nid_of(Cipher cipher) { return cipher == Cipher::aes_128_gcm ? NID_aes_128_gcm : NID_chacha20_poly1305; }
 
 }  // namespace
 
-PacketCipher::PacketCipher(const PacketKey& key, Cipher cipher, Direction direction)
-    : context_(EVP_CIPHER_CTX_new()), iv_(key.iv) {
-  if (!context_ || EVP_CipherInit_ex2(context_.get(), fetched(cipher), raw(key.key.bytes.data()), nullptr,
-                                      direction == Direction::seal ? 1 : 0, nullptr) != 1)
-    throw std::runtime_error("OpenSSL cannot set up a packet cipher");
-}
+PacketCipher::PacketCipher(const PacketKey& key, Cipher cipher, Use use)
+    : cipher_(make_record_cipher(nid_of(cipher), {raw(key.key.bytes.data()), key_size(cipher)}, use)),
+      iv_(key.iv) {}
 
-// RFC 9001, section 5.3.
-std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
-  std::array<unsigned char, 12> made;
-  for (std::size_t i = 0; i < made.size(); ++i) made[i] = std::to_integer<unsigned char>(iv_[i]);
+// The nonce is that of RFC 9001, section 5.3.
+bool PacketCipher::start(PacketNumber number, Bytes associated) {
+  std::array<unsigned char, 12> nonce;
+  for (std::size_t i = 0; i < nonce.size(); ++i) nonce[i] = std::to_integer<unsigned char>(iv_[i]);
   for (std::size_t i = 0; i < 8; ++i)
-    made[11 - i] = static_cast<unsigned char>(made[11 - i] ^ (number >> 8 * i & 0xff));
-  return made;
+    nonce[11 - i] = static_cast<unsigned char>(nonce[11 - i] ^ (number >> 8 * i & 0xff));
+  return cipher_->start(nonce, {raw(associated.data()), associated.size()});
 }
 
 void PacketCipher::seal(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<std::byte, kPacketTagBytes> tag) {
-  EVP_CIPHER_CTX* context = context_.get();
-  auto iv = nonce(number);
-  int written = 0;
-  OSSL_PARAM get_tag[] = {
-      OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag.data(), tag.size()),
-      OSSL_PARAM_construct_end()};
-  bool sealed =
-      EVP_EncryptInit_ex2(context, nullptr, nullptr, iv.data(), nullptr) == 1 &&
-      EVP_EncryptUpdate(context, nullptr, &written, raw(associated.data()), count(associated.size())) == 1 &&
-      EVP_EncryptUpdate(context, raw(text.data()), &written, raw(text.data()), count(text.size())) == 1 &&
-      EVP_EncryptFinal_ex(context, raw(text.data()) + text.size(), &written) == 1 &&
-      EVP_CIPHER_CTX_get_params(context, get_tag) == 1;
-  // Nothing from outside can cause it; what would leave might be plain text.
-  if (!sealed) throw std::runtime_error("OpenSSL cannot seal a packet");
+  // Nothing from outside can make it fail; what would leave might be plain text.
+  if (!start(number, associated) || !cipher_->add(text, raw(text.data())) || !cipher_->seal(raw(tag.data())))
+    throw std::runtime_error("OpenSSL cannot seal a packet");
 }
 
 bool PacketCipher::open(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<const std::byte, kPacketTagBytes> tag) {
-  EVP_CIPHER_CTX* context = context_.get();
-  auto iv = nonce(number);
-  int written = 0;
-  // OpenSSL takes a pointer to non-const for what it only reads.
-  OSSL_PARAM set_tag[] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG,
-                                                            const_cast<std::byte*>(tag.data()), tag.size()),
-                          OSSL_PARAM_construct_end()};
   bool authentic =
-      EVP_DecryptInit_ex2(context, nullptr, nullptr, iv.data(), set_tag) == 1 &&
-      EVP_DecryptUpdate(context, nullptr, &written, raw(associated.data()), count(associated.size())) == 1 &&
-      EVP_DecryptUpdate(context, raw(text.data()), &written, raw(text.data()), count(text.size())) == 1 &&
-      EVP_DecryptFinal_ex(context, raw(text.data()) + text.size(), &written) == 1;
+      start(number, associated) && cipher_->add(text, raw(text.data())) && cipher_->open(raw(tag.data()));
   // A stranger's packets must not fill the thread's error queue, nor be mistaken for a later error of TLS.
   if (!authentic) ERR_clear_error();
   return authentic;
@@ -90,8 +58,8 @@ Cipher choose_cipher() {
     std::vector<std::byte> text(1400);
     std::array<std::byte, kPacketTagBytes> tag;
     Clock::duration best[] = {Clock::duration::max(), Clock::duration::max()};
-    PacketCipher ciphers[] = {{PacketKey{}, kCiphers[0], PacketCipher::Direction::seal},
-                              {PacketKey{}, kCiphers[1], PacketCipher::Direction::seal}};
+    PacketCipher ciphers[] = {{PacketKey{}, kCiphers[0], PacketCipher::Use::seal},
+                              {PacketKey{}, kCiphers[1], PacketCipher::Use::seal}};
     PacketNumber number = 0;
     for (int round = 0; round < kRounds; ++round)
       for (int i : {0, 1}) {

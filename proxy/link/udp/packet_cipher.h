@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One AEAD key at work on packets, in place: AES-128-GCM or ChaCha20-Poly1305 by OpenSSL, the key set up
-// once. Leaves to packet.h that no number is used twice.
+// One AEAD key at work on packets, in place: which nonce, which cipher. Leaves the arithmetic to
+// record_cipher.h, and to packet.h that no number is used twice.
 #pragma once
-#include <openssl/evp.h>
-
 #include <memory>
 
-#include "codecs/bytes.h"
+#include "proxy/link/record_cipher.h"
 #include "proxy/link/udp/packet_keys.h"
 
 namespace longhaul::link::udp {
 
-inline constexpr std::size_t kPacketTagBytes = 16;
+inline constexpr std::size_t kPacketTagBytes = kRecordTagBytes;
 using PacketNumber = std::uint64_t;
 
 class PacketCipher {
  public:
-  enum class Direction { seal, open };
-  PacketCipher(const PacketKey& key, Cipher cipher, Direction direction);
+  using Use = RecordCipher::Use;
+  PacketCipher(const PacketKey& key, Cipher cipher, Use use);
 
   // Encrypts `text` where it lies and writes the tag.
   void seal(PacketNumber number, Bytes associated, MutableBytes text,
@@ -28,12 +26,9 @@ class PacketCipher {
                           std::span<const std::byte, kPacketTagBytes> tag);
 
  private:
-  std::array<unsigned char, 12> nonce(PacketNumber number) const;
+  bool start(PacketNumber number, Bytes associated);
 
-  struct Free {
-    void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
-  };
-  std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
+  std::unique_ptr<RecordCipher> cipher_;
   std::array<std::byte, 12> iv_;
 };
 
