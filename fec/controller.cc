@@ -133,7 +133,7 @@ void Controller::on_bulk(TimePoint now) {
   tail_due_.reset();
   bulk_uncovered_.push_back(now);
   if (bulk_uncovered_.size() > options_.kept_symbols) bulk_uncovered_.pop_front();
-  tail_credit_ = std::min(tail_credit_ + options_.bulk_overhead + loss_.rate(), kTailCreditCap);
+  tail_credit_ = std::min(tail_credit_ + options_.bulk_overhead, kTailCreditCap);
 }
 
 void Controller::on_quiet(TimePoint now) {
@@ -150,6 +150,9 @@ void Controller::plan_tail(TimePoint now) {
   const auto symbols = static_cast<std::uint32_t>(bulk_uncovered_.size());
   bulk_uncovered_.clear();
   if (symbols == 0 || loss_.rate() == 0) return;
+  // What is lost of them would be sent again without repairs; that much is free, the rest must have been
+  // earned.
+  tail_credit_ += loss_.rate() * symbols;
   const std::uint32_t blocks = (symbols + kMaxWindow - 1) / kMaxWindow;
   for (std::uint32_t i = 0; i < blocks; ++i) {
     TailBlock block;

@@ -12,8 +12,10 @@ double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, doub
   // Restorable exactly if of n = symbols + repairs packets at most `repairs` are lost and a symbol is among
   // the lost; a loss of repairs alone does no harm. P(lost of all > repairs) is what is summed: with more
   // than `repairs` lost of all, some symbol is lost, and more symbols are lost than repairs are left.
-  const double all = std::max(1.0, (symbols + repairs) / burst);
-  const double most = repairs / burst;
+  // The number lost in bursts of geometric length varies as if packets were 2 * mean - 1 times as large.
+  const double size = 2 * burst - 1;
+  const double all = std::max(1.0, (symbols + repairs) / size);
+  const double most = repairs / size;
   const double odds = rate / (1 - rate);
   double term = std::exp(all * std::log1p(-rate));  // P(none lost)
   double sum = 0;
