@@ -41,51 +41,22 @@ TEST_CASE("carrier frames look as the protocol says, byte for byte") {
   ack.ranges.push_back({0, 9});
   write_packet_ack(ack, out);
   //         type length largest delay arrival  first gap range gap  range
-  CHECK(hex(out) ==
-        "20"
-        "0d"
-        "4064"
-        "412c"
-        "80011170"
-        "02"
-        "00"
-        "00"
-        "4055"
-        "09");
+  CHECK(hex(out) == "200e4064412c80011170020000405509");
   out.clear();
   write_symbol({fec::Class::bulk, 300}, out);
-  CHECK(hex(out) ==
-        "24"
-        "03"
-        "01"
-        "412c");
+  CHECK(hex(out) == "240301412c");
   out.clear();
   std::byte coded[3]{std::byte{1}, std::byte{2}, std::byte{3}};
   RepairFrame repair{fec::Class::interactive, {{70, 5}, 9, coded}};
   write_repair(repair, out);
-  CHECK(hex(out) ==
-        "25"
-        "08"
-        "00"
-        "4046"
-        "05"
-        "09"
-        "010203");
+  CHECK(hex(out) == "25080040460509010203");
   CHECK(out.size() == repair_frame_size(repair));
   out.clear();
   write_recovered({1000, 999, 10}, out);
-  CHECK(hex(out) ==
-        "26"
-        "05"
-        "43e8"
-        "00"
-        "43dc");
+  CHECK(hex(out) == "260543e80043dc");
   out.clear();
   write_path_token(CarrierFrameType::path_challenge, {std::byte{0xab}}, out);
-  CHECK(hex(out) ==
-        "22"
-        "08"
-        "ab00000000000000");
+  CHECK(hex(out) == "2208ab00000000000000");
 }
 
 TEST_CASE("any acknowledgement reads back as it was written") {
