@@ -263,6 +263,7 @@ control::Status Daemon::status() const {
           ? control::InterceptState::not_configured
           : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
+  if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   for (const auto& link : links_) status.links.push_back(link->status());
   return status;
 }
@@ -284,10 +285,7 @@ void Daemon::change_features(const config::Features& features) {
   shared_.allowed = features;
   if (auto set = interception_->set_fast_connect(features.fast_connect); !set)
     log::warn("intercept", {{"reason", set.error().message}});
-  for (auto& link : links_) {
-    if (link->session_if_any()) link->session().allow(features);
-    link->kick();
-  }
+  for (auto& link : links_) link->apply_features();
   flows_.apply_features();
   for (const auto& [name, value] : config::to_text(features)) log::debug("feature", {{name, value}});
 }

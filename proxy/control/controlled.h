@@ -31,6 +31,7 @@ struct Status {
   std::uint64_t memory_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
+  std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
   std::vector<link::LinkStatus> links;  // one for each configured peer, in the order of the file
 };
 

@@ -15,6 +15,13 @@ LinkListener::LinkListener(LinkShared& shared, const config::HostPort& at,
     : shared_(shared), links_(links) {
   auto acceptor = listeners::open_listener(shared.io, at, "[link] listen");
   set_link_buffers(acceptor.native_handle());
+  const auto local = acceptor.local_endpoint();
+  auto endpoint = udp::UdpEndpoint::open(shared.io, {local.address(), local.port()},
+                                         udp::UdpEndpoint::Answers::from_address_used);
+  if (!endpoint)
+    throw listeners::ListenerError("[link] listen: UDP port " + std::to_string(local.port()) +
+                                   " cannot be had: " + endpoint.error().message() + ".");
+  shared.udp = std::move(*endpoint);
   loop_ = std::make_unique<listeners::AcceptLoop>(
       std::move(acceptor),
       [this](asio::ip::tcp::socket socket, asio::ip::tcp::endpoint) {

@@ -141,6 +141,12 @@ asio::awaitable<bool> PeerLink::dial_once() {
   dial_ = Dial::saying_hello;
   HelloFrame hello{
       .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  UdpTerms terms{.endpoint = dialling_endpoint(connection)};
+  if (terms.endpoint) {
+    hello.udp_port = terms.endpoint->port();
+    hello.epoch = ++last_epoch_;
+    hello.ciphers = udp::ciphers_to_offer(udp::choose_cipher());
+  }
   if (auto sent = co_await connection.write_frame(hello); !sent) {
     if (*self && !stopped_) log_failure(sent.error().message());
     co_return false;
@@ -163,10 +169,25 @@ asio::awaitable<bool> PeerLink::dial_once() {
   if (!theirs || theirs->version != kProtocolVersion)
     co_return log_failure(make_error_code(LinkError::version_mismatch).message()), false;
   bool resumed = session_ && theirs->session == session_id_;
+  auto cipher = udp::cipher_answered(theirs->ciphers, hello.ciphers);
+  if (theirs->udp_port == 0 || !cipher || theirs->epoch != hello.epoch) {
+    terms.endpoint = nullptr;
+  } else if (terms.endpoint) {
+    terms.epoch = hello.epoch;
+    terms.cipher = *cipher;
+    terms.peer = {connection.socket().remote_endpoint(error).address(), theirs->udp_port};
+    if (error) terms.endpoint = nullptr;
+  }
   carrier_dialled_here_ = true;
   adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
-        Side::dialler);
+        Side::dialler, terms);
   co_return true;
+}
+
+udp::UdpEndpoint* PeerLink::dialling_endpoint(TlsConnection& connection) {
+  boost::system::error_code error;
+  auto local = connection.socket().local_endpoint(error);
+  return error ? nullptr : udp_.dialling_endpoint(local.address().is_v6());
 }
 
 asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
@@ -193,11 +214,20 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     co_return connection.refuse(CloseCode::busy, "try again");
   }
   HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  UdpTerms terms;
+  auto cipher = udp::cipher_to_answer(hello->ciphers, udp::choose_cipher());
+  if (shared_.udp && hello->udp_port != 0 && cipher) {
+    terms = {.endpoint = shared_.udp.get(), .epoch = hello->epoch, .cipher = *cipher};
+    answer.udp_port = terms.endpoint->port();
+    answer.epoch = terms.epoch;
+    answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
+    last_epoch_ = std::max(last_epoch_, terms.epoch);
+  }
   Token id = knows ? session_id_ : new_session_id(hello->nonce, answer.nonce);
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
   if (!*self || stopped_) co_return;
   carrier_dialled_here_ = false;
-  adopt(std::move(connection), id, Side::acceptor);
+  adopt(std::move(connection), id, Side::acceptor, terms);
 }
 
 }  // namespace longhaul::link

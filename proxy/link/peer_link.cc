@@ -12,6 +12,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
     : shared_(shared),
       peer_(peer),
       on_opened_(std::move(on_opened)),
+      udp_(shared.io, peer.name, static_cast<CarrierOwner&>(*this)),
       session_timer_(shared.io),
       dial_timer_(shared.io),
       self_(std::make_shared<PeerLink*>(this)),
@@ -20,7 +21,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
 PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
-  if (!session_ || carriers_.empty()) return ever_up_ ? LinkState::down : LinkState::never_up;
+  if (!session_ || !session_->has_carrier()) return ever_up_ ? LinkState::down : LinkState::never_up;
   return session_->silent() ? LinkState::silent : LinkState::up;
 }
 
@@ -36,6 +37,14 @@ LinkStatus PeerLink::status() const {
     status.bytes_sent += carrier->bytes_sent();
     status.bytes_received += carrier->bytes_received();
     status.delivery_rate_bits = 8 * carrier->delivery_rate();
+  }
+  udp_.fill(status);
+  status.bytes_sent += status.udp.bytes_sent;
+  status.bytes_received += status.udp.bytes_received;
+  if (udp_.carrying()) {
+    status.carrier = "udp";
+    status.remote_address = status.udp.remote_address;
+    status.delivery_rate_bits = status.udp.delivery_rate_bits;
   }
   if (session_) {
     status.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(session_->smoothed_rtt());
@@ -55,7 +64,7 @@ void PeerLink::stop() {
   end_session();
 }
 
-void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side) {
+void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms) {
   if (!session_ || session_id_ != session_id) {
     end_session();
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
@@ -66,6 +75,7 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   }
   std::string congestion_control =
       set_link_options(connection.socket().native_handle(), shared_.config.congestion_control);
+  begin_udp(connection, side, terms);
   CarrierId id = ++last_carrier_;
   Duration rtt = connection.handshake_time();
   auto carrier =
@@ -91,8 +101,35 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   ++carriers_attached_;
   ever_up_ = true;
   last_error_.clear();
-  deliver_events();
-  arm_timer();
+  after_activity();
+}
+
+void PeerLink::begin_udp(TlsConnection& connection, Side side, const UdpTerms& terms) {
+  if (!terms.endpoint) return;
+  auto exported = connection.tls().export_keying_material(
+      udp::kExporterLabel, udp::exporter_context(session_id_, terms.epoch), udp::kExportedBytes);
+  if (!exported) return log_failure("no keys for UDP: " + exported.error().message());
+  udp_.begin(*terms.endpoint,
+             {.side = side,
+              .keys = udp::keys_from_exporter(*exported),
+              .cipher = terms.cipher,
+              .peer = terms.peer,
+              .new_carrier = [this] { return ++last_carrier_; }},
+             *session_);
+}
+
+void PeerLink::choose_carrier() {
+  if (!session_ || stopped_) return;
+  udp_.choose({.features = config::meet(shared_.allowed, session_->peer_allowed()),
+               .tcp = carriers_.empty() ? 0 : carriers_.back()->id(),
+               .rate_bits = shared_.total_rate.bound_for(peer_.rate_bits)},
+              Clock::now());
+}
+
+void PeerLink::apply_features() {
+  if (session_) session_->allow(shared_.allowed);
+  choose_carrier();
+  kick();
 }
 
 void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
@@ -103,10 +140,11 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
   closed_bytes_received_ += (*closed)->bytes_received();
   carriers_.erase(closed);
   last_error_ = why;
-  log::warn("link_down", {{"peer", peer_.name}, {"reason", why}});
   if (session_) session_->detach(id, Clock::now());
-  deliver_events();
-  arm_timer();
+  choose_carrier();
+  bool carries = session_ && session_->has_carrier();
+  log::warn(carries ? "link_control_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
+  after_activity();
   dial_timer_.cancel();
 }
 
@@ -116,6 +154,7 @@ void PeerLink::end_session() {
   deliver_events();
   // A flow that was told lets go of its stream; one that was not yet given a user goes with the session.
   for (auto& [id, user] : std::exchange(users_, {})) user->on_stream_event(EventKind::reset);
+  udp_.end();
   session_.reset();
   ending_ = false;
 }
@@ -128,9 +167,11 @@ void PeerLink::release(StreamId stream) {
 
 void PeerLink::kick() {
   if (!carriers_.empty()) carriers_.back()->kick();
+  udp_.kick();
 }
 
 void PeerLink::after_activity() {
+  choose_carrier();
   deliver_events();
   arm_timer();
 }
@@ -159,6 +200,7 @@ void PeerLink::deliver_events() {
         break;
       case Event::Kind::path_alive:
         log::info("link_alive", {{"peer", peer_.name}});
+        udp_.probe_now(Clock::now());
         break;
       case Event::Kind::peer_allows:
         if (shared_.on_peer_allows) shared_.on_peer_allows();

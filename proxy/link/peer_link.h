@@ -13,6 +13,7 @@
 #include "proxy/config/config.h"
 #include "proxy/link/status.h"
 #include "proxy/link/tcp_carrier.h"
+#include "proxy/link/udp/udp_paths.h"
 
 namespace longhaul::link {
 
@@ -25,11 +26,13 @@ struct LinkShared {
   std::string own_fingerprint;
   CreditPool& pool;
   RetainedBudget& retained;
-  config::Features allowed;                // by this side, for any flow
-  std::uint32_t max_streams = 0;           // that one peer may have open
+  config::Features allowed;       // by this side, for any flow
+  std::uint32_t max_streams = 0;  // that one peer may have open
   TotalRate total_rate;
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
-  std::uint32_t handshakes = 0;  // TLS handshakes in progress, all links
+  std::uint32_t handshakes = 0;            // TLS handshakes in progress, all links
+  // On the address where the control connections are taken, too; null: this site only dials.
+  std::unique_ptr<udp::UdpEndpoint> udp{};
 };
 
 // A flow on the link. Told from the loop, never from inside a call that the flow itself makes.
@@ -67,6 +70,8 @@ class PeerLink final : private CarrierOwner {
   void release(StreamId stream);
   // Something was written, consumed or opened.
   void kick();
+  // LinkShared::allowed has changed: tells the peer, and changes the path where that is asked for.
+  void apply_features();
 
  private:
   // CarrierOwner
@@ -77,7 +82,17 @@ class PeerLink final : private CarrierOwner {
   boost::asio::awaitable<bool> dial_once();
   bool wants_to_dial() const;
   bool own_dial_stays() const;
-  void adopt(TlsConnection connection, const Token& session_id, Side side);
+  // What the two HELLOs say of packets; no endpoint: there will be none.
+  struct UdpTerms {
+    udp::UdpEndpoint* endpoint = nullptr;
+    std::uint64_t epoch = 0;
+    udp::Cipher cipher = udp::Cipher::aes_128_gcm;
+    udp::UdpAddress peer;  // unspecified where we did not dial
+  };
+  void adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms);
+  void begin_udp(TlsConnection& connection, Side side, const UdpTerms& terms);
+  udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
+  void choose_carrier();
   void end_session();
   void deliver_events();
   void arm_timer();
@@ -91,6 +106,8 @@ class PeerLink final : private CarrierOwner {
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
   bool carrier_dialled_here_ = false;
   CarrierId last_carrier_ = 0;
+  udp::UdpPaths udp_;
+  std::uint64_t last_epoch_ = 0;  // of UDP keys
   std::unordered_map<StreamId, StreamUser*> users_;
 
   enum class Dial : std::uint8_t { idle, connecting, saying_hello } dial_ = Dial::idle;

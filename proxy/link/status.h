@@ -9,6 +9,28 @@ namespace longhaul::link {
 
 enum class LinkState : std::uint8_t { never_up, up, silent, down };
 
+// The UDP carrier's newest keys; what is counted is of all since start.
+enum class UdpState : std::uint8_t { none, probing, up, failed };
+struct UdpStatus {
+  UdpState state = UdpState::none;
+  std::string remote_address;  // empty until the peer was heard
+  std::chrono::microseconds smoothed_rtt{0};
+  std::uint64_t datagram_bytes = 0;      // that the path takes, as far as is known: UDP payload
+  std::uint64_t pacing_rate_bits = 0;    // IP bits a second
+  std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
+  double erasure_rate = 0;          // share of packets that is lost at random, as error correction sees it
+  bool segments_in_kernel = false;  // UDP GSO works here
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t packets_lost = 0, spurious_losses = 0;
+  std::uint64_t packets_dropped = 0;  // that bore our id: not authentic, seen before, not understood
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
+  std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
+  std::uint64_t symbols_recovered = 0;
+  std::uint64_t fallbacks = 0;                  // how often it fell silent while it carried
+  std::chrono::microseconds timer_lateness{0};  // mean, of the timers that pace
+  std::chrono::microseconds worst_timer_lateness{0};
+};
+
 struct LinkStatus {
   std::string peer;
   LinkState state = LinkState::never_up;
@@ -18,12 +40,13 @@ struct LinkStatus {
   std::chrono::microseconds smoothed_rtt{0};
   std::chrono::seconds state_age{0};
   std::uint64_t streams = 0;     // live on this link
-  std::uint64_t bytes_sent = 0;  // on the carrier, TLS included
+  std::uint64_t bytes_sent = 0;  // on all carriers, TLS and packet headers included
   std::uint64_t bytes_received = 0;
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   std::uint64_t credit_granted = 0;      // plain bytes the peer may still send
   std::uint64_t bytes_retained = 0;      // sent and not yet acknowledged by the peer's session
-  std::uint64_t carriers_attached = 0;   // since start; more than one: the link was dialled again
+  std::uint64_t carriers_attached = 0;   // TCP, since start; more than one: the link was dialled again
+  UdpStatus udp;
 };
 
 }  // namespace longhaul::link

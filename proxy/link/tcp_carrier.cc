@@ -214,8 +214,7 @@ void TcpCarrier::wait_writable() {
 }
 
 void TcpCarrier::bound_rate() {
-  std::uint64_t share = total_.bits / std::max<std::uint32_t>(total_.carriers, 1);
-  std::uint64_t bound = rate_bits_ && share ? std::min(rate_bits_, share) : std::max(rate_bits_, share);
+  std::uint64_t bound = total_.bound_for(rate_bits_);
   if (bound == bound_bits_) return;
   bound_bits_ = bound;
   set_rate_limit(connection_.socket().native_handle(), bound);

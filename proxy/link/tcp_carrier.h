@@ -26,6 +26,12 @@ class CarrierOwner {
 struct TotalRate {
   std::uint64_t bits = 0;  // of IP packets a second; 0: none
   std::uint32_t carriers = 0;
+
+  // What one peer may be sent, whose own bound is `rate_bits`; 0: no bound.
+  std::uint64_t bound_for(std::uint64_t rate_bits) const {
+    std::uint64_t share = bits / std::max<std::uint32_t>(carriers, 1);
+    return rate_bits && share ? std::min(rate_bits, share) : std::max(rate_bits, share);
+  }
 };
 
 class TcpCarrier {

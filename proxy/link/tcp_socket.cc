@@ -14,6 +14,10 @@ namespace {
 // this.
 constexpr int kSocketBytes = 32 << 20;
 
+// Seconds. A connection on standby, while UDP carries, is known to be dead within a quarter of a minute.
+constexpr int kKeepIdle = 5, kKeepInterval = 2;
+constexpr int kKeepProbes = 5;
+
 }  // namespace
 
 void set_link_buffers(int socket) {
@@ -28,6 +32,10 @@ std::string set_link_options(int socket, const std::string& congestion_control) 
   setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, congestion_control.data(),
              static_cast<socklen_t>(congestion_control.size()));
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepIdle, sizeof kKeepIdle);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepInterval, sizeof kKeepInterval);
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kKeepProbes, sizeof kKeepProbes);
   char in_force[16] = {};
   socklen_t size = sizeof in_force - 1;
   getsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, in_force, &size);

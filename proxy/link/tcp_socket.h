@@ -12,8 +12,9 @@ namespace longhaul::link {
 // ask for so much; otherwise what the system's own limits allow.
 void set_link_buffers(int socket);
 
-// On a connected socket: no Nagle, keep-alive off (the session finds silence itself), the congestion control.
-// Answers what is in force, which is another one where the kernel does not have it.
+// On a connected socket: no Nagle, the congestion control, and keep-alive: while UDP carries, nothing else
+// would show that this connection is dead. Answers what is in force, which is another one where the kernel
+// does not have it.
 std::string set_link_options(int socket, const std::string& congestion_control);
 
 // At most so many bits of IP packets a second from now on (SO_MAX_PACING_RATE); 0: no bound.

@@ -13,10 +13,10 @@ from pair import LINK_PORT, Pair, PairTest
 
 @contextlib.contextmanager
 def link_cut_off(lab, verdict):
-    """Packets of the link alone are dropped or refused in the branch; everything else passes."""
+    """Packets of the link alone, TCP and UDP, are dropped or refused in the branch; everything else passes."""
     rules = f"""table inet cut {{
-      chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} {verdict}; }}
-      chain in {{ type filter hook input priority 0; iifname != "lo" tcp sport {LINK_PORT} drop; }}
+      chain out {{ type filter hook output priority 0; udp dport {LINK_PORT} drop; tcp dport {LINK_PORT} {verdict}; }}
+      chain in {{ type filter hook input priority 0; iifname != "lo" meta l4proto {{ tcp, udp }} th sport {LINK_PORT} drop; }}
     }}"""
     lab.run("branch", "nft", "-f", "-", text=rules)
     try:

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The UDP carrier between the two daemons: what it carries on lossy lines, what happens when it is blocked, cut,
+moved or switched off in the middle of a transfer, and what strangers cost."""
+
+import contextlib
+import os
+import random
+import socket
+import time
+import unittest
+
+import tcp
+from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, SERVER, Lab, until
+from link_test import Copies
+from pair import LINK_PORT, Pair
+
+# The limit for falling back is max(1 s, 4 round trips); what is allowed beyond it is for a busy machine.
+FALLBACK_SECONDS = 1.0
+SLACK_SECONDS = 1.5
+
+
+@contextlib.contextmanager
+def rules(lab, node, body):
+    lab.run(node, "nft", "-f", "-", text=f"table inet disturb {{\n{body}\n}}\n")
+    try:
+        yield
+    finally:
+        lab.run(node, "nft", "delete", "table", "inet", "disturb")
+
+
+UDP_OUT = f"chain out {{ type filter hook output priority 0; udp dport {LINK_PORT} drop; }}\n"
+UDP_IN = f'chain in {{ type filter hook input priority 0; iifname != "lo" udp sport {LINK_PORT} drop; }}\n'
+
+
+def wait_carrier(sites, carrier, seconds=15.0):
+    for site in sites:
+        until(lambda: site.link()["carrier"] == carrier, seconds, f"{site.name} sends on {carrier}")
+
+
+def moved(site, size):
+    """Returns when the link of the site has moved so many bytes more."""
+    before = site.link()["bytes_sent"]
+    until(lambda: site.link()["bytes_sent"] > before + size, 30, what=f"{size} bytes move")
+
+
+class Udp(unittest.TestCase):
+    def start(self, line, *settings, **changes):
+        self.lab = self.enterContext(Lab(line, *settings))
+        self.pair = self.enterContext(Pair(self.lab, **changes))
+        self.branch, self.datacenter = self.pair.sites
+
+    def start_on_udp(self, line, *settings, **changes):
+        self.start(line, *settings, **changes)
+        wait_carrier(self.pair.sites, "udp")
+
+    def fallbacks(self):
+        return [site.link()["udp"]["fallbacks"] for site in self.pair.sites]
+
+    def assert_no_flow_was_reset(self):
+        self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
+
+    def check_loss(self, line):
+        self.start_on_udp(line)
+        with Copies(self.lab, 8_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+        for site in self.pair.sites:
+            link = site.link()
+            self.assertEqual(link["carrier"], "udp")
+            self.assertGreater(link["udp"]["packets_lost"], 0)
+            self.assertGreater(link["udp"]["bytes_sent"], 8_000_000)
+        self.assertEqual(self.fallbacks(), [0, 0])
+        self.assert_no_flow_was_reset()
+
+    def test_a_transfer_over_udp_is_whole_at_one_percent_loss(self):
+        self.check_loss("51.84mbit,100,0.01")
+
+    def test_a_transfer_over_udp_is_whole_at_ten_percent_loss(self):
+        self.check_loss("51.84mbit,100,0.1")
+
+    def test_udp_crosses_ipv6(self):
+        lab = self.enterContext(Lab("51.84mbit,20,0.01"))
+        pair = Pair(lab, datacenter={"link": {"listen": f"[::]:{LINK_PORT}"}})
+        pair.branch.settings["peer"][0]["address"] = f"[{DATACENTER_WAN6}]:{LINK_PORT}"
+        self.enterContext(pair)
+        wait_carrier(pair.sites, "udp")
+        self.assertEqual(pair.branch.link()["remote_address"], f"[{DATACENTER_WAN6}]:{LINK_PORT}")
+        with Copies(lab, 4_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+
+    def test_udp_that_dies_in_mid_transfer_is_left_in_time_and_tried_again(self):
+        self.start_on_udp("51.84mbit,100")
+        with Copies(self.lab, 16_000_000) as copies:
+            moved(self.branch, 1_000_000)
+            with rules(self.lab, "branch", UDP_OUT + UDP_IN):
+                cut = time.monotonic()
+                wait_carrier(self.pair.sites, "tcp", 5)
+                self.assertLess(time.monotonic() - cut, FALLBACK_SECONDS + SLACK_SECONDS)
+                self.assertEqual(copies.wait(), copies.expected())
+            self.assertEqual(self.fallbacks(), [1, 1])
+        self.assert_no_flow_was_reset()
+        for site in self.pair.sites:
+            self.assertIn("link_path_changed", site.process.log())
+            self.assertEqual(site.link()["carriers_attached"], 1)
+        self.assertEqual(self.branch.link()["state"], "up")
+        wait_carrier(self.pair.sites, "udp", 15)
+
+    def check_one_direction(self, direction):
+        self.start_on_udp("51.84mbit,50")
+        with Copies(self.lab, 8_000_000) as copies:
+            moved(self.branch, 500_000)
+            with rules(self.lab, "branch", direction):
+                wait_carrier(self.pair.sites, "tcp", 5)
+                self.assertEqual(copies.wait(), copies.expected())
+        self.assert_no_flow_was_reset()
+
+    def test_udp_that_dies_on_its_way_to_the_acceptor_is_left_by_both_sides(self):
+        self.check_one_direction(UDP_OUT)
+
+    def test_udp_that_dies_on_its_way_to_the_dialler_is_left_by_both_sides(self):
+        self.check_one_direction(UDP_IN)
+
+    def test_where_udp_is_blocked_from_the_start_tcp_carries(self):
+        lab = self.enterContext(Lab("51.84mbit,20"))
+        with rules(lab, "branch", UDP_OUT + UDP_IN):
+            pair = self.enterContext(Pair(lab))
+            with Copies(lab, 1_000_000) as copies:
+                self.assertEqual(copies.wait(), copies.expected())
+            for site in pair.sites:
+                self.assertEqual(site.link()["carrier"], "tcp")
+            until(lambda: pair.branch.link()["udp"]["state"] == "failed", 10, "UDP is given up for now")
+            self.assertIn("UDP does not answer", pair.branch.longhaul("status"))
+            self.assertIn("UDP was not heard yet", pair.datacenter.longhaul("status"))
+        wait_carrier(pair.sites, "udp", 75)
+
+    def test_transport_changes_while_a_transfer_runs(self):
+        self.start_on_udp("51.84mbit,50,0.001")
+        with Copies(self.lab, 16_000_000) as copies:
+            for transport, carrier in (("tcp", "tcp"), ("udp", "udp"), ("tcp", "tcp"), ("auto", "udp")):
+                moved(self.branch, 500_000)
+                self.branch.longhaul("set", f"transport={transport}")
+                wait_carrier(self.pair.sites, carrier, 5)
+            self.assertEqual(copies.wait(), copies.expected())
+        self.assertEqual(self.fallbacks(), [0, 0])
+        self.assert_no_flow_was_reset()
+        # Either side's word is enough.
+        self.datacenter.set(transport="tcp")
+        wait_carrier(self.pair.sites, "tcp", 5)
+
+    def test_the_dialler_may_get_another_port_in_mid_flow(self):
+        self.start_on_udp("51.84mbit,50")
+        port = int(self.datacenter.link()["udp"]["remote_address"].rpartition(":")[2])
+        # As a NAT that forgot the flow: another source port, and the answers to it find back. Without connection
+        # tracking, which would go on with what it knows; and where packets come in, for there they are whole: one that
+        # is still to be segmented has no checksum yet that could be changed.
+        there = f"chain in {{ type filter hook prerouting priority -300; udp dport {LINK_PORT} udp sport set 40001; }}"
+        back = f"""chain in {{ type filter hook prerouting priority -300; udp sport {LINK_PORT} udp dport 40001
+                   udp dport set {port}; }}"""
+        with Copies(self.lab, 8_000_000) as copies:
+            moved(self.branch, 1_000_000)
+            with rules(self.lab, "branch", back), rules(self.lab, "datacenter", there):
+                until(lambda: self.datacenter.link()["udp"]["remote_address"] == f"{BRANCH_WAN}:40001", 5,
+                      "the datacenter follows")
+                self.assertEqual(copies.wait(), copies.expected())
+        self.assertEqual([site.link()["carriers_attached"] for site in self.pair.sites], [1, 1])
+        self.assert_no_flow_was_reset()
+
+    def test_a_peer_that_is_killed_while_udp_carries_comes_back_on_udp(self):
+        self.start_on_udp("51.84mbit,20")
+        for site in reversed(self.pair.sites):
+            with self.subTest(site.name):
+                here, there = tcp.pair(self.lab)
+                here.send(b"question")
+                self.assertEqual(there.receive(8), b"question")
+                site.kill()
+                site.start()
+                self.pair.wait_link()
+                for connection in (here, there):
+                    self.assertEqual(connection.receive_rest(), (b"", "reset"))
+                wait_carrier(self.pair.sites, "udp")
+                with Copies(self.lab, 1_000_000) as copies:
+                    self.assertEqual(copies.wait(), copies.expected())
+
+    def test_udp_goes_on_while_the_control_connection_is_gone_and_takes_new_keys(self):
+        self.start_on_udp("51.84mbit,50")
+        only_tcp = f"""
+            chain out {{ type filter hook output priority 0; tcp dport {LINK_PORT} reject with tcp reset; }}
+            chain in {{ type filter hook input priority 0; iifname != "lo" tcp sport {LINK_PORT} drop; }}"""
+        here, there = tcp.pair(self.lab)
+        with rules(self.lab, "branch", only_tcp):
+            # Keep-alive notices: nothing else is said on that connection.
+            for site in self.pair.sites:
+                until(lambda: "link_control_lost" in site.process.log(), 25, f"{site.name} misses the connection")
+            here.send(b"question")
+            self.assertEqual(there.receive(8), b"question")
+            with Copies(self.lab, 4_000_000) as copies:
+                self.assertEqual(copies.wait(), copies.expected())
+            for site in self.pair.sites:
+                self.assertEqual((site.link()["carrier"], site.link()["state"]), ("udp", "up"))
+        for transfer in range(2):  # under the old keys, and under the new ones
+            with Copies(self.lab, 4_000_000) as copies:
+                self.assertEqual(copies.wait(), copies.expected())
+            if transfer == 0:
+                until(lambda: self.branch.link()["carriers_attached"] == 2, 15, "the connection is back")
+        there.send(b"answer")
+        self.assertEqual(here.receive(6), b"answer")
+        wait_carrier(self.pair.sites, "udp", 5)
+        self.assertEqual(self.fallbacks(), [0, 0])
+        self.assert_no_flow_was_reset()
+
+    def test_strangers_get_no_answer_and_cost_little(self):
+        self.start_on_udp("51.84mbit,20")
+        seed = int(os.environ.get("LONGHAUL_SEED", "1"))
+        source = random.Random(seed)
+        packets = [source.randbytes(source.randint(0, 1400)) for _ in range(500)]
+        packets += [b"\x40" + packet[:200] for packet in packets]
+
+        def cpu_seconds():
+            with open(f"/proc/{self.datacenter.process.pid}/stat", encoding="ascii") as stat:
+                fields = stat.read().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+        with self.lab.inside("server"):  # the line does not bound what comes from here
+            stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        lines = self.datacenter.process.log().count("\n")
+        idle, began = cpu_seconds(), time.monotonic()
+        time.sleep(2)
+        idle = (cpu_seconds() - idle) / (time.monotonic() - began)
+        before, began, count = cpu_seconds(), time.monotonic(), 30_000
+        for i in range(count):
+            with contextlib.suppress(OSError):
+                stranger.sendto(packets[i % len(packets)], (DATACENTER_WAN, LINK_PORT))
+            if i % 50 == 0:
+                time.sleep(max(0, began + i / 10_000 - time.monotonic()))
+        seconds = time.monotonic() - began
+        busy = (cpu_seconds() - before) / seconds
+        print(f"seed {seed}: {count / seconds:.0f} packets/s from a stranger: {100 * busy:.1f} % of a core, "
+              f"without {100 * idle:.1f} %")
+        stranger.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            stranger.recv(2000)
+        stranger.close()
+        link = self.datacenter.link()
+        self.assertEqual((link["carrier"], link["carriers_attached"], link["udp"]["packets_dropped"]), ("udp", 1, 0))
+        self.assertEqual(self.datacenter.process.log().count("\n"), lines)
+        with Copies(self.lab, 1_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+
+
+if __name__ == "__main__":
+    unittest.main()
