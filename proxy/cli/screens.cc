@@ -49,6 +49,30 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
       << '\n';
 }
 
+// What UDP does for one link, in a line.
+std::string udp_line(const json::value& link) {
+  const auto& udp = link.at("udp");
+  const auto state = text(udp.at("state"));
+  if (state == "probing")
+    return udp.at("remote_address").is_null() ? "UDP was not heard yet" : "UDP is tried";
+  if (state == "failed") return "UDP does not answer; TCP carries, and UDP is tried again within a minute";
+  std::string said = link.at("carrier") == "udp" ? "UDP carries" : "UDP answers and is not used";
+  if (!udp.at("datagram_bytes").is_null())
+    said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
+  if (!udp.at("pacing_rate_bits").is_null())
+    said += ", paced at " + rate_text(number(udp.at("pacing_rate_bits")));
+  const auto sent = number(udp.at("packets_sent")), lost = number(udp.at("packets_lost"));
+  said += ", " + std::to_string(lost) + " of " + std::to_string(sent) + " packets lost";
+  const auto repairs = number(udp.at("repairs_sent")), recovered = number(udp.at("symbols_recovered"));
+  if (repairs + recovered > 0)
+    said += ", " + std::to_string(repairs) + " repairs sent, " + std::to_string(recovered) +
+            " packets restored by the peer's";
+  const auto fallbacks = number(udp.at("fallbacks"));
+  if (fallbacks > 0)
+    said += ", fell silent " + std::to_string(fallbacks) + (fallbacks == 1 ? " time" : " times");
+  return said;
+}
+
 void show_links(const json::array& links, std::ostream& out) {
   Table table{{{"PEER"},
                {"STATE"},
@@ -73,6 +97,8 @@ void show_links(const json::array& links, std::ostream& out) {
   if (table.empty()) return;
   out << '\n';
   table.print(out);
+  for (const auto& link : links)
+    if (!link.at("udp").is_null()) out << text(link.at("peer")) << ": " << udp_line(link) << '\n';
   for (const auto& link : links)
     if (!link.at("last_error").is_null() && link.at("state") != "up")
       out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';

@@ -146,7 +146,7 @@ Answer no_such_flow(flows::FlowId id) {
 std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
   const auto& table = daemon.flows();
   if (const auto live = table.live().find(id); live != table.live().end())
-    return view(live->second, RoundTrips{daemon.status()}, std::chrono::steady_clock::now());
+    return view(live->second, LinkFacts{daemon.status()}, std::chrono::steady_clock::now());
   if (const auto* ended = find_ended(table, id)) return view(*ended);
   return std::nullopt;
 }

@@ -40,7 +40,7 @@ bool wanted(const FlowQuery& query, const flows::FlowRecord& flow) {
 // free.
 asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery query) {
   const auto& live = daemon.flows().live();
-  const RoundTrips round_trips{daemon.status()};
+  const LinkFacts links{daemon.status()};
   const auto now = std::chrono::steady_clock::now();
   std::string text = R"({"flows":[)";
   flows::FlowId last = query.after;
@@ -54,7 +54,7 @@ asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery quer
       last = flow->first;
       if (!wanted(query, flow->second)) continue;
       if (views++ > 0) text += ',';
-      text += json::serialize(view(flow->second, round_trips, now));
+      text += json::serialize(view(flow->second, links, now));
     }
     more = flow != live.end();
     if (!more) break;

@@ -89,7 +89,9 @@ void add_links(Families& families, const Status& status) {
   auto state = families.gauge("link_state", "1 for the state the link is in.");
   auto rtt = families.gauge("link_rtt_seconds", "Smoothed round trip of the link.");
   auto streams = families.gauge("link_streams", "Streams live on the link.");
-  auto bytes = families.counter("link_bytes_total", "Bytes on the carrier, TLS included.");
+  auto bytes =
+      families.counter("link_bytes_total", "Bytes on all carriers, TLS and packet headers included.");
+  auto carrier = families.gauge("link_carrier", "1 for the carrier that sends.");
   auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate, bits a second.");
   auto credit = families.gauge("link_credit_bytes", "Plain bytes the peer may still send.");
   auto retained =
@@ -99,6 +101,8 @@ void add_links(Families& families, const Status& status) {
     for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
       state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);
     rtt.sample({{"peer", link.peer}}, std::chrono::duration<double>(link.smoothed_rtt).count());
+    for (const auto each : {"tcp", "udp"})
+      carrier.sample({{"peer", link.peer}, {"carrier", each}}, link.carrier == each ? 1.0 : 0.0);
     streams.sample({{"peer", link.peer}}, link.streams);
     bytes.sample({{"peer", link.peer}, {"direction", "sent"}}, link.bytes_sent);
     bytes.sample({{"peer", link.peer}, {"direction", "received"}}, link.bytes_received);
@@ -107,6 +111,49 @@ void add_links(Families& families, const Status& status) {
     retained.sample({{"peer", link.peer}}, link.bytes_retained);
     carriers.sample({{"peer", link.peer}}, link.carriers_attached);
   }
+}
+
+void add_udp(Families& families, const Status& status) {
+  using link::UdpState;
+  auto state = families.gauge("udp_state", "1 for the state of the UDP carrier.");
+  auto rate = families.gauge("udp_pacing_rate_bits", "What the UDP carrier sends at most, IP bits a second.");
+  auto size = families.gauge("udp_datagram_bytes", "UDP payload that the path takes, as far as is known.");
+  auto packets =
+      families.counter("udp_packets_total",
+                       "Packets, by what became of them: lost and spurious of those sent, dropped of "
+                       "those received.");
+  auto bytes = families.counter("udp_bytes_total", "Bytes of UDP payload.");
+  auto repairs = families.counter("udp_repairs_total",
+                                  "Repair packets of error correction; wasted and late of those received.");
+  auto recovered = families.counter("udp_recovered_total", "Packets that repairs restored.");
+  auto fallbacks = families.counter("udp_fallbacks_total", "How often UDP fell silent while it carried.");
+  auto late = families.gauge("udp_timer_lateness_seconds", "How late the timers that pace came, on average.");
+  for (const auto& link : status.links) {
+    const auto& udp = link.udp;
+    const auto& peer = link.peer;
+    for (const auto each : {UdpState::none, UdpState::probing, UdpState::up, UdpState::failed})
+      state.sample({{"peer", peer}, {"state", to_text(each)}}, udp.state == each ? 1.0 : 0.0);
+    rate.sample({{"peer", peer}}, udp.pacing_rate_bits);
+    size.sample({{"peer", peer}}, udp.datagram_bytes);
+    packets.sample({{"peer", peer}, {"kind", "sent"}}, udp.packets_sent)
+        .sample({{"peer", peer}, {"kind", "received"}}, udp.packets_received)
+        .sample({{"peer", peer}, {"kind", "lost"}}, udp.packets_lost)
+        .sample({{"peer", peer}, {"kind", "spurious"}}, udp.spurious_losses)
+        .sample({{"peer", peer}, {"kind", "dropped"}}, udp.packets_dropped);
+    bytes.sample({{"peer", peer}, {"direction", "sent"}}, udp.bytes_sent)
+        .sample({{"peer", peer}, {"direction", "received"}}, udp.bytes_received);
+    repairs.sample({{"peer", peer}, {"kind", "sent"}}, udp.repairs_sent)
+        .sample({{"peer", peer}, {"kind", "received"}}, udp.repairs_received)
+        .sample({{"peer", peer}, {"kind", "wasted"}}, udp.repairs_wasted)
+        .sample({{"peer", peer}, {"kind", "late"}}, udp.repairs_late);
+    recovered.sample({{"peer", peer}}, udp.symbols_recovered);
+    fallbacks.sample({{"peer", peer}}, udp.fallbacks);
+    late.sample({{"peer", peer}}, std::chrono::duration<double>(udp.timer_lateness).count());
+  }
+  families
+      .counter("udp_unknown_datagrams_total",
+               "Datagrams to the link's port for no carrier: dropped unanswered.")
+      .sample({}, status.unknown_datagrams);
 }
 
 }  // namespace
@@ -119,6 +166,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
       .sample({}, std::chrono::duration<double>(status.uptime).count());
   add_flows(families, status, flows);
   add_links(families, status);
+  add_udp(families, status);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);

@@ -71,6 +71,35 @@ json::object view_flow(const FlowRecord& flow) {
           {"features", view(flow.features)}};
 }
 
+json::value number_or_null(std::uint64_t number) { return number == 0 ? json::value() : json::value(number); }
+
+json::value view(const link::UdpStatus& udp) {
+  if (udp.state == link::UdpState::none) return nullptr;
+  return {{"state", to_text(udp.state)},
+          {"remote_address", text_or_null(udp.remote_address)},
+          {"rtt_ms", rtt_or_null(udp.smoothed_rtt)},
+          {"datagram_bytes", number_or_null(udp.datagram_bytes)},
+          {"pacing_rate_bits", number_or_null(udp.pacing_rate_bits)},
+          {"delivery_rate_bits", number_or_null(udp.delivery_rate_bits)},
+          {"erasure_rate", udp.erasure_rate},
+          {"packets_sent", udp.packets_sent},
+          {"packets_received", udp.packets_received},
+          {"packets_lost", udp.packets_lost},
+          {"spurious_losses", udp.spurious_losses},
+          {"packets_dropped", udp.packets_dropped},
+          {"bytes_sent", udp.bytes_sent},
+          {"bytes_received", udp.bytes_received},
+          {"repairs_sent", udp.repairs_sent},
+          {"repairs_received", udp.repairs_received},
+          {"symbols_recovered", udp.symbols_recovered},
+          {"repairs_wasted", udp.repairs_wasted},
+          {"repairs_late", udp.repairs_late},
+          {"fallbacks", udp.fallbacks},
+          {"segments_in_kernel", udp.segments_in_kernel},
+          {"timer_lateness_ms", milliseconds(udp.timer_lateness)},
+          {"worst_timer_lateness_ms", milliseconds(udp.worst_timer_lateness)}};
+}
+
 std::string_view to_text(Path path) {
   switch (path) {
     case Path::over_link:
@@ -85,15 +114,14 @@ std::string_view to_text(Path path) {
 
 }  // namespace
 
-RoundTrips::RoundTrips(const Status& status) {
-  for (const auto& link : status.links)
-    if (link.smoothed_rtt.count() != 0) by_peer_.emplace_back(link.peer, link.smoothed_rtt);
+LinkFacts::LinkFacts(const Status& status) {
+  for (const auto& link : status.links) by_peer_.push_back({link.peer, link.carrier, link.smoothed_rtt});
 }
 
-std::optional<std::chrono::microseconds> RoundTrips::to(std::string_view peer) const {
-  for (const auto& [name, rtt] : by_peer_)
-    if (name == peer) return rtt;
-  return std::nullopt;
+const LinkFacts::Facts* LinkFacts::of(std::string_view peer) const {
+  for (const auto& facts : by_peer_)
+    if (facts.peer == peer) return &facts;
+  return nullptr;
 }
 
 json::object view(const Features& features) {
@@ -120,19 +148,20 @@ json::object view(const link::LinkStatus& link) {
           {"streams", link.streams},
           {"bytes_sent", link.bytes_sent},
           {"bytes_received", link.bytes_received},
-          {"delivery_rate_bits",
-           link.delivery_rate_bits == 0 ? json::value() : json::value(link.delivery_rate_bits)},
+          {"delivery_rate_bits", number_or_null(link.delivery_rate_bits)},
           {"credit_granted", link.credit_granted},
           {"bytes_retained", link.bytes_retained},
-          {"carriers_attached", link.carriers_attached}};
+          {"carriers_attached", link.carriers_attached},
+          {"udp", view(link.udp)}};
 }
 
-json::object view(const FlowRecord& flow, const RoundTrips& round_trips, SteadyTime now) {
+json::object view(const FlowRecord& flow, const LinkFacts& links, SteadyTime now) {
   auto object = view_flow(flow);
   object["state"] = "live";
   object["age_s"] = std::chrono::duration<double>(now - flow.started).count();
-  const auto rtt = flow.peer.empty() ? std::nullopt : round_trips.to(flow.peer);
-  object["rtt_ms"] = rtt ? rtt_or_null(*rtt) : json::value();
+  const auto* link = flow.peer.empty() ? nullptr : links.of(flow.peer);
+  object["rtt_ms"] = link ? rtt_or_null(link->rtt) : json::value();
+  object["carrier"] = link ? text_or_null(link->carrier) : json::value();
   return object;
 }
 
@@ -141,6 +170,7 @@ json::object view(const flows::FlowTable::Ended& flow) {
   object["state"] = flow.end == flows::FlowTable::End::reset ? "reset" : "closed";
   object["age_s"] = nullptr;
   object["rtt_ms"] = nullptr;
+  object["carrier"] = nullptr;
   return object;
 }
 
@@ -194,6 +224,20 @@ std::string_view to_text(InterceptState state) {
       return "up";
     case InterceptState::down:
       return "down";
+  }
+  return "";
+}
+
+std::string_view to_text(link::UdpState state) {
+  switch (state) {
+    case link::UdpState::none:
+      return "none";
+    case link::UdpState::probing:
+      return "probing";
+    case link::UdpState::up:
+      return "up";
+    case link::UdpState::failed:
+      return "failed";
   }
   return "";
 }

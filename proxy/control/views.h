@@ -13,20 +13,25 @@ namespace longhaul::control {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Round-trip times of the links, for flows that cross them.
-class RoundTrips {
+// What flows that cross a link show of it.
+class LinkFacts {
  public:
-  explicit RoundTrips(const Status& status);
-  std::optional<std::chrono::microseconds> to(std::string_view peer) const;
+  explicit LinkFacts(const Status& status);
+  struct Facts {
+    std::string peer;
+    std::string carrier;  // empty: none now
+    std::chrono::microseconds rtt;
+  };
+  const Facts* of(std::string_view peer) const;  // null: no such link
 
  private:
-  std::vector<std::pair<std::string, std::chrono::microseconds>> by_peer_;
+  std::vector<Facts> by_peer_;
 };
 
 boost::json::object view(const config::Features& features);
 boost::json::object view(const flows::FlowBytes& bytes);
 boost::json::object view(const link::LinkStatus& link);
-boost::json::object view(const flows::FlowRecord& flow, const RoundTrips& round_trips, SteadyTime now);
+boost::json::object view(const flows::FlowRecord& flow, const LinkFacts& links, SteadyTime now);
 boost::json::object view(const flows::FlowTable::Ended& flow);
 boost::json::object view_status(const Status& status, const flows::FlowTable& flows,
                                 const config::Features& features);
@@ -37,5 +42,6 @@ boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& for
 
 std::string_view to_text(InterceptState state);
 std::string_view to_text(link::LinkState state);
+std::string_view to_text(link::UdpState state);
 
 }  // namespace longhaul::control

@@ -85,6 +85,8 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(has(typed.out, "3.00 MiB of 512 MiB"));
   CHECK(has(typed.out, "transport=auto"));
   CHECK(has(typed.out, "51.8 Mbit/s"));
+  CHECK(has(typed.out,
+            "datacenter: UDP answers and is not used, paced at 48.0 Mbit/s, 20 of 2000 packets lost"));
   CHECK(has(typed.out, "branch-2: the last attempt failed: connection refused"));
   CHECK(has(typed.out, "optimised"));
   CHECK_FALSE(has(typed.out, "link_silent"));

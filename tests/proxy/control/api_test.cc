@@ -41,6 +41,9 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(link.at("state") == "up");
   CHECK(link.at("rtt_ms") == 100.25);
   CHECK(link.at("last_error").is_null());
+  CHECK(link.at("udp").at("state") == "up");
+  CHECK(link.at("udp").at("packets_lost") == 20u);
+  CHECK(link.at("udp").at("datagram_bytes").is_null());
 }
 
 TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and reason") {
@@ -58,6 +61,7 @@ TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and r
   CHECK(shown.at("state") == "live");
   CHECK(shown.at("reason") == "optimised");
   CHECK(shown.at("rtt_ms") == 100.25);
+  CHECK(shown.at("carrier") == "tcp");
   CHECK(shown.at("age_s").as_double() >= 5.0);
   CHECK(shown.at("age_s").as_double() < 60.0);
   CHECK(shown.at("bytes").at("lan_in") == 10u);
@@ -275,6 +279,8 @@ TEST_CASE("the metrics are Prometheus text, one type for each name, a counter fo
   CHECK(has("longhaul_info{site=\"branch\",version=\"0.1.0\"} 1"));
   CHECK(has(R"(longhaul_link_state{peer="quo\"ted\\\n",state="up"} 1)"));
   CHECK(has(R"(longhaul_link_rtt_seconds{peer="quo\"ted\\\n"} 0.10025)"));
+  CHECK(has(R"(longhaul_link_carrier{peer="quo\"ted\\\n",carrier="tcp"} 1)"));
+  CHECK(has(R"(longhaul_udp_packets_total{peer="quo\"ted\\\n",kind="lost"} 20)"));
   for (const auto& row : kReasonTable)
     CHECK(reply.body.find("longhaul_flows_reason_total{reason=\"" + std::string(row.code) + "\"}") !=
           std::string::npos);

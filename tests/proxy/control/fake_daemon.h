@@ -84,6 +84,10 @@ inline link::LinkStatus link_up(std::string peer) {
   link.bytes_received = 2'500'000;
   link.delivery_rate_bits = 51'840'000;
   link.carriers_attached = 1;
+  link.udp.state = link::UdpState::up;
+  link.udp.packets_sent = 2000;
+  link.udp.packets_lost = 20;
+  link.udp.pacing_rate_bits = 48'000'000;
   return link;
 }
 
