@@ -7,7 +7,6 @@
 namespace longhaul::link::udp {
 
 namespace {
-constexpr double kEnoughPackets = 60;
 // Losses come in bursts on many lines, so that shares scatter more than those of single throws of a die.
 constexpr double kDeviations = 5;
 }  // namespace

@@ -25,6 +25,7 @@ class LossByRate {
   bool depends_on_rate() const;
   // Both kinds of packets were sent enough to say so.
   bool decided() const;
+  bool enough(Level level) const { return cell(level).bytes() >= kEnoughPackets * packet_bytes_; }
   // Share of packets that is lost at any rate.
   double random_loss() const;
   double loss(Level level) const;
@@ -42,6 +43,7 @@ class LossByRate {
   const Cell& cell(Level level) const { return cells_[static_cast<std::size_t>(level)]; }
   Cell faster() const;
 
+  static constexpr double kEnoughPackets = 60;
   std::uint32_t packet_bytes_;
   std::array<Cell, 3> cells_{};
 };

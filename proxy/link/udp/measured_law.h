@@ -5,7 +5,9 @@
 #include <array>
 #include <optional>
 #include <random>
+#include <utility>
 
+#include "proxy/link/udp/cubic_window.h"
 #include "proxy/link/udp/line_watch.h"
 #include "proxy/link/udp/loss_by_rate.h"
 #include "proxy/link/udp/rate_law.h"
@@ -26,8 +28,10 @@ struct MeasuredConfig {
 class MeasuredLaw final : public RateLaw {
  public:
   MeasuredLaw(const MeasuredConfig& config, TimePoint now);
-  // Goes on where another law stopped: the line carries about `rate`.
-  MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch, double rate);
+  // Goes on where another law stopped: the line carries about `rate`. What is in flight bears epochs below
+  // `first_epoch`.
+  MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch, const LossByRate& losses,
+              double rate, std::uint16_t first_epoch);
 
   void on_sample(const RateSample& sample) override;
   void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) override;
@@ -42,7 +46,9 @@ class MeasuredLaw final : public RateLaw {
   const LineWatch& watch() const { return watch_; }
   const LossByRate& losses() const { return losses_; }
   // Something that fills queues is on the line: do not give way to it.
-  bool competing() const { return competing_; }
+  bool competing() const { return phase_ == Phase::compete || phase_ == Phase::look; }
+  // Ours of what the line carries, by what going faster gained.
+  double share() const { return share_; }
   const char* describe() const;  // the present phase, for logs and traces
   bool settled() const { return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down; }
 
@@ -54,7 +60,9 @@ class MeasuredLaw final : public RateLaw {
     cruise,  // at the line's rate
     up,      // a little faster, for a round trip
     down,    // as much slower, while the answers to `up` come in
-    look,    // while competing: how much of the queue is ours?
+    test,    // much slower, for a round trip: is less lost then?
+    compete,  // beside something that fills queues
+    look,     // competing, for a moment slower: how much of the queue is ours?
   };
   struct Epoch {
     std::uint16_t number = 0;
@@ -68,18 +76,27 @@ class MeasuredLaw final : public RateLaw {
   void on_train(const RateSample& sample);
   void on_ramp(const RateSample& sample);
   void on_settled(const RateSample& sample);
+  void on_competing(const RateSample& sample);
   void after_up(TimePoint now);
   void begin_up(TimePoint now);
   void begin_cruise(TimePoint now);
   void begin_drain(TimePoint now);
-  void judge_competition(TimePoint now);
+  void begin_competing(TimePoint now);
+  void stop_competing(TimePoint now);
+  bool test_is_due(TimePoint now) const;
+  void after_test(TimePoint now);
+  void watch_mean_queue(TimePoint now);
   std::optional<double> carried(const RateSample& sample) const;
   const Epoch* find(std::uint16_t number) const;
   void set_line(double rate);
   Duration span() const;
-  Duration queue_target() const;
   double step_size() const;
+  bool is_calm() const;
+  Duration much_queue() const;
   double packets(double count) const { return count * config_.packet_bytes; }
+
+  static constexpr double kTrainPackets = 32;
+  static constexpr Duration kTrainTime = std::chrono::milliseconds(2);  // in which they are sent
 
   MeasuredConfig config_;
   LineWatch watch_;
@@ -96,24 +113,43 @@ class MeasuredLaw final : public RateLaw {
   std::optional<double> train_;  // what the first packets' distances said
   std::uint64_t ramp_round_ = 0;
   unsigned flat_rounds_ = 0;
-  double last_carried_ = 0;
+  double previous_rate_ = 0;  // of the round before this one
   double round_best_ = 0;
-  double ramp_loss_ = 0;  // share lost before the present round of the ramp
+  double round_arrived_ = 0;
+  double ramp_loss_ = 0.1;  // share lost before the present round of the ramp
   std::int64_t round_acked_ = 0, round_lost_ = 0;
 
   // Settled.
   double up_best_ = 0;
+  double up_base_ = 0;  // the rate that `up` went up from
   double up_rate_ = 0;
+  double up_queue_ = 0;  // seconds, when it began
   std::uint16_t up_epoch_ = 0;
+  bool up_answered_ = false;
   bool growing_ = false;
   double growth_ = 0;  // step of the next `up` while there is more to be had
-  double share_ = 1;   // ours of what the line carries, by what `up` gained
+  double share_ = 1;
   std::uint64_t last_round_ = 0;
   TimePoint no_drain_before_{};
-  TimePoint began_{};
-  bool competing_ = false;
+  TimePoint next_test_{};
+  Duration test_interval_{0};
+  double tested_loss_ = 0;
+
+  // Who else is there.
+  double mean_queue_ = 0;  // seconds, over the last spans
+  TimePoint mean_since_{};
+  TimePoint mean_at_{};
+  CubicWindow cubic_;
+  double random_before_ = 0;  // loss that is nobody's answer
+  TimePoint loss_counts_from_{};
   TimePoint next_look_{};
-  WindowedMaximum<double> best_{std::chrono::seconds(1)};
+  TimePoint competing_since_{};
+  Duration fullest_queue_{0};
+  WindowedMaximum<Duration> late_queue_{std::chrono::milliseconds(100)};
+  Duration look_queue_{0};  // at its start
+  bool queue_was_much_ = false;
+  Duration smoothed_rtt_{0};
+  WindowedMaximum<double> capacity_{std::chrono::seconds(60)};
 };
 
 }  // namespace longhaul::link::udp

@@ -5,20 +5,137 @@
 
 namespace longhaul::link::udp {
 
-PacedLaw::PacedLaw(const PacedConfig& config, TimePoint) : config_(config), max_rtt_(config.initial_rtt) {}
+using namespace std::chrono_literals;
 
-void PacedLaw::on_sample(const RateSample& sample) {
-  if (sample.rtt) max_rtt_ = std::max(max_rtt_, *sample.rtt);
+namespace {
+constexpr double kTrialGain = 0.75;
+constexpr double kMuchLoss = 0.02;  // worth a trial of what it depends on
+constexpr Duration kLongestInterval = 60s;
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+}  // namespace
+
+PacedLaw::PacedLaw(const PacedConfig& config, TimePoint now)
+    : config_(config), watch_(config.initial_rtt), losses_(config.packet_bytes), next_trial_(now), aged_at_(now) {
+  config_.rate = std::max<std::uint64_t>(config_.rate, 1);
+  levels_.fill(LossByRate::Level::normal);
 }
 
-void PacedLaw::on_send(TimePoint, std::uint64_t, std::uint64_t) {}
+Duration PacedLaw::span() const { return std::max<Duration>(watch_.base_rtt(), 25ms); }
 
-std::uint64_t PacedLaw::pacing_rate() const { return std::max<std::uint64_t>(config_.rate, 1); }
+void PacedLaw::on_sample(const RateSample& sample) {
+  if (sample.rtt) max_rtt_.add(sample.now, *sample.rtt);
+  if (guard_) {
+    guard_->on_sample(sample);
+    const bool fits = guard_->settled() && guard_->line_rate() >= 0.99 * told() &&
+                      !guard_->losses().depends_on_rate() && guard_->watch().queue() < 5ms + span() / 16;
+    if (!fits) {
+      fits_since_.reset();
+    } else if (!fits_since_) {
+      fits_since_ = sample.now;
+    } else if (sample.now - *fits_since_ > 10 * span()) {
+      end_guard(sample.now);
+    }
+    return;
+  }
+  watch_.on_sample(sample);
+  for (const EpochTally& tally : sample.epochs) {
+    const auto level = levels_[tally.epoch % levels_.size()];
+    losses_.add(level, level == LossByRate::Level::low ? kTrialGain * told() : told(), tally.acked_bytes,
+                tally.lost_bytes);
+  }
+  if (sample.delivery)
+    least_arrived_ = static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
+  watch_queue(sample);
+  if (!guard_) watch_loss(sample.now);
+}
+
+// A queue that grows without end, or stays: the line is slower than told, or somebody else is on it.
+void PacedLaw::watch_queue(const RateSample& sample) {
+  const Duration queue = watch_.queue();
+  if (queue < 4ms + watch_.base_rtt() / 32) {
+    queue_since_.reset();
+    return;
+  }
+  if (!queue_since_) queue_since_ = sample.now;
+  if (!sample.delivery || sample.delivery->application_limited) return;
+  const auto& delivery = *sample.delivery;
+  const double passed = static_cast<double>(delivery.dispatched_bytes) / seconds(delivery.interval);
+  const bool floods = queue > 15ms + watch_.base_rtt() / 8 && passed < 0.95 * told();
+  const bool stays = sample.now - *queue_since_ > std::max<Duration>(10 * span(), 1s);
+  if (floods || stays) begin_guard(sample.now, passed);
+}
+
+void PacedLaw::watch_loss(TimePoint now) {
+  if (now - aged_at_ > std::max<Duration>(2 * span(), 1s)) {
+    losses_.age(0.8);
+    aged_at_ = now;
+  }
+  switch (trial_) {
+    case Trial::none: {
+      const double loss = losses_.total_loss();
+      const bool due = now >= next_trial_ || loss > 1.5 * tried_loss_ + kMuchLoss;
+      if (!due || loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return;
+      trial_ = Trial::slow;
+      trial_until_ = now + span();
+      levels_[++epoch_ % levels_.size()] = LossByRate::Level::low;
+      break;
+    }
+    case Trial::slow:
+      if (now < trial_until_) return;
+      trial_ = Trial::waiting;
+      trial_until_ = now + span() * 5 / 4;
+      levels_[++epoch_ % levels_.size()] = LossByRate::Level::normal;
+      break;
+    case Trial::waiting:
+      if (now < trial_until_) return;
+      trial_ = Trial::none;
+      if (losses_.depends_on_rate()) {
+        // What arrives now is what the line carries.
+        begin_guard(now, std::min(least_arrived_ / (1 - std::min(losses_.random_loss(), 0.6)), told()));
+        return;
+      }
+      tried_loss_ = losses_.total_loss();
+      trial_interval_ = std::min<Duration>(3 * std::max<Duration>(trial_interval_, 2s), kLongestInterval);
+      next_trial_ = now + trial_interval_;
+  }
+}
+
+void PacedLaw::begin_guard(TimePoint now, double rate) {
+  const MeasuredConfig config{.initial_rtt = watch_.base_rtt(),
+                              .packet_bytes = config_.packet_bytes,
+                              .max_rate = config_.rate,
+                              .seed = config_.seed};
+  guard_.emplace(config, now, watch_, losses_, rate, static_cast<std::uint16_t>(epoch_ + 1));
+  fits_since_.reset();
+}
+
+void PacedLaw::end_guard(TimePoint now) {
+  watch_ = guard_->watch();
+  epoch_ = static_cast<std::uint16_t>(guard_->epoch() + 1);
+  levels_.fill(LossByRate::Level::normal);
+  guard_.reset();
+  losses_.clear();
+  queue_since_.reset();
+  trial_ = Trial::none;
+  trial_interval_ = Duration{0};
+  next_trial_ = now;
+  tried_loss_ = 0;
+}
+
+void PacedLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) {
+  if (guard_) guard_->on_send(now, bytes, in_flight_bytes);
+}
+
+std::uint64_t PacedLaw::pacing_rate() const {
+  if (guard_) return std::min(guard_->pacing_rate(), config_.rate);
+  return trial_ == Trial::slow ? static_cast<std::uint64_t>(kTrialGain * told()) : config_.rate;
+}
 
 // Twice what is on the way at the rate, so that lost ACKs do not stop the sender.
 std::uint64_t PacedLaw::window() const {
-  const double way = std::chrono::duration<double>(max_rtt_ + std::chrono::milliseconds(50)).count();
-  return static_cast<std::uint64_t>(2 * way * static_cast<double>(pacing_rate())) + 16 * config_.packet_bytes;
+  if (guard_) return guard_->window();
+  const Duration way = max_rtt_.value().value_or(config_.initial_rtt) + 50ms;
+  return static_cast<std::uint64_t>(2 * seconds(way) * told()) + 16 * config_.packet_bytes;
 }
 
 }  // namespace longhaul::link::udp

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends at the rate that the operator gave. Leaves lines that nobody described to measured_law.h.
+// Sends at the rate that the operator gave, from the first packet on, and notices when the line does not carry it: a
+// queue that stands, or loss that falls when the rate falls. Then MeasuredLaw steers below that rate until it fits
+// again. Leaves lines that nobody described to measured_law.h.
 #pragma once
-#include "proxy/link/udp/rate_law.h"
+#include <optional>
+
+#include "proxy/link/udp/measured_law.h"
 
 namespace longhaul::link::udp {
 
@@ -20,11 +24,41 @@ class PacedLaw final : public RateLaw {
   void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) override;
   std::uint64_t pacing_rate() const override;
   std::uint64_t window() const override;
-  std::uint16_t epoch() const override { return 0; }
+  std::uint16_t epoch() const override { return guard_ ? guard_->epoch() : epoch_; }
+
+  // The line does not carry the told rate: somebody should know.
+  bool guarded() const { return guard_.has_value(); }
+  const MeasuredLaw* guard() const { return guard_ ? &*guard_ : nullptr; }
 
  private:
+  enum class Trial : std::uint8_t { none, slow, waiting };
+
+  void watch_queue(const RateSample& sample);
+  void watch_loss(TimePoint now);
+  void begin_guard(TimePoint now, double rate);
+  void end_guard(TimePoint now);
+  Duration span() const;
+  double told() const { return static_cast<double>(config_.rate); }
+
   PacedConfig config_;
-  Duration max_rtt_;
+  LineWatch watch_;
+  LossByRate losses_;
+  WindowedMaximum<Duration> max_rtt_{std::chrono::seconds(30)};
+  std::uint16_t epoch_ = 0;
+  std::array<LossByRate::Level, 8> levels_{};  // of the latest epochs
+  std::optional<TimePoint> queue_since_;       // a queue stands without a pause
+
+  // Loss is tried at a lower rate for a round trip.
+  Trial trial_ = Trial::none;
+  TimePoint trial_until_{};
+  TimePoint next_trial_{};
+  Duration trial_interval_{0};
+  double tried_loss_ = 0;
+  double least_arrived_ = 0;  // bytes per second, in the latest round trip
+  TimePoint aged_at_{};
+
+  std::optional<MeasuredLaw> guard_;
+  std::optional<TimePoint> fits_since_;  // the guard finds that the line carries the told rate
 };
 
 }  // namespace longhaul::link::udp

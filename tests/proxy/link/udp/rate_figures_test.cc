@@ -76,6 +76,8 @@ struct Outcome {
 
 void trace(Network& network, const BulkFlow& flow, Line& line) {
   const auto* measured = dynamic_cast<const MeasuredLaw*>(&const_cast<BulkFlow&>(flow).sender.law());
+  if (const auto* paced = dynamic_cast<const PacedLaw*>(&const_cast<BulkFlow&>(flow).sender.law()))
+    measured = paced->guard();
   std::printf("    %8.3f pace %8.3f Mbit/s window %7.0f in flight %7.0f queue %6.2f ms",
               seconds(network.now().time_since_epoch()) - 3600,
               static_cast<double>(const_cast<BulkFlow&>(flow).sender.law().pacing_rate()) * 8e-6,
@@ -135,11 +137,9 @@ Outcome run(const Path& path, Law law, std::uint64_t seed, Duration skip = 3s, D
 }
 
 void print(const char* what, const Path& path, Law law, const Outcome& o) {
-  std::printf(
-      "%-26s %-8s %8.2f Mbit/s %4.0f ms loss %5.2f%%  share %6.2f%%  RTT mean %7.2f p99 %7.2f (limit %6.1f) "
-      "start %5.1f RTT  sent/useful %.4f spurious %.4f\n",
-      what, name(law), path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, o.share * 100, o.rtt_mean,
-      o.rtt_p99, seconds(path.rtt) * 1250 + 5, o.start, o.sent, o.spurious);
+  std::printf("%-22s %-8s %7.2f Mbit/s %3.0f ms %5.2f%% | %6.2f%% of the bound | RTT %6.1f p99 %6.1f of %6.1f ms | start %5.1f RTT | sent %.3f again %.4f\n", what,
+              name(law), path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, o.share * 100, o.rtt_mean,
+              o.rtt_p99, seconds(path.rtt) * 1250 + 5, o.start, o.sent, o.spurious);
   std::fflush(stdout);
 }
 }  // namespace
@@ -151,6 +151,17 @@ TEST_CASE("bulk alone on the line", "[.figures][bulk]") {
         const Path path{.rtt = rtt, .loss = loss};
         print("OC-1", path, law, run(path, law, 1));
       }
+}
+
+// LINE="Mbit/s ms loss law seed seconds told" TRACE=ms
+TEST_CASE("one line, traced", "[.figures][one]") {
+  double megabits = 51.84, loss = 0, told = 0;
+  int rtt = 250, law = 1, seed = 1, time = 20;
+  if (const char* text = std::getenv("LINE"))
+    (void)std::sscanf(text, "%lf %d %lf %d %d %d %lf", &megabits, &rtt, &loss, &law, &seed, &time, &told);
+  const Path path{.bits = megabits * 1e6, .rtt = std::chrono::milliseconds(rtt), .loss = loss};
+  print("", path, static_cast<Law>(law),
+        run(path, static_cast<Law>(law), static_cast<std::uint64_t>(seed), 3s, std::chrono::seconds(time), told * 1e6));
 }
 
 TEST_CASE("bulk on faster lines", "[.figures][fast]") {
@@ -228,10 +239,16 @@ void print_pair(const char* what, const Path& path, double a, double b, double r
 }  // namespace
 
 TEST_CASE("two links on one line", "[.figures][two]") {
+  const char* only = std::getenv("TWO");  // "ms loss ms later"
   for (const Law law : {Law::measured, Law::paced})
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.01, 0.05})
         for (const Duration later : {0ms, 5000ms}) {
+          int only_rtt = 0, only_later = 0;
+          double only_loss = 0;
+          if (only && (std::sscanf(only, "%d %lf %d", &only_rtt, &only_loss, &only_later) != 3 ||
+                       only_rtt * 1ms != rtt || only_loss != loss || only_later * 1ms != later || law == Law::paced))
+            continue;
           const Path path{.rtt = rtt, .loss = loss};
           Network network(1);
           Line& line = network.add_line(line_of(path));

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window that grows and gives way as CUBIC's does (RFC 9438), for use beside senders that fill queues: on even terms
+// neither starves. Leaves it to its user which losses count, and when to be so.
+#pragma once
+#include <cmath>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link::udp {
+
+class CubicWindow {
+ public:
+  // In packets.
+  void start(double window, TimePoint now) {
+    window_ = window;
+    largest_ = window;
+    begin_epoch(now);
+    to_origin_ = 0;
+  }
+  void on_ack(double packets, Duration rtt, TimePoint now) {
+    const double time = std::chrono::duration<double>(now - epoch_start_ + rtt).count();
+    const double cubic = kScale * std::pow(time - to_origin_, 3) + largest_;
+    reno_ += kRenoGrowth * packets / window_;
+    const double target = std::max(std::min(cubic, 1.5 * window_), reno_);
+    if (target > window_) window_ += (target - window_) * packets / window_;
+  }
+  // Once for each round trip in which something was lost because a queue was full.
+  void on_loss(TimePoint now) {
+    largest_ = window_ < largest_ ? window_ * (1 + kDecrease) / 2 : window_;  // fast convergence
+    window_ = std::max(kDecrease * window_, 4.0);
+    begin_epoch(now);
+    to_origin_ = std::cbrt((largest_ - window_) / kScale);
+  }
+  double window() const { return window_; }
+
+ private:
+  static constexpr double kScale = 0.4;
+  static constexpr double kDecrease = 0.7;
+  static constexpr double kRenoGrowth = 3 * (1 - kDecrease) / (1 + kDecrease);
+
+  void begin_epoch(TimePoint now) {
+    epoch_start_ = now;
+    reno_ = window_;
+  }
+
+  double window_ = 0;
+  double largest_ = 0;    // before the latest loss
+  double reno_ = 0;       // what Reno would have: never less than that
+  double to_origin_ = 0;  // seconds from a loss until the window is as large again
+  TimePoint epoch_start_{};
+};
+
+}  // namespace longhaul::link::udp

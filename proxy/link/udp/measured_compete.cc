@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// MeasuredLaw beside something that fills queues: who waits for the queue to empty there gets nothing, so it behaves as
+// CUBIC would, and looks now and then whether that is still needed.
+#include <algorithm>
+#include <cmath>
+
+#include "proxy/link/udp/measured_law.h"
+
+namespace longhaul::link::udp {
+
+using namespace std::chrono_literals;
+
+namespace {
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+}  // namespace
+
+// More than we leave there ourselves.
+Duration MeasuredLaw::much_queue() const { return 5ms + watch_.base_rtt() / 10; }
+
+void MeasuredLaw::watch_mean_queue(TimePoint now) {
+  if (mean_at_ == TimePoint{}) mean_at_ = mean_since_ = now;
+  const double share = 1 - std::exp(-seconds(now - mean_at_) / (5 * seconds(span())));
+  mean_queue_ += share * (seconds(watch_.queue()) - mean_queue_);
+  mean_at_ = now;
+}
+
+void MeasuredLaw::begin_competing(TimePoint now) {
+  const double loss = losses_.random_loss();
+  random_before_ = loss < 0.005 ? 0 : loss;  // a few may be the queue's
+  fullest_queue_ = watch_.queue();
+  const double rtt = seconds(watch_.base_rtt() + watch_.queue());
+  // At least half of what the line carries: two is the least that there can be of us.
+  const double rate = std::max(line_, capacity_.value().value_or(0) / 2);
+  cubic_.start(rate * rtt / config_.packet_bytes, now);
+  next_look_ = now + std::max<Duration>(8s, 30 * span());
+  competing_since_ = now;
+  queue_was_much_ = false;
+  loss_counts_from_ = now + span();
+  round_acked_ = round_lost_ = 0;
+  enter(Phase::compete, 1, Duration::max(), now);
+}
+
+void MeasuredLaw::stop_competing(TimePoint now) {
+  mean_queue_ = 0;
+  mean_since_ = mean_at_ = now;
+  share_ = 1;
+  growing_ = false;
+  losses_.clear();
+  begin_drain(now);
+}
+
+void MeasuredLaw::on_competing(const RateSample& sample) {
+  const TimePoint now = sample.now;
+  if (sample.rtt) smoothed_rtt_ = smoothed_rtt_ == Duration{0} ? *sample.rtt : (7 * smoothed_rtt_ + *sample.rtt) / 8;
+  const Duration rtt = std::max<Duration>(smoothed_rtt_, 1ms);
+  queue_was_much_ = queue_was_much_ || watch_.queue() > much_queue();
+
+  round_acked_ += static_cast<std::int64_t>(sample.acked_bytes);
+  round_lost_ += static_cast<std::int64_t>(sample.lost_bytes) - static_cast<std::int64_t>(sample.spurious_bytes);
+  const double bytes = static_cast<double>(round_acked_ + round_lost_);
+  // The queue drops only where it is full; what is lost elsewhere is the line's own loss. Of that, chance may bring more.
+  // (A loss is known a round trip after it happened.)
+  late_queue_.set_window(2 * rtt);
+  late_queue_.add(now, watch_.queue());
+  const Duration late_queue = *late_queue_.value();
+  fullest_queue_ = std::max(late_queue, fullest_queue_ * 999 / 1000);
+  const bool nearly_full = late_queue > fullest_queue_ * 6 / 10;
+  if (!nearly_full) {
+    const double arrived = static_cast<double>(sample.acked_bytes + sample.lost_bytes);
+    random_before_ += (static_cast<double>(sample.lost_bytes) - random_before_ * arrived) / packets(2000);
+  }
+  const double usual = random_before_ < 0.002 ? 0 : random_before_ * bytes;
+  const double excess =
+      nearly_full ? static_cast<double>(round_lost_) - usual - 4 * std::sqrt(usual * config_.packet_bytes) : 0;
+  if (excess > 0 && now >= loss_counts_from_) {
+    cubic_.on_loss(now);
+    loss_counts_from_ = now + rtt;
+    round_acked_ = round_lost_ = 0;
+  } else if (sample.round != last_round_) {
+    round_acked_ = round_lost_ = 0;
+  }
+  last_round_ = sample.round;
+  if (static_cast<double>(sample.in_flight_bytes) + packets(8) > 0.8 * cubic_.window() * config_.packet_bytes)
+    cubic_.on_ack(static_cast<double>(sample.acked_bytes) / config_.packet_bytes, rtt, now);
+  // A little faster than the window alone would go: the window is to decide.
+  set_line(1.1 * cubic_.window() * config_.packet_bytes / seconds(rtt));
+
+  if (phase_ == Phase::compete && now >= next_look_) {
+    if (watch_.queue() > much_queue()) {
+      look_queue_ = watch_.queue();
+      enter(Phase::look, 0.5, look_queue_ * 8 / 5 + watch_.base_rtt() + look_queue_, now);
+    } else if (!queue_was_much_ && now - competing_since_ > 30 * span()) {
+      stop_competing(now);
+    }
+  }
+  if (phase_ == Phase::look) {
+    // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip later.
+    if (watch_.queue() < look_queue_ * 3 / 10) {
+      stop_competing(now);
+    } else if (now >= phase_until_) {
+      next_look_ = now + std::max<Duration>(8s, 30 * span());
+      queue_was_much_ = false;
+      enter(Phase::compete, 1, Duration::max(), now);
+    }
+  }
+}
+
+}  // namespace longhaul::link::udp
