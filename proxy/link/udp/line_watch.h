@@ -30,13 +30,13 @@ class LineWatch {
   bool measured() const { return base_rtt_.value().has_value(); }
   // Without queue, as far as was seen within the last seconds.
   Duration base_rtt() const { return base_rtt_.value().value_or(initial_rtt_); }
-  // What stands in the queue now, as time. A queue on the way back is in the round trip alone, two clocks that drift
-  // apart are in the forward delay alone.
+  // What stands in the queue now, as time. A queue on the way back is in the round trip alone, two clocks
+  // that drift apart are in the forward delay alone.
   Duration queue() const {
     if (!recent_delay_.value() || !recent_rtt_.value()) return Duration{0};
-    return std::max<Duration>(std::min(*recent_delay_.value() - *base_delay_.value(),
-                                       *recent_rtt_.value() - *base_rtt_.value()),
-                              Duration{0});
+    return std::max<Duration>(
+        std::min(*recent_delay_.value() - *base_delay_.value(), *recent_rtt_.value() - *base_rtt_.value()),
+        Duration{0});
   }
 
  private:
@@ -46,7 +46,8 @@ class LineWatch {
     recent.advance(now);
   }
 
-  // Long enough that a sender of the other kind, which keeps a queue standing for long, is not taken for the line.
+  // Long enough that a sender of the other kind, which keeps a queue standing for long, is not taken for the
+  // line.
   static constexpr Duration kMemory = std::chrono::seconds(60);
   static constexpr Duration kShortWhile = std::chrono::milliseconds(12);
   static constexpr Duration kLongWhile = std::chrono::milliseconds(50);

@@ -7,15 +7,17 @@
 namespace longhaul::link::udp {
 
 namespace {
-// Losses come in bursts on many lines, so that shares scatter more than those of single throws of a die.
-constexpr double kDeviations = 5;
+constexpr double kDeviations = 3.5;
+constexpr double kAvoided = 0.3;  // share of the loss that the lower rate must avoid to be worth it
 }  // namespace
 
-void LossByRate::add(Level level, double rate, std::int64_t acked_bytes, std::int64_t lost_bytes) {
+void LossByRate::add(Level level, double rate, const EpochTally& tally) {
   Cell& cell = cells_[static_cast<std::size_t>(level)];
-  cell.acked = std::max(0.0, cell.acked + static_cast<double>(acked_bytes));
-  cell.lost = std::max(0.0, cell.lost + static_cast<double>(lost_bytes));
-  cell.rate_sum = std::max(0.0, cell.rate_sum + rate * static_cast<double>(acked_bytes + lost_bytes));
+  cell.acked = std::max(0.0, cell.acked + static_cast<double>(tally.acked_bytes));
+  cell.lost = std::max(0.0, cell.lost + static_cast<double>(tally.lost_bytes));
+  cell.rate_sum =
+      std::max(0.0, cell.rate_sum + rate * static_cast<double>(tally.acked_bytes + tally.lost_bytes));
+  cell.runs += tally.loss_runs;
 }
 
 void LossByRate::age(double factor) {
@@ -23,6 +25,7 @@ void LossByRate::age(double factor) {
     cell.acked *= factor;
     cell.lost *= factor;
     cell.rate_sum *= factor;
+    cell.runs *= factor;
   }
 }
 
@@ -43,12 +46,15 @@ bool LossByRate::depends_on_rate() const {
   const Cell high = faster();
   if (high.rate() <= low.rate()) return false;
   const double more = high.loss() - low.loss();
-  // If both were too fast for the line it would be all of this; if only the faster one was, less.
-  const double expected = (1 - low.loss()) * (1 - low.rate() / high.rate());
   const double share = (high.lost + low.lost) / (high.bytes() + low.bytes());
+  // Where losses come in bursts, shares scatter more than those of throws of a die, whose runs are this long:
+  const double run_of_dice = 1 / (1 - share);
+  const double run =
+      std::max((high.lost + low.lost) / packet_bytes_ / std::max(high.runs + low.runs, 1.0), run_of_dice);
+  const double scatter = (2 * run - 1) / (2 * run_of_dice - 1);
   const double deviation =
-      std::sqrt(share * (1 - share) * packet_bytes_ * (1 / high.bytes() + 1 / low.bytes()));
-  return more > std::max(0.35 * expected, kDeviations * deviation);
+      std::sqrt(share * (1 - share) * scatter * packet_bytes_ * (1 / high.bytes() + 1 / low.bytes()));
+  return more > std::max(kAvoided * high.loss(), kDeviations * deviation);
 }
 
 double LossByRate::random_loss() const { return depends_on_rate() ? cell(Level::low).loss() : total_loss(); }

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "proxy/link/udp/rate_law.h"
+
 namespace longhaul::link::udp {
 
 class LossByRate {
@@ -14,8 +16,8 @@ class LossByRate {
 
   explicit LossByRate(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
 
-  // What became of bytes that were sent at `rate`; numbers below zero take back.
-  void add(Level level, double rate, std::int64_t acked_bytes, std::int64_t lost_bytes);
+  // What became of bytes that were sent at `rate`.
+  void add(Level level, double rate, const EpochTally& tally);
   // The older, the less it counts: to be called once in a while.
   void age(double factor = 0.75);
   void clear() { cells_ = {}; }
@@ -23,6 +25,10 @@ class LossByRate {
   // More was lost at the higher rate than at the lower one, by more than chance, and by as much as a line
   // would make it that carries a fixed rate and drops the rest.
   bool depends_on_rate() const;
+  // How much slower to go to learn what a loss depends on: if nearly all is lost, to what arrives.
+  static double trial_gain(double loss) {
+    return loss < 0.15 ? 0.75 : 0.9 * (1 - loss < 0.1 ? 0.1 : 1 - loss);
+  }
   // Both kinds of packets were sent enough to say so.
   bool decided() const;
   bool enough(Level level) const { return cell(level).bytes() >= kEnoughPackets * packet_bytes_; }
@@ -36,6 +42,7 @@ class LossByRate {
     double acked = 0;  // bytes
     double lost = 0;
     double rate_sum = 0;  // byte-weighted
+    double runs = 0;
     double bytes() const { return acked + lost; }
     double loss() const { return bytes() > 0 ? lost / bytes() : 0; }
     double rate() const { return bytes() > 0 ? rate_sum / bytes() : 0; }

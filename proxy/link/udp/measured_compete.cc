@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw beside something that fills queues: who waits for the queue to empty there gets nothing, so it behaves as
-// CUBIC would, and looks now and then whether that is still needed.
+// MeasuredLaw beside something that fills queues: who waits for the queue to empty there gets nothing, so it
+// behaves as CUBIC would, and looks now and then whether that is still needed.
 #include <algorithm>
 #include <cmath>
 
@@ -51,15 +51,17 @@ void MeasuredLaw::stop_competing(TimePoint now) {
 
 void MeasuredLaw::on_competing(const RateSample& sample) {
   const TimePoint now = sample.now;
-  if (sample.rtt) smoothed_rtt_ = smoothed_rtt_ == Duration{0} ? *sample.rtt : (7 * smoothed_rtt_ + *sample.rtt) / 8;
+  if (sample.rtt)
+    smoothed_rtt_ = smoothed_rtt_ == Duration{0} ? *sample.rtt : (7 * smoothed_rtt_ + *sample.rtt) / 8;
   const Duration rtt = std::max<Duration>(smoothed_rtt_, 1ms);
   queue_was_much_ = queue_was_much_ || watch_.queue() > much_queue();
 
   round_acked_ += static_cast<std::int64_t>(sample.acked_bytes);
-  round_lost_ += static_cast<std::int64_t>(sample.lost_bytes) - static_cast<std::int64_t>(sample.spurious_bytes);
+  round_lost_ +=
+      static_cast<std::int64_t>(sample.lost_bytes) - static_cast<std::int64_t>(sample.spurious_bytes);
   const double bytes = static_cast<double>(round_acked_ + round_lost_);
-  // The queue drops only where it is full; what is lost elsewhere is the line's own loss. Of that, chance may bring more.
-  // (A loss is known a round trip after it happened.)
+  // The queue drops only where it is full; what is lost elsewhere is the line's own loss. Of that, chance may
+  // bring more. (A loss is known a round trip after it happened.)
   late_queue_.set_window(2 * rtt);
   late_queue_.add(now, watch_.queue());
   const Duration late_queue = *late_queue_.value();
@@ -71,7 +73,8 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   }
   const double usual = random_before_ < 0.002 ? 0 : random_before_ * bytes;
   const double excess =
-      nearly_full ? static_cast<double>(round_lost_) - usual - 4 * std::sqrt(usual * config_.packet_bytes) : 0;
+      nearly_full ? static_cast<double>(round_lost_) - usual - 4 * std::sqrt(usual * config_.packet_bytes)
+                  : 0;
   if (excess > 0 && now >= loss_counts_from_) {
     cubic_.on_loss(now);
     loss_counts_from_ = now + rtt;
@@ -94,7 +97,8 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
     }
   }
   if (phase_ == Phase::look) {
-    // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip later.
+    // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip
+    // later.
     if (watch_.queue() < look_queue_ * 3 / 10) {
       stop_competing(now);
     } else if (now >= phase_until_) {

@@ -11,8 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr Duration kShortest = 25ms;  // of a phase: shorter ones measure timers
 constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never idle
-constexpr double kTestGain = 0.7;
-constexpr double kMuchLoss = 0.03;  // worth a test of what it depends on
+constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 Duration times(Duration time, double factor) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
@@ -34,13 +33,14 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
   }
 }
 
-MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch, const LossByRate& losses,
-                         double rate, std::uint16_t first_epoch)
+MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch,
+                         const LossByRate& losses, double rate, std::uint16_t first_epoch)
     : MeasuredLaw(config, now) {
   watch_ = watch;
   losses_ = losses;
   epochs_ = {};
   epoch_ = first_epoch;
+  if (config_.max_rate > 0) capacity_.add(now, static_cast<double>(config_.max_rate));
   set_line(rate);
   begin_drain(now);
 }
@@ -53,8 +53,8 @@ void MeasuredLaw::set_line(double rate) {
 // A round trip: the unit of all phases.
 Duration MeasuredLaw::span() const { return std::max<Duration>(watch_.base_rtt(), kShortest); }
 
-// Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. The less of the line is ours,
-// the larger: so shares become equal.
+// Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. The less of the
+// line is ours, the larger: so shares become equal.
 double MeasuredLaw::step_size() const {
   const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
   return std::max(alone, std::min(0.5 * (0.95 - share_), 0.35));
@@ -96,7 +96,7 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
     if (!epoch) continue;
-    losses_.add(epoch->level, epoch->rate, tally.acked_bytes, tally.lost_bytes);
+    losses_.add(epoch->level, epoch->rate, tally);
   }
   switch (phase_) {
     case Phase::train:
@@ -115,7 +115,9 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   step(sample.now, sample.in_flight_bytes);
 }
 
-void MeasuredLaw::on_send(TimePoint now, std::uint64_t, std::uint64_t in_flight_bytes) { step(now, in_flight_bytes); }
+void MeasuredLaw::on_send(TimePoint now, std::uint64_t, std::uint64_t in_flight_bytes) {
+  step(now, in_flight_bytes);
+}
 
 void MeasuredLaw::begin_drain(TimePoint now) {
   const double wait = seconds(watch_.queue()) / seconds(span());
@@ -178,7 +180,8 @@ bool MeasuredLaw::test_is_due(TimePoint now) const {
 void MeasuredLaw::after_test(TimePoint now) {
   tested_loss_ = losses_.total_loss();
   if (losses_.depends_on_rate()) {
-    // What arrived at the lower rate is not less than what the line carries, unless it dropped nothing any more.
+    // What arrived at the lower rate is not less than what the line carries, unless it dropped nothing any
+    // more.
     test_interval_ = 4 * span();
   } else {
     test_interval_ = std::min<Duration>(3 * std::max<Duration>(test_interval_, 2s), 60s);
@@ -218,7 +221,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (phase_ == Phase::train || phase_ == Phase::ramp || competing()) return;
   watch_mean_queue(now);
-  if (now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) && watch_.queue() > much_queue()) {
+  if (now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) &&
+      watch_.queue() > much_queue()) {
     begin_competing(now);
     return;
   }
@@ -226,9 +230,9 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     const double error = seconds(kQueue - watch_.queue());
     gain_ = 1 + std::clamp(error / (4 * seconds(span())), -0.05, 0.02);
   }
-  const bool drained = phase_ == Phase::drain &&
-                       (static_cast<double>(in_flight_bytes) <= line_ * seconds(watch_.base_rtt()) + packets(4) ||
-                        watch_.queue() < 2ms);
+  const bool drained = phase_ == Phase::drain && (static_cast<double>(in_flight_bytes) <=
+                                                      line_ * seconds(watch_.base_rtt()) + packets(4) ||
+                                                  watch_.queue() < 2ms);
   if (now < phase_until_ && !drained) return;
   switch (phase_) {
     case Phase::up: {
@@ -248,7 +252,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     case Phase::cruise:
       if (test_is_due(now)) {
         losses_.age(0.5);
-        enter(Phase::test, kTestGain, span(), now);
+        enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), span(), now);
       } else if (is_calm() || now > phase_until_ + 4 * span()) {
         begin_up(now);
       }

@@ -54,13 +54,13 @@ class MeasuredLaw final : public RateLaw {
 
  private:
   enum class Phase : std::uint8_t {
-    train,   // a few packets at once: how far apart they arrive tells what the line can do
-    ramp,    // faster each round trip
-    drain,   // what was too much leaves the queue
-    cruise,  // at the line's rate
-    up,      // a little faster, for a round trip
-    down,    // as much slower, while the answers to `up` come in
-    test,    // much slower, for a round trip: is less lost then?
+    train,    // a few packets at once: how far apart they arrive tells what the line can do
+    ramp,     // faster each round trip
+    drain,    // what was too much leaves the queue
+    cruise,   // at the line's rate
+    up,       // a little faster, for a round trip
+    down,     // as much slower, while the answers to `up` come in
+    test,     // much slower, for a round trip: is less lost then?
     compete,  // beside something that fills queues
     look,     // competing, for a moment slower: how much of the queue is ours?
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw's start: a train of packets whose distances at the receiver tell the line's rate, then a few round trips in
-// which that is believed more and more.
+// MeasuredLaw's start: a train of packets whose distances at the receiver tell the line's rate, then a few
+// round trips in which that is believed more and more.
 #include <algorithm>
 
 #include "proxy/link/udp/measured_law.h"
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-constexpr double kGrowth = 3;     // in a round trip, where the train met no limit
+constexpr double kGrowth = 3;      // in a round trip, where the train met no limit
 constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
 }  // namespace
 
@@ -23,12 +23,13 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   const double time = std::max(seconds(delivery.arrival_interval), seconds(1ms));
   const double rate = static_cast<double>(delivery.dispatched_bytes) / time;
   // The whole train, or what came of it when its successors begin to be acknowledged.
-  if (static_cast<double>(delivery.dispatched_bytes) < packets(0.9 * kTrainPackets) && sample.round < 2) return;
+  if (static_cast<double>(delivery.dispatched_bytes) < packets(0.9 * kTrainPackets) && sample.round < 2)
+    return;
   const double sent_at = packets(kTrainPackets) / seconds(kTrainTime);
   train_ = rate < 0.7 * sent_at ? std::optional(rate) : std::nullopt;
   if (train_) capacity_.add(sample.now, *train_);
-  // Half of what it said, if it is the line's word; and not more than 32 trains in a round trip, so that a wrong word
-  // floods nobody.
+  // Half of what it said, if it is the line's word; and not more than 32 trains in a round trip, so that a
+  // wrong word floods nobody.
   const double bound = 32 * packets(kTrainPackets) / seconds(span());
   set_line(std::min(train_ ? *train_ / 2 : rate, bound));
   ramp_round_ = sample.round;
@@ -44,12 +45,12 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
   const auto rate = carried(sample);
   if (rate && !sample.delivery->application_limited) {
     round_best_ = std::max(round_best_, *rate);
-    round_arrived_ = std::max(
-        round_arrived_, static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval));
+    round_arrived_ = std::max(round_arrived_, static_cast<double>(sample.delivery->delivered_bytes) /
+                                                  seconds(sample.delivery->interval));
   }
   if (rate && watch_.queue() > std::max<Duration>(4ms, watch_.base_rtt() / 8)) {
-    // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little was sent
-    // before to keep the line busy.
+    // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little
+    // was sent before to keep the line busy.
     set_line(std::max(*rate, std::min(train_.value_or(0), line_)));
     begin_drain(sample.now);
     return;
@@ -64,8 +65,8 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
   if (best <= 0) return;  // the application had too little to send
   const bool enough = bytes > packets(50);
   if (enough && loss > ramp_loss_ + kMoreLoss) {
-    // No queue, but much is dropped that was not at a lower rate. What arrives is what the line carries, or random loss
-    // has begun: going slower for a moment, and faster again, tells.
+    // No queue, but much is dropped that was not at a lower rate. What arrives is what the line carries, or
+    // random loss has begun: going slower for a moment, and faster again, tells.
     set_line(arrived / (1 - ramp_loss_));
     growing_ = true;
     growth_ = 0.25;

@@ -8,14 +8,17 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr double kTrialGain = 0.75;
 constexpr double kMuchLoss = 0.02;  // worth a trial of what it depends on
 constexpr Duration kLongestInterval = 60s;
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
 PacedLaw::PacedLaw(const PacedConfig& config, TimePoint now)
-    : config_(config), watch_(config.initial_rtt), losses_(config.packet_bytes), next_trial_(now), aged_at_(now) {
+    : config_(config),
+      watch_(config.initial_rtt),
+      losses_(config.packet_bytes),
+      next_trial_(now),
+      aged_at_(now) {
   config_.rate = std::max<std::uint64_t>(config_.rate, 1);
   levels_.fill(LossByRate::Level::normal);
 }
@@ -40,11 +43,11 @@ void PacedLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
   for (const EpochTally& tally : sample.epochs) {
     const auto level = levels_[tally.epoch % levels_.size()];
-    losses_.add(level, level == LossByRate::Level::low ? kTrialGain * told() : told(), tally.acked_bytes,
-                tally.lost_bytes);
+    losses_.add(level, level == LossByRate::Level::low ? trial_gain_ * told() : told(), tally);
   }
   if (sample.delivery)
-    least_arrived_ = static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
+    least_arrived_ =
+        static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
   watch_queue(sample);
   if (!guard_) watch_loss(sample.now);
 }
@@ -76,6 +79,7 @@ void PacedLaw::watch_loss(TimePoint now) {
       const bool due = now >= next_trial_ || loss > 1.5 * tried_loss_ + kMuchLoss;
       if (!due || loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return;
       trial_ = Trial::slow;
+      trial_gain_ = LossByRate::trial_gain(loss);
       trial_until_ = now + span();
       levels_[++epoch_ % levels_.size()] = LossByRate::Level::low;
       break;
@@ -128,7 +132,7 @@ void PacedLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flig
 
 std::uint64_t PacedLaw::pacing_rate() const {
   if (guard_) return std::min(guard_->pacing_rate(), config_.rate);
-  return trial_ == Trial::slow ? static_cast<std::uint64_t>(kTrialGain * told()) : config_.rate;
+  return trial_ == Trial::slow ? static_cast<std::uint64_t>(trial_gain_ * told()) : config_.rate;
 }
 
 // Twice what is on the way at the rate, so that lost ACKs do not stop the sender.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends at the rate that the operator gave, from the first packet on, and notices when the line does not carry it: a
-// queue that stands, or loss that falls when the rate falls. Then MeasuredLaw steers below that rate until it fits
-// again. Leaves lines that nobody described to measured_law.h.
+// Sends at the rate that the operator gave, from the first packet on, and notices when the line does not
+// carry it: a queue that stands, or loss that falls when the rate falls. Then MeasuredLaw steers below that
+// rate until it fits again. Leaves lines that nobody described to measured_law.h.
 #pragma once
 #include <optional>
 
@@ -50,6 +50,7 @@ class PacedLaw final : public RateLaw {
 
   // Loss is tried at a lower rate for a round trip.
   Trial trial_ = Trial::none;
+  double trial_gain_ = 1;
   TimePoint trial_until_{};
   TimePoint next_trial_{};
   Duration trial_interval_{0};

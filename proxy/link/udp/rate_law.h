@@ -18,6 +18,7 @@ struct EpochTally {
   std::uint16_t epoch = 0;
   std::int64_t acked_bytes = 0;  // negative numbers take back what was told before: losses that were none
   std::int64_t lost_bytes = 0;
+  std::int32_t loss_runs = 0;  // of packets lost one after the other: how bursty loss is
 };
 
 // What the line did between the arrivals of two packets, by the receiver's clock.

@@ -23,14 +23,16 @@ class AckCategory final : public boost::system::error_category {
   }
 };
 
-void tally(std::uint16_t epoch, std::int64_t acked, std::int64_t lost, SentEvents& events) {
+void tally(std::uint16_t epoch, std::int64_t acked, std::int64_t lost, std::int32_t runs,
+           SentEvents& events) {
   for (auto& known : events.epochs) {
     if (known.epoch != epoch) continue;
     known.acked_bytes += acked;
     known.lost_bytes += lost;
+    known.loss_runs += runs;
     return;
   }
-  events.epochs.push_back({epoch, acked, lost});
+  events.epochs.push_back({epoch, acked, lost, runs});
 }
 }  // namespace
 
@@ -170,11 +172,11 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
       ++counters_.spurious_losses;
       const bool counted = packet.kind == PacketKind::data;
       if (counted) sample.spurious_bytes += packet.bytes;
-      tally(packet.epoch, packet.bytes, counted ? -std::int64_t{packet.bytes} : 0, events);
+      tally(packet.epoch, packet.bytes, counted ? -std::int64_t{packet.bytes} : 0, 0, events);
     } else {
       in_flight_bytes_ -= packet.bytes;
       --in_flight_packets_;
-      tally(packet.epoch, packet.bytes, 0, events);
+      tally(packet.epoch, packet.bytes, 0, 0, events);
     }
   }
 }
@@ -243,7 +245,9 @@ void SentPackets::lose(PacketNumber number, SentEvents& events) {
   if (packet.kind != PacketKind::data) return;
   ++counters_.lost_packets;
   events.sample.lost_bytes += packet.bytes;
-  tally(packet.epoch, 0, packet.bytes, events);
+  const bool new_run = !last_lost_ || *last_lost_ + 1 != number;
+  last_lost_ = number;
+  tally(packet.epoch, 0, packet.bytes, new_run ? 1 : 0, events);
 }
 
 TimePoint SentPackets::probe_at() const {

@@ -164,6 +164,7 @@ class SentPackets {
   TimePoint largest_acked_sent_{};
   PacketAck last_ack_;  // what the next one says again need not be looked at again
 
+  std::optional<PacketNumber> last_lost_;
   std::optional<TimePoint> loss_at_;  // when the oldest packet in flight is lost by time
   unsigned timeouts_ = 0;
   std::optional<TimePoint> last_progress_;

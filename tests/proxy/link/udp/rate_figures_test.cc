@@ -137,9 +137,11 @@ Outcome run(const Path& path, Law law, std::uint64_t seed, Duration skip = 3s, D
 }
 
 void print(const char* what, const Path& path, Law law, const Outcome& o) {
-  std::printf("%-22s %-8s %7.2f Mbit/s %3.0f ms %5.2f%% | %6.2f%% of the bound | RTT %6.1f p99 %6.1f of %6.1f ms | start %5.1f RTT | sent %.3f again %.4f\n", what,
-              name(law), path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, o.share * 100, o.rtt_mean,
-              o.rtt_p99, seconds(path.rtt) * 1250 + 5, o.start, o.sent, o.spurious);
+  std::printf(
+      "%-22s %-8s %7.2f Mbit/s %3.0f ms %5.2f%% | %6.2f%% of the bound | RTT %6.1f p99 %6.1f of %6.1f ms | "
+      "start %5.1f RTT | sent %.3f again %.4f\n",
+      what, name(law), path.bits / 1e6, seconds(path.rtt) * 1e3, path.loss * 100, o.share * 100, o.rtt_mean,
+      o.rtt_p99, seconds(path.rtt) * 1250 + 5, o.start, o.sent, o.spurious);
   std::fflush(stdout);
 }
 }  // namespace
@@ -161,7 +163,8 @@ TEST_CASE("one line, traced", "[.figures][one]") {
     (void)std::sscanf(text, "%lf %d %lf %d %d %d %lf", &megabits, &rtt, &loss, &law, &seed, &time, &told);
   const Path path{.bits = megabits * 1e6, .rtt = std::chrono::milliseconds(rtt), .loss = loss};
   print("", path, static_cast<Law>(law),
-        run(path, static_cast<Law>(law), static_cast<std::uint64_t>(seed), 3s, std::chrono::seconds(time), told * 1e6));
+        run(path, static_cast<Law>(law), static_cast<std::uint64_t>(seed), 3s, std::chrono::seconds(time),
+            told * 1e6));
 }
 
 TEST_CASE("bulk on faster lines", "[.figures][fast]") {
@@ -246,8 +249,9 @@ TEST_CASE("two links on one line", "[.figures][two]") {
         for (const Duration later : {0ms, 5000ms}) {
           int only_rtt = 0, only_later = 0;
           double only_loss = 0;
-          if (only && (std::sscanf(only, "%d %lf %d", &only_rtt, &only_loss, &only_later) != 3 ||
-                       only_rtt * 1ms != rtt || only_loss != loss || only_later * 1ms != later || law == Law::paced))
+          if (only &&
+              (std::sscanf(only, "%d %lf %d", &only_rtt, &only_loss, &only_later) != 3 ||
+               only_rtt * 1ms != rtt || only_loss != loss || only_later * 1ms != later || law == Law::paced))
             continue;
           const Path path{.rtt = rtt, .loss = loss};
           Network network(1);
