@@ -2,61 +2,18 @@
 // A session whose peer has the right key and says anything: raw bytes in any splits, or frames that are well
 // formed and mean anything, while flows here do anything a flow may do. It never crashes, its accounts stay
 // exact, and it gives everything back at its end. The input chooses all of it.
-#include <cstdlib>
-
+#include "fuzz/choices.h"
 #include "proxy/link/session.h"
 
 using namespace longhaul;
+using namespace longhaul::fuzz;
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
 constexpr std::uint64_t kCap = 1 << 20;
 constexpr std::uint32_t kMaxStreams = 8;
-
-// Reads choices from the input; at its end everything is zero.
-class Choices {
- public:
-  explicit Choices(Bytes input) : rest_(input) {}
-  bool empty() const { return rest_.empty(); }
-  unsigned byte() {
-    if (rest_.empty()) return 0;
-    unsigned value = std::to_integer<unsigned>(rest_[0]);
-    rest_ = rest_.subspan(1);
-    return value;
-  }
-  unsigned below(unsigned bound) { return byte() % bound; }
-  // Small numbers mostly, and the edges where arithmetic breaks.
-  std::uint64_t number() {
-    switch (unsigned kind = byte(); kind % 8) {
-      case 0:
-        return kMaxVarint;
-      case 1:
-        return kMaxVarint - byte();
-      case 2:
-        return std::uint64_t{byte()} << (kind / 8);
-      case 3:
-        return byte() * 4096u;
-      default:
-        return byte();
-    }
-  }
-  Bytes some(std::size_t most) {
-    std::size_t size = std::min<std::size_t>(rest_.size(), byte() % (most + 1));
-    size = std::min(size, rest_.size());
-    Bytes taken = rest_.first(size);
-    rest_ = rest_.subspan(size);
-    return taken;
-  }
-
- private:
-  Bytes rest_;
-};
 
 class Codec final : public BlockCodec {
  public:

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What fuzz targets of state machines share: an input read as choices, and a check that ends the run.
+#pragma once
+#include <algorithm>
+#include <cstdlib>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul::fuzz {
+
+inline void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Reads choices from the input; at its end everything is zero.
+class Choices {
+ public:
+  explicit Choices(Bytes input) : rest_(input) {}
+  bool empty() const { return rest_.empty(); }
+  unsigned byte() {
+    if (rest_.empty()) return 0;
+    unsigned value = std::to_integer<unsigned>(rest_[0]);
+    rest_ = rest_.subspan(1);
+    return value;
+  }
+  unsigned below(unsigned bound) { return byte() % bound; }
+  // Small numbers mostly, and the edges where arithmetic breaks.
+  std::uint64_t number() {
+    switch (unsigned kind = byte(); kind % 8) {
+      case 0:
+        return kMaxVarint;
+      case 1:
+        return kMaxVarint - byte();
+      case 2:
+        return std::uint64_t{byte()} << (kind / 8);
+      case 3:
+        return byte() * 4096u;
+      default:
+        return byte();
+    }
+  }
+  Bytes some(std::size_t most) {
+    std::size_t size = std::min<std::size_t>(rest_.size(), byte() % (most + 1));
+    size = std::min(size, rest_.size());
+    Bytes taken = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+ private:
+  Bytes rest_;
+};
+
+}  // namespace longhaul::fuzz
