@@ -15,6 +15,7 @@ constexpr Duration kFirstProbeInterval = 100ms;
 constexpr Duration kMinPatience = 1s;  // without a word on what was sent, until the path counts as dead
 // A path that was never up is given up after so many of these.
 constexpr int kProbingPatience = 3;
+constexpr Duration kChallengeInterval = 200ms;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 
@@ -220,14 +221,17 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
   }
   // Only the newest packet says where the peer is; it may have been sent on by somebody else, so the peer is
   // asked.
-  if (number < end_received_ || candidate_ == from) return;
-  if (challenged_at_ && now - *challenged_at_ < 200ms) return;
-  PathToken token;
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token) != 1) return;
-  challenge_ = token;
-  candidate_ = from;
-  challenge_due_ = true;
+  if (number < end_received_) return;
+  if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return;
+  // The same question again while question or answer may be lost, or under way.
+  if (candidate_ != from) {
+    PathToken token;
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token) != 1) return;
+    challenge_ = token;
+    candidate_ = from;
+  }
   challenged_at_ = now;
+  challenge_due_ = true;
 }
 
 Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask,

@@ -10,13 +10,30 @@
 
 namespace longhaul::link::simulation {
 
-// The byte at a position of a flow's stream, the same on both sides.
-inline std::byte expected_byte(std::uint64_t seed, std::uint64_t position) {
-  std::uint64_t x = (position >> 3) * 0x9e3779b97f4a7c15ull + seed;
+// The eight bytes of a flow's stream from a multiple of eight on, the same on both sides.
+inline std::uint64_t expected_word(std::uint64_t seed, std::uint64_t word) {
+  std::uint64_t x = word * 0x9e3779b97f4a7c15ull + seed;
   x ^= x >> 29;
   x *= 0xbf58476d1ce4e5b9ull;
   x ^= x >> 32;
-  return std::byte(x >> (8 * (position & 7)) & 0xff);
+  return x;
+}
+inline std::byte expected_byte(std::uint64_t seed, std::uint64_t position) {
+  return std::byte(expected_word(seed, position >> 3) >> (8 * (position & 7)) & 0xff);
+}
+// Many bytes in a fraction of the time.
+inline void fill_expected(std::uint64_t seed, std::uint64_t position, MutableBytes out) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    if ((position + done) % 8 || out.size() - done < 8) {
+      out[done] = expected_byte(seed, position + done);
+      ++done;
+      continue;
+    }
+    const std::uint64_t word = expected_word(seed, (position + done) >> 3);
+    for (std::size_t i = 0; i < 8; ++i) out[done + i] = std::byte(word >> (8 * i) & 0xff);
+    done += 8;
+  }
 }
 
 struct Writer {
@@ -30,12 +47,13 @@ struct Writer {
       std::size_t room = std::min<std::uint64_t>(stream.may_write(), total - written);
       if (room == 0) return;
       Buffer bytes(std::min<std::size_t>(room, 100'000));
-      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = expected_byte(seed, written + i);
+      fill_expected(seed, written, bytes);
       stream.write(bytes);
       written += bytes.size();
     }
     if (end_after) stream.end();
   }
+  bool done() const { return end_after && written == total; }
 };
 
 struct Reader {
@@ -44,19 +62,25 @@ struct Reader {
   bool wrong = false;
   bool paused = false;
   bool ended = false, aborted = false, reset = false;
+  std::function<void()> on_read{};  // something was
+  Buffer expected{};                // kept for its capacity
 
   void pump(Stream& stream, TimePoint now, Duration rtt) {
     if (paused) return;
     const SliceQueue& queue = stream.readable();
     std::size_t size = queue.size();
     queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
-      for (std::byte b : piece) wrong |= b != expected_byte(seed, read++);
+      expected.resize(std::max(expected.size(), piece.size()));
+      fill_expected(seed, read, std::span(expected).first(piece.size()));
+      wrong |= !std::equal(piece.begin(), piece.end(), expected.begin());
+      read += piece.size();
       return true;
     });
     if (size) stream.consume(size, now, rtt);
     ended |= stream.read_state() == ReadState::ended;
     aborted |= stream.read_state() == ReadState::aborted;
     reset |= stream.read_state() == ReadState::reset;
+    if (size && on_read) on_read();
   }
 };
 
@@ -84,7 +108,8 @@ class FlowsOn {
     pair_.b.on_event = [this](const Event& event) { on_b(event); };
   }
 
-  Flow& start(std::uint64_t upload, std::uint64_t download, OpenRequest request = simple_request()) {
+  Flow& start(std::uint64_t upload, std::uint64_t download, OpenRequest request = simple_request(),
+              bool ends = true) {
     request.destination.port = static_cast<std::uint16_t>(1 + flows_.size() % 60000);
     Stream& stream = pair_.a.session.open(std::move(request), pair_.now());
     Flow& flow = flows_[stream.id()];
@@ -93,9 +118,12 @@ class FlowsOn {
     flow.server_reads = {.seed = stream.id() * 2};
     flow.server_writes = {.seed = stream.id() * 2 + 1, .total = download};
     flow.client_reads = {.seed = stream.id() * 2 + 1};
+    flow.client_writes.end_after = flow.server_writes.end_after = ends;
     flow.client_writes.pump(stream);
     return flow;
   }
+  // Whose directions stay open: more can be written by raising a writer's total.
+  Flow& start_open() { return start(0, 0, simple_request(), false); }
 
   template <class AnyEndpoint>
   void resume_reader(Flow& flow, AnyEndpoint& side) {
@@ -111,6 +139,8 @@ class FlowsOn {
   bool all_right() const {
     return std::all_of(flows_.begin(), flows_.end(), [](const auto& f) { return f.second.right(); });
   }
+
+  const std::map<StreamId, Flow>& flows() const { return flows_; }
 
   static OpenRequest simple_request() {
     OpenRequest request;
@@ -130,8 +160,7 @@ class FlowsOn {
     flow.client_stopped |= event.stream_event == EventKind::stopped;
     flow.client_writes.pump(*stream);
     flow.client_reads.pump(*stream, pair_.now(), pair_.a.session.smoothed_rtt());
-    if (flow.client_reads.ended && flow.client_writes.written == flow.client_writes.total)
-      pair_.a.session.release(event.stream);
+    if (flow.client_reads.ended && flow.client_writes.done()) pair_.a.session.release(event.stream);
   }
   void on_b(const Event& event) {
     if (event.kind != Event::Kind::stream || !flows_.contains(event.stream)) return;
@@ -143,8 +172,7 @@ class FlowsOn {
     if (event.stream_event == EventKind::opened) stream->give_answer({});
     flow.server_writes.pump(*stream);
     flow.server_reads.pump(*stream, pair_.now(), pair_.b.session.smoothed_rtt());
-    if (flow.server_reads.ended && flow.server_writes.written == flow.server_writes.total)
-      pair_.b.session.release(event.stream);
+    if (flow.server_reads.ended && flow.server_writes.done()) pair_.b.session.release(event.stream);
   }
 
   AnyPair& pair_;

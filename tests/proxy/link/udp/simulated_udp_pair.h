@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sessions over two UDP carriers over the virtual network: the whole link but for sockets. A seed repeats
-// a run exactly. What flows on it is the test's (simulated_flow.h).
+// Two sessions over two UDP carriers over the virtual network: the whole link but for sockets, and what
+// PeerLink would do: prefer a carrier that is up, probe again after one failed. A seed repeats a run exactly.
+// What flows on it is the test's (simulated_flow.h).
 #pragma once
-#include <numeric>
+#include <random>
 
 #include "../simulated_pair.h"
 #include "proxy/link/udp/udp_carrier.h"
@@ -10,9 +11,10 @@
 
 namespace longhaul::link::simulation {
 
-inline udp::CarrierKeys test_keys() {
+inline udp::CarrierKeys keys_from_seed(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
   Buffer exported(udp::kExportedBytes);
-  for (std::size_t i = 0; i < exported.size(); ++i) exported[i] = std::byte(i * 7 + 1);
+  for (std::byte& b : exported) b = std::byte(random() & 0xff);
   return udp::keys_from_exporter(exported);
 }
 
@@ -25,6 +27,10 @@ struct UdpPairOptions {
   std::uint64_t retained_bytes = 256 << 20;
   std::uint32_t max_streams = 4096;
   config::Features features{};
+  udp::Cipher cipher = udp::Cipher::aes_128_gcm;
+  Duration retry_after = 1s;  // a carrier failed
+  Duration timer_slack{0};    // how late deadlines are met
+  std::uint32_t host = 1;     // of a; b is the next one. Of several pairs on one line, each has its own
 };
 
 // One proxy: a session, its carrier, and what its flows see.
@@ -34,8 +40,10 @@ class UdpEnd final : public simulator::Endpoint {
       : pool(options.credit_bytes, options.max_streams),
         retained(options.retained_bytes),
         session({.side = side, .max_peer_streams = options.max_streams}, pool, retained, nullptr, now),
+        retry_after_(options.retry_after),
         carrier({.side = side,
-                 .keys = test_keys(),
+                 .keys = keys_from_seed(options.seed * 1000 + options.host),
+                 .cipher = options.cipher,
                  .peer = peer,
                  .rate_bits = options.rate_bits,
                  .path = options.path,
@@ -54,28 +62,30 @@ class UdpEnd final : public simulator::Endpoint {
   void receive(simulator::Datagram& datagram, TimePoint now) override {
     if (auto taken = carrier.receive(datagram.payload, to_asio(datagram.from), now); !taken && !error)
       error = taken.error();
-    after(now);
+    take_events();
   }
   void transmit(simulator::Outbox& out, TimePoint now) override {
-    after(now);
+    manage(now);
+    take_events();
     while (carrier.transmit(batch_, now)) {
       for (std::size_t at = 0; at < batch_.bytes.size(); at += batch_.segment_bytes) {
         std::size_t size = std::min(batch_.segment_bytes, batch_.bytes.size() - at);
+        // 20 bytes of IP, 8 of UDP.
         out.send(from_asio(batch_.to), Bytes(batch_.bytes).subspan(at, size),
                  static_cast<std::uint32_t>(size + 28));
       }
-      after(now);
+      take_events();
     }
   }
   std::optional<TimePoint> next_timeout() const override {
-    auto next = carrier.next_timeout();
-    auto mine = session.next_timeout();
-    return next && mine ? std::min(next, mine) : next ? next : mine;
+    std::optional<TimePoint> next = carrier.next_timeout();
+    for (auto at : {session.next_timeout(), retry_at_})
+      if (at && (!next || *at < *next)) next = at;
+    return next;
   }
   void on_timeout(TimePoint now) override {
     session.on_timeout(now);
     carrier.on_timeout(now);
-    after(now);
   }
 
   CreditPool pool;
@@ -85,56 +95,72 @@ class UdpEnd final : public simulator::Endpoint {
  private:
   CarrierId last_carrier_ = 0;
   udp::DatagramBatch batch_;
+  Duration retry_after_;
+  std::optional<TimePoint> retry_at_{};
 
  public:
   udp::UdpCarrier carrier;
-  std::vector<Event> events;
+  std::vector<Event> events;  // but those of streams
   std::function<void(const Event&)> on_event;
   boost::system::error_code error;
   bool prefers_udp = true;
+  int failures = 0;  // how often the carrier gave the path up
 
  private:
-  void after(TimePoint now) {
-    if (prefers_udp && carrier.state() == udp::UdpCarrier::State::up) carrier.prefer(now);
+  void manage(TimePoint now) {
+    using State = udp::UdpCarrier::State;
+    if (prefers_udp && carrier.state() == State::up) carrier.prefer(now);
+    if (carrier.state() != State::failed) {
+      retry_at_.reset();
+    } else if (!retry_at_) {
+      retry_at_ = now + retry_after_;
+      ++failures;
+    } else if (*retry_at_ <= now) {
+      carrier.probe(now);
+      retry_at_.reset();
+    }
+  }
+  void take_events() {
     while (auto event = session.poll_event()) {
-      events.push_back(*event);
+      if (event->kind != Event::Kind::stream) events.push_back(*event);
       if (on_event) on_event(*event);
     }
   }
 };
 
-// Has what FlowsOnPair asks of a pair.
+// Has what FlowsOn asks of a pair.
 class UdpPair {
  public:
-  static constexpr simulator::Address kA{0x0a000001, 1000}, kB{0x0a000002, 7600};
-
+  // Alone on a line of its own.
   explicit UdpPair(const UdpPairOptions& options)
-      : network_(options.seed),
-        line(network_.add_line(options.line)),
-        a(Side::dialler, options, UdpEnd::to_asio(kB), network_.now()),
-        b(Side::acceptor, options, {}, network_.now()),
-        node_a(network_.attach(a, line, simulator::LineEnd::a, kA)),
-        node_b(network_.attach(b, line, simulator::LineEnd::b, kB)) {
-    node_a.wake();
-    node_b.wake();
+      : UdpPair(options, std::make_unique<simulator::Network>(options.seed)) {}
+  // On a line that others use too. The options' line and seed are not used but for keys.
+  UdpPair(const UdpPairOptions& options, simulator::Network& network, simulator::Line& shared)
+      : network_(network),
+        address_a{0x0a000000 + options.host, 1000},
+        address_b{0x0a000001 + options.host, 7600},
+        line(shared),
+        a(Side::dialler, options, UdpEnd::to_asio(address_b), network.now()),
+        b(Side::acceptor, options, {}, network.now()),
+        node_a(network.attach(a, line, simulator::LineEnd::a, address_a)),
+        node_b(network.attach(b, line, simulator::LineEnd::b, address_b)) {
+    node_a.set_timer_slack(options.timer_slack);
+    node_b.set_timer_slack(options.timer_slack);
+    wake();
   }
 
   TimePoint now() const { return network_.now(); }
   simulator::Network& network() { return network_; }
+  bool up() const { return a.session.preferred() && b.session.preferred(); }
 
   // Answers whether `done` became true in time; looks every millisecond.
   bool run_until(const std::function<bool()>& done, Duration time) {
-    TimePoint end = now() + time;
-    while (now() < end) {
-      if (done()) return true;
-      wake();
-      network_.run_until(std::min<TimePoint>(end, now() + 1ms));
-    }
-    return done();
+    wake();
+    return network_.run_until(done, time);
   }
   void run_for(Duration time) {
     wake();
-    network_.run_until(now() + time);
+    network_.run_for(time);
   }
   // The application did something.
   void wake() {
@@ -143,12 +169,32 @@ class UdpPair {
   }
 
  private:
-  simulator::Network network_;
+  UdpPair(const UdpPairOptions& options, std::unique_ptr<simulator::Network> network)
+      : UdpPair(options, *network, network->add_line(options.line)) {
+    own_network_ = std::move(network);
+  }
+
+  std::unique_ptr<simulator::Network> own_network_;
+  simulator::Network& network_;
 
  public:
+  const simulator::Address address_a, address_b;
   simulator::Line& line;
   UdpEnd a, b;
   simulator::Node &node_a, &node_b;
 };
+
+// Both directions alike: megabits a second, the round trip, the share lost, and a queue of so many
+// bandwidth-delay products.
+inline simulator::LineConfig line_of(double megabits, Duration rtt, double loss = 0, double queue = 1) {
+  const double bits = megabits * 1e6;
+  const double queue_bytes = bits / 8 * std::chrono::duration<double>(rtt).count() * queue;
+  return simulator::LineConfig::symmetric(
+      {.link = {.rate_bits = static_cast<std::uint64_t>(bits),
+                .queue_bytes = std::max<std::uint64_t>(64 * 1024, static_cast<std::uint64_t>(queue_bytes)),
+                .delay = rtt / 2,
+                .loss = loss},
+       .mtu_bytes = 1500});
+}
 
 }  // namespace longhaul::link::simulation

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the figures of the UDP carrier that are measured in virtual time, each with its goal. Arguments
+// choose groups by name; --seeds N, --quick.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "tests/bench/simulated/transfer.h"
+
+namespace longhaul::bench {
+namespace {
+
+using link::simulation::line_of;
+
+// Payload bytes in a full packet of 1500 IP bytes: 28 of IP and UDP, 29 of packet header and tag, 12 of
+// STREAM frame.
+constexpr double kPayloadShare = 1431.0 / 1500;
+
+struct Options {
+  std::uint64_t seeds = 5;
+  bool quick = false;
+  std::vector<std::string> groups;
+};
+Options options;
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+const char* name_of(Knows knows) {
+  return knows == Knows::rate ? "told" : knows == Knows::path ? "seen" : "cold";
+}
+
+void verdict(double value, double goal, bool at_least = true) {
+  std::printf("  %s\n", goal == 0 ? "" : (at_least ? value >= goal : value <= goal) ? "met" : "MISSED");
+  std::fflush(stdout);
+}
+
+// Share of rate x payload share x (1 - loss), median over the seeds.
+void bulk_row(const std::string& what, Run run, double loss, double goal_percent, bool cubic = false) {
+  const double bound = static_cast<double>(run.line.b_to_a.link.rate_bits) * kPayloadShare * (1 - loss);
+  std::vector<double> shares, bare;
+  BulkResult last;
+  for (std::uint64_t seed = 1; seed <= options.seeds; ++seed) {
+    run.seed = seed;
+    last = bulk(run);
+    shares.push_back(100 * last.goodput_bits / bound);
+    if (cubic) bare.push_back(cubic_alone(run) / 1e6);
+  }
+  const double least = *std::min_element(shares.begin(), shares.end());
+  std::printf(
+      "%-44s %s %7.2f Mbit/s  %5.1f %% (least %5.1f)  goal %2.0f  sent/byte %.3f  lost %.3f  rtt %.1f ms  "
+      "queue %.1f "
+      "p99 %.1f ms",
+      what.c_str(), name_of(run.knows), median(shares) / 100 * bound / 1e6, median(shares), least,
+      goal_percent, last.sent_per_byte, last.lost_share, last.rtt_ms, last.queue_ms_median,
+      last.queue_ms_p99);
+  if (cubic) std::printf("  CUBIC %.2f Mbit/s", median(bare));
+  verdict(median(shares), goal_percent);
+}
+
+std::string text(const char* format, auto... values) {
+  char line[128];
+  std::snprintf(line, sizeof line, format, values...);
+  return line;
+}
+
+void extreme_lines() {
+  for (Knows knows : {Knows::rate, Knows::path, Knows::nothing}) {
+    bulk_row("GEO 50 Mbit/s 600 ms 2 %", {.line = line_of(50, 600ms, 0.02), .knows = knows, .warm_up = 10s},
+             0.02, 90, true);
+    bulk_row("100 Mbit/s 200 ms 20 %", {.line = line_of(100, 200ms, 0.2), .knows = knows, .warm_up = 5s}, 0.2,
+             85, true);
+  }
+}
+
+void fast_line() {
+  for (Knows knows : {Knows::rate, Knows::nothing}) {
+    Run run{.line = line_of(10'000, 250ms, 0.01), .knows = knows, .warm_up = 4s, .time = 4s, .streams = 4};
+    run.line.interrupt_interval = 20us;
+    const std::uint64_t seeds = std::exchange(options.seeds, 1);
+    bulk_row("10 Gbit/s 250 ms 1 %", run, 0.01, 95);
+    options.seeds = seeds;
+  }
+}
+
+void oc1() {
+  for (Knows knows : {Knows::rate, Knows::nothing})
+    for (Duration rtt : {Duration(1ms), Duration(30ms), Duration(100ms), Duration(250ms)})
+      for (double loss : {0.0, 0.001, 0.005, 0.01, 0.05, 0.1})
+        bulk_row(text("OC-1 %3d ms %4.1f %%", static_cast<int>(rtt / 1ms), loss * 100),
+                 {.line = line_of(51.84, rtt, loss), .knows = knows}, loss,
+                 loss <= 0.01   ? 97
+                 : loss <= 0.05 ? 95
+                                : 93,
+                 true);
+}
+
+void lossy_lines() {
+  struct Line {
+    double megabits;
+    Duration rtt;
+    double loss, goal;
+  };
+  for (Knows knows : {Knows::rate, Knows::nothing})
+    for (const Line& line : {Line{200, 50ms, 0.01, 96}, Line{200, 50ms, 0.1, 92}, Line{100, 200ms, 0.05, 92},
+                             Line{100, 200ms, 0.2, 85}})
+      bulk_row(
+          text("%.0f Mbit/s %d ms %.0f %%", line.megabits, static_cast<int>(line.rtt / 1ms), line.loss * 100),
+          {.line = line_of(line.megabits, line.rtt, line.loss), .knows = knows, .warm_up = 4s}, line.loss,
+          line.goal, true);
+}
+
+// Mean loss and mean length of a burst give the chain's two probabilities.
+wan::BurstLoss bursts(double loss, double length) {
+  return {.enter = loss / (1 - loss) / length, .leave = 1 / length};
+}
+
+void bursts_and_disorder() {
+  for (Knows knows : {Knows::rate, Knows::nothing})
+    for (double loss : {0.01, 0.05}) {
+      const auto base = line_of(51.84, 100ms);
+      const auto with = [&](auto change) {
+        simulator::LineConfig line = base;
+        change(line.a_to_b.link);
+        change(line.b_to_a.link);
+        return Run{.line = line, .knows = knows};
+      };
+      bulk_row(text("OC-1 100 ms %.0f %% random", loss * 100), with([&](auto& link) { link.loss = loss; }),
+               loss, 0);
+      for (double length : {3.0, 10.0})
+        bulk_row(text("OC-1 100 ms %.0f %% in bursts of %.0f", loss * 100, length),
+                 with([&](auto& link) { link.burst_loss = bursts(loss, length); }), loss, 0);
+      bulk_row(text("OC-1 100 ms %.0f %% and 2 %% reordered by 10 ms", loss * 100), with([&](auto& link) {
+                 link.loss = loss;
+                 link.reorder = 0.02;
+                 link.reorder_by = 10ms;
+               }),
+               loss, 0);
+    }
+}
+
+void downloads() {
+  constexpr std::uint64_t kBytes = 30'000'000;
+  constexpr double kGoals[3][4] = {{45.5, 45, 42.5, 39.5}, {43.5, 42.5, 40, 37}, {40, 39, 37, 34}};
+  const double losses[] = {0, 0.01, 0.05, 0.1};
+  for (Knows knows : {Knows::rate, Knows::path, Knows::nothing})
+    for (int i = 0; i < 4; ++i) {
+      std::vector<double> rates;
+      for (std::uint64_t seed = 1; seed <= options.seeds; ++seed)
+        rates.push_back(
+            kBytes * 8 / 1e6 /
+            download_seconds({.line = line_of(51.84, 250ms, losses[i]), .knows = knows, .seed = seed},
+                             kBytes));
+      std::printf("30 MB, OC-1 250 ms %2.0f %% %s  %5.2f Mbit/s (least %5.2f)  goal %4.1f", losses[i] * 100,
+                  name_of(knows), median(rates), *std::min_element(rates.begin(), rates.end()),
+                  kGoals[static_cast<int>(knows)][i]);
+      verdict(median(rates), kGoals[static_cast<int>(knows)][i]);
+    }
+}
+
+void message_delays() {
+  struct Case {
+    const char* name;
+    config::Fec fec;
+  };
+  for (bool beside_bulk : {true, false})
+    for (const Case& each : {Case{"off", {.mode = config::Fec::Mode::off}}, Case{"adaptive", {}}}) {
+      const MessageResult result =
+          messages({.line = line_of(51.84, 100ms, 0.05), .fec = each.fec, .time = options.quick ? 30s : 300s},
+                   beside_bulk);
+      std::printf(
+          "200 B every 20 ms, 5 %%, RTT 100 ms, %s, FEC %-8s  median %.1f  p99 %.1f (goal 75)  p99.9 %.1f "
+          "(goal "
+          "150) ms, %.1f Mbit/s",
+          beside_bulk ? "beside bulk" : "alone", each.name, result.delay_ms.percentile(50),
+          result.delay_ms.percentile(99), result.delay_ms.percentile(99.9), result.bulk_bits / 1e6);
+      verdict(result.delay_ms.percentile(99), each.fec.mode == config::Fec::Mode::off ? 0 : 75, false);
+    }
+}
+
+void sharing() {
+  for (Knows knows : {Knows::rate, Knows::nothing})
+    for (Duration rtt : {Duration(30ms), Duration(100ms)}) {
+      const auto line = line_of(51.84, rtt);
+      const auto pairs = two_pairs({.line = line, .knows = knows, .warm_up = 15s, .time = 30s});
+      const double off =
+          std::abs(pairs.first_bits - pairs.second_bits) / (pairs.first_bits + pairs.second_bits);
+      std::printf("two links, OC-1 %d ms, %s: %.1f and %.1f Mbit/s, %.1f %% from half (goal 10)",
+                  static_cast<int>(rtt / 1ms), name_of(knows), pairs.first_bits / 1e6,
+                  pairs.second_bits / 1e6, 100 * off);
+      verdict(100 * off, 10, false);
+      const auto cubic = beside_cubic({.line = line, .knows = knows, .warm_up = 15s, .time = 60s});
+      const double least =
+          std::min(cubic.first_bits, cubic.second_bits) / (cubic.first_bits + cubic.second_bits);
+      std::printf("beside CUBIC, OC-1 %d ms, %s: %.1f, CUBIC %.1f Mbit/s, least %.1f %% (goal 30)",
+                  static_cast<int>(rtt / 1ms), name_of(knows), cubic.first_bits / 1e6,
+                  cubic.second_bits / 1e6, 100 * least);
+      verdict(100 * least, 30);
+    }
+}
+
+// Told more than the line is, and a policer that drops without queueing.
+void wrong_rates() {
+  for (double told : {0.8, 1.0, 1.2, 2.0, 10.0}) {
+    bulk_row(text("OC-1 100 ms, told %.0f %% of the rate", told * 100),
+             {.line = line_of(51.84, 100ms), .told_bits = static_cast<std::uint64_t>(51.84e6 * told)}, 0, 0);
+    bulk_row(text("OC-1 100 ms 2 %%, told %.0f %% of the rate", told * 100),
+             {.line = line_of(51.84, 100ms, 0.02), .told_bits = static_cast<std::uint64_t>(51.84e6 * told)},
+             0.02, 0);
+  }
+  for (Knows knows : {Knows::rate, Knows::nothing}) {
+    // 20 Mbit/s with a bucket of 5 ms on a line of 51.84.
+    Run run{.line = line_of(51.84, 100ms), .knows = knows};
+    run.line.b_to_a.policer = simulator::Policer{.rate_bits = 20'000'000, .burst_bytes = 12'500};
+    const BulkResult result = bulk(run);
+    std::printf("policer 20 Mbit/s on OC-1 100 ms, %s: %.1f Mbit/s, lost %.3f, sent/byte %.2f",
+                name_of(knows), result.goodput_bits / 1e6, result.lost_share, result.sent_per_byte);
+    verdict(result.goodput_bits / 20e6 / kPayloadShare, 0);
+    run.line = line_of(51.84, 100ms, 0, 0.05);  // a queue of 5 ms
+    const BulkResult shallow = bulk(run);
+    std::printf("OC-1 100 ms, queue 5 ms, %s: %.1f Mbit/s, lost %.3f, sent/byte %.2f", name_of(knows),
+                shallow.goodput_bits / 1e6, shallow.lost_share, shallow.sent_per_byte);
+    verdict(shallow.goodput_bits, 0);
+  }
+}
+
+struct Group {
+  const char* name;
+  void (*run)();
+};
+constexpr Group kGroups[] = {
+    {"extreme", extreme_lines},
+    {"fast", fast_line},
+    {"oc1", oc1},
+    {"lossy", lossy_lines},
+    {"bursts", bursts_and_disorder},
+    {"download", downloads},
+    {"messages", message_delays},
+    {"sharing", sharing},
+    {"wrong", wrong_rates},
+};
+
+}  // namespace
+}  // namespace longhaul::bench
+
+int main(int count, char** arguments) {
+  using namespace longhaul::bench;
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--quick") {
+      options.quick = true;
+      options.seeds = 1;
+    } else if (argument == "--seeds" && i + 1 < count) {
+      options.seeds = std::strtoull(arguments[++i], nullptr, 10);
+    } else if (std::any_of(std::begin(kGroups), std::end(kGroups),
+                           [&](const Group& group) { return argument == group.name; })) {
+      options.groups.push_back(argument);
+    } else {
+      std::fprintf(stderr, "usage: %s [--quick] [--seeds N] [GROUP]...\ngroups:", arguments[0]);
+      for (const Group& group : kGroups) std::fprintf(stderr, " %s", group.name);
+      std::fprintf(stderr, "\n");
+      return 2;
+    }
+  }
+  if (options.seeds == 0) options.seeds = 1;
+  for (const Group& group : kGroups) {
+    if (!options.groups.empty() &&
+        std::find(options.groups.begin(), options.groups.end(), group.name) == options.groups.end())
+      continue;
+    std::printf("-- %s\n", group.name);
+    group.run();
+  }
+}
