@@ -34,6 +34,11 @@ class Scheduler {
     return std::nullopt;
   }
 
+  std::optional<StreamId> next() const {
+    for (const auto& turns : turns_)
+      if (!turns.empty()) return turns.front();
+    return std::nullopt;
+  }
   bool interactive_next() const { return !turns_[0].empty(); }
   bool empty() const { return turns_[0].empty() && turns_[1].empty(); }
 

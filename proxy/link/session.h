@@ -91,8 +91,12 @@ class Session final : private StreamOwner {
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
   // It was taken for lost and has arrived after all.
   void on_arrived(const PacketContent& content);
-  // Whether the next that goes belongs to an interactive stream, or is control.
-  bool interactive_next() const { return scheduler_.interactive_next(); }
+  // Whose bytes fill() takes next: of what class, and with which features. Nothing: only control frames wait.
+  struct NextStream {
+    StreamClass stream_class;
+    const config::Features& features;
+  };
+  std::optional<NextStream> next_stream() const;
 
   // ---- Time.
   std::optional<TimePoint> next_timeout() const;

@@ -168,6 +168,15 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
   }
 }
 
+std::optional<Session::NextStream> Session::next_stream() const {
+  auto id = scheduler_.next();
+  if (!id) return std::nullopt;
+  auto found = streams_.find(*id);
+  if (found == streams_.end() || !found->second->begun()) return std::nullopt;
+  return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,
+                    found->second->request().features};
+}
+
 // False: the next frame has to wait for another packet.
 bool Session::fill_control(std::size_t end, Buffer& out, PacketContent& content, TimePoint now) {
   if (control_taken_ == control_frames_.size()) {

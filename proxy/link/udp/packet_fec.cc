@@ -16,6 +16,19 @@ std::array<std::byte, kNumberBytes> low_bytes(PacketNumber number) {
 }
 }  // namespace
 
+fec::Mode mode_of(const config::Fec& fec) {
+  using Kind = fec::Mode::Kind;
+  switch (fec.mode) {
+    case config::Fec::Mode::off:
+      return {.kind = Kind::off};
+    case config::Fec::Mode::adaptive:
+      return {.kind = Kind::adaptive};
+    case config::Fec::Mode::fixed:
+      break;
+  }
+  return {.kind = Kind::fixed, .source_packets = fec.source_packets, .repair_packets = fec.repair_packets};
+}
+
 fec::WindowEncoder& PacketFec::encoder(fec::Class of) {
   auto& place = encoders_[fec::index_of(of)];
   if (!place) {
@@ -37,8 +50,8 @@ fec::WindowDecoder& PacketFec::decoder(fec::Class of) {
   return *place;
 }
 
-std::optional<SymbolFrame> PacketFec::next_symbol(bool interactive) const {
-  auto of = controller_.protects(interactive ? fec::Traffic::interactive : fec::Traffic::bulk, mode_);
+std::optional<SymbolFrame> PacketFec::next_symbol(bool interactive, fec::Mode mode) const {
+  auto of = controller_.protects(interactive ? fec::Traffic::interactive : fec::Traffic::bulk, mode);
   if (!of) return std::nullopt;
   const auto& encoder = encoders_[fec::index_of(*of)];
   return SymbolFrame{*of, encoder ? encoder->next_id() : 0};

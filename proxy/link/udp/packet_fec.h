@@ -9,20 +9,24 @@
 #include "fec/controller.h"
 #include "fec/window_decoder.h"
 #include "fec/window_encoder.h"
+#include "proxy/config/features.h"
 #include "proxy/link/udp/carrier_frames.h"
 
 namespace longhaul::link::udp {
+
+fec::Mode mode_of(const config::Fec& fec);
 
 // A symbol is the low half of its packet's number and the frames behind the SYMBOL frame, so that what is
 // restored can be named to its sender.
 class PacketFec {
  public:
   // ---- sending
-  void set_mode(fec::Mode mode) { mode_ = mode; }
   // Whether the next packet is a symbol; call before it is made.
-  std::optional<SymbolFrame> next_symbol(bool interactive) const;
+  std::optional<SymbolFrame> next_symbol(bool interactive, fec::Mode mode) const;
   void add_symbol(fec::Class of, PacketNumber number, Bytes frames);
-  void on_sent(std::optional<fec::Class> symbol, TimePoint now) { controller_.on_sent(now, symbol, mode_); }
+  void on_sent(std::optional<fec::Class> symbol, fec::Mode mode, TimePoint now) {
+    controller_.on_sent(now, symbol, mode);
+  }
   void on_report(const fec::LossReport& report, Duration smoothed_rtt, TimePoint now) {
     controller_.on_report(now, report, smoothed_rtt);
   }
@@ -50,7 +54,6 @@ class PacketFec {
   fec::WindowEncoder& encoder(fec::Class of);
   fec::WindowDecoder& decoder(fec::Class of);
 
-  fec::Mode mode_;
   fec::Controller controller_;
   // Made when they are first needed: a clean path has none.
   std::array<std::unique_ptr<fec::WindowEncoder>, fec::kClasses> encoders_;

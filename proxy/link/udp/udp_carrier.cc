@@ -24,19 +24,6 @@ std::size_t bytes_in(Duration time, std::uint64_t bytes_per_second) {
                                   static_cast<double>(bytes_per_second));
 }
 
-fec::Mode mode_of(const config::Fec& fec) {
-  using Kind = fec::Mode::Kind;
-  switch (fec.mode) {
-    case config::Fec::Mode::off:
-      return {.kind = Kind::off};
-    case config::Fec::Mode::adaptive:
-      return {.kind = Kind::adaptive};
-    case config::Fec::Mode::fixed:
-      break;
-  }
-  return {.kind = Kind::fixed, .source_packets = fec.source_packets, .repair_packets = fec.repair_packets};
-}
-
 bool unknown(const UdpAddress& address) { return address.port() == 0; }
 
 IpFamily family(const UdpAddress& address) { return address.address().is_v6() ? IpFamily::v6 : IpFamily::v4; }
@@ -410,7 +397,7 @@ void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
   follow_law(now);
 }
 
-void UdpCarrier::set_fec(const config::Features& features) { fec_.set_mode(mode_of(features.fec)); }
+void UdpCarrier::set_fec(const config::Features& features) { fec_mode_ = mode_of(features.fec); }
 
 UdpCounters UdpCarrier::counters() const {
   UdpCounters counters = counters_;

@@ -134,6 +134,7 @@ class UdpCarrier {
   MeasuredLaw* measured_ = nullptr;  // law_, while it measures
   Pacer pacer_;
   PacketFec fec_;
+  fec::Mode fec_mode_;          // of what belongs to no stream
   RecoveredNumbers recovered_;  // to be told with the next ACK
 
   PacketNumber end_received_ = 0;      // one more than the highest number that came

@@ -100,7 +100,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
       write_repair(*repair, out);
       asks = true;
       ++counters_.repairs_sent;
-      fec_.on_sent(std::nullopt, now);
+      fec_.on_sent(std::nullopt, fec_mode_, now);
     }
   } else if (sends) {
     asks = write_payload(end, start + mtu_.current() - kPacketTagBytes - kRepairRoom, content, out, now);
@@ -142,8 +142,12 @@ void UdpCarrier::write_ack(SentContent& content, bool only_if_small, Buffer& out
 bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
                                TimePoint now) {
   if (end < out.size() + kMinRoom || !has_data(now)) return false;
-  bool interactive = session_.interactive_next();
-  auto symbol = fec_.next_symbol(interactive);
+  // Control frames are as urgent as interactive streams, and what is first in the packet decides for all of
+  // it.
+  auto next = session_.next_stream();
+  bool interactive = !next || next->stream_class == StreamClass::interactive;
+  fec::Mode mode = next ? mode_of(next->features.fec) : fec_mode_;
+  auto symbol = fec_.next_symbol(interactive, mode);
   std::size_t before = out.size();
   if (symbol) {
     write_symbol(*symbol, out);
@@ -162,7 +166,7 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
     return false;
   }
   if (symbol) fec_.add_symbol(symbol->of, sealer_.next_number(), Bytes(out).subspan(frames));
-  fec_.on_sent(symbol ? std::optional(symbol->of) : std::nullopt, now);
+  fec_.on_sent(symbol ? std::optional(symbol->of) : std::nullopt, mode, now);
   return true;
 }
 

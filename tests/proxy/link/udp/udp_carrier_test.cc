@@ -41,6 +41,39 @@ TEST_CASE("flows come through whole over a lossy line, told its rate or not") {
     }
 }
 
+TEST_CASE("each flow's own rule says how many repairs go with it, and it may change its mind") {
+  UdpPair pair({.seed = 2, .line = oc1(20ms, 0), .rate_bits = 51'840'000});
+  REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+  FlowsOn<UdpPair> flows(pair);
+  auto transfer = [&](config::Fec fec) {
+    std::uint64_t repairs = pair.a.carrier.counters().repairs_sent,
+                  sent = pair.a.carrier.counters().packets_sent;
+    OpenRequest request = FlowsOn<UdpPair>::simple_request();
+    request.features.fec = fec;
+    Flow& flow = flows.start(1'000'000, 0, request);
+    REQUIRE(pair.run_until([&] { return flow.complete(); }, 10s));
+    auto counters = pair.a.carrier.counters();
+    return static_cast<double>(counters.repairs_sent - repairs) /
+           static_cast<double>(counters.packets_sent - sent - (counters.repairs_sent - repairs));
+  };
+  // Nothing is lost, so adaptive correction has nothing to do.
+  CHECK(transfer({}) == 0);
+  CHECK(transfer({.mode = config::Fec::Mode::fixed, .source_packets = 10, .repair_packets = 2}) ==
+        Approx(0.2).margin(0.03));
+  CHECK(transfer({.mode = config::Fec::Mode::off}) == 0);
+
+  std::uint64_t before = pair.a.carrier.counters().repairs_sent;
+  OpenRequest request = FlowsOn<UdpPair>::simple_request();
+  Flow& flow = flows.start(3'000'000, 0, request);
+  pair.run_for(200ms);
+  CHECK(pair.a.carrier.counters().repairs_sent == before);
+  request.features.fec = {.mode = config::Fec::Mode::fixed, .source_packets = 4, .repair_packets = 1};
+  pair.a.session.change_features(flow.id, request.features);
+  REQUIRE(pair.run_until([&] { return flow.complete(); }, 10s));
+  CHECK(pair.a.carrier.counters().repairs_sent > before + 200);
+  CHECK(flows.all_right());
+}
+
 TEST_CASE("bulk over OC-1", "[.figures]") {
   for (Duration rtt : {0ms, 30ms, 100ms, 250ms})
     for (double loss : {0.0, 0.001, 0.01, 0.05, 0.1})
