@@ -31,7 +31,9 @@ Delays message_delays(const UdpPairOptions& options, bool bulk, int messages) {
   FlowsOn<UdpPair> flows(pair);
   Flow* transfer = bulk ? &flows.start(4ull << 30, 0) : nullptr;
   pair.run_for(3s);
-  Stream& stream = pair.a.session.open(FlowsOn<UdpPair>::simple_request(), pair.now());
+  OpenRequest request = FlowsOn<UdpPair>::simple_request();
+  request.features = options.features;
+  Stream& stream = pair.a.session.open(request, pair.now());
   StreamId id = stream.id();
   std::vector<TimePoint> sent;
   Delays delays;
