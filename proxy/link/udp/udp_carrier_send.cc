@@ -105,7 +105,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   } else if (sends) {
     asks = write_payload(end, start + mtu_.current() - kPacketTagBytes - kRepairRoom, content, out, now);
   }
-  if (!asks && (probes_owed_ || received_.wants_acknowledgement())) {
+  if (!asks && (probes_owed_ || received_.wants_acknowledgement() || sealer_.update_waits())) {
     write_filler(CarrierFrameType::probe, 2, out);
     asks = true;
   }
