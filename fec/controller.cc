@@ -35,12 +35,13 @@ std::optional<Class> Controller::protects(Traffic traffic, Mode mode) const {
       break;
   }
   if (loss_.rate() == 0) return std::nullopt;
-  if (traffic == Traffic::bulk) return Class::bulk;
+  if (traffic == Traffic::bulk) return bulk_pays_ ? std::optional(Class::bulk) : std::nullopt;
   return grouping_.repairs > 0 ? std::optional(Class::interactive) : std::nullopt;
 }
 
 void Controller::on_sent(TimePoint now, std::optional<Class> symbol, Mode mode) {
   ++packets_;
+  note_pauses(now);
   if (!symbol) return;
   ++counters_.symbols[index_of(*symbol)];
   switch (*symbol) {
@@ -128,6 +129,12 @@ bool Controller::clear_of_burst(const Group& group, TimePoint now) const {
 
 // ---------------------------------------------------------------- bulk: its tails
 
+void Controller::note_pauses(TimePoint now) {
+  if (!busy_since_ || (quiet_since_ && now - *quiet_since_ >= options_.quiet)) busy_since_ = now;
+  quiet_since_.reset();
+  bulk_pays_ = now - *busy_since_ <= options_.bulk_round_trips * smoothed_rtt_;
+}
+
 void Controller::on_bulk(TimePoint now) {
   ++bulk_symbols_;
   tail_due_.reset();
@@ -137,6 +144,8 @@ void Controller::on_bulk(TimePoint now) {
 }
 
 void Controller::on_quiet(TimePoint now) {
+  if (!quiet_since_) quiet_since_ = now;
+  bulk_pays_ = true;
   if (!bulk_uncovered_.empty() && !tail_due_) tail_due_ = now + options_.quiet;
   if (fixed_.symbols > 0 && fixed_.due) fixed_.due = std::min(*fixed_.due, now + options_.quiet);
 }

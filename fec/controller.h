@@ -47,7 +47,10 @@ struct ControllerOptions {
   Duration slack = std::chrono::milliseconds(3);
   // How long nothing more must have been there to send until the last packets count as a tail.
   Duration quiet = std::chrono::milliseconds(3);
-  std::uint32_t kept_symbols = 2048;       // of the bulk encoder: further back a tail cannot be protected
+  std::uint32_t kept_symbols = 2048;  // of the bulk encoder: further back a tail cannot be protected
+  // How long bulk is protected without a pause. Each packet gives up some 20 bytes for it (1.4 %), which a
+  // tail that needs no further round trip pays back in a short transfer and not in a long one.
+  int bulk_round_trips = 40;
   double bulk_overhead = 0.015;            // repairs of tails, of bulk bytes sent, beyond what was lost
   std::uint32_t tail_credit_packets = 32;  // that short transfers may spend before they have earned it
 };
@@ -101,6 +104,7 @@ class Controller {
     std::uint32_t repairs;
   };
 
+  void note_pauses(TimePoint now);
   void on_interactive(TimePoint now);
   void on_bulk(TimePoint now);
   void on_fixed(TimePoint now, Mode mode);
@@ -125,6 +129,10 @@ class Controller {
   double packets_between_ = 1;              // packets of all kinds from one of them to the next, smoothed
   std::uint64_t last_interactive_packet_ = 0;
   Group interactive_;
+
+  std::optional<TimePoint> quiet_since_;
+  std::optional<TimePoint> busy_since_;  // the end of the last pause that was one
+  bool bulk_pays_ = true;
 
   std::uint64_t bulk_symbols_ = 0;
   std::deque<TimePoint> bulk_uncovered_;

@@ -150,6 +150,28 @@ TEST_CASE("bulk gets repairs for its tail alone, and they restore it") {
   }
 }
 
+TEST_CASE("bulk that goes on and on is not protected until it pauses") {
+  Controller controller;
+  TimePoint now{};
+  controller.on_report(now, {.delivered = 9500, .lost = 500, .bursts = 490}, 100ms);
+  for (; now <= TimePoint{} + 3990ms; now += 1ms) {
+    REQUIRE(controller.protects(Traffic::bulk, {}) == Class::bulk);
+    controller.on_sent(now, Class::bulk);
+  }
+  for (; now <= TimePoint{} + 10s; now += 1ms)
+    controller.on_sent(now, controller.protects(Traffic::bulk, {}));
+  CHECK_FALSE(controller.protects(Traffic::bulk, {}));
+  CHECK(controller.counters().symbols[index_of(Class::bulk)] < 4010);
+  CHECK_FALSE(controller.poll_order(now));
+  controller.on_quiet(now);
+  now += 50ms;
+  CHECK(controller.protects(Traffic::bulk, {}) == Class::bulk);
+  controller.on_sent(now, Class::bulk);
+  CHECK(controller.protects(Traffic::bulk, {}) == Class::bulk);
+  controller.on_quiet(now);
+  CHECK(controller.poll_order(now + 5ms).has_value());
+}
+
 TEST_CASE("bulk that pauses all the time does not buy a tail each time") {
   Controller controller;
   TimePoint now{};
