@@ -94,6 +94,7 @@ void Controller::regroup() {
                      .burst = packets_between_ >= 2 * clustering ? 1 : clustering,
                      .spacing_seconds = seconds(spacing_),
                      .deadline_seconds = seconds(options_.interactive_deadline - options_.slack),
+                     .late = options_.interactive_late,
                      .round_trip_seconds = seconds(smoothed_rtt_)};
   const auto differs = [](double a, double b) { return std::abs(a - b) > 0.1 * std::max(a, b); };
   if (!differs(c.rate, conditions_.rate) && !differs(c.burst, conditions_.burst) &&

@@ -9,11 +9,10 @@
 namespace longhaul::fec {
 namespace {
 
-// With a margin below the promised 0.01 and 0.001 for what the model leaves out: timers, noise in the
-// measured loss.
-constexpr double kLate = 0.008, kVeryLate = 0.0007;
+// With a margin below 0.001 for what the model leaves out.
+constexpr double kVeryLate = 0.0007;
 // A group that a deadline cannot hold is late by design whenever a message of its first part is lost.
-constexpr double kLateByDesign = 0.003;
+constexpr double kLateByDesign = 0.5;  // of the share
 constexpr std::uint32_t kMostGroup = 64;
 constexpr std::uint32_t kMostRepairs = 16;
 constexpr double kMostChances = 6;
@@ -49,7 +48,7 @@ Grouping cheapest_grouping(const Conditions& given) {
   const double again = c.round_trip_seconds * 1.1 + 5e-3;  // when what was sent again is there
   if (c.rate <= 0 || again <= c.deadline_seconds) return {};
   const auto good = [&](Grouping g, bool holds_deadline) {
-    return late(c, g, c.deadline_seconds, again) <= (holds_deadline ? kLate : kLateByDesign) &&
+    return late(c, g, c.deadline_seconds, again) <= c.late * (holds_deadline ? 1 : kLateByDesign) &&
            late(c, g, c.round_trip_seconds, again) <= kVeryLate;
   };
   // What the deadline holds, half of it, and so on; and, for little loss, more than it holds.

@@ -10,8 +10,9 @@ struct Conditions {
   double rate = 0;                // of packets that the path erases
   double burst = 1;               // how many of a flow's packets in a row an erasure hits
   double spacing_seconds = 0;     // of messages
-  double deadline_seconds = 0;    // in order, beyond the one-way delay, for 99 messages of 100
-  double round_trip_seconds = 0;  // for 999 of 1000
+  double deadline_seconds = 0;    // in order, beyond the one-way delay,
+  double late = 0.004;            // but for this share of messages,
+  double round_trip_seconds = 0;  // and this for 999 of 1000
 };
 
 // `repairs` after every `group` messages; no repairs: sending again is soon enough.

@@ -15,13 +15,17 @@ constexpr Mode kOff{Mode::Kind::off};
 
 }  // namespace
 
-TEST_CASE("at 5 % loss messages keep their deadlines for half a repair each") {
+TEST_CASE("at 5 % loss messages keep their deadlines with room to spare, or for half a repair each") {
   for (const std::uint64_t seed : {1, 2}) {
     INFO("seed " << seed);
-    const Delivery d = deliver({.seed = seed, .loss = {0.05}});
-    CHECK(d.late(0.99) <= 25);
-    CHECK(d.late(0.999) <= 100);
-    CHECK(d.repairs_per_message() < 0.56);
+    const Delivery safe = deliver({.seed = seed, .loss = {0.05}});
+    CHECK(safe.share_later_than(25) < 0.004);
+    CHECK(safe.late(0.999) <= 60);
+    CHECK(safe.repairs_per_message() < 1.05);
+    const Delivery thrifty = deliver({.seed = seed, .loss = {0.05}, .options = {.interactive_late = 0.008}});
+    CHECK(thrifty.late(0.99) <= 25);
+    CHECK(thrifty.late(0.999) <= 100);
+    CHECK(thrifty.repairs_per_message() < 0.56);
   }
 }
 
@@ -43,7 +47,7 @@ TEST_CASE("bursts among other packets cost little more than independent losses")
   const Delivery d = deliver({.loss = {0.05, 3}, .bulk_spacing = 240us});
   CHECK(d.late(0.99) <= 25);
   CHECK(d.late(0.999) <= 100);
-  CHECK(d.repairs_per_message() < 0.62);
+  CHECK(d.repairs_per_message() < 1.1);
 }
 
 TEST_CASE("a clean path gets no symbols and no repairs") {
@@ -64,8 +68,8 @@ TEST_CASE("protection begins within a few losses and ends some seconds after the
   CHECK(begins.first_repair_at > 1000);  // a round trip later is 1005
   CHECK(begins.first_repair_at < 1020);
   const Delivery ends = deliver({.loss = {0.05, 0, 0, 21'000}, .messages = 3000});
-  CHECK(static_cast<double>(ends.repairs) > 0.5 * 990);
-  CHECK(static_cast<double>(ends.repairs) < 0.5 * 2300);
+  CHECK(ends.repairs > 900);
+  CHECK(ends.repairs < 2000);
 }
 
 TEST_CASE("switched off there are no repairs, and K:M is kept to whatever the loss") {
@@ -226,6 +230,7 @@ TEST_CASE("figures of the README: how late messages are", "[.figures]") {
     Duration bulk;
     Mode mode{};
     Duration spacing = 20ms;
+    double late = ControllerOptions{}.interactive_late;
   };
   const Line lines[] = {
       {"0 %, bulk beside", {0}, 240us},
@@ -233,6 +238,7 @@ TEST_CASE("figures of the README: how late messages are", "[.figures]") {
       {"1 %, bulk beside", {0.01}, 240us},
       {"2 %, bulk beside", {0.02}, 240us},
       {"5 %, bulk beside", {0.05}, 240us},
+      {"5 %, bulk, thrifty", {0.05}, 240us, {}, 20ms, 0.008},
       {"5 %, bulk, FEC off", {0.05}, 240us, kOff},
       {"5 %, bulk, FEC 2:1", {0.05}, 240us, {Mode::Kind::fixed, 2, 1}},
       {"5 %, bulk, FEC 1:1", {0.05}, 240us, {Mode::Kind::fixed, 1, 1}},
@@ -248,18 +254,19 @@ TEST_CASE("figures of the README: how late messages are", "[.figures]") {
       {"5 %, every 1.5 ms", {0.05}, 240us, {}, 1500us},
       {"5 %, every 50 ms", {0.05}, 240us, {}, 50ms},
   };
-  std::printf("%-24s %8s %8s %8s %8s %9s %9s %9s\n", "loss", "p50 ms", "p99", "p99.9", "most", "repairs/m",
-              "wasted", "resent");
+  std::printf("%-24s %8s %8s %8s %8s %9s %9s\n", "loss", "p50 ms", "p99", "p99.9", "> 25 ms", "repairs/m",
+              "resent");
   for (const Line& line : lines) {
     Scenario s{.seed = 7,
                .loss = line.loss,
                .mode = line.mode,
+               .options = {.interactive_late = line.late},
                .messages = 20000,
                .spacing = line.spacing,
                .bulk_spacing = line.bulk};
     const Delivery d = deliver(s);
-    std::printf("%-24s %8.1f %8.1f %8.1f %8.1f %9.3f %9llu %9llu\n", line.name, d.late(0.5), d.late(0.99),
-                d.late(0.999), d.late(1), d.repairs_per_message(),
-                static_cast<unsigned long long>(d.decoder.wasted), static_cast<unsigned long long>(d.resent));
+    std::printf("%-24s %8.1f %8.1f %8.1f %7.2f%% %9.3f %9llu\n", line.name, d.late(0.5), d.late(0.99),
+                d.late(0.999), 100 * d.share_later_than(25), d.repairs_per_message(),
+                static_cast<unsigned long long>(d.resent));
   }
 }

@@ -34,6 +34,7 @@ struct Scenario {
   std::uint64_t seed = 1;
   Loss loss;
   Mode mode{};
+  ControllerOptions options{};
   std::uint32_t messages = 20'000;
   std::size_t message_bytes = 200;
   Duration spacing = 20ms;
@@ -48,6 +49,10 @@ struct Delivery {
   std::vector<double> late_ms;  // each message in order, beyond the one-way delay; sorted
   std::uint64_t message_packets = 0, resent = 0, repairs = 0, repair_bytes = 0;
   WindowDecoder::Counters decoder;
+  double share_later_than(double ms) const {
+    return static_cast<double>(late_ms.end() - std::upper_bound(late_ms.begin(), late_ms.end(), ms)) /
+           static_cast<double>(late_ms.size());
+  }
   std::uint32_t first_repair_at = 0;  // message that was sent last before it
   double late(double share) const {
     return late_ms[static_cast<std::size_t>(share * static_cast<double>(late_ms.size() - 1))];
@@ -82,6 +87,7 @@ class Messages {
  public:
   explicit Messages(const Scenario& scenario)
       : s_(scenario),
+        controller_(scenario.options),
         path_(scenario.loss, scenario.seed),
         random_(scenario.seed + 1),
         sent_(scenario.messages),
@@ -239,9 +245,9 @@ class Messages {
   }
 
   Scenario s_;
+  Controller controller_;
   Path path_;
   std::mt19937_64 random_;
-  Controller controller_;
   std::array<WindowEncoder, kClasses> encoders_;
   std::array<WindowDecoder, kClasses> decoders_;
   std::priority_queue<Event> events_;
