@@ -36,7 +36,7 @@ TEST_CASE("uneven spacing, nothing beside it, and rare messages keep the deadlin
   const Delivery alone = deliver({.loss = {0.05}, .bulk_spacing = {}});
   CHECK(alone.late(0.99) <= 25);
   CHECK(alone.late(0.999) <= 100);
-  const Delivery rare = deliver({.loss = {0.05}, .spacing = 200ms});
+  const Delivery rare = deliver({.loss = {0.05}, .messages = 4000, .spacing = 200ms, .bulk_spacing = 10ms});
   CHECK(rare.late(0.99) <= 25);
   const Delivery dense = deliver({.loss = {0.05}, .spacing = 2ms});
   CHECK(dense.late(0.99) <= 25);
@@ -44,14 +44,14 @@ TEST_CASE("uneven spacing, nothing beside it, and rare messages keep the deadlin
 }
 
 TEST_CASE("bursts among other packets cost little more than independent losses") {
-  const Delivery d = deliver({.loss = {0.05, 3}, .bulk_spacing = 240us});
+  const Delivery d = deliver({.loss = {0.05, 3}, .messages = 6000, .bulk_spacing = 240us});
   CHECK(d.late(0.99) <= 25);
   CHECK(d.late(0.999) <= 100);
   CHECK(d.repairs_per_message() < 1.1);
 }
 
 TEST_CASE("a clean path gets no symbols and no repairs") {
-  const Delivery d = deliver({.loss = {0}});
+  const Delivery d = deliver({.loss = {0}, .messages = 2000});
   CHECK(d.repairs == 0);
   CHECK(d.decoder.sources == 0);
   CHECK(d.late(1) == 0);

@@ -35,7 +35,7 @@ struct Scenario {
   Loss loss;
   Mode mode{};
   ControllerOptions options{};
-  std::uint32_t messages = 20'000;
+  std::uint32_t messages = 12'000;
   std::size_t message_bytes = 200;
   Duration spacing = 20ms;
   Duration jitter{};  // of the spacing, uniform
