@@ -24,18 +24,20 @@ class CubicWindow {
     const double target = std::max(std::min(cubic, 1.5 * window_), reno_);
     if (target > window_) window_ += (target - window_) * packets / window_;
   }
-  // Once for each round trip in which something was lost because a queue was full.
-  void on_loss(TimePoint now) {
+  // Once for each round trip in which something was lost because a queue was full. `decrease`: the part that
+  // stays.
+  void on_loss(TimePoint now, double decrease = kDecrease) {
     largest_ = window_ < largest_ ? window_ * (1 + kDecrease) / 2 : window_;  // fast convergence
-    window_ = std::max(kDecrease * window_, 4.0);
+    window_ = std::max(decrease * window_, 4.0);
     begin_epoch(now);
     to_origin_ = std::cbrt((largest_ - window_) / kScale);
   }
   double window() const { return window_; }
 
+  static constexpr double kDecrease = 0.7;
+
  private:
   static constexpr double kScale = 0.4;
-  static constexpr double kDecrease = 0.7;
   static constexpr double kRenoGrowth = 3 * (1 - kDecrease) / (1 + kDecrease);
 
   void begin_epoch(TimePoint now) {

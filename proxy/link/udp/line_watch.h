@@ -16,7 +16,7 @@ class LineWatch {
 
   void on_sample(const RateSample& sample) {
     // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all.
-    const Duration while_ = std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile);
+    const Duration while_ = lag();
     if (sample.rtt) {
       base_rtt_.add(sample.now, *sample.rtt);
       add_recent(recent_rtt_, while_, sample.now, *sample.rtt);
@@ -38,6 +38,8 @@ class LineWatch {
         std::min(*recent_delay_.value() - *base_delay_.value(), *recent_rtt_.value() - *base_rtt_.value()),
         Duration{0});
   }
+  // A queue that grows is seen so much later.
+  Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile); }
 
  private:
   static void add_recent(WindowedMinimum<Duration>& recent, Duration window, TimePoint now, Duration value) {

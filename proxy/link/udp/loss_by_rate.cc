@@ -29,10 +29,15 @@ void LossByRate::age(double factor) {
   }
 }
 
-// What was sent fastest on purpose, or, if nothing was, the usual.
+// What was not slowed down.
 LossByRate::Cell LossByRate::faster() const {
-  return cell(Level::high).bytes() >= kEnoughPackets * packet_bytes_ ? cell(Level::high)
-                                                                     : cell(Level::normal);
+  Cell all = cell(Level::high);
+  const Cell& normal = cell(Level::normal);
+  all.acked += normal.acked;
+  all.lost += normal.lost;
+  all.rate_sum += normal.rate_sum;
+  all.runs += normal.runs;
+  return all;
 }
 
 bool LossByRate::decided() const {

@@ -15,7 +15,7 @@ double seconds(Duration time) { return std::chrono::duration<double>(time).count
 }  // namespace
 
 // More than we leave there ourselves.
-Duration MeasuredLaw::much_queue() const { return 5ms + watch_.base_rtt() / 10; }
+Duration MeasuredLaw::much_queue() const { return 4ms + watch_.base_rtt() / 7; }
 
 void MeasuredLaw::watch_mean_queue(TimePoint now) {
   if (mean_at_ == TimePoint{}) mean_at_ = mean_since_ = now;
@@ -30,12 +30,12 @@ void MeasuredLaw::begin_competing(TimePoint now) {
   fullest_queue_ = watch_.queue();
   const double rtt = seconds(watch_.base_rtt() + watch_.queue());
   // At least half of what the line carries: two is the least that there can be of us.
-  const double rate = std::max(line_, capacity_.value().value_or(0) / 2);
+  const double rate = std::max(line_, capacity_ / 2);
   cubic_.start(rate * rtt / config_.packet_bytes, now);
   next_look_ = now + std::max<Duration>(8s, 30 * span());
   competing_since_ = now;
   queue_was_much_ = false;
-  loss_counts_from_ = now + span();
+  loss_counts_from_ = now;
   round_acked_ = round_lost_ = 0;
   enter(Phase::compete, 1, Duration::max(), now);
 }
@@ -75,9 +75,14 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   const double excess =
       nearly_full ? static_cast<double>(round_lost_) - usual - 4 * std::sqrt(usual * config_.packet_bytes)
                   : 0;
-  if (excess > 0 && now >= loss_counts_from_) {
-    cubic_.on_loss(now);
-    loss_counts_from_ = now + rtt;
+  // What was sent before the window shrank is no news of it. (What is lost was sent a moment before what is
+  // acknowledged.)
+  if (excess > 0 && sample.sent_at > loss_counts_from_) {
+    // Who has less than half gives way less: CUBIC alone takes minutes to come to even shares.
+    const double share =
+        capacity_ > 0 ? cubic_.window() * config_.packet_bytes / seconds(rtt) / capacity_ : 1;
+    cubic_.on_loss(now, share < 0.4 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
+    loss_counts_from_ = now;
     round_acked_ = round_lost_ = 0;
   } else if (sample.round != last_round_) {
     round_acked_ = round_lost_ = 0;

@@ -9,9 +9,10 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr Duration kShortest = 25ms;  // of a phase: shorter ones measure timers
+constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
 constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never idle
 constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
+constexpr Duration kLongestTestInterval = 60s;
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 Duration times(Duration time, double factor) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
@@ -40,7 +41,12 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
   losses_ = losses;
   epochs_ = {};
   epoch_ = first_epoch;
-  if (config_.max_rate > 0) capacity_.add(now, static_cast<double>(config_.max_rate));
+  if (losses.depends_on_rate()) {
+    known_random_ = losses.loss(LossByRate::Level::low);
+    tested_loss_ = *known_random_;
+    losses_.clear();
+  }
+  capacity_ = static_cast<double>(config_.max_rate);
   set_line(rate);
   begin_drain(now);
 }
@@ -57,7 +63,7 @@ Duration MeasuredLaw::span() const { return std::max<Duration>(watch_.base_rtt()
 // line is ours, the larger: so shares become equal.
 double MeasuredLaw::step_size() const {
   const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
-  return std::max(alone, std::min(0.5 * (0.95 - share_), 0.35));
+  return std::max(alone, std::min(0.5 * (0.95 - share_), 0.25));
 }
 
 // Hardly anything waits in the queue.
@@ -70,7 +76,7 @@ void MeasuredLaw::enter(Phase phase, double gain, Duration time, TimePoint now) 
   ++epoch_;
   using Level = LossByRate::Level;
   const Level level = phase == Phase::up || phase == Phase::ramp ? Level::high
-                      : gain < 0.99                              ? Level::low
+                      : phase == Phase::test                     ? Level::low
                                                                  : Level::normal;
   epochs_[epoch_ % epochs_.size()] = {epoch_, phase, gain * line_, level};
 }
@@ -88,15 +94,26 @@ std::optional<double> MeasuredLaw::carried(const RateSample& sample) const {
   const double time = seconds(delivery.interval);
   const double by_sending = static_cast<double>(delivery.dispatched_bytes) / time;
   const double by_arrival = static_cast<double>(delivery.delivered_bytes) / time;
-  return std::min(by_sending, by_arrival / (1 - std::min(losses_.random_loss(), 0.6)));
+  return std::min(by_sending, by_arrival / (1 - std::min(harmless_loss(), 0.6)));
+}
+
+// Loss that is not the line's answer to too much. A little more than was known before is: or, after a change
+// of the weather, the rate would fall without end.
+double MeasuredLaw::harmless_loss() const {
+  const double loss = losses_.total_loss();
+  return !known_random_ || loss < *known_random_ + kMuchLoss ? loss : *known_random_;
 }
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
+  const bool overflows = watch_.queue() > much_queue();
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
-    if (!epoch) continue;
-    losses_.add(epoch->level, epoch->rate, tally);
+    if (!epoch || overflows) continue;
+    // What is lost because a queue overflows, or did while we looked for the line's rate, says nothing about
+    // the rate found.
+    if (epoch->phase != Phase::drain && epoch->phase != Phase::ramp)
+      losses_.add(epoch->level, epoch->rate, tally);
   }
   switch (phase_) {
     case Phase::train:
@@ -126,14 +143,17 @@ void MeasuredLaw::begin_drain(TimePoint now) {
 }
 
 void MeasuredLaw::begin_cruise(TimePoint now) {
-  const double chance = static_cast<double>(random_() % 1024) / 1024;
-  const double spans = growing_ ? 0.5 : (share_ < 0.8 ? 1.5 : 3) + 2 * chance;
+  cruise_since_ = now;
+  const double spans = growing_ ? 0.5 : (share_ < 0.8 ? 1.5 : 3) + 2 * chance();
   enter(Phase::cruise, 1, times(span(), spans), now);
 }
+
+double MeasuredLaw::chance() { return static_cast<double>(random_() % 1024) / 1024; }
 
 void MeasuredLaw::begin_up(TimePoint now) {
   const double size = growing_ ? growth_ : step_size();
   up_best_ = 0;
+  up_queue_at_answer_.reset();
   up_answered_ = false;
   enter(Phase::up, 1 + size, span(), now);
   up_base_ = line_;
@@ -152,52 +172,85 @@ void MeasuredLaw::after_up(TimePoint now) {
   }
   const double rise = up_best_ / up_base_ - 1;
   // There was room if nearly all of it arrived in time, and the queue did not take it.
-  const double grown = seconds(watch_.queue()) - up_queue_;
+  const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
+  const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
-  if (!more) {
-    // A gain although the queue grew was taken from somebody else: what we have is a part of the line.
-    const double share = std::clamp(((1 + size) / (1 + std::max(rise, 0.0)) - 1) / size, 0.0, 1.0);
-    share_ += 0.3 * (share - share_);
+  // What would be seen if the line were ours alone.
+  const double whole = size * (seconds(span()) - seconds(watch_.lag()));
+  if (up_queue_at_answer_ && whole > seconds(2ms)) {
+    // The queue takes what we send too much, as a part of all that the line carries: so that is our part of
+    // it.
+    const double share = (after - *up_queue_at_answer_) / whole;
+    // From an empty queue some of it is needed to fill the line first: then our part is at least this.
+    const bool from_full = *up_queue_at_answer_ > seconds(kQueue) / 2;
+    if (from_full || share > share_)
+      share_ += 0.15 * (std::clamp(share, 0.0, 1.0) - share_);
+    else
+      share_ += 0.03 * (1 - share_);
+    if (!more && share_ < 0.8) capacity_ = std::max(capacity_, up_best_ / std::max(share_, 0.3));
   }
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
+  // All who share a line are drawn to the same part of it; what is too much in sum, the queue takes back from
+  // all.
+  if (share_ < 0.8) set_line(line_ * (1 + 0.2 * std::clamp(0.5 - share_, -0.25, 0.25)));
   // Once may be chance, or room that somebody else left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;
-  if (more)
+  if (more) {
     begin_up(now);
-  else if (watch_.queue() > much_queue() && size > 0.2 && share_ > 0.8)
+  } else if (watch_.queue() > much_queue() && size > 0.2 && share_ > 0.8) {
+    losses_.clear();
     begin_drain(now);
-  else
+  } else {
     begin_cruise(now);
+  }
 }
 
 bool MeasuredLaw::test_is_due(TimePoint now) const {
   const double loss = losses_.total_loss();
-  if (loss < kMuchLoss) return false;
-  return now >= next_test_ || loss > 1.5 * tested_loss_ + kMuchLoss;
+  if (loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return false;
+  return now >= next_test_ || (now >= tested_at_ + 4 * span() &&
+                               loss > std::max(tested_loss_, known_random_.value_or(0)) + kMuchLoss);
 }
 
 void MeasuredLaw::after_test(TimePoint now) {
-  tested_loss_ = losses_.total_loss();
+  const Duration soon = std::max<Duration>(500ms, 4 * span());
   if (losses_.depends_on_rate()) {
-    // What arrived at the lower rate is not less than what the line carries, unless it dropped nothing any
-    // more.
-    test_interval_ = 4 * span();
+    // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
+    // that is much it may not have been slow enough.
+    known_random_ = losses_.loss(LossByRate::Level::low);
+    if (arrived_ > 0) set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
+    growing_ = false;
+    tested_loss_ = *known_random_;
+    test_interval_ = soon;
+    losses_.clear();
   } else {
-    test_interval_ = std::min<Duration>(3 * std::max<Duration>(test_interval_, 2s), 60s);
+    tested_loss_ = losses_.total_loss();
+    if (known_random_) known_random_ = tested_loss_;
+    test_interval_ = std::min<Duration>(3 * std::max(test_interval_, soon), kLongestTestInterval);
   }
+  tested_at_ = now;
   next_test_ = now + test_interval_;
 }
 
 void MeasuredLaw::on_settled(const RateSample& sample) {
   const auto rate = carried(sample);
   if (!rate || sample.delivery->application_limited) return;
-  if (sample.sent_epoch == up_epoch_) up_best_ = std::max(up_best_, *rate);
-  if (sample.sent_epoch == static_cast<std::uint16_t>(up_epoch_ + 1)) up_answered_ = true;
+  if (phase_ == Phase::cruise)
+    arrived_ = static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
+  if (sample.sent_epoch == up_epoch_) {
+    if (!up_queue_at_answer_) up_queue_at_answer_ = seconds(watch_.queue());
+    up_best_ = std::max(up_best_, *rate);
+  }
+  if (sample.sent_epoch == static_cast<std::uint16_t>(up_epoch_ + 1) && !up_answered_) {
+    up_answered_ = true;
+    up_queue_after_ = seconds(watch_.queue());
+  }
   const bool new_round = sample.round != last_round_;
   last_round_ = sample.round;
   const Duration queue = watch_.queue();
-  if (queue > kQueue) capacity_.add(sample.now, *rate);
+  capacity_ = std::max(*rate, capacity_ * (1 - std::min(seconds(sample.now - capacity_at_) / 120, 0.1)));
+  capacity_at_ = sample.now;
   // A queue far beyond what we make ourselves: the line became slower, or somebody came.
   if (queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ && sample.now >= no_drain_before_ &&
       phase_ != Phase::drain) {
@@ -209,9 +262,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   if (!new_round) return;
   const Epoch* epoch = find(sample.sent_epoch);
   if (phase_ != Phase::cruise || !epoch) return;
-  if (losses_.depends_on_rate() && *rate < line_) {
-    set_line(std::max(line_ + 0.7 * (*rate - line_), 0.6 * line_));
-    losses_.age(0.3);
+  if (known_random_ && *rate < line_) {
+    set_line(line_ + 0.5 * (*rate - line_));
   } else if (!is_calm()) {
     // All who share the queue see the same of it, and give way by the same part.
     set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
@@ -253,8 +305,11 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       if (test_is_due(now)) {
         losses_.age(0.5);
         enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), span(), now);
-      } else if (is_calm() || now > phase_until_ + 4 * span()) {
+      } else if (is_calm() || now > cruise_since_ + 8 * span()) {
         begin_up(now);
+      } else {
+        // Not at once when it is calm: others wait for that too, and who goes up together learns nothing.
+        phase_until_ = now + times(span(), 0.3 + chance());
       }
       break;
     case Phase::test:

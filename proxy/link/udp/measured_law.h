@@ -47,6 +47,8 @@ class MeasuredLaw final : public RateLaw {
   const LossByRate& losses() const { return losses_; }
   // Something that fills queues is on the line: do not give way to it.
   bool competing() const { return phase_ == Phase::compete || phase_ == Phase::look; }
+  // The line drops what is too much for it, without a queue.
+  bool policed() const { return known_random_.has_value(); }
   // Ours of what the line carries, by what going faster gained.
   double share() const { return share_; }
   const char* describe() const;  // the present phase, for logs and traces
@@ -87,6 +89,8 @@ class MeasuredLaw final : public RateLaw {
   void after_test(TimePoint now);
   void watch_mean_queue(TimePoint now);
   std::optional<double> carried(const RateSample& sample) const;
+  double chance();
+  double harmless_loss() const;
   const Epoch* find(std::uint16_t number) const;
   void set_line(double rate);
   Duration span() const;
@@ -123,17 +127,24 @@ class MeasuredLaw final : public RateLaw {
   double up_best_ = 0;
   double up_base_ = 0;  // the rate that `up` went up from
   double up_rate_ = 0;
-  double up_queue_ = 0;  // seconds, when it began
+  double up_queue_ = 0;                       // seconds, when it began
+  std::optional<double> up_queue_at_answer_;  // when the first packet of it was acknowledged
+  double up_queue_after_ = 0;                 // when the first one after it was
   std::uint16_t up_epoch_ = 0;
   bool up_answered_ = false;
   bool growing_ = false;
   double growth_ = 0;  // step of the next `up` while there is more to be had
   double share_ = 1;
   std::uint64_t last_round_ = 0;
+  TimePoint cruise_since_{};
   TimePoint no_drain_before_{};
+  TimePoint tested_at_{};
   TimePoint next_test_{};
   Duration test_interval_{0};
   double tested_loss_ = 0;
+  double arrived_ = 0;  // bytes per second, lately
+  std::optional<double>
+      known_random_;  // a test found that the line drops what is too much: its loss beside that
 
   // Who else is there.
   double mean_queue_ = 0;  // seconds, over the last spans
@@ -149,7 +160,8 @@ class MeasuredLaw final : public RateLaw {
   Duration look_queue_{0};  // at its start
   bool queue_was_much_ = false;
   Duration smoothed_rtt_{0};
-  WindowedMaximum<double> capacity_{std::chrono::seconds(60)};
+  double capacity_ = 0;  // of the line, ours or not, as far as was seen lately; bytes per second
+  TimePoint capacity_at_{};
 };
 
 }  // namespace longhaul::link::udp

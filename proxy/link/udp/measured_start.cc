@@ -25,15 +25,24 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   // The whole train, or what came of it when its successors begin to be acknowledged.
   if (static_cast<double>(delivery.dispatched_bytes) < packets(0.9 * kTrainPackets) && sample.round < 2)
     return;
+  ramp_round_ = sample.round;
+  previous_rate_ = 0;
+  const double train_loss = losses_.total_loss();
+  if (delivery.arrival_interval > span() / 2) {
+    // Its end was lost, or it was not sent at once: no more is known than that so much arrives in a round
+    // trip.
+    set_line(std::max(rate, packets(kTrainPackets) / seconds(span())));
+    ramp_loss_ = std::max(ramp_loss_, train_loss);
+    enter(Phase::ramp, 1, Duration::max(), sample.now);
+    return;
+  }
   const double sent_at = packets(kTrainPackets) / seconds(kTrainTime);
   train_ = rate < 0.7 * sent_at ? std::optional(rate) : std::nullopt;
-  if (train_) capacity_.add(sample.now, *train_);
+  capacity_ = train_.value_or(0);
   // Half of what it said, if it is the line's word; and not more than 32 trains in a round trip, so that a
   // wrong word floods nobody.
   const double bound = 32 * packets(kTrainPackets) / seconds(span());
   set_line(std::min(train_ ? *train_ / 2 : rate, bound));
-  ramp_round_ = sample.round;
-  previous_rate_ = 0;
   enter(Phase::ramp, 1, Duration::max(), sample.now);
 }
 

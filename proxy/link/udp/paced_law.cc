@@ -29,8 +29,8 @@ void PacedLaw::on_sample(const RateSample& sample) {
   if (sample.rtt) max_rtt_.add(sample.now, *sample.rtt);
   if (guard_) {
     guard_->on_sample(sample);
-    const bool fits = guard_->settled() && guard_->line_rate() >= 0.99 * told() &&
-                      !guard_->losses().depends_on_rate() && guard_->watch().queue() < 5ms + span() / 16;
+    const bool fits = guard_->settled() && guard_->line_rate() >= 0.99 * told() && !guard_->policed() &&
+                      guard_->watch().queue() < 5ms + span() / 16;
     if (!fits) {
       fits_since_.reset();
     } else if (!fits_since_) {
@@ -99,7 +99,8 @@ void PacedLaw::watch_loss(TimePoint now) {
         return;
       }
       tried_loss_ = losses_.total_loss();
-      trial_interval_ = std::min<Duration>(3 * std::max<Duration>(trial_interval_, 2s), kLongestInterval);
+      trial_interval_ = std::min<Duration>(
+          3 * std::max<Duration>(trial_interval_, std::max<Duration>(500ms, 4 * span())), kLongestInterval);
       next_trial_ = now + trial_interval_;
   }
 }

@@ -85,10 +85,10 @@ void trace(Network& network, const BulkFlow& flow, Line& line) {
               static_cast<double>(flow.sender.sent().bytes_in_flight()) / 1500,
               seconds(line.a_to_b().queue_delay()) * 1e3);
   if (measured)
-    std::printf(" line %8.3f q %6.2f loss %5.2f%% random %5.2f%% %s%s", measured->line_rate() * 8e-6,
-                seconds(measured->watch().queue()) * 1e3, measured->losses().total_loss() * 100,
-                measured->losses().random_loss() * 100, measured->competing() ? "competing " : "",
-                measured->describe());
+    std::printf(" share %.2f line %8.3f q %6.2f loss %5.2f%% random %5.2f%% %s%s", measured->share(),
+                measured->line_rate() * 8e-6, seconds(measured->watch().queue()) * 1e3,
+                measured->losses().total_loss() * 100, measured->losses().random_loss() * 100,
+                measured->competing() ? "competing " : "", measured->describe());
   std::printf("\n");
 }
 
@@ -161,7 +161,12 @@ TEST_CASE("one line, traced", "[.figures][one]") {
   int rtt = 250, law = 1, seed = 1, time = 20;
   if (const char* text = std::getenv("LINE"))
     (void)std::sscanf(text, "%lf %d %lf %d %d %d %lf", &megabits, &rtt, &loss, &law, &seed, &time, &told);
-  const Path path{.bits = megabits * 1e6, .rtt = std::chrono::milliseconds(rtt), .loss = loss};
+  Path path{.bits = megabits * 1e6, .rtt = std::chrono::milliseconds(rtt), .loss = loss};
+  if (const char* burst = std::getenv("BURST")) path.burst = std::atof(burst);
+  if (const char* queue = std::getenv("QUEUE"))
+    path.queue_bytes = static_cast<std::uint64_t>(std::atoll(queue));
+  if (const char* policed = std::getenv("POLICED"))
+    path.policer = Policer{51'840'000, static_cast<std::uint64_t>(std::atoll(policed))};
   print("", path, static_cast<Law>(law),
         run(path, static_cast<Law>(law), static_cast<std::uint64_t>(seed), 3s, std::chrono::seconds(time),
             told * 1e6));
@@ -280,6 +285,14 @@ TEST_CASE("beside one CUBIC flow", "[.figures][cubic]") {
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double queue : {0.5, 1.0, 2.0})
         for (const Duration later : {0ms, 5000ms}) {
+          int only_law = 0, only_rtt = 0, only_later = 0;
+          double only_queue = 0;
+          if (const char* text = std::getenv("CUBIC");  // "law ms queue later"
+              text &&
+              (std::sscanf(text, "%d %d %lf %d", &only_law, &only_rtt, &only_queue, &only_later) != 4 ||
+               static_cast<Law>(only_law) != law || only_rtt * 1ms != rtt || only_queue != queue ||
+               only_later * 1ms != later))
+            continue;
           const Path path{.rtt = rtt, .queue_bdp = queue};
           Network network(1);
           Line& line = network.add_line(line_of(path));
