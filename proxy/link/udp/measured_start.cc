@@ -16,8 +16,9 @@ constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
 }  // namespace
 
 void MeasuredLaw::on_train(const RateSample& sample) {
-  if (!sample.delivery || sample.delivery->application_limited) return;
-  const auto& delivery = *sample.delivery;
+  const auto& found = sample.delivery ? sample.delivery : sample.beginning;
+  if (!found || found->application_limited) return;
+  const auto& delivery = *found;
   if (static_cast<double>(delivery.dispatched_bytes) < packets(kTrainPackets / 2)) return;
   // Receivers take what comes within a while at once: a train that seems faster than this tells nothing.
   const double time = std::max(seconds(delivery.arrival_interval), seconds(1ms));

@@ -16,10 +16,13 @@ void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now) 
   }
   if (ask == AckAsk::none) return;
   ++asked_;
-  ++asked_in_all_;
+  // Who begins again after a pause measures the line by the first packets, as at the very beginning.
+  if (now - last_asked_at_ > kPause) asked_since_pause_ = 0;
+  last_asked_at_ = now;
+  ++asked_since_pause_;
   // A gap, or a packet that closes one: the sender decides by this what is lost (RFC 9000, section 13.2.1).
   const bool at_once =
-      ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_in_all_ <= kFirstPackets;
+      ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_since_pause_ <= kFirstPackets;
   const Duration wait = rtt_ ? std::min<Duration>(*rtt_ / 8, kMaxDelay) : kMaxDelay;
   const TimePoint due = at_once ? now : now + wait;
   if (!due_ || due < *due_) due_ = due;

@@ -42,7 +42,8 @@ class ReceivedPackets {
   static constexpr std::size_t kMaxRanges = 256;
   static constexpr std::size_t kManyRanges = 24;
   static constexpr unsigned kPacketsPerAck = 10;
-  static constexpr unsigned kFirstPackets = 16;  // each of them is acknowledged at once
+  static constexpr unsigned kFirstPackets = 16;  // after a pause; each of them is acknowledged at once
+  static constexpr Duration kPause = std::chrono::milliseconds(100);
   static constexpr Duration kMaxDelay = std::chrono::milliseconds(25);
 
  private:
@@ -54,7 +55,8 @@ class ReceivedPackets {
   PacketNumber largest_ = 0;
   TimePoint largest_at_{};
   bool any_ = false;
-  std::uint64_t asked_in_all_ = 0;
+  std::uint64_t asked_since_pause_ = 0;
+  TimePoint last_asked_at_{};
   unsigned asked_ = 0;  // since the last ACK
   std::optional<TimePoint> due_;
 };

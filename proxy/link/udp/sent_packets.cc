@@ -47,8 +47,12 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   assert(number == next_);
   next_ = number + 1;
   const bool asks = packet.kind != PacketKind::ack_only;
-  if (packet.application_limited) ++limited_;
-  if (asks && in_flight_packets_ == 0) marks_.push_back({});  // known by what comes back of this packet
+  if (asks && packet.application_limited) ++limited_;
+  // A pause, or the end of a time in which there was too little to send: what came before says nothing of the
+  // line, so the next measurement begins with what comes back of this packet.
+  const bool begins = in_flight_packets_ == 0 || (limited_last_ && !packet.application_limited);
+  if (asks && begins) marks_.push_back({.begins = true});
+  if (asks && packet.kind == PacketKind::data) limited_last_ = packet.application_limited;
   if (marks_.empty()) marks_.push_back({});
   dispatched_ += packet.bytes;
   entries_.push_back({now, dispatched_, first_mark_ + marks_.size() - 1, limited_, packet.bytes,
@@ -190,21 +194,25 @@ void SentPackets::take_delivery_rate(const Entry& largest, Duration arrival, Rat
     ++round_;
     round_mark_ = newest;
   }
-  const Mark here{true, largest.limited, delivered_, largest.dispatched, largest.sent, arrival};
+  Mark here{true, false, largest.limited, delivered_, largest.dispatched, largest.sent, arrival};
   std::size_t reference = largest.mark - first_mark_;
   if (!marks_[reference].known) {
+    const bool begins = marks_[reference].begins;
     marks_[reference] = here;
+    marks_[reference].begins = begins;
   } else {
-    while (reference > 0 && marks_[reference - 1].known && arrival - marks_[reference].arrival < kMinTrain)
+    while (reference > 0 && !marks_[reference].begins && marks_[reference - 1].known &&
+           arrival - marks_[reference].arrival < kMinTrain)
       --reference;
     const Mark& from = marks_[reference];
     const Duration arrival_interval = arrival - from.arrival;
     if (arrival_interval > Duration{0} && largest.dispatched > from.dispatched) {
-      sample.delivery = DeliveryRate{.delivered_bytes = delivered_ - from.delivered,
-                                     .dispatched_bytes = largest.dispatched - from.dispatched,
-                                     .interval = std::max(arrival_interval, largest.sent - from.sent),
-                                     .arrival_interval = arrival_interval,
-                                     .application_limited = largest.limited != from.limited};
+      auto& place = arrival_interval < kMinTrain ? sample.beginning : sample.delivery;
+      place = DeliveryRate{.delivered_bytes = delivered_ - from.delivered,
+                           .dispatched_bytes = largest.dispatched - from.dispatched,
+                           .interval = std::max(arrival_interval, largest.sent - from.sent),
+                           .arrival_interval = arrival_interval,
+                           .application_limited = largest.limited != from.limited};
     }
   }
   marks_.push_back(here);

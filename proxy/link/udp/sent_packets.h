@@ -126,12 +126,13 @@ class SentPackets {
   };
   // Where delivery stood at an ACK.
   struct Mark {
-    bool known;               // after a pause: by the first ACK of what was sent since, and not before
-    std::uint32_t limited;    // of the largest packet then acknowledged, as all below
-    std::uint64_t delivered;  // bytes ever delivered
-    std::uint64_t dispatched;
-    TimePoint sent;
-    Duration arrival;
+    bool known = false;           // at a beginning: by the first ACK of what was sent since, and not before
+    bool begins = false;          // a pause was before it, or a time with too little to send
+    std::uint32_t limited = 0;    // of the largest packet then acknowledged, as all below
+    std::uint64_t delivered = 0;  // bytes ever delivered
+    std::uint64_t dispatched = 0;
+    TimePoint sent{};
+    Duration arrival{};
   };
 
   Entry& entry(PacketNumber number) { return entries_[number - base_]; }
@@ -172,6 +173,7 @@ class SentPackets {
   std::uint64_t dispatched_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint32_t limited_ = 0;
+  bool limited_last_ = true;  // there was too little to send when the newest packet went
   std::deque<Mark> marks_;
   std::uint64_t first_mark_ = 0;  // number of marks_.front()
   std::uint64_t round_ = 0;

@@ -330,6 +330,7 @@ void UdpCarrier::settle(TimePoint now) {
     }
     SentContent& content = contents_[fate.content];
     if (fate.kind == PacketKind::mtu_probe) {
+      mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
       mtu_.on_probe_acked(content.datagram_bytes, now);
     } else {
       mtu_.on_packet_acked(content.datagram_bytes);
@@ -379,6 +380,7 @@ void UdpCarrier::lose(const PacketFate& fate, TimePoint now) {
   if (fate.kind == PacketKind::ack_only) return;
   SentContent& content = contents_[fate.content];
   if (fate.kind == PacketKind::mtu_probe) {
+    mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
     mtu_.on_probe_lost(content.datagram_bytes, now);
   } else {
     mtu_.on_packet_lost(content.datagram_bytes);

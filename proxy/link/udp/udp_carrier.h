@@ -130,6 +130,7 @@ class UdpCarrier {
   SentEvents events_;  // kept for their capacity
   PacketContents contents_;
   PathMtu mtu_;
+  std::uint64_t mtu_probe_bytes_ = 0;  // in flight, IP bytes
   std::unique_ptr<RateLaw> law_;
   MeasuredLaw* measured_ = nullptr;  // law_, while it measures
   Pacer pacer_;

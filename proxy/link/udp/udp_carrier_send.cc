@@ -54,7 +54,8 @@ bool UdpCarrier::has_data(TimePoint now) const {
 bool UdpCarrier::may_send_data(TimePoint now) {
   if (state_ != State::up) return false;
   if (probes_owed_) return true;
-  if (sent_.bytes_in_flight() + ip_bytes(mtu_.current()) > law_->window()) {
+  // Probes for larger packets are few and say nothing of what the line holds.
+  if (sent_.bytes_in_flight() - mtu_probe_bytes_ + ip_bytes(mtu_.current()) > law_->window()) {
     pacer_.on_idle(now);
     return false;
   }
@@ -215,6 +216,7 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
     content.carrier = id_;
     if (!content.frames.ranges.empty()) newest_data_ = handle;
     if (!awaiting_since_) awaiting_since_ = now;
+    if (kind == PacketKind::mtu_probe) mtu_probe_bytes_ += ip_bytes(size);
     if (kind == PacketKind::data) {
       law_->on_send(now, ip_bytes(size), sent_.bytes_in_flight());
       pacer_.on_sent(now, ip_bytes(size));

@@ -103,3 +103,23 @@ TEST_CASE("bulk over OC-1", "[.figures]") {
         CHECK(flows.all_right());
       }
 }
+
+TEST_CASE("a 30 MB file over OC-1 at 250 ms", "[.figures]") {
+  for (double loss : {0.0, 0.01, 0.05, 0.1})
+    for (std::uint64_t rate : {0u, 51'840'000u})
+      for (std::uint64_t seed : {1, 2, 3}) {
+        UdpPair pair({.seed = seed, .line = oc1(250ms, loss), .rate_bits = rate});
+        REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
+        pair.run_for(500ms);
+        FlowsOn<UdpPair> flows(pair);
+        for (int transfer = 0; transfer < 2; ++transfer) {
+          Flow& flow = flows.start(30'000'000, 0);
+          TimePoint begun = pair.now();
+          REQUIRE(pair.run_until([&] { return flow.server_reads.read == 30'000'000; }, 60s));
+          double seconds = std::chrono::duration<double>(pair.now() - begun).count();
+          std::printf("loss %.2f told %d seed %llu transfer %d: %.2f Mbit/s\n", loss, rate != 0,
+                      static_cast<unsigned long long>(seed), transfer, 240 / seconds);
+          pair.run_for(1s);
+        }
+      }
+}
