@@ -6,6 +6,7 @@
 #include <openssl/objects.h>
 #include <openssl/params.h>
 
+#include <algorithm>
 #include <new>
 
 #ifdef LONGHAUL_IPSEC_MB
@@ -16,6 +17,7 @@ namespace longhaul::link {
 namespace {
 
 const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+unsigned char* raw(MutableBytes bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
 class OpensslCipher final : public RecordCipher {
  public:
@@ -87,13 +89,13 @@ IMB_MGR* vector_functions() {
   return manager.get();
 }
 
-class VectorCipher final : public RecordCipher {
+class VectorGcm final : public RecordCipher {
  public:
-  VectorCipher(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
+  VectorGcm(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
       : functions_(functions), opens_(use == Use::open) {
     IMB_AES128_GCM_PRE(functions_, key.data(), &key_);
   }
-  ~VectorCipher() override {
+  ~VectorGcm() override {
     OPENSSL_cleanse(&key_, sizeof key_);
     OPENSSL_cleanse(&context_, sizeof context_);
   }
@@ -119,6 +121,19 @@ class VectorCipher final : public RecordCipher {
     IMB_AES128_GCM_DEC_FINALIZE(functions_, &key_, &context_, found, kRecordTagBytes);
     return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
   }
+  bool seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+                  unsigned char* tag) override {
+    IMB_AES128_GCM_ENC(functions_, &key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
+                       associated.data(), associated.size(), tag, kRecordTagBytes);
+    return true;
+  }
+  bool open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+                  const unsigned char* tag) override {
+    unsigned char found[kRecordTagBytes];
+    IMB_AES128_GCM_DEC(functions_, &key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
+                       associated.data(), associated.size(), found, kRecordTagBytes);
+    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+  }
 
  private:
   IMB_MGR* functions_;
@@ -127,9 +142,60 @@ class VectorCipher final : public RecordCipher {
   alignas(64) gcm_context_data context_{};
 };
 
+class VectorChaCha final : public RecordCipher {
+ public:
+  VectorChaCha(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
+      : functions_(functions), opens_(use == Use::open) {
+    std::copy_n(key.begin(), sizeof key_, key_);
+  }
+  ~VectorChaCha() override {
+    OPENSSL_cleanse(key_, sizeof key_);
+    OPENSSL_cleanse(&context_, sizeof context_);
+  }
+
+  bool start(Nonce nonce, std::span<const unsigned char> associated) override {
+    IMB_CHACHA20_POLY1305_INIT(functions_, key_, &context_, nonce.data(), associated.data(),
+                               associated.size());
+    return true;
+  }
+  bool add(Bytes text, unsigned char* out) override {
+    if (opens_) {
+      IMB_CHACHA20_POLY1305_DEC_UPDATE(functions_, key_, &context_, out, raw(text), text.size());
+    } else {
+      IMB_CHACHA20_POLY1305_ENC_UPDATE(functions_, key_, &context_, out, raw(text), text.size());
+    }
+    return true;
+  }
+  bool seal(unsigned char* tag) override {
+    IMB_CHACHA20_POLY1305_ENC_FINALIZE(functions_, &context_, tag, kRecordTagBytes);
+    return true;
+  }
+  bool open(const unsigned char* tag) override {
+    unsigned char found[kRecordTagBytes];
+    IMB_CHACHA20_POLY1305_DEC_FINALIZE(functions_, &context_, found, kRecordTagBytes);
+    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+  }
+
+ private:
+  IMB_MGR* functions_;
+  bool opens_;
+  alignas(64) unsigned char key_[32];
+  alignas(64) chacha20_poly1305_context_data context_{};
+};
+
 #endif
 
 }  // namespace
+
+bool RecordCipher::seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+                              unsigned char* tag) {
+  return start(nonce, associated) && add(text, raw(text)) && seal(tag);
+}
+
+bool RecordCipher::open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+                              const unsigned char* tag) {
+  return start(nonce, associated) && add(text, raw(text)) && open(tag);
+}
 
 std::unique_ptr<RecordCipher> make_openssl_cipher(int nid, std::span<const unsigned char> key,
                                                   RecordCipher::Use use) {
@@ -140,8 +206,11 @@ std::unique_ptr<RecordCipher> make_vector_cipher([[maybe_unused]] int nid,
                                                  [[maybe_unused]] std::span<const unsigned char> key,
                                                  [[maybe_unused]] RecordCipher::Use use) {
 #ifdef LONGHAUL_IPSEC_MB
-  if (IMB_MGR* functions = nid == NID_aes_128_gcm ? vector_functions() : nullptr)
-    return std::make_unique<VectorCipher>(functions, key, use);
+  if (nid != NID_aes_128_gcm && nid != NID_chacha20_poly1305) return nullptr;
+  IMB_MGR* functions = vector_functions();
+  if (!functions) return nullptr;
+  if (nid == NID_chacha20_poly1305) return std::make_unique<VectorChaCha>(functions, key, use);
+  return std::make_unique<VectorGcm>(functions, key, use);
 #endif
   return nullptr;
 }

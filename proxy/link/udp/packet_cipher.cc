@@ -24,25 +24,25 @@ PacketCipher::PacketCipher(const PacketKey& key, Cipher cipher, Use use)
       iv_(key.iv) {}
 
 // The nonce is that of RFC 9001, section 5.3.
-bool PacketCipher::start(PacketNumber number, Bytes associated) {
+std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
   std::array<unsigned char, 12> nonce;
   for (std::size_t i = 0; i < nonce.size(); ++i) nonce[i] = std::to_integer<unsigned char>(iv_[i]);
   for (std::size_t i = 0; i < 8; ++i)
     nonce[11 - i] = static_cast<unsigned char>(nonce[11 - i] ^ (number >> 8 * i & 0xff));
-  return cipher_->start(nonce, {raw(associated.data()), associated.size()});
+  return nonce;
 }
 
 void PacketCipher::seal(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<std::byte, kPacketTagBytes> tag) {
   // Nothing from outside can make it fail; what would leave might be plain text.
-  if (!start(number, associated) || !cipher_->add(text, raw(text.data())) || !cipher_->seal(raw(tag.data())))
+  if (!cipher_->seal_whole(nonce(number), {raw(associated.data()), associated.size()}, text, raw(tag.data())))
     throw std::runtime_error("OpenSSL cannot seal a packet");
 }
 
 bool PacketCipher::open(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<const std::byte, kPacketTagBytes> tag) {
   bool authentic =
-      start(number, associated) && cipher_->add(text, raw(text.data())) && cipher_->open(raw(tag.data()));
+      cipher_->open_whole(nonce(number), {raw(associated.data()), associated.size()}, text, raw(tag.data()));
   // A stranger's packets must not fill the thread's error queue, nor be mistaken for a later error of TLS.
   if (!authentic) ERR_clear_error();
   return authentic;

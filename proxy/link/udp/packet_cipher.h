@@ -26,7 +26,7 @@ class PacketCipher {
                           std::span<const std::byte, kPacketTagBytes> tag);
 
  private:
-  bool start(PacketNumber number, Bytes associated);
+  std::array<unsigned char, 12> nonce(PacketNumber number) const;
 
   std::unique_ptr<RecordCipher> cipher_;
   std::array<std::byte, 12> iv_;
