@@ -39,6 +39,18 @@ class Slice {
     return slice;
   }
 
+  // A copy of `bytes` in memory for `capacity` of them at least; `room` is where the next may be written
+  // before extend() makes them the slice's.
+  static Slice with_room(Bytes bytes, std::size_t capacity, std::byte*& room) {
+    assert(bytes.size() <= capacity);
+    Slice slice = unfilled(capacity, room);
+    if (!bytes.empty()) std::memcpy(room, bytes.data(), bytes.size());
+    room += bytes.size();
+    slice.size_ = bytes.size();
+    return slice;
+  }
+  void extend(std::size_t bytes) { size_ += bytes; }
+
   Bytes bytes() const { return {memory_.get() + offset_, size_}; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

@@ -13,6 +13,10 @@ namespace longhaul {
 
 class SliceQueue {
  public:
+  SliceQueue() = default;
+  SliceQueue(const SliceQueue&) = delete;  // two would write into the same room
+  SliceQueue& operator=(const SliceQueue&) = delete;
+
   std::uint64_t begin_offset() const { return begin_; }
   std::uint64_t end_offset() const { return end_; }
   std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
@@ -21,6 +25,7 @@ class SliceQueue {
   // Small neighbours are joined: a queue of single bytes would take a hundred times what it holds.
   void push(Slice slice) {
     if (slice.empty()) return;
+    room_bytes_ = 0;
     std::uint64_t start = end_;
     end_ += slice.size();
     if (head_ < entries_.size() && entries_.back().slice.size() + slice.size() <= kJoinBytes) {
@@ -31,6 +36,26 @@ class SliceQueue {
     }
   }
 
+  // The same for a copy of `bytes`, for what comes in many pieces before it is read: the first is copied into
+  // memory of its size, the others into slices of which each has room for twice as much as the one before, up
+  // to kMaxRoom.
+  void push_copy(Bytes bytes) {
+    end_ += bytes.size();
+    if (std::size_t joined = std::min(bytes.size(), room_bytes_)) {
+      std::memcpy(room_, bytes.data(), joined);
+      room_ += joined;
+      room_bytes_ -= joined;
+      entries_.back().slice.extend(joined);
+      bytes = bytes.subspan(joined);
+    }
+    if (bytes.empty()) return;
+    std::size_t capacity = bytes.size();
+    if (head_ < entries_.size())
+      capacity = std::max(capacity, std::clamp(2 * entries_.back().slice.size(), kJoinBytes, kMaxRoom));
+    entries_.push_back({end_ - bytes.size(), Slice::with_room(bytes, capacity, room_)});
+    room_bytes_ = capacity - bytes.size();
+  }
+
   // Forgets everything before `offset`, which must not lie past the end.
   void drop_until(std::uint64_t offset) {
     assert(offset <= end_);
@@ -38,6 +63,7 @@ class SliceQueue {
     begin_ = offset;
     while (head_ < entries_.size() && entries_[head_].end() <= begin_) entries_[head_++].slice = Slice{};
     if (head_ == entries_.size()) {
+      room_bytes_ = 0;
       entries_.clear();
       head_ = 0;
       if (entries_.capacity() > kIdleCapacity) entries_.shrink_to_fit();
@@ -74,6 +100,7 @@ class SliceQueue {
  private:
   static constexpr std::size_t kIdleCapacity = 16;
   static constexpr std::size_t kJoinBytes = 1024;
+  static constexpr std::size_t kMaxRoom = 16 * 1024;
 
   struct Entry {
     std::uint64_t start;
@@ -83,6 +110,8 @@ class SliceQueue {
 
   std::vector<Entry> entries_;
   std::size_t head_ = 0;
+  std::byte* room_ = nullptr;  // behind the last slice, in its memory
+  std::size_t room_bytes_ = 0;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
 };

@@ -217,7 +217,8 @@ Result<void> Stream::on_data(Bytes plain) {
   if (!request_ || !receive_credit_ || read_state_ != ReadState::open) return LinkError::malformed_record;
   if (opened_here_ && !answer_) return LinkError::malformed_record;
   if (auto within = receive_credit_->on_received(plain.size(), received_at_); !within) return within;
-  deliver(Slice::copy_of(plain));
+  readable_.push_copy(plain);
+  context_.owner.tell(*this, EventKind::readable);
   return {};
 }
 

@@ -38,7 +38,11 @@ TEST_CASE("any order of pushes and drops reads as one text") {
         std::string piece(random() % longest, ' ');
         for (char& c : piece) c = static_cast<char>('a' + random() % 26);
         all += piece;
-        queue.push(Slice::copy_of(as_bytes(piece)));
+        if (random() % 2) {
+          queue.push(Slice::copy_of(as_bytes(piece)));
+        } else {
+          queue.push_copy(as_bytes(piece));
+        }
       } else {
         // Sometimes to where it is already, or before.
         std::uint64_t to = begin + random() % (all.size() - begin + 1);
@@ -56,6 +60,30 @@ TEST_CASE("any order of pushes and drops reads as one text") {
       REQUIRE(text_of(queue, {from, to}) == all.substr(from, to - from));
     }
   }
+}
+
+TEST_CASE("copies that come one behind the other lie in few pieces, and what was seen of them stays") {
+  SliceQueue queue;
+  std::string all, packet(1400, ' ');
+  std::vector<Bytes> seen;
+  for (int i = 0; i < 100; ++i) {
+    for (char& c : packet) c = static_cast<char>('a' + i % 26);
+    all += packet;
+    queue.push_copy(as_bytes(packet));
+    queue.visit({queue.end_offset() - 1, queue.end_offset()},
+                [&](Bytes byte) { return seen.push_back(byte), true; });
+  }
+  CHECK(text_of(queue, {0, all.size()}) == all);
+  CHECK(pieces_of(queue) <= 12);
+  REQUIRE(seen.size() == 100);
+  for (std::size_t i = 0; i < seen.size(); ++i) CHECK(as_text(seen[i]) == all.substr(1400 * (i + 1) - 1, 1));
+  // A shared slice behind them is not written into, nor is the room behind what was dropped.
+  queue.push(Slice::copy_of(Buffer(5000, std::byte{'z'})));
+  queue.push_copy(as_bytes("end"));
+  CHECK(text_of(queue, {140'000, 145'003}) == std::string(5000, 'z') + "end");
+  queue.drop_until(queue.end_offset());
+  queue.push_copy(as_bytes("again"));
+  CHECK(text_of(queue, {145'003, 145'008}) == "again");
 }
 
 TEST_CASE("a queue of single bytes is kept in few pieces") {
