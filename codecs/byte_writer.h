@@ -86,7 +86,10 @@ class ByteWriter {
 
  private:
   void big_endian(std::uint64_t value, int size) {
-    for (int shift = (size - 1) * 8; shift >= 0; shift -= 8) out_.push_back(std::byte(value >> shift & 0xff));
+    std::size_t filled = out_.size();
+    out_.resize(filled + static_cast<std::size_t>(size));
+    std::byte* at = out_.data() + filled;
+    for (int shift = (size - 1) * 8; shift >= 0; shift -= 8) *at++ = std::byte(value >> shift & 0xff);
   }
 
   Buffer& out_;

@@ -10,8 +10,9 @@ namespace longhaul::link {
 
 class FrameAssembler {
  public:
-  // Calls `take(const Frame&) -> Result<void>` for every frame that is complete now; frames of unknown types
-  // are skipped. After an error nothing more can be read.
+  // Calls `take(const Frame&) -> Result<void>` for every frame that is complete now, or `take(const
+  // StreamFrame&)` where there is one; frames of unknown types are skipped. After an error nothing more can
+  // be read.
   template <class Take>
   Result<void> feed(Bytes bytes, Take&& take) {
     while (!partial_.empty() && !bytes.empty()) {
@@ -38,6 +39,11 @@ class FrameAssembler {
   template <class Take>
   static Result<Bytes> take_frames(Bytes bytes, Take& take) {
     while (!bytes.empty()) {
+      if (auto stream = parse_stream_frame(bytes)) {
+        if (Result<void> taken = take(stream->frame); !taken) return taken.error();
+        bytes = bytes.subspan(stream->consumed);
+        continue;
+      }
       auto parsed = parse_frame(bytes);
       if (!parsed) return parsed.error();
       if (!*parsed) break;

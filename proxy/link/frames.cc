@@ -168,6 +168,20 @@ Result<std::optional<std::size_t>> frame_size(Bytes in) {
   return std::optional(in.size() - reader.remaining() + static_cast<std::size_t>(*body));
 }
 
+std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in) {
+  if (in.empty() || in.front() != std::byte{static_cast<std::uint8_t>(FrameType::stream)})
+    return std::nullopt;
+  ByteReader reader(in.subspan(1));
+  auto body = reader.sized();
+  if (!body || body->size() > kMaxFrameBody) return std::nullopt;
+  ByteReader content(*body);
+  auto stream = content.varint(), offset = content.varint();
+  Bytes payload = content.rest();
+  if (!stream || !offset || payload.size() > kMaxStreamPayload || *offset > kMaxVarint - payload.size())
+    return std::nullopt;
+  return ParsedStreamFrame{{*stream, *offset, payload}, in.size() - reader.remaining()};
+}
+
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in) {
   ByteReader reader(in);
   auto type = reader.u8();

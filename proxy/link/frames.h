@@ -118,6 +118,14 @@ struct ParsedFrame {
 // An error: never valid. Nothing: need more bytes. `frame` borrows from `in`.
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in);
 
+// A whole and valid STREAM frame, of which nearly everything consists. Nothing: anything else, which
+// parse_frame() tells apart.
+struct ParsedStreamFrame {
+  StreamFrame frame;
+  std::size_t consumed = 0;
+};
+std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in);
+
 // How many bytes the frame takes that `in` begins with. Nothing: its length is not whole yet.
 Result<std::optional<std::size_t>> frame_size(Bytes in);
 

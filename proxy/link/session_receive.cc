@@ -28,7 +28,13 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
     silent_ = false;
     events_.push_back({.kind = Event::Kind::path_alive});
   }
-  auto taken = carrier->assembler.feed(bytes, [&](const Frame& frame) { return on_frame(frame, now); });
+  struct Take {
+    Session& session;
+    TimePoint now;
+    Result<void> operator()(const StreamFrame& frame) const { return session.on_stream_frame(frame, now); }
+    Result<void> operator()(const Frame& frame) const { return session.on_frame(frame, now); }
+  };
+  auto taken = carrier->assembler.feed(bytes, Take{*this, now});
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
   if (!taken) abandon(now);
   return taken;
@@ -99,7 +105,7 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
   bool at_once = unacknowledged_bytes_ >= kAckBytes || stream->wire_received() == before;
   acks_due(at_once ? now : now + std::clamp(smoothed_rtt() / 4, kAckDelayMin, kAckDelayMax));
   if (open_granted_ - open_used_ < pool_.open_share() / 2) grant_open_credit();
-  forget_if_finished(frame.stream);
+  if (stream->marks.released) forget_if_finished(frame.stream);
   return {};
 }
 

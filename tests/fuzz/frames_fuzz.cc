@@ -20,6 +20,16 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   Bytes rest = std::as_bytes(std::span(data, size));
   for (;;) {
     auto parsed = parse_frame(rest);
+    // The short way to STREAM frames says the same.
+    auto* frame =
+        parsed && *parsed && (*parsed)->frame ? std::get_if<StreamFrame>(&*(*parsed)->frame) : nullptr;
+    auto stream = parse_stream_frame(rest);
+    require(stream.has_value() == (frame != nullptr));
+    if (frame)
+      require(stream->consumed == (*parsed)->consumed && stream->frame.stream == frame->stream &&
+              stream->frame.offset == frame->offset &&
+              stream->frame.payload.data() == frame->payload.data() &&
+              stream->frame.payload.size() == frame->payload.size());
     if (!parsed || !*parsed) return 0;
     std::size_t consumed = (*parsed)->consumed;
     require(consumed >= 2 && consumed <= rest.size());
