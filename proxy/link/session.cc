@@ -132,6 +132,7 @@ void Session::abandon(TimePoint now) {
   if (over_) return;
   over_ = true;
   for (auto& [id, stream] : streams_) stream->on_reset(ResetCode::session_lost);
+  recent_ = nullptr;
   std::erase_if(streams_, [](const auto& entry) { return entry.second->marks.released; });
   events_.push_back({.kind = Event::Kind::expired});
 }
@@ -176,8 +177,11 @@ Stream& Session::open(OpenRequest request, TimePoint now) {
 }
 
 Stream* Session::find(StreamId id) {
+  if (recent_ && recent_->id() == id) return recent_;
   auto found = streams_.find(id);
-  return found == streams_.end() ? nullptr : found->second.get();
+  if (found == streams_.end()) return nullptr;
+  recent_ = found->second.get();
+  return recent_;
 }
 
 void Session::release(StreamId id) {
@@ -197,6 +201,7 @@ void Session::forget_if_finished(StreamId id) {
     finished_peer_streams_.add({id / 2, id / 2 + 1});
     --peer_streams_;
   }
+  recent_ = nullptr;
   streams_.erase(found);
 }
 

@@ -159,6 +159,7 @@ class Session final : private StreamOwner {
   void acks_due(TimePoint at);
   bool opened_by_peer(StreamId id) const { return (id % 2 == 1) == (config_.side == Side::acceptor); }
 
+  bool control_frames_due() const;
   void write_control_frames(Buffer& out, TimePoint now);
   void write_acks(Buffer& out);
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out, TimePoint now);
@@ -184,6 +185,7 @@ class Session final : private StreamOwner {
   std::vector<Carrier> carriers_;  // the last one is the newest
   CarrierId preferred_ = 0;        // 0: there is none
   std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
+  Stream* recent_ = nullptr;           // of streams_: the next packet mostly belongs to the same
   IntervalSet finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;
   StreamId next_id_;

@@ -53,6 +53,13 @@ void Session::poll_codec() {
   }
 }
 
+// What write_control_frames() and write_acks() would write.
+bool Session::control_frames_due() const {
+  return !pongs_.empty() || !reset_due_.empty() || !reset_done_.empty() || !return_due_.empty() ||
+         !credit_due_.empty() || !ack_due_.empty() || !repeated_acks_.empty() || open_credit_due_ ||
+         control_ack_due_ || acks_ready_ || ack_at_ || liveness_.ping_due();
+}
+
 void Session::write_control_frames(Buffer& out, TimePoint now) {
   for (std::uint64_t number : std::exchange(pongs_, {})) write_frame(PongFrame{number}, out);
   if (liveness_.ping_due()) write_frame(PingFrame{liveness_.make_ping(now)}, out);
@@ -182,6 +189,7 @@ bool Session::fill_control(std::size_t end, Buffer& out, PacketContent& content,
   if (control_taken_ == control_frames_.size()) {
     control_frames_.clear();
     control_taken_ = 0;
+    if (!control_frames_due()) return true;
     write_control_frames(control_frames_, now);
     write_acks(control_frames_);
   }
