@@ -4,6 +4,8 @@
 
 #include <openssl/rand.h>
 
+#include <cstring>
+
 #include "proxy/link/udp/paced_law.h"
 
 namespace longhaul::link::udp {
@@ -28,10 +30,21 @@ bool unknown(const UdpAddress& address) { return address.port() == 0; }
 
 IpFamily family(const UdpAddress& address) { return address.address().is_v6() ? IpFamily::v6 : IpFamily::v4; }
 
+// 8 of UDP, 20 or 40 of IP.
+std::uint32_t head_bytes(const UdpAddress& peer) {
+  return peer.address().is_v6() && !peer.address().to_v6().is_v4_mapped() ? 48 : 28;
+}
+
+// Compares what the kernel gave, which is nearly always the same, before what it means.
+bool same(const UdpAddress& a, const UdpAddress& b) {
+  return (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) || a == b;
+}
+
 }  // namespace
 
 UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
     : config_(std::move(config)),
+      head_bytes_(head_bytes(config_.peer)),
       session_(session),
       id_(config_.new_carrier()),
       last_now_(now),
@@ -48,11 +61,9 @@ UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
 
 UdpCarrier::~UdpCarrier() { session_.detach(id_, last_now_); }
 
-std::uint32_t UdpCarrier::ip_bytes(std::size_t datagram_bytes) const {
-  // 8 of UDP, 20 or 40 of IP.
-  std::size_t heads =
-      config_.peer.address().is_v6() && !config_.peer.address().to_v6().is_v4_mapped() ? 48 : 28;
-  return static_cast<std::uint32_t>(datagram_bytes + heads);
+void UdpCarrier::set_peer(const UdpAddress& peer) {
+  config_.peer = peer;
+  head_bytes_ = head_bytes(peer);
 }
 
 void UdpCarrier::start_law(TimePoint now) {
@@ -199,9 +210,9 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
 }
 
 void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimePoint now) {
-  if (from == config_.peer) return;
+  if (same(from, config_.peer)) return;
   if (unknown(config_.peer)) {
-    config_.peer = from;
+    set_peer(from);
     mtu_ = PathMtu(family(from));
     if (state_ != State::up) probe(now);
     return;
@@ -278,7 +289,7 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
       if (!token) return token.error();
       ask = std::max(ask, AckAsk::soon);
       if (!challenge_ || *token != *challenge_) return {};
-      config_.peer = *candidate_;
+      set_peer(*candidate_);
       candidate_.reset();
       challenge_.reset();
       challenge_due_ = false;

@@ -112,11 +112,15 @@ class UdpCarrier {
   void came_up(TimePoint now);
   void fail(TimePoint now);
   Duration patience() const;
-  std::uint32_t ip_bytes(std::size_t datagram_bytes) const;
+  std::uint32_t ip_bytes(std::size_t datagram_bytes) const {
+    return static_cast<std::uint32_t>(datagram_bytes) + head_bytes_;
+  }
+  void set_peer(const UdpAddress& peer);
   void start_law(TimePoint now);
   void follow_law(TimePoint now);
 
   UdpCarrierConfig config_;
+  std::uint32_t head_bytes_;  // of UDP and IP, to config_.peer
   Session& session_;
   CarrierId id_;
   State state_ = State::probing;
