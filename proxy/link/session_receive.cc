@@ -35,8 +35,9 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
     Result<void> operator()(const Frame& frame) const { return session.on_frame(frame, now); }
   };
   auto taken = carrier->assembler.feed(bytes, Take{*this, now});
+  if (taken) return {};
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
-  if (!taken) abandon(now);
+  abandon(now);
   return taken;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packet.h"
 
+#include <endian.h>
+
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace longhaul::link::udp {
 namespace {
@@ -45,16 +48,16 @@ std::optional<PacketHeader> read_packet_header(Bytes datagram) {
   if ((flags & ~kPhaseBit) != kFixedBit) return std::nullopt;
   PacketHeader header{.phase = flags & kPhaseBit ? KeyPhase::odd : KeyPhase::even};
   std::copy_n(datagram.begin() + 1, ConnectionId::kSize, header.id.bytes.begin());
-  for (std::size_t i = 1 + ConnectionId::kSize; i < kPacketHeaderBytes; ++i)
-    header.low_number = header.low_number << 8 | std::to_integer<std::uint32_t>(datagram[i]);
+  std::memcpy(&header.low_number, datagram.data() + 1 + ConnectionId::kSize, sizeof header.low_number);
+  header.low_number = be32toh(header.low_number);
   return header;
 }
 
 void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out) {
   out[0] = std::byte{header.phase == KeyPhase::odd ? std::uint8_t{kFixedBit | kPhaseBit} : kFixedBit};
   std::copy(header.id.bytes.begin(), header.id.bytes.end(), out.begin() + 1);
-  for (std::size_t i = 0; i < 4; ++i)
-    out[kPacketHeaderBytes - 1 - i] = std::byte(header.low_number >> 8 * i & 0xff);
+  const std::uint32_t low_number = htobe32(header.low_number);
+  std::memcpy(out.data() + 1 + ConnectionId::kSize, &low_number, sizeof low_number);
 }
 
 PacketNumber decode_packet_number(PacketNumber expected, std::uint32_t low_number) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packet_cipher.h"
 
+#include <endian.h>
 #include <openssl/err.h>
 #include <openssl/objects.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <stdexcept>
 #include <vector>
 
@@ -26,9 +28,11 @@ PacketCipher::PacketCipher(const PacketKey& key, Cipher cipher, Use use)
 // The nonce is that of RFC 9001, section 5.3.
 std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
   std::array<unsigned char, 12> nonce;
-  for (std::size_t i = 0; i < nonce.size(); ++i) nonce[i] = std::to_integer<unsigned char>(iv_[i]);
-  for (std::size_t i = 0; i < 8; ++i)
-    nonce[11 - i] = static_cast<unsigned char>(nonce[11 - i] ^ (number >> 8 * i & 0xff));
+  std::memcpy(nonce.data(), iv_.data(), nonce.size());
+  std::uint64_t last;
+  std::memcpy(&last, iv_.data() + 4, sizeof last);
+  last ^= htobe64(number);
+  std::memcpy(nonce.data() + 4, &last, sizeof last);
   return nonce;
 }
 

@@ -204,8 +204,9 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   auto taken = take_frames(opened->payload, opened->number, false, ask, now);
   received_.on_packet(opened->number, ask, now);
   if (taken) taken = take_restored(ask, now);
+  if (taken) return {};
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
-  if (!taken) session_.abandon(now);
+  session_.abandon(now);
   return taken;
 }
 
