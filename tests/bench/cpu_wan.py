@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU seconds per GB at a line of 1 Gbit/s and 1 ms without offloads, where the kernel pays for every packet:
-through the pair with TLS, and relayed by the branch's proxy past the link."""
+through the pair with TLS over TCP, through the pair over UDP, and relayed by the branch's proxy past the link."""
 
 import conditions
 import features
 import loads
 from figures import Row, at_most
-from lab import SERVER, Lab
+from lab import SERVER, Lab, until
 from pair import Pair
 from usage import Cpu
 
@@ -45,3 +45,12 @@ def run(bench):
             if bench.wants("relayed"):
                 pair.branch.set(**features.RELAYED)
                 rows("relayed past the link", at_most(3.0), pair)
+                pair.branch.set(**features.TCP_ONLY)
+        if bench.wants("UDP"):
+            for site in pair.sites:
+                site.settings["features"]["transport"] = "udp"
+                site.settings["peer"][0]["rate"] = "1gbit"
+            with pair:
+                for site in pair.sites:
+                    until(lambda: site.link()["carrier"] == "udp", 10, f"{site.name} sends on udp")
+                rows("UDP", at_most(7.0), pair)
