@@ -22,7 +22,7 @@ PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
   if (!session_ || !session_->has_carrier()) return ever_up_ ? LinkState::down : LinkState::never_up;
-  return session_->silent() ? LinkState::silent : LinkState::up;
+  return session_->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
 }
 
 LinkStatus PeerLink::status() const {
@@ -62,6 +62,7 @@ void PeerLink::stop() {
   for (auto& carrier : carriers_) carrier->close(CloseCode::shutting_down, "shutting down");
   carriers_.clear();
   end_session();
+  count_for_total_rate();
 }
 
 void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms) {
@@ -119,11 +120,22 @@ void PeerLink::begin_udp(TlsConnection& connection, Side side, const UdpTerms& t
 }
 
 void PeerLink::choose_carrier() {
+  count_for_total_rate();
   if (!session_ || stopped_) return;
+  const CarrierId before = session_->preferred();
   udp_.choose({.features = config::meet(shared_.allowed, session_->peer_allowed()),
                .tcp = carriers_.empty() ? 0 : carriers_.back()->id(),
-               .rate_bits = shared_.total_rate.bound_for(peer_.rate_bits)},
+               .rate_bits = peer_.rate_bits,
+               .most_bits = shared_.total_rate.share()},
               Clock::now());
+  if (session_->preferred() != before) kick();
+}
+
+void PeerLink::count_for_total_rate() {
+  bool carries = session_ && session_->has_carrier();
+  if (carries == counted_) return;
+  counted_ = carries;
+  shared_.total_rate.links += carries ? 1 : -1;
 }
 
 void PeerLink::apply_features() {
@@ -217,6 +229,7 @@ void PeerLink::deliver_events() {
     }
   }
   delivering_ = false;
+  count_for_total_rate();
   if (LinkState now = state(); now != last_state_) {
     last_state_ = now;
     state_since_ = Clock::now();

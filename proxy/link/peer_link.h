@@ -93,6 +93,7 @@ class PeerLink final : private CarrierOwner {
   void begin_udp(TlsConnection& connection, Side side, const UdpTerms& terms);
   udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
   void choose_carrier();
+  void count_for_total_rate();
   void end_session();
   void deliver_events();
   void arm_timer();
@@ -116,6 +117,7 @@ class PeerLink final : private CarrierOwner {
   boost::asio::steady_timer dial_timer_;
   std::shared_ptr<PeerLink*> self_;
   bool delivering_ = false, ending_ = false, stopped_ = false;
+  bool counted_ = false;  // among those that share the total rate
 
   bool ever_up_ = false;
   TimePoint state_since_;

@@ -51,13 +51,11 @@ TcpCarrier::TcpCarrier(CarrierId id, TlsConnection connection, Session& session,
   connection_.socket().non_blocking(true, ignored);
   low_water_ = kLowWaterStart;
   set_unsent_low_water(connection_.socket().native_handle(), low_water_);
-  ++total_.carriers;
   bound_rate();
 }
 
 TcpCarrier::~TcpCarrier() {
   *self_ = nullptr;
-  --total_.carriers;
   boost::system::error_code ignored;
   connection_.socket().close(ignored);
 }
@@ -214,7 +212,8 @@ void TcpCarrier::wait_writable() {
 }
 
 void TcpCarrier::bound_rate() {
-  std::uint64_t bound = total_.bound_for(rate_bits_);
+  std::uint64_t share = total_.share();
+  std::uint64_t bound = rate_bits_ && share ? std::min(rate_bits_, share) : std::max(rate_bits_, share);
   if (bound == bound_bits_) return;
   bound_bits_ = bound;
   set_rate_limit(connection_.socket().native_handle(), bound);

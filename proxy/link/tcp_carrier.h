@@ -22,16 +22,12 @@ class CarrierOwner {
   virtual void on_carrier_closed(CarrierId id, const std::string& why) = 0;  // destroys the carrier
 };
 
-// The bound for all peers together, shared equally by the carriers that are up.
+// The bound for all peers together, shared equally by the links that are up.
 struct TotalRate {
   std::uint64_t bits = 0;  // of IP packets a second; 0: none
-  std::uint32_t carriers = 0;
+  std::uint32_t links = 0;
 
-  // What one peer may be sent, whose own bound is `rate_bits`; 0: no bound.
-  std::uint64_t bound_for(std::uint64_t rate_bits) const {
-    std::uint64_t share = bits / std::max<std::uint32_t>(carriers, 1);
-    return rate_bits && share ? std::min(rate_bits, share) : std::max(rate_bits, share);
-  }
+  std::uint64_t share() const { return bits / std::max<std::uint32_t>(links, 1); }  // 0: no bound
 };
 
 class TcpCarrier {

@@ -28,7 +28,10 @@ std::size_t bytes_in(Duration time, std::uint64_t bytes_per_second) {
 
 bool unknown(const UdpAddress& address) { return address.port() == 0; }
 
-IpFamily family(const UdpAddress& address) { return address.address().is_v6() ? IpFamily::v6 : IpFamily::v4; }
+// An endpoint of both families shows IPv4 peers as mapped addresses.
+IpFamily family(const UdpAddress& address) {
+  return address.address().is_v6() && !address.address().to_v6().is_v4_mapped() ? IpFamily::v6 : IpFamily::v4;
+}
 
 // 8 of UDP, 20 or 40 of IP.
 std::uint32_t head_bytes(const UdpAddress& peer) {
@@ -77,9 +80,11 @@ void UdpCarrier::start_law(TimePoint now) {
             .rate = config_.rate_bits / 8, .initial_rtt = rtt, .packet_bytes = ip_bytes(mtu_.current())},
         now);
   } else {
-    auto law = std::make_unique<MeasuredLaw>(
-        MeasuredConfig{.memory = config_.path, .initial_rtt = rtt, .packet_bytes = ip_bytes(mtu_.current())},
-        now);
+    auto law = std::make_unique<MeasuredLaw>(MeasuredConfig{.memory = config_.path,
+                                                            .initial_rtt = rtt,
+                                                            .packet_bytes = ip_bytes(mtu_.current()),
+                                                            .max_rate = config_.most_bits / 8},
+                                             now);
     measured_ = law.get();
     law_ = std::move(law);
   }
@@ -93,10 +98,11 @@ void UdpCarrier::follow_law(TimePoint now) {
     session_.set_unsent_limit(std::clamp(bytes_in(kUnsentTime, law_->pacing_rate()), kUnsentMin, kUnsentMax));
 }
 
-void UdpCarrier::set_rate(std::uint64_t rate_bits, TimePoint now) {
-  if (rate_bits == config_.rate_bits) return;
+void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {
+  if (rate_bits == config_.rate_bits && most_bits == config_.most_bits) return;
   config_.path = path_memory();
   config_.rate_bits = rate_bits;
+  config_.most_bits = most_bits;
   start_law(now);
 }
 

@@ -28,6 +28,7 @@ struct UdpCarrierConfig {
   Cipher cipher = Cipher::aes_128_gcm;
   UdpAddress peer;              // unspecified: the acceptor learns it from the first packet that is authentic
   std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
+  std::uint64_t most_bits = 0;  // what is measured is never more than this; 0: no bound
   std::optional<PathMemory> path{};        // what a former carrier found on this path
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
 };
@@ -78,7 +79,8 @@ class UdpCarrier {
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
   void on_too_large(std::size_t datagram_bytes, TimePoint now);
 
-  void set_rate(std::uint64_t rate_bits, TimePoint now);  // 0: measure
+  // As in the configuration.
+  void set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now);
   void set_fec(const config::Features& features);
 
   const UdpAddress& peer() const { return config_.peer; }

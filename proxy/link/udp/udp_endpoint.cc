@@ -27,7 +27,7 @@ constexpr int kSendBytes = 2 << 20;
 // One receive takes some messages, each of which may be many datagrams of one sender, as one IP packet's
 // length. The buffers begin at odd places, so that they do not compete for the same lines of the processor's
 // cache.
-constexpr std::size_t kMessages = 8;
+constexpr std::size_t kMessages = 16;
 constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 // No socket holds the loop for long.
 constexpr std::size_t kTurnBytes = 256 * 1024;

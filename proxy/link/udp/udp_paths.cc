@@ -18,6 +18,9 @@ constexpr Duration kLinger = 5s, kOldest = 60s;
 // Without a control connection nobody can tell us of new keys, nor that the peer is gone.
 constexpr Duration kAloneLimit = 60s;
 constexpr std::size_t kMostPaths = 4;
+// While TCP carries, a path that works is asked so often: NATs remember it, and it is known to work when it
+// is wanted.
+constexpr Duration kStandbyProbe = 15s;
 
 void add(UdpCounters& sum, const UdpCounters& more) {
   sum.packets_sent += more.packets_sent;
@@ -84,6 +87,7 @@ void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& se
   const TimePoint now = Clock::now();
   session_ = &session;
   config.rate_bits = rate_bits_;
+  config.most_bits = most_bits_;
   if (!paths_.empty())
     if (auto memory = newest()->carrier().path_memory()) memory_ = memory;
   config.path = memory_;
@@ -100,6 +104,7 @@ void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& se
 void UdpPaths::end() {
   while (!paths_.empty()) drop(paths_.size() - 1);
   retry_at_.reset();
+  keep_at_.reset();
   alone_since_.reset();
   carrier_ = "";
   session_ = nullptr;
@@ -152,9 +157,14 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     features_ = situation.features;
     for (auto& path : paths_) path.path->carrier().set_fec(features_);
   }
-  if (situation.rate_bits != rate_bits_) {
-    rate_bits_ = situation.rate_bits;
-    for (auto& path : paths_) path.path->carrier().set_rate(rate_bits_, now);
+  // The bound for all peers stands above what the operator said of this one.
+  const std::uint64_t rate = situation.rate_bits && situation.most_bits
+                                 ? std::min(situation.rate_bits, situation.most_bits)
+                                 : situation.rate_bits;
+  if (rate != rate_bits_ || situation.most_bits != most_bits_) {
+    rate_bits_ = rate;
+    most_bits_ = situation.most_bits;
+    for (auto& path : paths_) path.path->carrier().set_rate(rate_bits_, most_bits_, now);
   }
 
   const char* reason = "UDP answers";
@@ -194,6 +204,11 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = now;
+    if (sending_) {
+      heard_before_alone_ = sending_->carrier().counters().packets_received;
+      sending_->carrier().probe(now);
+      sending_->kick();
+    }
   }
   if (alone_since_ && now >= *alone_since_ + kAloneLimit)
     while (!paths_.empty()) drop(paths_.size() - 1);
@@ -201,7 +216,22 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   for (std::size_t i = paths_.size(); i-- > 0;)
     if (paths_[i].ends && now >= *paths_[i].ends && paths_[i].path.get() != sending_) drop(i);
   plan_retry(now);
+  keep_standby(now);
   arm_timer();
+}
+
+void UdpPaths::keep_standby(TimePoint now) {
+  UdpPath* path = newest();
+  if (!path || path == sending_ || path->carrier().state() != State::up) return keep_at_.reset();
+  if (keep_at_ && now < *keep_at_) return;
+  if (std::exchange(keep_at_, now + kStandbyProbe)) {
+    path->carrier().probe(now);
+    path->kick();
+  }
+}
+
+bool UdpPaths::in_doubt() const {
+  return alone_since_ && sending_ && sending_->carrier().counters().packets_received == heard_before_alone_;
 }
 
 void UdpPaths::plan_retry(TimePoint now) {
@@ -230,6 +260,7 @@ void UdpPaths::kick() {
 void UdpPaths::arm_timer() {
   std::optional<TimePoint> next = retry_at_;
   auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
+  if (keep_at_) sooner(*keep_at_);
   for (const auto& path : paths_)
     if (path.ends && path.path.get() != sending_) sooner(*path.ends);
   if (alone_since_ && !paths_.empty()) sooner(*alone_since_ + kAloneLimit);

@@ -31,6 +31,7 @@ class UdpPaths final : private UdpPathOwner {
     config::Features features;    // what both sides allow
     CarrierId tcp = 0;            // the control connection; 0: there is none
     std::uint64_t rate_bits = 0;  // what this side may send; 0: measured
+    std::uint64_t most_bits = 0;  // measured or not; 0: no bound
   };
   // Puts the session on the path that it should take now. To be called whenever anything may have changed.
   void choose(const Situation& situation, TimePoint now);
@@ -40,6 +41,8 @@ class UdpPaths final : private UdpPathOwner {
   void kick();
 
   bool carrying() const { return sending_ != nullptr; }
+  // The control connection has gone and nothing was heard over UDP since: perhaps the peer has gone with it.
+  bool in_doubt() const;
   void fill(LinkStatus& status) const;
 
  private:
@@ -58,6 +61,7 @@ class UdpPaths final : private UdpPathOwner {
   void send_on(UdpPath& path, TimePoint now);
   void note(const char* carrier, const char* reason);
   void plan_retry(TimePoint now);
+  void keep_standby(TimePoint now);
   void arm_timer();
 
   boost::asio::io_context& io_;
@@ -69,11 +73,12 @@ class UdpPaths final : private UdpPathOwner {
   UdpPath* sending_ = nullptr;  // the session was put on it and is still there
   std::optional<PathMemory> memory_;
   config::Features features_;
-  std::uint64_t rate_bits_ = 0;
+  std::uint64_t rate_bits_ = 0, most_bits_ = 0;
 
   const char* carrier_ = "";  // that was logged last
-  std::optional<TimePoint> retry_at_, up_since_, alone_since_;
+  std::optional<TimePoint> retry_at_, up_since_, alone_since_, keep_at_;
   Duration retry_after_;
+  std::uint64_t heard_before_alone_ = 0;  // packets, when the control connection went
   std::uint64_t fallbacks_ = 0;
   UdpCounters ended_;  // of paths that are gone
 
