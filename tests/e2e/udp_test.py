@@ -77,6 +77,60 @@ class Udp(unittest.TestCase):
     def test_a_transfer_over_udp_is_whole_at_ten_percent_loss(self):
         self.check_loss("51.84mbit,100,0.1")
 
+    def test_bursts_of_loss_reordering_and_copies_change_no_byte(self):
+        self.start_on_udp("51.84mbit,100,0.01", "burst-loss=0.002,0.2", "reorder=2%", "duplicate=2%", "jitter=1ms")
+        with Copies(self.lab, 6_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+        for site in self.pair.sites:
+            self.assertGreater(site.link()["udp"]["packets_dropped"], 0)  # the copies
+        self.assertEqual(self.fallbacks(), [0, 0])
+
+    def test_damaged_packets_are_dropped_and_sent_again(self):
+        self.start_on_udp("51.84mbit,50")
+        # With the checksum switched off, so that the damage reaches the daemon.
+        one_of_twenty = f"udp dport {LINK_PORT} numgen random mod 20 == 0"
+        damage = (f"chain in {{ type filter hook prerouting priority -300; {one_of_twenty} "
+                  "@th,256,8 set 0x55 udp checksum set 0; }")
+        with rules(self.lab, "datacenter", damage), Copies(self.lab, 4_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+        self.assertGreater(self.datacenter.link()["udp"]["packets_dropped"], 50)
+        self.assertEqual(self.branch.link()["udp"]["packets_dropped"], 0)
+        self.assertEqual(self.fallbacks(), [0, 0])
+        self.assert_no_flow_was_reset()
+
+    def test_a_replayed_capture_changes_nothing(self):
+        self.start_on_udp("51.84mbit,20")
+        ip_packets = socket.htons(0x0800)
+        with self.lab.inside("datacenter"):
+            tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, ip_packets)
+            tap.bind(("wan0", 0x0800))
+            tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 20)
+        with self.lab.inside("branch"):
+            replayer = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        with tap, replayer:
+            tap.settimeout(0.2)
+            here, there = tcp.pair(self.lab)
+            here.send_made(500_000, 7)
+            self.assertEqual(len(there.receive(500_000)), 500_000)
+            captured = []
+            with contextlib.suppress(TimeoutError):
+                while len(captured) < 300:
+                    packet = tap.recv(65535)
+                    if packet[9] == socket.IPPROTO_UDP and packet[22:24] == LINK_PORT.to_bytes(2, "big"):
+                        captured.append(packet)
+            self.assertGreater(len(captured), 100)
+            before = self.datacenter.link()["udp"]["packets_dropped"]
+            for _ in range(2):
+                for packet in captured:
+                    replayer.sendto(packet, (DATACENTER_WAN, 0))
+                    time.sleep(0.0005)  # the line's queue is not what is tested
+            until(lambda: self.datacenter.link()["udp"]["packets_dropped"] >= before + 2 * len(captured), 10,
+                  "every copy is dropped")
+            here.send(b"after")
+            self.assertEqual(there.receive(5), b"after")
+            self.assertEqual(self.datacenter.link()["carrier"], "udp")
+        self.assert_no_flow_was_reset()
+
     def test_udp_crosses_ipv6(self):
         lab = self.enterContext(Lab("51.84mbit,20,0.01"))
         pair = Pair(lab, datacenter={"link": {"listen": f"[::]:{LINK_PORT}"}})
@@ -153,8 +207,8 @@ class Udp(unittest.TestCase):
         # tracking, which would go on with what it knows; and where packets come in, for there they are whole: one that
         # is still to be segmented has no checksum yet that could be changed.
         there = f"chain in {{ type filter hook prerouting priority -300; udp dport {LINK_PORT} udp sport set 40001; }}"
-        back = f"""chain in {{ type filter hook prerouting priority -300; udp sport {LINK_PORT} udp dport 40001
-                   udp dport set {port}; }}"""
+        back = (f"chain in {{ type filter hook prerouting priority -300; udp sport {LINK_PORT} udp dport 40001 "
+                f"udp dport set {port}; }}")
         with Copies(self.lab, 8_000_000) as copies:
             moved(self.branch, 1_000_000)
             with rules(self.lab, "branch", back), rules(self.lab, "datacenter", there):
