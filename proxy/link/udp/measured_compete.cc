@@ -94,7 +94,9 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   set_line(1.1 * cubic_.window() * config_.packet_bytes / seconds(rtt));
 
   if (phase_ == Phase::compete && now >= next_look_) {
-    if (watch_.queue() > much_queue()) {
+    if (watch_.queue() > fullest_queue_ * 8 / 10 && now < next_look_ + 20 * span()) {
+      // About to overflow: then all give way, and the look would tell nothing.
+    } else if (watch_.queue() > much_queue()) {
       look_queue_ = watch_.queue();
       enter(Phase::look, 0.5, look_queue_ * 8 / 5 + watch_.base_rtt() + look_queue_, now);
     } else if (!queue_was_much_ && now - competing_since_ > 30 * span()) {
@@ -104,7 +106,10 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   if (phase_ == Phase::look) {
     // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip
     // later.
-    if (watch_.queue() < look_queue_ * 3 / 10) {
+    if (excess > 0) {
+      next_look_ = now + 10 * span();
+      enter(Phase::compete, 1, Duration::max(), now);
+    } else if (watch_.queue() < look_queue_ * 3 / 10) {
       stop_competing(now);
     } else if (now >= phase_until_) {
       next_look_ = now + std::max<Duration>(8s, 30 * span());

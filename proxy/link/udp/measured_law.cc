@@ -12,6 +12,7 @@ namespace {
 constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
 constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never idle
 constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
+constexpr Duration kFirstTest = 6s;
 constexpr Duration kLongestTestInterval = 60s;
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 Duration times(Duration time, double factor) {
@@ -24,7 +25,9 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
       watch_(config.memory ? config.memory->min_rtt : config.initial_rtt),
       losses_(config.packet_bytes),
       random_(static_cast<std::minstd_rand::result_type>(config.seed)),
-      line_(packets(kTrainPackets) / seconds(kTrainTime)) {
+      line_(packets(kTrainPackets) / seconds(kTrainTime)),
+      tested_at_(now),
+      next_test_(now + kFirstTest) {
   if (config_.memory && config_.memory->rate > 0) {
     // If the line is slower now, its queue says so within a round trip.
     line_ = 0.95 * static_cast<double>(config_.memory->rate);
@@ -246,6 +249,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     up_answered_ = true;
     up_queue_after_ = seconds(watch_.queue());
   }
+  carried_ = *rate;
   const bool new_round = sample.round != last_round_;
   last_round_ = sample.round;
   const Duration queue = watch_.queue();
@@ -275,8 +279,14 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   watch_mean_queue(now);
   if (now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) &&
       watch_.queue() > much_queue()) {
-    begin_competing(now);
-    return;
+    // It may be ours: the line has become slower, say. If it is there again after we gave way, it is not.
+    if (gave_way_ && now - *gave_way_ < 40 * span()) {
+      begin_competing(now);
+      return;
+    }
+    if (carried_ > 0) set_line(std::min(line_, carried_));
+    growing_ = false;
+    begin_drain(now);
   }
   if (phase_ == Phase::cruise) {
     const double error = seconds(kQueue - watch_.queue());
@@ -323,6 +333,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       // Only what stands although we gave way was somebody else's.
       mean_queue_ = 0;
       mean_since_ = mean_at_ = now;
+      gave_way_ = now;
       begin_cruise(now);
       break;
     default:

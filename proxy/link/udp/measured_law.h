@@ -141,14 +141,16 @@ class MeasuredLaw final : public RateLaw {
   TimePoint tested_at_{};
   TimePoint next_test_{};
   Duration test_interval_{0};
-  double tested_loss_ = 0;
-  double arrived_ = 0;  // bytes per second, lately
+  double tested_loss_ = 0.12;  // at the start little loss can wait: most transfers are short
+  double carried_ = 0;         // by the latest ACK
+  double arrived_ = 0;         // bytes per second, lately
   std::optional<double>
       known_random_;  // a test found that the line drops what is too much: its loss beside that
 
   // Who else is there.
   double mean_queue_ = 0;  // seconds, over the last spans
   TimePoint mean_since_{};
+  std::optional<TimePoint> gave_way_;  // the queue was let run empty
   TimePoint mean_at_{};
   CubicWindow cubic_;
   double random_before_ = 0;  // loss that is nobody's answer

@@ -9,6 +9,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr double kMuchLoss = 0.02;  // worth a trial of what it depends on
+constexpr Duration kFirstTrial = 6s;
 constexpr Duration kLongestInterval = 60s;
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
@@ -17,7 +18,7 @@ PacedLaw::PacedLaw(const PacedConfig& config, TimePoint now)
     : config_(config),
       watch_(config.initial_rtt),
       losses_(config.packet_bytes),
-      next_trial_(now),
+      next_trial_(now + kFirstTrial),
       aged_at_(now) {
   config_.rate = std::max<std::uint64_t>(config_.rate, 1);
   levels_.fill(LossByRate::Level::normal);
@@ -76,7 +77,7 @@ void PacedLaw::watch_loss(TimePoint now) {
   switch (trial_) {
     case Trial::none: {
       const double loss = losses_.total_loss();
-      const bool due = now >= next_trial_ || loss > 1.5 * tried_loss_ + kMuchLoss;
+      const bool due = now >= next_trial_ || loss > tried_loss_ + 0.03;
       if (!due || loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return;
       trial_ = Trial::slow;
       trial_gain_ = LossByRate::trial_gain(loss);
@@ -123,8 +124,8 @@ void PacedLaw::end_guard(TimePoint now) {
   queue_since_.reset();
   trial_ = Trial::none;
   trial_interval_ = Duration{0};
-  next_trial_ = now;
-  tried_loss_ = 0;
+  next_trial_ = now + kFirstTrial;
+  tried_loss_ = 0.12;
 }
 
 void PacedLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) {

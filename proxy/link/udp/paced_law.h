@@ -54,7 +54,7 @@ class PacedLaw final : public RateLaw {
   TimePoint trial_until_{};
   TimePoint next_trial_{};
   Duration trial_interval_{0};
-  double tried_loss_ = 0;
+  double tried_loss_ = 0.12;  // at the start little loss can wait: most transfers are short
   double least_arrived_ = 0;  // bytes per second, in the latest round trip
   TimePoint aged_at_{};
 

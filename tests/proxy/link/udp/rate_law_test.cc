@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two laws on lines that behave, misbehave and change, in virtual time with the real loss detection and
+// pacing. The whole field of figures is in rate_figures_test.cc.
+#include <catch2/catch.hpp>
+
+#include "proxy/link/udp/measured_law.h"
+#include "proxy/link/udp/paced_law.h"
+#include "tests/proxy/link/udp/bulk_model.h"
+#include "tests/simulator/tcp.h"
+
+using namespace longhaul;
+using namespace longhaul::link::udp;
+using namespace longhaul::simulator;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr double kRate = 51.84e6;  // bits per second
+
+struct Path {
+  double bits = kRate;
+  Duration rtt = 100ms;
+  double loss = 0;
+  std::uint64_t queue_bytes = 0;  // 0: what the line carries in a round trip, 64 KiB at least
+};
+
+DirectionConfig direction(const Path& path) {
+  const double round_trip = path.bits / 8 * std::chrono::duration<double>(path.rtt).count();
+  const auto queue = path.queue_bytes
+                         ? path.queue_bytes
+                         : std::max<std::uint64_t>(65536, static_cast<std::uint64_t>(round_trip));
+  return {.link = {.rate_bits = static_cast<std::uint64_t>(path.bits),
+                   .queue_bytes = queue,
+                   .delay = path.rtt / 2,
+                   .loss = path.loss}};
+}
+
+std::unique_ptr<RateLaw> measured(TimePoint now, std::uint64_t seed = 1) {
+  return std::make_unique<MeasuredLaw>(MeasuredConfig{.seed = seed}, now);
+}
+std::unique_ptr<RateLaw> paced(double bits, TimePoint now, std::uint64_t seed = 1) {
+  return std::make_unique<PacedLaw>(PacedConfig{.rate = static_cast<std::uint64_t>(bits / 8), .seed = seed},
+                                    now);
+}
+std::unique_ptr<RateLaw> warm(double bits, Duration rtt, TimePoint now) {
+  return std::make_unique<MeasuredLaw>(
+      MeasuredConfig{.memory = PathMemory{static_cast<std::uint64_t>(bits / 8), rtt}}, now);
+}
+
+// One flow on one line.
+struct Run {
+  enum class Law { paced, measured, warm };
+  Run(const Path& at, Law law, double told = kRate, std::uint64_t seed = 1)
+      : path(at),
+        network(seed),
+        line(network.add_line(LineConfig::symmetric(direction(path)))),
+        flow(network, line, 1,
+             law == Law::paced      ? paced(told, network.now())
+             : law == Law::measured ? measured(network.now())
+                                    : warm(told, path.rtt, network.now()),
+             path.rtt),
+        start(network.now()) {}
+
+  void change(const Path& to) {
+    path = to;
+    line.a_to_b().change(direction(to));
+    line.b_to_a().change(direction(to));
+  }
+  // Of what the line can carry, in the time to come.
+  double share(Duration time) {
+    const TimePoint from = network.now();
+    flow.sender.reset_rtt();
+    network.run_for(time);
+    return flow.rate(from, network.now()) / (path.bits * (1 - path.loss));
+  }
+  double rtt_p99() const { return flow.sender.rtt_ms().percentile(99); }
+  double rtt_limit() const { return 1.25 * std::chrono::duration<double, std::milli>(path.rtt).count() + 5; }
+  // Round trips until the line's rate leaves the sender.
+  double round_trips_to(double part) const {
+    const Duration window = std::max<Duration>(path.rtt / 4, 10ms);
+    for (TimePoint at = start; at < network.now(); at += 1ms) {
+      if (flow.rate(at, at + window) >= part * path.bits * (1 - path.loss))
+        return std::chrono::duration<double>(at - start - path.rtt / 2) /
+               std::chrono::duration<double>(path.rtt);
+    }
+    return 1000;
+  }
+
+  Path path;
+  Network network;
+  Line& line;
+  BulkFlow flow;
+  TimePoint start;
+};
+using Law = Run::Law;
+}  // namespace
+
+TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever it loses at random") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const Duration rtt : {0ms, 30ms, 250ms})
+      for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
+        Run run({.rtt = rtt, .loss = loss}, law);
+        INFO((law == Law::paced ? "paced" : "measured") << ", " << rtt / 1ms << " ms, loss " << loss);
+        run.network.run_for(3s);
+        CHECK(run.share(7s) > 0.97);
+        CHECK(run.rtt_p99() < run.rtt_limit());
+        CHECK(run.flow.sender.sent().counters().spurious_losses == 0);
+      }
+}
+
+TEST_CASE("a line nobody described is found within four round trips, and within two if it was seen before") {
+  for (const double bits : {10e6, kRate, 200e6})
+    for (const Duration rtt : {30ms, 100ms, 250ms})
+      for (const double loss : {0.0, 0.1}) {
+        INFO(bits / 1e6 << " Mbit/s, " << rtt / 1ms << " ms, loss " << loss);
+        Run cold({.bits = bits, .rtt = rtt, .loss = loss}, Law::measured);
+        cold.network.run_for(8 * rtt);
+        CHECK(cold.round_trips_to(0.9) <= 4);
+        Run warm({.bits = bits, .rtt = rtt, .loss = loss}, Law::warm, bits);
+        warm.network.run_for(8 * rtt);
+        CHECK(warm.round_trips_to(0.9) <= 2);
+      }
+}
+
+TEST_CASE("a rate that is too high for the line does not keep its queue full") {
+  for (const Law law : {Law::paced, Law::warm})
+    for (const double times : {1.05, 1.5, 5.0}) {
+      INFO((law == Law::paced ? "paced" : "warm") << ", told " << times << " times the rate");
+      Run run({.loss = 0.01}, law, times * kRate);
+      run.network.run_for(4s);
+      CHECK(run.share(10s) > 0.95);
+      CHECK(run.rtt_p99() < run.rtt_limit());
+    }
+}
+
+TEST_CASE("what exceeds a line that drops without queueing is not sent for long") {
+  for (const Law law : {Law::paced, Law::measured, Law::warm})
+    for (const double loss : {0.0, 0.05}) {
+      INFO("law " << static_cast<int>(law) << ", loss " << loss);
+      Run run({.loss = loss, .queue_bytes = 32400}, law, 1.5 * kRate);
+      run.network.run_for(10s);
+      const auto before = run.flow.sender.sent().counters().sent_packets;
+      CHECK(run.share(20s) > 0.9);
+      const auto sent = run.flow.sender.sent().counters().sent_packets - before;
+      CHECK(static_cast<double>(sent) * 1500 * 8 / 20 < 1.06 * kRate);
+    }
+}
+
+TEST_CASE("a rate that fits again is used again") {
+  Run run({}, Law::paced);
+  run.network.run_for(2s);
+  auto& law = dynamic_cast<PacedLaw&>(run.flow.sender.law());
+  CHECK_FALSE(law.guarded());
+  run.change({.bits = 20e6});
+  run.network.run_for(4s);
+  CHECK(law.guarded());
+  CHECK(run.share(4s) > 0.95);
+  run.change({});
+  run.network.run_for(15s);
+  CHECK_FALSE(law.guarded());
+  CHECK(run.share(5s) > 0.99);
+}
+
+TEST_CASE("a line that becomes slower or faster is followed") {
+  Run run({}, Law::measured);
+  run.network.run_for(5s);
+  run.change({.bits = 10e6});
+  run.network.run_for(5s);
+  CHECK(run.share(5s) > 0.93);
+  CHECK(run.rtt_p99() < run.rtt_limit() + 5);
+  run.change({.bits = 100e6});
+  run.network.run_for(6s);
+  CHECK(run.share(5s) > 0.95);
+}
+
+TEST_CASE("after a cut of thirty seconds both laws come back") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    INFO((law == Law::paced ? "paced" : "measured"));
+    Run run({.loss = 0.01}, law);
+    run.network.run_for(5s);
+    run.line.cut();
+    run.network.run_for(30s);
+    run.line.restore();
+    run.network.run_for(8s);
+    CHECK(run.share(5s) > 0.95);
+  }
+}
+
+TEST_CASE("a sender that pauses does not burst afterwards, and finds the line again") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    INFO((law == Law::paced ? "paced" : "measured"));
+    Run run({}, law);
+    run.flow.sender.set_bursts(2s, 3s);
+    run.network.run_for(20s);
+    // 2 of each 5 seconds, without what the round trip and the first look at the line cost.
+    CHECK(run.share(20s) > 0.36);
+    CHECK(run.rtt_p99() < run.rtt_limit());
+  }
+}
+
+TEST_CASE("packets that overtake each other are not taken for lost ones") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    Path path;
+    Network network(1);
+    auto config = LineConfig::symmetric(direction(path));
+    config.a_to_b.link.reorder = 0.02;
+    config.a_to_b.link.reorder_by = 5ms;
+    Line& line = network.add_line(config);
+    BulkFlow flow(network, line, 1, law == Law::paced ? paced(kRate, network.now()) : measured(network.now()),
+                  path.rtt);
+    network.run_for(3s);
+    const auto before = flow.sender.sent().counters();
+    const TimePoint from = network.now();
+    network.run_for(10s);
+    CHECK(flow.sender.sent().counters().lost_packets == before.lost_packets);
+    CHECK(flow.rate(from, network.now()) > 0.97 * kRate);
+  }
+}
+
+TEST_CASE("two links share a line within ten per cent of each other") {
+  for (const bool told : {true, false})
+    for (const Duration rtt : {100ms, 250ms}) {
+      INFO((told ? "paced, " : "measured, ") << rtt / 1ms << " ms");
+      Network network(1);
+      Line& line = network.add_line(LineConfig::symmetric(direction({.rtt = rtt})));
+      const auto law = [&](std::uint64_t seed) {
+        return told ? paced(kRate, network.now(), seed) : measured(network.now(), seed);
+      };
+      BulkFlow first(network, line, 1, law(1), rtt);
+      BulkFlow second(network, line, 2, law(2), rtt);
+      network.run_for(60s);
+      const double one = first.rate(network.now() - 30s, network.now());
+      const double other = second.rate(network.now() - 30s, network.now());
+      CHECK(one + other > 0.95 * kRate);
+      CHECK(std::max(one, other) / std::min(one, other) < 1.25);
+    }
+}
+
+TEST_CASE("beside a CUBIC flow on a line without loss neither starves") {
+  for (const bool told : {true, false})
+    for (const Duration rtt : {30ms, 100ms}) {
+      INFO((told ? "paced, " : "measured, ") << rtt / 1ms << " ms");
+      Network network(1);
+      Line& line = network.add_line(LineConfig::symmetric(direction({.rtt = rtt})));
+      TcpReceiver receiver;
+      TcpSender sender({.to = {2, 9}, .start = network.now()}, std::make_unique<CubicLaw>());
+      auto& node = network.attach(sender, line, LineEnd::a, {1, 9});
+      network.attach(receiver, line, LineEnd::b, {2, 9});
+      node.wake();
+      BulkFlow flow(network, line, 1, told ? paced(kRate, network.now()) : measured(network.now()), rtt);
+      network.run_for(60s);
+      CHECK(flow.rate(network.now() - 40s, network.now()) > 0.3 * kRate);
+      CHECK(receiver.meter().bits_per_second(network.now() - 40s, network.now()) > 0.3 * kRate * 1448 / 1500);
+    }
+}
+
+TEST_CASE("ACKs that are lost, late or bunched stop nobody") {
+  for (const Law law : {Law::paced, Law::measured}) {
+    INFO((law == Law::paced ? "paced" : "measured"));
+    Path path;
+    Network network(1);
+    auto config = LineConfig::symmetric(direction(path));
+    config.b_to_a.link.loss = 0.3;
+    config.interrupt_interval = 4ms;
+    Line& line = network.add_line(config);
+    BulkFlow flow(network, line, 1, law == Law::paced ? paced(kRate, network.now()) : measured(network.now()),
+                  path.rtt);
+    network.run_for(4s);
+    const TimePoint from = network.now();
+    network.run_for(10s);
+    CHECK(flow.rate(from, network.now()) > 0.95 * kRate);
+    CHECK(flow.sender.sent().counters().lost_packets < 200);
+  }
+}
