@@ -144,8 +144,9 @@ class UdpCarrier {
   fec::Mode fec_mode_;          // of what belongs to no stream
   RecoveredNumbers recovered_;  // to be told with the next ACK
 
-  PacketNumber end_received_ = 0;      // one more than the highest number that came
-  std::optional<TimePoint> probe_at_;  // while probing
+  PacketNumber end_received_ = 0;                   // one more than the highest number that came
+  std::optional<TimePoint> asked_acknowledgement_;  // of an ACK that says much
+  std::optional<TimePoint> probe_at_;               // while probing
   Duration probe_interval_{};
   TimePoint probing_until_{};
   unsigned probes_owed_ = 0;  // packets to be sent whatever the window says

@@ -106,7 +106,12 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   } else if (sends) {
     asks = write_payload(end, start + mtu_.current() - kPacketTagBytes - kRepairRoom, content, out, now);
   }
-  if (!asks && (probes_owed_ || received_.wants_acknowledgement() || sealer_.update_waits())) {
+  // Once in a round trip: the other side may have as much to tell, and each question asks for an ACK.
+  const bool wants_acknowledgement =
+      received_.wants_acknowledgement() &&
+      (!asked_acknowledgement_ || now - *asked_acknowledgement_ >= sent_.rtt().smoothed());
+  if (!asks && wants_acknowledgement) asked_acknowledgement_ = now;
+  if (!asks && (probes_owed_ || wants_acknowledgement || sealer_.update_waits())) {
     write_filler(CarrierFrameType::probe, 2, out);
     asks = true;
   }

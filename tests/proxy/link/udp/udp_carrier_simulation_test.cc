@@ -289,6 +289,34 @@ TEST_CASE("an hour of random outages, with flows that begin and end all the time
   check_complete(two, 120s);
 }
 
+TEST_CASE("acknowledgements are fewer than what they acknowledge, however much is lost both ways") {
+  const std::uint64_t seed = 101;
+  const bool told = GENERATE(true, false);
+  INFO("seed " << seed);
+  Simulation two({.seed = seed, .line = line_of(50, 250ms, 0.1), .rate_bits = told ? 50'000'000u : 0});
+  two.flows.start(0, 1'000'000'000);
+  two.pair.run_for(15s / kSlow);
+  // Every other packet at most, for nearly all of them follow a gap.
+  CHECK(two.pair.node_a.packets_sent() < two.pair.node_b.packets_sent() / 2);
+  CHECK(two.flows.all_right());
+}
+
+TEST_CASE(
+    "a flow that begins on a quiet carrier has the line after a few round trips, though nobody told its "
+    "rate") {
+  const std::uint64_t seed = GENERATE(111, 112, 113);
+  const Duration rtt = GENERATE(30ms, 100ms, 250ms);
+  INFO("seed " << seed << ", " << seconds(rtt) << " s");
+  Simulation two({.seed = seed, .line = line_of(50, rtt)});
+  REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 5s));
+  two.pair.run_for(2s);
+  two.flows.start(0, 1'000'000'000);
+  two.pair.run_for(8 * rtt);
+  const std::uint64_t before = two.pair.node_b.bytes_sent();
+  two.pair.run_for(2 * rtt);
+  CHECK(static_cast<double>(two.pair.node_b.bytes_sent() - before) * 8 / seconds(2 * rtt) > 0.8 * 50e6);
+}
+
 TEST_CASE("hard lines are filled and carry every byte", "[lines]") {
   struct Hard {
     const char* name;
