@@ -73,17 +73,22 @@ void UdpCarrier::start_law(TimePoint now) {
   Duration rtt = sent_.rtt().measured() ? sent_.rtt().smoothed()
                  : config_.path         ? config_.path->min_rtt
                                         : RttEstimator::kInitial;
+  // Links that share a line must not look for more of it at the same moments.
+  std::uint64_t seed = 0;
+  std::memcpy(&seed, own_id().bytes.data(), std::min(sizeof seed, own_id().bytes.size()));
   measured_ = nullptr;
   if (config_.rate_bits) {
-    law_ = std::make_unique<PacedLaw>(
-        PacedConfig{
-            .rate = config_.rate_bits / 8, .initial_rtt = rtt, .packet_bytes = ip_bytes(mtu_.current())},
-        now);
+    law_ = std::make_unique<PacedLaw>(PacedConfig{.rate = config_.rate_bits / 8,
+                                                  .initial_rtt = rtt,
+                                                  .packet_bytes = ip_bytes(mtu_.current()),
+                                                  .seed = seed},
+                                      now);
   } else {
     auto law = std::make_unique<MeasuredLaw>(MeasuredConfig{.memory = config_.path,
                                                             .initial_rtt = rtt,
                                                             .packet_bytes = ip_bytes(mtu_.current()),
-                                                            .max_rate = config_.most_bits / 8},
+                                                            .max_rate = config_.most_bits / 8,
+                                                            .seed = seed},
                                              now);
     measured_ = law.get();
     law_ = std::move(law);
