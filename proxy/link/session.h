@@ -96,7 +96,7 @@ class Session final : private StreamOwner {
     StreamClass stream_class;
     const config::Features& features;
   };
-  std::optional<NextStream> next_stream() const;
+  std::optional<NextStream> next_stream();
 
   // ---- Time.
   std::optional<TimePoint> next_timeout() const;

@@ -175,13 +175,17 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
   }
 }
 
-std::optional<Session::NextStream> Session::next_stream() const {
-  auto id = scheduler_.next();
-  if (!id) return std::nullopt;
-  auto found = streams_.find(*id);
-  if (found == streams_.end() || !found->second->begun()) return std::nullopt;
-  return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,
-                    found->second->request().features};
+std::optional<Session::NextStream> Session::next_stream() {
+  static const config::Features kOfNone;
+  while (auto id = scheduler_.next()) {
+    if (Stream* stream = find(*id))
+      return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,
+                        stream->begun() ? stream->request().features : kOfNone};
+    // Forgotten while it waited. If it stayed, a packet for interactive streams alone would never get past
+    // it.
+    scheduler_.take();
+  }
+  return std::nullopt;
 }
 
 // False: the next frame has to wait for another packet.

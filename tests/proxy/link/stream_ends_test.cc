@@ -215,3 +215,30 @@ TEST_CASE("every way to end, on both sides, at any moment, is forgotten in the e
         REQUIRE(pair.b.retained.used_bytes() == 0);
       }
 }
+
+TEST_CASE("a stream that is forgotten while it waits for its turn does not stand before the others") {
+  HandPeer peer(Side::dialler);
+  REQUIRE(peer.send(OpenCreditFrame{8 << 20, 64 << 10}));
+  const auto open_and_write = [&] {
+    Stream& stream = peer.session.open(some_request(), peer.now);
+    peer.frames();  // OPEN
+    REQUIRE(stream.may_write() >= 50'000);
+    stream.write(Buffer(50'000, std::byte{1}));
+    return stream.id();
+  };
+  const StreamId gone = open_and_write();
+  REQUIRE(peer.session.next_stream());
+  REQUIRE(peer.session.next_stream()->stream_class == StreamClass::bulk);
+  peer.session.release(gone);
+  // What is urgent goes, and no bulk.
+  Buffer packet;
+  PacketContent content;
+  peer.session.fill(peer.carrier, 1400, Session::Streams::interactive, packet, content, peer.now);
+  REQUIRE(peer.send(ResetDoneFrame{gone}));
+  REQUIRE_FALSE(peer.session.find(gone));
+  CHECK_FALSE(peer.session.next_stream());
+  CHECK_FALSE(peer.session.wants_to_transmit(peer.carrier, peer.now));
+  open_and_write();
+  REQUIRE(peer.session.next_stream());
+  CHECK(peer.session.next_stream()->stream_class == StreamClass::bulk);
+}

@@ -250,7 +250,7 @@ TEST_CASE("a path that suddenly takes only smaller packets, without a word, is n
 }
 
 TEST_CASE("an hour of random outages, with flows that begin and end all the time") {
-  const std::uint64_t seed = 81;
+  const std::uint64_t seed = GENERATE(81, 94);
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(4, 80ms, 0.01), .max_streams = 512});
   std::mt19937_64 random(seed);
