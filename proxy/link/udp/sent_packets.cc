@@ -50,7 +50,10 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   if (asks && packet.application_limited) ++limited_;
   // A pause, or the end of a time in which there was too little to send: what came before says nothing of the
   // line, so the next measurement begins with what comes back of this packet.
-  const bool begins = in_flight_packets_ == 0 || (limited_last_ && !packet.application_limited);
+  // Where a round trip is shorter than the pacer's step nothing is in flight between two sends: no pause.
+  const bool paused = in_flight_packets_ == 0 && (limited_last_ || now - asked_last_ > kMinTrain);
+  const bool begins = paused || (limited_last_ && !packet.application_limited);
+  if (asks) asked_last_ = now;
   if (asks && begins) marks_.push_back({.begins = true});
   if (asks && packet.kind == PacketKind::data) limited_last_ = packet.application_limited;
   if (marks_.empty()) marks_.push_back({});

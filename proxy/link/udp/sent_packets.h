@@ -173,6 +173,7 @@ class SentPackets {
   std::uint64_t dispatched_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint32_t limited_ = 0;
+  TimePoint asked_last_{};    // when the newest packet that asks for an ACK went
   bool limited_last_ = true;  // there was too little to send when the newest packet went
   std::deque<Mark> marks_;
   std::uint64_t first_mark_ = 0;  // number of marks_.front()

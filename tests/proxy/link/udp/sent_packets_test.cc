@@ -169,6 +169,25 @@ TEST_CASE("a pause is not part of a delivery rate") {
   CHECK(s.events.sample.delivery->interval == 30ms);
 }
 
+TEST_CASE(
+    "sends with nothing in flight between them are measured together, if only the pacer held them back") {
+  const bool had_more = GENERATE(true, false);
+  SentPackets sent{kStart};
+  SentEvents events;
+  std::optional<DeliveryRate> found;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    const TimePoint at = kStart + i * 1ms;
+    const auto number = sent.next_number();
+    sent.on_sent(number, at, {.bytes = 1000, .content = i, .application_limited = !had_more});
+    REQUIRE(sent.on_ack(ack_of({{0, number}}, i * 1ms), at + 50us, events));
+    if (events.sample.delivery) found = events.sample.delivery;
+  }
+  REQUIRE(found.has_value() == had_more);
+  if (!had_more) return;
+  CHECK(found->arrival_interval >= SentPackets::kMinTrain);
+  CHECK(found->dispatched_bytes == 1000u * static_cast<unsigned>(found->interval / 1ms));
+}
+
 TEST_CASE("an ACK of what was never sent, or in disorder, is an error and changes nothing") {
   Sender s;
   s.send(kStart, 5);
