@@ -71,8 +71,10 @@ void ReceiveCredit::finish() {
 bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (finished_) return false;
   if (epoch_start_ == TimePoint{}) epoch_start_ = now;
+  rtt += stall_;
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
     // Twice the drained rate × RTT: a stream held back by its window doubles it each round trip.
+    stall_ = stall_ * 7 / 8;
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
         2 * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));

@@ -30,6 +30,10 @@ class ReceiveCredit {
 
   Result<void> on_received(std::uint64_t plain_bytes, TimePoint now);
 
+  // Bytes have waited so long for a gap before them: a repair takes a round trip or several, and the window
+  // must hold what the line brings meanwhile.
+  void on_stall(Duration stall) { stall_ = std::max(stall_, stall); }
+
   // The reader took bytes. True: the limit moved enough to tell the sender.
   bool on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt);
 
@@ -60,6 +64,7 @@ class ReceiveCredit {
   bool finished_ = false;
   std::uint64_t from_pool_ = 0;            // outstanding credit above the floor
   std::optional<std::uint64_t> proposed_;  // a lower limit the sender has not confirmed yet
+  Duration stall_{0};                      // the longest of late, fading
   std::uint64_t epoch_consumed_ = 0;       // at the start of the current round trip
   TimePoint epoch_start_{};
   TimePoint last_received_{};

@@ -197,6 +197,7 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
   // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits for
   // gaps is bounded for all streams together: no honest peer sends more than the cap ahead.
   std::uint64_t cap = context_.pool.cap_bytes(), before = receiving_.waiting_cost();
+  std::uint64_t in_order = receiving_.contiguous();
   std::uint64_t room = cap > context_.waiting_cost ? cap - context_.waiting_cost : 0;
   auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
     // The rest of a stream that nobody reads is acknowledged and dropped.
@@ -204,6 +205,9 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
     return parser_.feed(fresh, *this);
   });
   context_.waiting_cost += receiving_.waiting_cost() - before;
+  bool moved = receiving_.contiguous() != in_order;
+  if (before && moved && receive_credit_) receive_credit_->on_stall(now - stalled_since_);
+  if (receiving_.waiting_cost() && (moved || !before)) stalled_since_ = now;
   return taken;
 }
 

@@ -159,6 +159,7 @@ class Stream final : private RecordSink {
   RecordParser parser_;
   std::optional<ReceiveCredit> receive_credit_;
   TimePoint received_at_{};
+  TimePoint stalled_since_{};  // while something waits for a gap: since nothing came into order
   SliceQueue readable_;
   struct Message {
     std::uint64_t position;

@@ -83,6 +83,27 @@ TEST_CASE("a window that is drained as fast as it is filled doubles each round t
   CHECK(window >= 64 * 1024 * 64);
 }
 
+TEST_CASE("a window covers the time that bytes wait for a gap to close, beside the round trip") {
+  for (Duration stall : {0ms, 80ms}) {
+    CreditPool pool(256 << 20, 16);
+    Joined stream(pool, 100'000);
+    TimePoint now = kStart;
+    // The whole window comes into order at once, when a repair has come, and is read; so a window each 100
+    // ms.
+    for (int i = 0; i < 20; ++i) {
+      stream.send(stream.sender.available());
+      stream.deliver_bytes(now += 100ms);
+      if (stall > 0ms) stream.receiver.on_stall(stall);
+      stream.read(stream.unread, now);
+      stream.deliver_credit();
+    }
+    if (stall > 0ms)
+      CHECK(stream.receiver.outstanding() > 10'000'000);
+    else
+      CHECK(stream.receiver.outstanding() == 100'000);
+  }
+}
+
 TEST_CASE("a reader that stops brings no new credit and one that goes on does") {
   CreditPool pool(64 << 20, 16);
   Joined joined(pool, 100'000);
