@@ -63,6 +63,13 @@ UdpPairOptions options_for(const Run& run) {
   return options;
 }
 
+// A flow's own rule says what is repaired ahead of loss.
+link::OpenRequest request_for(const Run& run) {
+  link::OpenRequest request = FlowsOn<UdpPair>::simple_request();
+  request.features.fec = run.fec;
+  return request;
+}
+
 std::uint64_t delivered(const Simulation& two) {
   std::uint64_t bytes = 0;
   for (const auto& [id, flow] : two.flows.flows()) bytes += flow.client_reads.read;
@@ -75,7 +82,7 @@ BulkResult bulk(const Run& run) {
   const auto started = std::chrono::steady_clock::now();
   Simulation two(options_for(run));
   two.come_up();
-  for (unsigned i = 0; i < run.streams; ++i) two.flows.start(0, kEndless);
+  for (unsigned i = 0; i < run.streams; ++i) two.flows.start(0, kEndless, request_for(run));
   two.pair.run_for(run.warm_up);
   simulator::Distribution queue;
   two.pair.network().every(1ms, [&] { queue.add(in_seconds(two.pair.line.b_to_a().queue_delay()) * 1e3); });
@@ -102,7 +109,7 @@ double download_seconds(const Run& run, std::uint64_t bytes) {
   two.come_up();
   two.pair.run_for(2s);
   const TimePoint start = two.pair.now();
-  Flow& flow = two.flows.start(0, bytes);
+  Flow& flow = two.flows.start(0, bytes, request_for(run));
   TimePoint last = start;
   flow.client_reads.on_read = [&] { last = two.pair.now(); };
   if (!two.pair.run_until([&] { return flow.client_reads.read == bytes; }, 3600s))
@@ -115,8 +122,8 @@ MessageResult messages(const Run& run, bool beside_bulk) {
   constexpr std::uint64_t kMessage = 200;
   Simulation two(options_for(run));
   two.come_up();
-  if (beside_bulk) two.flows.start(0, kEndless);
-  Flow& flow = two.flows.start_open();
+  if (beside_bulk) two.flows.start(0, kEndless, request_for(run));
+  Flow& flow = two.flows.start_open(request_for(run));
   MessageResult result;
   std::deque<TimePoint> written;  // those that were not read
   std::uint64_t read = 0;
@@ -150,12 +157,12 @@ ShareResult two_pairs(const Run& run) {
   options.host = 1;
   Simulation first(options, network, line);
   first.come_up();
-  first.flows.start(0, kEndless);
+  first.flows.start(0, kEndless, request_for(run));
   first.pair.run_for(5s);
   options.host = 11;
   Simulation second(options, network, line);
   second.come_up();
-  second.flows.start(0, kEndless);
+  second.flows.start(0, kEndless, request_for(run));
   second.pair.run_for(run.warm_up);
   const std::uint64_t read_first = delivered(first), read_second = delivered(second);
   network.run_for(run.time);
@@ -184,7 +191,7 @@ ShareResult beside_cubic(const Run& run) {
   network.run_for(10s);
   Simulation two(options_for(run), network, line);
   two.come_up();
-  two.flows.start(0, kEndless);
+  two.flows.start(0, kEndless, request_for(run));
   two.pair.run_for(run.warm_up);
   const TimePoint from = network.now();
   const std::uint64_t before = delivered(two);

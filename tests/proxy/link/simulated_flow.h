@@ -123,7 +123,7 @@ class FlowsOn {
     return flow;
   }
   // Whose directions stay open: more can be written by raising a writer's total.
-  Flow& start_open() { return start(0, 0, simple_request(), false); }
+  Flow& start_open(OpenRequest request = simple_request()) { return start(0, 0, std::move(request), false); }
 
   template <class AnyEndpoint>
   void resume_reader(Flow& flow, AnyEndpoint& side) {
