@@ -4,6 +4,9 @@
 #include "proxy/link/udp/sent_packets.h"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
 
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
@@ -210,4 +213,61 @@ TEST_CASE("a carrier that ends gives every handle back") {
   CHECK(s.lost() == Numbers{0, 3, 4});
   CHECK(s.sent.bytes_in_flight() == 0);
   CHECK_FALSE(s.sent.next_timeout());
+}
+
+TEST_CASE("whatever ACKs come, each handle comes back once and nothing is in flight that should not be") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random{seed};
+  for (int round = 0; round < 20; ++round) {
+    Sender s;
+    std::map<PacketNumber, int> back;         // how often a handle came
+    std::set<PacketNumber> arrived, waiting;  // at the receiver; not yet given back
+    TimePoint now = kStart;
+    const auto check = [&] {
+      for (const auto& fates : {s.events.acked, s.events.lost})
+        for (const auto& fate : fates) {
+          REQUIRE(fate.content == fate.number + 7);
+          REQUIRE(++back[fate.number] == 1);
+          REQUIRE(waiting.erase(fate.number) == 1);
+        }
+      for (const auto& fate : s.events.acked) REQUIRE(arrived.count(fate.number) == 1);
+      for (const auto& fate : s.events.spurious) REQUIRE(arrived.count(fate.number) == 1);
+      REQUIRE(s.sent.packets_in_flight() == waiting.size());
+      REQUIRE(s.sent.bytes_in_flight() == 1000 * waiting.size());
+    };
+    for (int step = 0; step < 2000; ++step) {
+      now += std::chrono::microseconds(random() % 3000);
+      if (random() % 3) {
+        const auto number = s.sent.next_number();
+        s.send(now);
+        waiting.insert(number);
+        if (random() % 10) arrived.insert(number);
+      } else if (random() % 4) {
+        // An ACK of some of what arrived, old or new, as a receiver that forgets may send it.
+        PacketAck ack;
+        ack.arrival = now - kStart;
+        PacketNumber from =
+            s.sent.next_number() - std::min<PacketNumber>(random() % 50, s.sent.next_number());
+        for (auto it = arrived.lower_bound(from);
+             it != arrived.begin() && ack.ranges.size() < kMaxAckRanges;) {
+          --it;
+          if (!ack.ranges.empty() && *it + 1 == ack.ranges.back().first)
+            ack.ranges.back().first = *it;
+          else if (ack.ranges.empty() || *it + 1 < ack.ranges.back().first)
+            ack.ranges.push_back({*it, *it});
+        }
+        if (ack.ranges.empty()) continue;
+        REQUIRE(s.sent.on_ack(ack, now, s.events));
+        check();
+      } else {
+        s.sent.on_timeout(now, s.events);
+        check();
+        if (const auto next = s.sent.next_timeout()) REQUIRE(*next > now);
+      }
+    }
+    s.sent.abandon(s.events);
+    check();
+    REQUIRE(waiting.empty());
+  }
 }
