@@ -330,7 +330,7 @@ class Fuzzed {
         carrier_->on_too_large(choices_.byte() * 40, now_);
         break;
       case 1:
-        carrier_->set_rate(choices_.byte() * 100'000u, now_);
+        carrier_->set_rate(choices_.byte() * 100'000u, choices_.byte() % 2 * 5'000'000u, now_);
         break;
       case 2:
         carrier_->set_fec({.fec = {.mode = static_cast<config::Fec::Mode>(choices_.below(3)),
