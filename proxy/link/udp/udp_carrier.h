@@ -85,6 +85,7 @@ class UdpCarrier {
 
   const UdpAddress& peer() const { return config_.peer; }
   Duration smoothed_rtt() const;
+  Duration minimum_rtt() const { return sent_.rtt().minimum(); }  // of late
   std::uint64_t pacing_rate_bits() const;
   std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known
   std::optional<PathMemory> path_memory() const;

@@ -18,6 +18,10 @@ constexpr Duration kLinger = 5s, kOldest = 60s;
 // Without a control connection nobody can tell us of new keys, nor that the peer is gone.
 constexpr Duration kAloneLimit = 60s;
 constexpr std::size_t kMostPaths = 4;
+// On a line with a shorter round trip TCP mends a loss before anybody notices, and costs half as much: `auto`
+// leaves it to TCP, unless the operator gave the rate. A line that is taken must be clearly shorter to be
+// left.
+constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // While TCP carries, a path that works is asked so often: NATs remember it, and it is known to work when it
 // is wanted.
 constexpr Duration kStandbyProbe = 15s;
@@ -178,6 +182,11 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   const bool tcp_wished = situation.features.transport == config::Transport::tcp;
   if (tcp_wished && situation.tcp != 0) {
     if (target) reason = "transport = tcp";
+    target = nullptr;
+  } else if (target && situation.tcp != 0 && situation.features.transport == config::Transport::automatic &&
+             rate_bits_ == 0 &&
+             target->carrier().minimum_rtt() < (target == sending_ ? kClearlyShort : kShortLine)) {
+    reason = "the line is short: TCP fills it for less";
     target = nullptr;
   }
   if (target) {

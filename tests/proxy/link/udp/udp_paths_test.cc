@@ -37,7 +37,7 @@ struct End final : CarrierOwner {
     features.transport = transport;
     if (!tcp_gone && session.preferred() == kTcp) post_tcp();
     // Told the rate, so that what is tested does not wait for it to be measured.
-    paths.choose({.features = features, .tcp = tcp_gone ? 0 : kTcp, .rate_bits = 400'000'000}, Clock::now());
+    paths.choose({.features = features, .tcp = tcp_gone ? 0 : kTcp, .rate_bits = rate_bits}, Clock::now());
     while (auto event = session.poll_event())
       if (on_event) on_event(*event);
   }
@@ -75,6 +75,7 @@ struct End final : CarrierOwner {
   bool tcp_gone = false;
   std::uint64_t tcp_bytes = 0;
   Transport transport = Transport::automatic;
+  std::uint64_t rate_bits = 400'000'000;
   std::function<void(const Event&)> on_event;
 };
 
@@ -241,6 +242,15 @@ TEST_CASE("the wished transport is taken while flows run") {
   REQUIRE(pair.until([&] { return flows.all_complete(); }));
   CHECK(flows.all_right());
   CHECK(status_of(pair.a).udp.fallbacks == 0);
+
+  // Loopback is a short line, which TCP fills for less if nobody said its rate.
+  for (End* end : {&pair.a, &pair.b}) end->rate_bits = 0;
+  pair.kick();
+  CHECK_FALSE(pair.a.paths.carrying());
+  pair.a.transport = pair.b.transport = Transport::udp;
+  pair.kick();
+  CHECK(pair.a.paths.carrying());
+  for (End* end : {&pair.a, &pair.b}) end->rate_bits = 400'000'000;
 
   // The one that is wished and not there is no reason to stop.
   pair.a.transport = pair.b.transport = Transport::tcp;
