@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
+constexpr double kFewest = 4;         // packets in a phase: fewer do not show its rate
 constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never idle
 constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
 constexpr Duration kFirstTest = 6s;
@@ -59,8 +60,11 @@ void MeasuredLaw::set_line(double rate) {
   line_ = std::max(rate, packets(2));  // two packets a second keep any line measured
 }
 
-// A round trip: the unit of all phases.
-Duration MeasuredLaw::span() const { return std::max<Duration>(watch_.base_rtt(), kShortest); }
+// A round trip, or what a few packets take: the unit of all phases.
+Duration MeasuredLaw::span() const {
+  const Duration few = times(1s, packets(kFewest) / line_);
+  return std::max({watch_.base_rtt(), Duration(kShortest), few});
+}
 
 // Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. The less of the
 // line is ours, the larger: so shares become equal.

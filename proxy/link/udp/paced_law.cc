@@ -64,8 +64,11 @@ void PacedLaw::watch_queue(const RateSample& sample) {
   if (!sample.delivery || sample.delivery->application_limited) return;
   const auto& delivery = *sample.delivery;
   const double passed = static_cast<double>(delivery.dispatched_bytes) / seconds(delivery.interval);
-  const bool floods = queue > 15ms + watch_.base_rtt() / 8 && passed < 0.95 * told();
-  const bool stays = sample.now - *queue_since_ > std::max<Duration>(10 * span(), 1s);
+  const Duration stood = sample.now - *queue_since_;
+  // A host that did something else for a moment hands over all that came meanwhile at once: a queue of one
+  // look.
+  const bool floods = queue > 15ms + watch_.base_rtt() / 8 && passed < 0.95 * told() && stood > watch_.lag();
+  const bool stays = stood > std::max<Duration>(10 * span(), 1s);
   if (floods || stays) begin_guard(sample.now, passed);
 }
 

@@ -49,11 +49,9 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   const bool asks = packet.kind != PacketKind::ack_only;
   if (asks && packet.application_limited) ++limited_;
   // A pause, or the end of a time in which there was too little to send: what came before says nothing of the
-  // line, so the next measurement begins with what comes back of this packet.
-  // Where a round trip is shorter than the pacer's step nothing is in flight between two sends: no pause.
-  const bool paused = in_flight_packets_ == 0 && (limited_last_ || now - asked_last_ > kMinTrain);
-  const bool begins = paused || (limited_last_ && !packet.application_limited);
-  if (asks) asked_last_ = now;
+  // line, so the next measurement begins with what comes back of this packet. That nothing is in flight is
+  // not enough: where packets are farther apart than the round trip is long, the pacer makes it so.
+  const bool begins = limited_last_ && (in_flight_packets_ == 0 || !packet.application_limited);
   if (asks && begins) marks_.push_back({.begins = true});
   if (asks && packet.kind == PacketKind::data) limited_last_ = packet.application_limited;
   if (marks_.empty()) marks_.push_back({});

@@ -77,6 +77,8 @@ class SentPackets {
   // The number that the next packet must have; numbers have no gaps.
   PacketNumber next_number() const { return next_; }
   void on_sent(PacketNumber number, TimePoint now, const OutgoingPacket& packet);
+  // The owner has nothing to send. A pacer or a window that holds packets back is no pause.
+  void on_idle() { limited_last_ = true; }
 
   // Overwrites `events`. An error ends the carrier; nothing was changed then.
   Result<void> on_ack(const PacketAck& ack, TimePoint now, SentEvents& events);
@@ -173,8 +175,7 @@ class SentPackets {
   std::uint64_t dispatched_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint32_t limited_ = 0;
-  TimePoint asked_last_{};    // when the newest packet that asks for an ACK went
-  bool limited_last_ = true;  // there was too little to send when the newest packet went
+  bool limited_last_ = true;  // there was too little to send when, or since, the newest packet went
   std::deque<Mark> marks_;
   std::uint64_t first_mark_ = 0;  // number of marks_.front()
   std::uint64_t round_ = 0;

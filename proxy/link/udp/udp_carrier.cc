@@ -138,6 +138,7 @@ void UdpCarrier::probe(TimePoint now) {
 void UdpCarrier::prefer(TimePoint now) {
   last_now_ = now;
   session_.prefer(id_, now);
+  sent_.on_idle();  // another carrier had what there was to send
   follow_law(now);
 }
 

@@ -85,6 +85,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
     if (!wants && state_ == State::up) {
       fec_.on_quiet(now);
       pacer_.on_idle(now);
+      sent_.on_idle();
     }
     return false;
   }

@@ -37,10 +37,15 @@ class BulkReceiver final : public simulator::Endpoint {
     std::memcpy(&header, datagram.payload.data(), sizeof header);
     peer_ = datagram.from;
     meter_.add(now, datagram.ip_bytes);
-    received_.on_packet(header.number, AckAsk::soon, now);
+    if (stands_until_)
+      waiting_.push_back(header.number);
+    else
+      received_.on_packet(header.number, AckAsk::soon, now);
   }
+  // Its host does something else for so long: what comes meanwhile is seen late, and all at once.
+  void stand_still(TimePoint until) { stands_until_ = until; }
   void transmit(Outbox& out, TimePoint now) override {
-    if (!received_.ack_due() || *received_.ack_due() > now) return;
+    if (stands_until_ || !received_.ack_due() || *received_.ack_due() > now) return;
     const auto ack = received_.make_ack(now);
     ModelHeader header{.is_ack = true,
                        .ranges = static_cast<std::uint8_t>(ack->ranges.size()),
@@ -52,14 +57,22 @@ class BulkReceiver final : public simulator::Endpoint {
     out.send(peer_, Bytes(bytes).first(sizeof header + sizeof(NumberRange) * ack->ranges.size()),
              70 + 3 * header.ranges);
   }
-  std::optional<TimePoint> next_timeout() const override { return received_.ack_due(); }
-  void on_timeout(TimePoint) override {}
+  std::optional<TimePoint> next_timeout() const override {
+    return stands_until_ ? stands_until_ : received_.ack_due();
+  }
+  void on_timeout(TimePoint now) override {
+    if (!stands_until_ || now < *stands_until_) return;
+    stands_until_.reset();
+    for (PacketNumber number : std::exchange(waiting_, {})) received_.on_packet(number, AckAsk::soon, now);
+  }
 
   const simulator::FlowMeter& meter() const { return meter_; }
 
  private:
   ReceivedPackets received_;
   Address peer_{};
+  std::optional<TimePoint> stands_until_;
+  std::vector<PacketNumber> waiting_;
   simulator::FlowMeter meter_{std::chrono::milliseconds(1)};
 };
 
@@ -102,6 +115,7 @@ class BulkSender final : public simulator::Endpoint {
     for (;;) {
       if (!has_data(now)) {
         pacer_.on_idle(now);
+        sent_.on_idle();
         return;
       }
       if (sent_.bytes_in_flight() + kModelPacket > law_->window()) {

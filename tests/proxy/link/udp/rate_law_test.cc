@@ -172,6 +172,28 @@ TEST_CASE("a line that becomes slower or faster is followed") {
   CHECK(run.share(5s) > 0.95);
 }
 
+TEST_CASE("a line is found again where packets went farther apart than its round trip is long") {
+  // Remembered so much slower than it is: a packet each 23, or each 230 ms.
+  for (const double slower : {100, 1000}) {
+    INFO(slower);
+    Run run({.rtt = 1ms}, Law::warm, kRate / slower);
+    run.network.run_for(15s);
+    CHECK(run.share(5s) > 0.9);
+  }
+}
+
+TEST_CASE("a host that stands still for a moment is no queue") {
+  for (const Duration rtt : {1ms, 30ms}) {
+    Run run({.rtt = rtt}, Law::paced);
+    run.network.run_for(2s);
+    for (int i = 0; i < 10; ++i) {
+      run.flow.receiver.stand_still(run.network.now() + 150ms);
+      run.network.run_for(500ms);
+      CHECK_FALSE(dynamic_cast<PacedLaw&>(run.flow.sender.law()).guarded());
+    }
+  }
+}
+
 TEST_CASE("after a cut of thirty seconds both laws come back") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));

@@ -163,6 +163,7 @@ TEST_CASE("a pause is not part of a delivery rate") {
   Sender s;
   s.send(kStart, 2);
   REQUIRE(s.sent.on_ack(ack_of({{0, 1}}, 50ms), kStart + 100ms, s.events));
+  s.sent.on_idle();
   s.send(kStart + 10s, 11);
   REQUIRE(s.sent.on_ack(ack_of({{0, 2}}, 10'050ms), kStart + 10'100ms, s.events));
   CHECK_FALSE(s.events.sample.delivery);
@@ -175,20 +176,21 @@ TEST_CASE("a pause is not part of a delivery rate") {
 TEST_CASE(
     "sends with nothing in flight between them are measured together, if only the pacer held them back") {
   const bool had_more = GENERATE(true, false);
+  const Duration apart = GENERATE(Duration(1ms), Duration(200ms));
   SentPackets sent{kStart};
   SentEvents events;
   std::optional<DeliveryRate> found;
   for (std::uint32_t i = 0; i < 60; ++i) {
-    const TimePoint at = kStart + i * 1ms;
+    const TimePoint at = kStart + i * apart;
     const auto number = sent.next_number();
     sent.on_sent(number, at, {.bytes = 1000, .content = i, .application_limited = !had_more});
-    REQUIRE(sent.on_ack(ack_of({{0, number}}, i * 1ms), at + 50us, events));
+    REQUIRE(sent.on_ack(ack_of({{0, number}}, i * apart), at + 50us, events));
     if (events.sample.delivery) found = events.sample.delivery;
   }
   REQUIRE(found.has_value() == had_more);
   if (!had_more) return;
   CHECK(found->arrival_interval >= SentPackets::kMinTrain);
-  CHECK(found->dispatched_bytes == 1000u * static_cast<unsigned>(found->interval / 1ms));
+  CHECK(found->dispatched_bytes == 1000u * static_cast<unsigned>(found->interval / apart));
 }
 
 TEST_CASE("an ACK of what was never sent, or in disorder, is an error and changes nothing") {
