@@ -22,19 +22,41 @@ struct BlockHeader {
 
 inline constexpr std::size_t kMaxBlockPlainBytes = 64 * 1024;
 
+// What may be done to the bytes of one flow.
+struct ReductionStages {
+  bool dedup_memory = true;
+  bool dedup_disk = true;
+  bool compression = true;
+};
+
 class BlockCodec {
  public:
   virtual ~BlockCodec() = default;
 
-  // Appends the encoded form of `plain` to `out` and says how it was made. Nothing: send the bytes plain.
-  virtual std::optional<BlockHeader> encode(std::uint64_t stream, Bytes plain, Buffer& out) = 0;
+  // Appends the encoded form of `plain`, at most kMaxBlockPlainBytes, to `out` and says how it was made. The
+  // blocks of a stream are encoded in the order in which the twin will decode them. Nothing: send the bytes
+  // plain.
+  virtual std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
+                                            Buffer& out) = 0;
 
-  // Gives the plain bytes back. The caller compares the checksum; an error resets the stream.
-  virtual Result<Slice> decode(std::uint64_t stream, const BlockHeader& header, Bytes encoded) = 0;
+  // Gives the plain bytes back, verified by the checksum. Nothing: not yet; the stream keeps the block, and
+  // all that follows it, and asks again when poll_ready() names it. An error resets the stream.
+  virtual Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
+                                              Bytes encoded) = 0;
+  // A stream whose waiting block should be tried again.
+  virtual std::optional<std::uint64_t> poll_ready() { return std::nullopt; }
 
-  // A message of the twin, and the next message for it.
-  virtual void on_message(Bytes message) = 0;
+  // The stream is over in both directions, or was reset: nothing of it will be encoded or asked for again.
+  virtual void forget(std::uint64_t /*stream*/) {}
+
+  // A message of the twin; an error is a breach of the protocol and ends the session.
+  virtual Result<void> on_message(Bytes message) = 0;
+  // Whether poll_message() has something that should not wait for other traffic.
+  virtual bool has_message() const = 0;
   virtual std::optional<Slice> poll_message() = 0;
+
+  // What the line takes, bytes per second: a slow one is worth more effort. 0: not known.
+  virtual void set_line_rate(std::uint64_t /*bytes_per_second*/) {}
 };
 
 // XXH3-64, as every block carries it.

@@ -155,8 +155,7 @@ class Session::ControlSink final : public RecordSink {
       return {};
     }
     if (type == RecordType::dictionary) {
-      if (session_.context_.codec) session_.context_.codec->on_message(body);
-      return {};
+      return session_.context_.codec ? session_.context_.codec->on_message(body) : Result<void>{};
     }
     return LinkError::malformed_record;
   }

@@ -20,7 +20,7 @@ bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
   return control_taken_ < control_frames_.size() || !pongs_.empty() || !reset_due_.empty() ||
          !reset_done_.empty() || !credit_due_.empty() || !return_due_.empty() || open_credit_due_ ||
          acks_ready_ || (ack_at_ && now >= *ack_at_) || control_sending_.wants_to_send() ||
-         !scheduler_.empty() || liveness_.ping_due();
+         !scheduler_.empty() || liveness_.ping_due() || (context_.codec && context_.codec->has_message());
 }
 
 void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now) {

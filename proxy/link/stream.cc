@@ -11,6 +11,12 @@ bool wants_blocks(const config::Features& features) {
   return features.compression || features.dedup_memory || features.dedup_disk;
 }
 
+ReductionStages stages_of(const config::Features& features) {
+  return {.dedup_memory = features.dedup_memory,
+          .dedup_disk = features.dedup_disk,
+          .compression = features.compression};
+}
+
 }  // namespace
 
 Stream::Stream(StreamId id, StreamContext& context)
@@ -80,7 +86,8 @@ void Stream::write(Bytes plain) {
     Bytes piece = plain.first(std::min(plain.size(), blocks ? kMaxBlockPlainBytes : kMaxDataRecord));
     plain = plain.subspan(piece.size());
     Buffer encoded;
-    if (auto header = blocks ? context_.codec->encode(id_, piece, encoded) : std::nullopt) {
+    if (auto header = blocks ? context_.codec->encode(id_, stages_of(request_->features), piece, encoded)
+                             : std::nullopt) {
       Buffer body;
       write_block_header(*header, body);
       longhaul::append(body, encoded);
@@ -285,9 +292,8 @@ Result<void> Stream::on_block(Bytes body) {
     return within;
   if (context_.codec) {
     auto plain = context_.codec->decode(id_, block->header, block->encoded);
-    if (plain && plain->size() == block->header.plain_bytes &&
-        block_checksum(plain->bytes()) == block->header.checksum) {
-      deliver(std::move(*plain));
+    if (plain && *plain && (*plain)->size() == block->header.plain_bytes) {
+      deliver(std::move(**plain));
       return {};
     }
   }

@@ -17,16 +17,19 @@ constexpr std::uint32_t kMaxStreams = 8;
 
 class Codec final : public BlockCodec {
  public:
-  std::optional<BlockHeader> encode(std::uint64_t, Bytes plain, Buffer& out) override {
+  std::optional<BlockHeader> encode(std::uint64_t, const ReductionStages&, Bytes plain,
+                                    Buffer& out) override {
     append(out, plain);
     return BlockHeader{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
                        .checksum = block_checksum(plain)};
   }
-  Result<Slice> decode(std::uint64_t, const BlockHeader&, Bytes encoded) override {
+  Result<std::optional<Slice>> decode(std::uint64_t, const BlockHeader& header, Bytes encoded) override {
     ++messages_;
-    return Slice::copy_of(encoded);
+    if (block_checksum(encoded) != header.checksum) return link::LinkError::malformed_record;
+    return std::optional(Slice::copy_of(encoded));
   }
-  void on_message(Bytes) override {}
+  Result<void> on_message(Bytes) override { return {}; }
+  bool has_message() const override { return messages_ > 0; }
   std::optional<Slice> poll_message() override {
     if (messages_ == 0) return std::nullopt;
     --messages_;

@@ -305,7 +305,8 @@ namespace {
 // A codec that flips bits, so that a test sees whether blocks went through it; the twin flips them back.
 class FlippingCodec : public BlockCodec {
  public:
-  std::optional<BlockHeader> encode(std::uint64_t, Bytes plain, Buffer& out) override {
+  std::optional<BlockHeader> encode(std::uint64_t, const ReductionStages&, Bytes plain,
+                                    Buffer& out) override {
     for (std::byte b : plain) out.push_back(~b);
     ++encoded;
     return BlockHeader{.codec = 7,
@@ -313,13 +314,19 @@ class FlippingCodec : public BlockCodec {
                        .checksum = block_checksum(plain),
                        .ring_offset = 0};
   }
-  Result<Slice> decode(std::uint64_t, const BlockHeader&, Bytes encoded_bytes) override {
+  Result<std::optional<Slice>> decode(std::uint64_t, const BlockHeader& header,
+                                      Bytes encoded_bytes) override {
     Buffer plain;
     for (std::byte b : encoded_bytes) plain.push_back(~b);
     if (spoil) plain[0] ^= std::byte{1};
-    return Slice::copy_of(plain);
+    if (block_checksum(plain) != header.checksum) return LinkError::malformed_record;
+    return std::optional(Slice::copy_of(plain));
   }
-  void on_message(Bytes message) override { heard = std::string(as_text(message)); }
+  Result<void> on_message(Bytes message) override {
+    heard = std::string(as_text(message));
+    return {};
+  }
+  bool has_message() const override { return !says.empty(); }
   std::optional<Slice> poll_message() override {
     return says.empty() ? std::nullopt : std::optional(Slice::copy_of(as_bytes(std::exchange(says, ""))));
   }
