@@ -137,8 +137,8 @@ void UdpCarrier::probe(TimePoint now) {
 
 void UdpCarrier::prefer(TimePoint now) {
   last_now_ = now;
+  if (session_.preferred() != id_) sent_.on_idle();  // another carrier had what there was to send
   session_.prefer(id_, now);
-  sent_.on_idle();  // another carrier had what there was to send
   follow_law(now);
 }
 
