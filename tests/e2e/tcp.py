@@ -44,12 +44,13 @@ def plain(address):
 
 
 class Connection:
-    def __init__(self, sock):
+    def __init__(self, sock, remote=None):
         self.socket = sock
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.local = plain(sock.getsockname())
-        self.remote = plain(sock.getpeername())
+        # Of one that was reset meanwhile only accept() can still say who it was.
+        self.remote = plain(remote or sock.getpeername())
 
     def send(self, data):
         self.socket.sendall(data)
@@ -189,12 +190,12 @@ class Server:
             except OSError:
                 return
             self.clients.append(address[:2])
-            threading.Thread(target=self._answer, args=(sock,), daemon=True).start()
+            threading.Thread(target=self._answer, args=(sock, address), daemon=True).start()
 
-    def _answer(self, sock):
+    def _answer(self, sock, address):
         try:
             with sock:
-                self.results.put(self.serve(Connection(sock)))
+                self.results.put(self.serve(Connection(sock, address)))
         except Exception as error:  # pylint: disable=broad-except
             self.error = self.error or error
 
