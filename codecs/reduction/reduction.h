@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduction of one session: two dictionaries, one per direction, and zstd on what they leave. Joins the
+// encoder, which knows what the twin holds, and the decoder, which tells it; PROTOCOL.md beside the link's
+// code has the wire forms. Leaves carrying blocks and messages to the session.
+#pragma once
+#include <memory>
+
+#include "codecs/block_codec.h"
+#include "codecs/reduction/counters.h"
+
+namespace longhaul::reduction {
+
+class BlockEncoder;
+class BlockDecoder;
+
+struct Options {
+  // History of what this side sends; the twin may take less. Rounded down to 64 KiB; below 16 MiB: none, then
+  // only zstd is used. Memory is touched as it fills: a session that carries nothing costs nothing.
+  std::size_t ring_bytes = 256u << 20;
+  // The most this side keeps of what the twin sends.
+  std::size_t peer_ring_bytes = 256u << 20;
+  // Random: names this session's history for as long as any of it is kept.
+  std::uint64_t epoch = 0;
+};
+
+class Reduction final : public BlockCodec {
+ public:
+  explicit Reduction(const Options& options);
+  ~Reduction() override;
+
+  std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
+                                    Buffer& out) override;
+  Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
+                                      Bytes encoded) override;
+  std::optional<std::uint64_t> poll_ready() override;
+  void forget(std::uint64_t stream) override;
+  Result<void> on_message(Bytes message) override;
+  bool has_message() const override;
+  std::optional<Slice> poll_message() override;
+  void set_line_rate(std::uint64_t bytes_per_second) override;
+
+  // Both histories are forgotten, here and by the twin; running streams go on.
+  void clear();
+
+  Counters counters() const;
+  // Of the last encode() that gave a header, the last decode() that gave bytes: whoever called it knows whose
+  // block it was.
+  const BlockFigures& last_encoded() const;
+  const BlockFigures& last_decoded() const;
+
+  // For tests that damage a history, and for the disk tier.
+  BlockEncoder& encoder() { return *encoder_; }
+  BlockDecoder& decoder() { return *decoder_; }
+
+ private:
+  std::unique_ptr<BlockEncoder> encoder_;
+  std::unique_ptr<BlockDecoder> decoder_;
+};
+
+}  // namespace longhaul::reduction
