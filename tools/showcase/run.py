@@ -86,7 +86,14 @@ def measure(lab, workload, way, rate):
                                         for direction in ("a_to_b", "b_to_a")) / 1000}
 
 
-def link_congestion_control(lab):
+def link_of(lab, pair):
+    """What carried the flows between the proxies, in words."""
+    if pair.branch.link()["carrier"] == "udp":
+        return "the link over UDP, its rate measured"
+    return f"the link over TCP with {kernel_congestion_control(lab)}"
+
+
+def kernel_congestion_control(lab):
     """What the kernel says of the connection between the proxies."""
     shown = lab.run("branch", "ss", "-tinH", "dport", "=", ":7600", check=False).stdout
     found = re.search(r"^\s+(?:ts |sack |ecn |ecnseen )*(\w+)\b", shown, re.MULTILINE)
@@ -127,7 +134,7 @@ def run(line_words):
                 "hosts": {"congestion_control": nodes["client"]["congestion_control"],
                           "rmem": nodes["server"]["tcp_rmem"][2], "wmem": nodes["server"]["tcp_wmem"][2]},
                 "proxy_buffer": nodes["branch"]["tcp_rmem"][2],
-                "link_congestion_control": link_congestion_control(lab), "flows": flows_of(pair),
+                "link": link_of(lab, pair), "flows": flows_of(pair),
                 "emulator_late_p99_ms": max(result["emulator_late_p99_ms"] for result in bare + accelerated)}
 
 

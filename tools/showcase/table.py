@@ -68,8 +68,8 @@ def conditions(results):
     lines = [f"line          {results['line']}; emulated, in both directions alike",
              f"hosts         {host['congestion_control']}, TCP buffers up to {bytes_text(host['rmem'])} (receive) and "
              f"{bytes_text(host['wmem'])} (send)",
-             f"pair          transparent mode, one TLS connection with {results['link_congestion_control']}; buffers up "
-             f"to {bytes_text(results['proxy_buffer'])}",
+             f"pair          transparent mode, {results['link']}; TCP buffers up to "
+             f"{bytes_text(results['proxy_buffer'])}",
              "what counts   seconds at the client; line: share of the busier direction in use; WAN MB: IP bytes that "
              "crossed the line, counted by the emulator",
              f"flows         {results['flows']}"]
