@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in the history a piece of 32 bytes was seen: a table of 8-byte entries that takes at most 64 MiB per
+// GiB of history and grows with what is put in. Answers are hints: whoever asks compares the bytes.
+#pragma once
+#include "codecs/dedup/lazy_memory.h"
+
+namespace longhaul::dedup {
+
+inline constexpr std::size_t kKeyBytes = 32;
+
+// What the index keeps of a key.
+struct Fingerprint {
+  std::uint32_t bucket = 0;  // scaled to the smallest table
+  std::uint32_t tag = 0;     // 30 bits
+};
+
+class FingerprintIndex {
+ public:
+  // Entries hold 34 bits of an offset: the offsets of two laps differ in them.
+  static constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 33;
+
+  // `ring_bytes`: a multiple of 64 KiB.
+  static Result<FingerprintIndex> make(std::uint64_t ring_bytes);
+
+  // Of the 32 bytes at `key`.
+  Fingerprint fingerprint(const std::byte* key) const;
+
+  // Of the 32 bytes at each of the positions; starts to fetch what the questions below will look at.
+  void fingerprints(const std::byte* data, std::span<const std::uint32_t> positions, Fingerprint* out) const;
+
+  // The newest offset below `before` that was put in under this fingerprint and is at most a ring away; 0 if
+  // there is none.
+  std::uint64_t newest(Fingerprint print, std::uint64_t before) const;
+  void newest(std::span<const Fingerprint> prints, std::uint64_t before, std::uint64_t* out) const;
+
+  // What an entry of the same fingerprint is worth.
+  enum class Same {
+    replaced,  // by the new one
+    kept,      // beside the new one: what it points to will be usable earlier
+  };
+  // Where a bucket is full the oldest goes, but every second fingerprint (always the same ones) stays in
+  // preference to the others: the latest history is indexed densely, the oldest still by one sample in four.
+  void insert(Fingerprint print, std::uint64_t offset, Same same);
+
+  void clear();
+  // What the table takes now.
+  std::size_t bytes() const { return buckets_ * kBucketBytes; }
+  std::size_t max_bytes() const { return memory_.size(); }
+
+ private:
+  using Entry = std::uint64_t;  // tag, then the low bits of the offset; 0 is empty
+  static constexpr unsigned kOffsetBits = 34;
+  static constexpr Entry kOffsetMask = (Entry{1} << kOffsetBits) - 1;
+  static constexpr unsigned kWays = 4;
+  static constexpr std::size_t kBucketBytes = kWays * sizeof(Entry);
+  // The table grows bucket by bucket (linear hashing), from 1/64 of its full size: an idle peer costs little,
+  // and there is never a moment at which all of it has to move. The six lowest bits of a tag tell which of 64
+  // buckets of the full table an entry belongs to.
+  static constexpr std::uint32_t kPlanes = 64;
+  static constexpr std::uint32_t kPreferred = kPlanes;  // the bit of a tag that says "stays longer"
+  // It grows when there are more entries than this: buckets that are not split yet hold twice the average.
+  std::uint64_t entries_for_size() const { return buckets_ + buckets_ / 2; }
+
+  FingerprintIndex(LazyMemory memory, std::uint64_t ring_bytes)
+      : memory_(std::move(memory)),
+        ring_bytes_(ring_bytes),
+        base_(static_cast<std::uint32_t>(memory_.size() / kBucketBytes / kPlanes)),
+        buckets_(base_) {}
+
+  Entry* table() const { return reinterpret_cast<Entry*>(memory_.data()); }
+  Entry* bucket(Fingerprint print) const {
+    std::uint64_t index =
+        print.bucket + std::uint64_t{base_} * (print.tag & (2 * planes_ - 1) & (kPlanes - 1));
+    if (index >= buckets_) index = print.bucket + std::uint64_t{base_} * (print.tag & (planes_ - 1));
+    return table() + index * kWays;
+  }
+  static std::uint32_t tag_of(Entry entry) { return static_cast<std::uint32_t>(entry >> kOffsetBits); }
+  static std::uint64_t age_of(Entry entry, std::uint64_t now) { return (now - entry) & kOffsetMask; }
+  void grow();
+
+  LazyMemory memory_;
+  std::uint64_t ring_bytes_;
+  std::uint32_t base_;         // buckets of the smallest table
+  std::uint64_t buckets_;      // of now
+  std::uint32_t planes_ = 1;   // a power of two; planes_ * base_ <= buckets_ < 2 * planes_ * base_
+  std::uint64_t entries_ = 0;  // put into empty places
+};
+
+}  // namespace longhaul::dedup

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/dedup/history_ring.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul::dedup {
+
+Result<HistoryRing> HistoryRing::make(std::size_t bytes) {
+  if (bytes < 2 * kRingStep || bytes % kRingStep != 0)
+    return make_error_code(boost::system::errc::invalid_argument);
+  auto memory = LazyMemory::make(bytes);
+  if (!memory) return memory.error();
+  HistoryRing ring(std::move(*memory));
+  ring.lap_ = ring.head_ - ring.head_ % bytes;
+  return ring;
+}
+
+std::uint64_t HistoryRing::place(std::size_t bytes) const {
+  const std::uint64_t left = size() - at(head_);
+  return bytes <= left ? head_ : head_ + left;
+}
+
+bool HistoryRing::fits(std::uint64_t offset, std::uint64_t size) const {
+  if (offset < floor() || offset > kMaxVarint || size > this->size()) return false;
+  return size <= this->size() - at(offset);
+}
+
+MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
+  assert(fits(offset, size));
+  if (offset + size > head_) {
+    head_ = offset + size;
+    if (head_ - lap_ >= this->size()) lap_ = head_ - head_ % this->size();
+  }
+  return {memory_.data() + at(offset), size};
+}
+
+bool HistoryRing::holds(std::uint64_t offset, std::uint64_t size) const {
+  if (offset < floor() || offset > head_ || size > head_ - offset) return false;
+  return size <= this->size() - at(offset);
+}
+
+Bytes HistoryRing::read(std::uint64_t offset, std::size_t size) const {
+  assert(holds(offset, size));
+  return {memory_.data() + at(offset), size};
+}
+
+void HistoryRing::forget_before(std::uint64_t floor) {
+  floor = std::min(floor, head_);
+  std::uint64_t from = this->floor();
+  while (from < floor) {
+    const std::size_t begin = at(from);
+    const std::size_t piece = std::min<std::uint64_t>(floor - from, size() - begin);
+    memory_.release(begin, begin + piece);
+    from += piece;
+  }
+  forgotten_ = std::max(forgotten_, floor);
+}
+
+std::uint64_t HistoryRing::floor() const {
+  return head_ > size() ? std::max(forgotten_, head_ - size()) : forgotten_;
+}
+
+}  // namespace longhaul::dedup

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes that passed lately in one direction of a session, at 64-bit offsets that only grow; both sides
+// keep the same bytes at the same offsets. Leaves to others which of them the twin is known to have.
+#pragma once
+#include "codecs/dedup/lazy_memory.h"
+
+namespace longhaul::dedup {
+
+// The first byte's offset: 0 means "not in the ring".
+inline constexpr std::uint64_t kRingStart = 65'536;
+// Sizes are multiples of this, which is also what a block has at most: a block never straddles a multiple of
+// the size, so its bytes stand in one piece.
+inline constexpr std::size_t kRingStep = 65'536;
+
+class HistoryRing {
+ public:
+  // `bytes`: a multiple of kRingStep, two of them at least. An error if there is no memory.
+  static Result<HistoryRing> make(std::size_t bytes);
+
+  std::size_t size() const { return memory_.size(); }
+  // One past the newest byte.
+  std::uint64_t head() const { return head_; }
+
+  // Where the next block stands: at the head, or at the next multiple of the size if it would straddle that.
+  std::uint64_t place(std::size_t bytes) const;
+
+  // Whether [offset, offset + size) can be written: does not straddle, and is not behind what the ring holds.
+  bool fits(std::uint64_t offset, std::uint64_t size) const;
+  // The memory of a range that fits. Moves the head to its end if that is beyond it.
+  MutableBytes reserve(std::uint64_t offset, std::size_t size);
+
+  // Whether the range can be read: within the last size() bytes, not forgotten, and in one piece. The bytes
+  // that place() skipped, or that nobody wrote yet, are not told apart.
+  bool holds(std::uint64_t offset, std::uint64_t size) const;
+  // The bytes of a range that the ring holds, until they are overwritten. LazyMemory::kMargin bytes before
+  // and behind may be read too, and mean nothing.
+  Bytes read(std::uint64_t offset, std::size_t size) const;
+
+  // Everything below is held no more; whole pages go back to the kernel.
+  void forget_before(std::uint64_t floor);
+
+  // The lowest offset that is held.
+  std::uint64_t floor() const;
+
+ private:
+  explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
+  // Where an offset stands in memory: without a division for all but what lies ahead of this lap.
+  std::size_t at(std::uint64_t offset) const {
+    if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();
+    return lap_ - offset <= size() ? offset + size() - lap_ : offset % size();
+  }
+
+  LazyMemory memory_;
+  std::uint64_t head_ = kRingStart;
+  std::uint64_t lap_ = 0;  // the last multiple of the size that is not above the head
+  std::uint64_t forgotten_ = kRingStart;
+};
+
+}  // namespace longhaul::dedup

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A large piece of zeroed memory that costs address space only until it is touched, in huge pages where the
+// kernel has them. What stands in it is its owner's business.
+#pragma once
+#include <utility>
+
+#include "codecs/bytes.h"
+#include "codecs/result.h"
+
+namespace longhaul::dedup {
+
+class LazyMemory {
+ public:
+  // Readable beyond both ends, so that wide loads need no special case there.
+  static constexpr std::size_t kMargin = 4096;
+
+  // not_enough_memory where the address space or the kernel's limits do not give it.
+  static Result<LazyMemory> make(std::size_t bytes);
+
+  LazyMemory(LazyMemory&& other) noexcept
+      : mapping_(std::exchange(other.mapping_, nullptr)),
+        mapped_(std::exchange(other.mapped_, 0)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  LazyMemory& operator=(LazyMemory&& other) noexcept {
+    std::swap(mapping_, other.mapping_);
+    std::swap(mapped_, other.mapped_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~LazyMemory();
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+  // Gives the whole pages of [begin, end) back to the kernel; they read as zero afterwards.
+  void release(std::size_t begin, std::size_t end);
+
+ private:
+  LazyMemory(void* mapping, std::size_t mapped, std::byte* data, std::size_t size)
+      : mapping_(mapping), mapped_(mapped), data_(data), size_(size) {}
+
+  void* mapping_;
+  std::size_t mapped_;
+  std::byte* data_;
+  std::size_t size_;
+};
+
+}  // namespace longhaul::dedup

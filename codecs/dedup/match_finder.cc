@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/dedup/match_finder.h"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+namespace longhaul::dedup {
+namespace {
+
+constexpr std::uint32_t kMinMatch = 32;  // shorter ones cost more in tokens than they bring (measured)
+// Past an edit: how far to look for a run at the same distance, and how long that has to be. The token of
+// such a copy is two or three bytes.
+constexpr std::uint32_t kResumeWithin = 512;
+constexpr unsigned kResumeRun = 24;
+// A block that is one copy from end to end is worth a reference even if it is short.
+constexpr std::uint32_t kMinWhole = 12;
+// A copy from elsewhere has to begin this much before the same distance would go on: it costs a new distance.
+constexpr std::uint32_t kSwitchGain = 8;
+// How far past the resumption to look for history that has the edit, too.
+constexpr std::uint32_t kSwitchWithin = 256;
+// Samples nearer than this to the edge of a copy are remembered at their new place: so the next block finds
+// the history that has this very edit. Farther inside they stay where they are, which everybody may use
+// already.
+constexpr std::uint32_t kEdge = 512;
+
+// What a call needs while it runs: one for each thread, so that an idle finder holds nothing.
+struct Scratch {
+  template <class T>
+  using Unfilled = std::vector<T, UnfilledAllocator<T>>;
+  Unfilled<std::uint32_t> positions;
+  Unfilled<Fingerprint> prints;
+  Unfilled<std::uint64_t> candidates;
+};
+Scratch& scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+}  // namespace
+
+// One block's search. Positions are relative to the block; those of samples may be negative, where a window
+// begins in what stands before it.
+class MatchFinder::Search {
+ public:
+  Search(MatchFinder& finder, const HistoryRing& ring, std::uint64_t offset, std::size_t size)
+      : kernels_(*finder.kernels_),
+        index_(finder.index_),
+        ring_(ring),
+        offset_(offset),
+        size_(static_cast<std::uint32_t>(size)),
+        block_(ring.read(offset, size).data()),
+        scratch_(scratch()) {}
+
+  // Fills positions, prints and candidates, from the given position on.
+  void sample(std::int64_t from) {
+    // Windows that begin in the block before this one, if that is next to it in memory.
+    const std::uint64_t lap = offset_ - offset_ % ring_.size();
+    const auto before = std::min<std::uint64_t>(kKeyBytes - 1, offset_ - std::max(lap, ring_.floor()));
+    first_ = std::max(from, -static_cast<std::int64_t>(before));
+    const std::int64_t count = std::int64_t{size_} - first_ - std::int64_t{kKeyBytes - 1};
+    scratch_.positions.clear();
+    scratch_.prints.clear();
+    if (count <= 0) return;
+    const std::byte* begin = block_ + first_;
+    scratch_.positions.resize(sample_room(static_cast<std::size_t>(count)));
+    scratch_.positions.resize(
+        kernels_.sample(begin, static_cast<std::size_t>(count), scratch_.positions.data()));
+    scratch_.prints.resize(scratch_.positions.size());
+    index_.fingerprints(begin, scratch_.positions, scratch_.prints.data());
+  }
+
+  void look_up() {
+    scratch_.candidates.resize(scratch_.positions.size());
+    index_.newest(scratch_.prints, offset_, scratch_.candidates.data());
+    for (std::uint64_t& candidate : scratch_.candidates) {
+      if (candidate == 0) continue;
+      if (ring_.holds(candidate, kKeyBytes)) {
+        __builtin_prefetch(ring_.read(candidate, kKeyBytes).data());
+      } else {
+        candidate = 0;
+      }
+    }
+  }
+
+  // The block may go on where the one before it left off.
+  void follow(std::uint64_t source, Usable usable, std::vector<Copy>& copies) {
+    if (!enter(source, usable)) return;
+    distance_ = offset_ - source;
+    const std::uint32_t length = ahead(0, source);
+    if (length >= kResumeRun || (length == size_ && length >= kMinWhole)) add({0, length, source}, copies);
+  }
+
+  void walk(Usable usable, std::vector<Copy>& copies) {
+    std::size_t next = 0;
+    while (done_ < size_) {
+      const std::uint32_t resumed = resumption();
+      std::optional<Copy> found;
+      for (; next < scratch_.positions.size(); ++next) {
+        const std::int64_t position = position_of(next);
+        if (position + std::int64_t{kKeyBytes} <= std::int64_t{done_}) continue;
+        if (resumed < size_ && position >= std::int64_t{resumed} + kSwitchWithin) break;
+        const std::uint64_t candidate = scratch_.candidates[next];
+        if (candidate == 0) continue;
+        // The index knows nothing newer than what goes on here anyway.
+        if (resumed < size_ && offset_ + static_cast<std::uint64_t>(position) - candidate == distance_) break;
+        const Interval range = range_;
+        found = try_sample(next, usable);
+        if (found && (resumed == size_ || found->position + kSwitchGain <= resumed)) break;
+        range_ = range;
+        if (found) {
+          found.reset();
+          break;
+        }
+      }
+      if (!found && resumed < size_) {
+        const std::uint64_t source = offset_ + resumed - distance_;
+        found = Copy{resumed, ahead(resumed, source), source};
+      }
+      if (!found) break;
+      distance_ = offset_ + found->position - found->source;
+      add(*found, copies);
+    }
+  }
+
+  // Samples deep inside of a copy are found through what was copied from.
+  void remember(const std::vector<Copy>& copies) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < scratch_.positions.size(); ++i) {
+      const std::int64_t position = position_of(i), end = position + std::int64_t{kKeyBytes};
+      while (at < copies.size() && std::int64_t{copies[at].position} + copies[at].length < end) ++at;
+      if (at < copies.size() && known_by(copies[at], position, end)) continue;
+      index_.insert(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position),
+                    scratch_.candidates[i] == kWaiting ? FingerprintIndex::Same::kept
+                                                       : FingerprintIndex::Same::replaced);
+    }
+  }
+
+  void remember_all() {
+    for (std::size_t i = 0; i < scratch_.positions.size(); ++i)
+      index_.insert(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)),
+                    FingerprintIndex::Same::replaced);
+  }
+
+  // All of the block was found, in history that will not be overwritten soon.
+  bool satisfied(const std::vector<Copy>& copies) const {
+    return done_ == size_ && copies.size() == 1 && lasts(copies[0].source);
+  }
+  std::uint32_t done() const { return done_; }
+
+  // Where the next block of the stream might go on.
+  std::uint64_t continuation() const {
+    return distance_ && size_ - done_ <= kResumeWithin ? offset_ + size_ - distance_ : 0;
+  }
+
+ private:
+  // Instead of a candidate: there is one, but it may not be used yet.
+  static constexpr std::uint64_t kWaiting = 1;
+
+  std::int64_t position_of(std::size_t sample) const {
+    return first_ + std::int64_t{scratch_.positions[sample]};
+  }
+  const std::byte* history(std::uint64_t source) const { return ring_.read(source, 0).data(); }
+  // References to the older half of the ring would not hold for long: there the block itself is remembered.
+  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 2; }
+
+  // Makes range_ what may be referred to around `source`; false if that is nothing.
+  bool enter(std::uint64_t source, Usable usable) {
+    if (source >= range_.begin && source < range_.end) return true;
+    if (source >= offset_ || !ring_.holds(source, 1)) return false;
+    const Interval range = usable(source);
+    if (source < range.begin || source >= range.end) return false;
+    const std::uint64_t lap = source - source % ring_.size();
+    range_ = {std::max({range.begin, lap, ring_.floor()}),
+              std::min({range.end, lap + ring_.size(), offset_})};
+    return true;
+  }
+
+  std::uint32_t ahead(std::uint32_t position, std::uint64_t source) const {
+    const auto most = std::min<std::uint64_t>(size_ - position, range_.end - source);
+    return static_cast<std::uint32_t>(
+        kernels_.equal_ahead(block_ + position, history(source), static_cast<std::size_t>(most)));
+  }
+
+  // Where the last copy's distance is right again; size_ if not soon.
+  std::uint32_t resumption() const {
+    if (distance_ == 0) return size_;
+    const std::uint64_t source = offset_ + done_ - distance_;
+    if (source < range_.begin || source >= range_.end) return size_;
+    const auto most = static_cast<std::size_t>(
+        std::min<std::uint64_t>({size_ - done_, range_.end - source, kResumeWithin + kResumeRun}));
+    const std::size_t at = kernels_.equal_again(block_ + done_, history(source), most, kResumeRun);
+    return at < most ? done_ + static_cast<std::uint32_t>(at) : size_;
+  }
+
+  std::optional<Copy> try_sample(std::size_t sample, Usable usable) {
+    const std::int64_t position = position_of(sample);
+    const std::int64_t from = std::max(position, std::int64_t{done_});
+    const auto inside = static_cast<std::uint64_t>(from - position);
+    std::uint64_t candidate = scratch_.candidates[sample];
+    if (candidate == kWaiting) return std::nullopt;
+    while (!enter(candidate + inside, usable)) {
+      // An older one may do.
+      scratch_.candidates[sample] = kWaiting;
+      candidate = index_.newest(scratch_.prints[sample], candidate);
+      if (candidate == 0 || !ring_.holds(candidate, kKeyBytes)) return std::nullopt;
+    }
+    const std::uint64_t source = candidate + inside;
+    const auto begin = static_cast<std::uint32_t>(from);
+    const std::uint32_t forward = ahead(begin, source);
+    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(begin - done_, source - range_.begin));
+    const auto back =
+        static_cast<std::uint32_t>(kernels_.equal_behind(block_ + begin, history(source), most));
+    const Copy copy{begin - back, forward + back, source - back};
+    const bool whole = copy.length == size_ && copy.length >= kMinWhole;
+    return copy.length >= kMinMatch || whole ? std::optional(copy) : std::nullopt;
+  }
+
+  void add(const Copy& copy, std::vector<Copy>& copies) {
+    assert(copy.position >= done_ && copy.length >= kMinCopy);
+    copies.push_back(copy);
+    done_ = copy.position + copy.length;
+  }
+
+  bool known_by(const Copy& copy, std::int64_t position, std::int64_t end) const {
+    const std::int64_t begin = copy.position, copy_end = begin + copy.length;
+    return lasts(copy.source) && (begin == 0 || begin + std::int64_t{kEdge} <= position) &&
+           (copy_end == std::int64_t{size_} ? end <= copy_end : end + std::int64_t{kEdge} <= copy_end);
+  }
+
+  const Kernels& kernels_;
+  FingerprintIndex& index_;
+  const HistoryRing& ring_;
+  const std::uint64_t offset_;
+  const std::uint32_t size_;
+  const std::byte* const block_;
+  Scratch& scratch_;
+  std::int64_t first_ = 0;  // the position that the samples count from
+
+  std::uint32_t done_ = 0;      // everything before it is copied or left as literals
+  std::uint64_t distance_ = 0;  // of the last copy
+  Interval range_;              // usable, and in one piece, around the last source
+};
+
+Result<MatchFinder> MatchFinder::make(const Options& options) {
+  auto index = FingerprintIndex::make(options.ring_bytes);
+  if (!index) return index.error();
+  return MatchFinder(options, std::move(*index));
+}
+
+void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_t size, Usable usable,
+                       std::vector<Copy>& copies, std::uint64_t* continuation) {
+  assert(size <= kRingStep);
+  copies.clear();
+  Search search(*this, ring, offset, size);
+  if (continuation && *continuation) search.follow(*continuation, usable, copies);
+  if (!search.satisfied(copies)) {
+    // What was just found needs no samples, but around the place where it ends.
+    const bool whole = copies.empty() || search.done() == size;
+    search.sample(whole ? -std::int64_t{kKeyBytes} : std::int64_t{search.done()} - kEdge);
+    search.look_up();
+    search.walk(usable, copies);
+    search.remember(copies);
+  }
+  if (continuation) *continuation = search.continuation();
+}
+
+void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size) {
+  for (std::size_t done = 0; done < size;) {
+    const std::size_t piece = std::min(size - done, kRingStep);
+    Search search(*this, ring, offset + done, piece);
+    search.sample(-std::int64_t{kKeyBytes});
+    search.remember_all();
+    done += piece;
+  }
+}
+
+}  // namespace longhaul::dedup

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds what of a block stood in the history before, byte for byte, and remembers the block for later ones.
+// Leaves to others how references are written, and which history may be referred to.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "codecs/dedup/fingerprint_index.h"
+#include "codecs/dedup/history_ring.h"
+#include "codecs/dedup/references.h"
+#include "codecs/dedup/sampler.h"
+#include "codecs/interval_set.h"
+
+namespace longhaul::dedup {
+
+// Borrows a function that says which range around a ring offset may be referred to; an interval that does not
+// contain the offset means none. It is asked about once per candidate and answers the same during one call.
+class Usable {
+ public:
+  template <class Function>
+  requires(!std::is_same_v<Function, Usable>)
+      Usable(const Function& function)  // NOLINT: made in passing, like std::function_ref
+      : function_(&function),
+        ask_([](const void* f, std::uint64_t offset) { return (*static_cast<const Function*>(f))(offset); }) {
+  }
+  Interval operator()(std::uint64_t offset) const { return ask_(function_, offset); }
+
+ private:
+  const void* function_;
+  Interval (*ask_)(const void*, std::uint64_t);
+};
+
+class MatchFinder {
+ public:
+  struct Options {
+    std::size_t ring_bytes = 0;        // the ring's size: the index takes up to a sixteenth of it
+    const Kernels* kernels = nullptr;  // the machine's best
+  };
+  // An error if there is no memory for the index.
+  static Result<MatchFinder> make(const Options& options);
+
+  // Fills `copies` with what the block at [offset, offset + size) of the ring, already written there, has in
+  // common with usable history before it: in order, disjoint. Then remembers the block. At most 64 KiB.
+  // `continuation`: where the block might go on in the history, 0 if nobody knows: of the same stream's block
+  // before, what this call left there. Without it short blocks, and those with few samples, find less.
+  void find(const HistoryRing& ring, std::uint64_t offset, std::size_t size, Usable usable,
+            std::vector<Copy>& copies, std::uint64_t* continuation = nullptr);
+
+  // Remembers history that came in another way.
+  void insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size);
+
+  // Forgets everything, and gives the memory back.
+  void clear() { index_.clear(); }
+
+  std::size_t index_bytes() const { return index_.bytes(); }
+
+ private:
+  class Search;
+
+  MatchFinder(const Options& options, FingerprintIndex index)
+      : kernels_(options.kernels ? options.kernels : &kernels()), index_(std::move(index)) {}
+
+  const Kernels* kernels_;
+  FingerprintIndex index_;
+};
+
+}  // namespace longhaul::dedup

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/dedup/sampler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace longhaul::dedup {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "words are compared by their lowest byte");
+
+std::uint64_t load64(const std::byte* at) {
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+std::size_t sample(const std::byte* data, std::size_t count, std::uint32_t* out) {
+  std::size_t samples = 0;
+  std::size_t last = ~std::size_t{0} - kSampleDistance;  // the last position that was chosen, counted or not
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::uint64_t w = load64(data + p);
+    const auto sum =
+        static_cast<std::uint16_t>((w & 0xffff) * kSampleFactors[0] + (w >> 16 & 0xffff) * kSampleFactors[1] +
+                                   (w >> 32 & 0xffff) * kSampleFactors[2] + (w >> 48) * kSampleFactors[3]);
+    if ((sum >> 8 & kSampleMask) != kSampleBits) continue;
+    out[samples] = static_cast<std::uint32_t>(p);
+    samples += p - last >= kSampleDistance;
+    last = p;
+  }
+  return samples;
+}
+
+std::size_t equal_ahead(const std::byte* a, const std::byte* b, std::size_t most) {
+  for (std::size_t i = 0; i < most; i += 8)
+    if (const std::uint64_t differ = load64(a + i) ^ load64(b + i))
+      return std::min(most, i + static_cast<std::size_t>(std::countr_zero(differ)) / 8);
+  return most;
+}
+
+std::size_t equal_behind(const std::byte* a, const std::byte* b, std::size_t most) {
+  std::size_t i = 0;
+  for (; i + 8 <= most; i += 8)
+    if (const std::uint64_t differ = load64(a - i - 8) ^ load64(b - i - 8))
+      return i + static_cast<std::size_t>(std::countl_zero(differ)) / 8;
+  while (i < most && a[-1 - std::ptrdiff_t(i)] == b[-1 - std::ptrdiff_t(i)]) ++i;
+  return i;
+}
+
+std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most, unsigned run) {
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < most;) {
+    if (a[i] != b[i]) {
+      start = ++i;
+    } else if (++i - start >= run) {
+      return start;
+    }
+  }
+  return most;
+}
+
+constexpr Kernels kPlain{"plain", sample, equal_ahead, equal_behind, equal_again};
+
+const Kernels* of(Vectors vectors) {
+  switch (vectors) {
+    case Vectors::avx512:
+      return detail::avx512_kernels();
+    case Vectors::avx2:
+      return detail::avx2_kernels();
+    case Vectors::none:
+      break;
+  }
+  return &kPlain;
+}
+
+}  // namespace
+
+bool available(Vectors vectors) { return of(vectors) != nullptr; }
+
+const Kernels& kernels(Vectors vectors) {
+  const Kernels* chosen = of(vectors);
+  assert(chosen);
+  return *chosen;
+}
+
+const Kernels& kernels() {
+  static const Kernels& best = available(Vectors::avx512) ? kernels(Vectors::avx512)
+                               : available(Vectors::avx2) ? kernels(Vectors::avx2)
+                                                          : kPlain;
+  return best;
+}
+
+}  // namespace longhaul::dedup

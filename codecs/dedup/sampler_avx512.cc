@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of sampler.h for AVX-512 with VBMI2 (Ice Lake, Zen 4 and later). Functions name their
+// instructions themselves: with flags for the whole file an inline function of a header could be compiled for
+// AVX-512 here and be called elsewhere.
+#include "codecs/dedup/sampler.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define LONGHAUL_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
+
+namespace longhaul::dedup {
+namespace {
+
+LONGHAUL_AVX512 inline __m512i load(const std::byte* at) { return _mm512_loadu_si512(at); }
+
+// The sums of the windows at every second position.
+LONGHAUL_AVX512 inline __m512i sums(const std::byte* at) {
+  const __m512i a = _mm512_mullo_epi16(load(at), _mm512_set1_epi16(static_cast<short>(kSampleFactors[0])));
+  const __m512i b =
+      _mm512_mullo_epi16(load(at + 2), _mm512_set1_epi16(static_cast<short>(kSampleFactors[1])));
+  const __m512i c =
+      _mm512_mullo_epi16(load(at + 4), _mm512_set1_epi16(static_cast<short>(kSampleFactors[2])));
+  const __m512i d =
+      _mm512_mullo_epi16(load(at + 6), _mm512_set1_epi16(static_cast<short>(kSampleFactors[3])));
+  return _mm512_add_epi16(_mm512_add_epi16(a, b), _mm512_add_epi16(c, d));
+}
+
+LONGHAUL_AVX512 std::size_t sample(const std::byte* data, std::size_t count, std::uint32_t* out) {
+  const __m512i bits = _mm512_set1_epi8(static_cast<char>(kSampleBits));
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>(kSampleMask));
+  alignas(64) std::uint8_t numbers[64];
+  for (unsigned i = 0; i < 64; ++i) numbers[i] = static_cast<std::uint8_t>(i);
+  const __m512i each = _mm512_load_si512(numbers);
+  std::size_t samples = 0;
+  // Which of the positions before were chosen: themselves, or within the last 1, 3 and 7.
+  std::uint64_t before = 0, before2 = 0, before4 = 0, before8 = 0;
+  for (std::size_t base = 0; base < count; base += 64) {
+    // The upper byte of the sum at each position: even ones moved down, odd ones where they are.
+    const __m512i upper = _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, _mm512_srli_epi16(sums(data + base), 8),
+                                                 sums(data + base + 1));
+    std::uint64_t now = _mm512_testn_epi8_mask(_mm512_xor_si512(upper, bits), mask);
+    if (count - base < 64) now &= (std::uint64_t{1} << (count - base)) - 1;
+    const std::uint64_t now2 = now | (now << 1 | before >> 63);
+    const std::uint64_t now4 = now2 | (now2 << 2 | before2 >> 62);
+    const std::uint64_t now8 = now4 | (now4 << 4 | before4 >> 60);
+    const std::uint64_t kept = now & ~(now8 << 1 | before8 >> 63);
+    before = now;
+    before2 = now2;
+    before4 = now4;
+    before8 = now8;
+    // At most eight remain; stored without a branch on each, for such branches cost more than the sums.
+    const __m128i where = _mm512_castsi512_si128(_mm512_maskz_compress_epi8(kept, each));
+    const __m512i positions =
+        _mm512_add_epi32(_mm512_cvtepu8_epi32(where), _mm512_set1_epi32(static_cast<int>(base)));
+    _mm512_storeu_si512(out + samples, positions);
+    samples += static_cast<std::size_t>(__builtin_popcountll(kept));
+  }
+  return samples;
+}
+
+LONGHAUL_AVX512 inline std::uint64_t differ(const std::byte* a, const std::byte* b) {
+  return _mm512_cmpneq_epi8_mask(load(a), load(b));
+}
+
+LONGHAUL_AVX512 std::size_t equal_ahead(const std::byte* a, const std::byte* b, std::size_t most) {
+  std::size_t i = 0;
+  // Four at a time once it goes on: most matches that matter are long.
+  for (; i < most && i < 256; i += 64) {
+    if (const std::uint64_t mask = differ(a + i, b + i)) {
+      i += static_cast<unsigned>(__builtin_ctzll(mask));
+      return i < most ? i : most;
+    }
+  }
+  for (; i + 256 <= most; i += 256) {
+    const __m512i x = _mm512_xor_si512(load(a + i), load(b + i));
+    const __m512i y = _mm512_xor_si512(load(a + i + 64), load(b + i + 64));
+    const __m512i z = _mm512_xor_si512(load(a + i + 128), load(b + i + 128));
+    const __m512i w = _mm512_xor_si512(load(a + i + 192), load(b + i + 192));
+    const __m512i any = _mm512_or_si512(_mm512_or_si512(x, y), _mm512_or_si512(z, w));
+    if (_mm512_test_epi64_mask(any, any)) break;
+  }
+  for (; i < most; i += 64) {
+    if (const std::uint64_t mask = differ(a + i, b + i)) {
+      i += static_cast<unsigned>(__builtin_ctzll(mask));
+      return i < most ? i : most;
+    }
+  }
+  return most;
+}
+
+LONGHAUL_AVX512 std::size_t equal_behind(const std::byte* a, const std::byte* b, std::size_t most) {
+  for (std::size_t i = 0; i < most; i += 64) {
+    const std::size_t left = most - i;
+    // Bytes that the mask leaves out are not read.
+    const std::uint64_t lanes = left < 64 ? ~std::uint64_t{0} << (64 - left) : ~std::uint64_t{0};
+    const __m512i x = _mm512_maskz_loadu_epi8(lanes, a - i - 64);
+    const __m512i y = _mm512_maskz_loadu_epi8(lanes, b - i - 64);
+    if (const std::uint64_t mask = _mm512_cmpneq_epi8_mask(x, y))
+      return i + static_cast<unsigned>(__builtin_clzll(mask));
+  }
+  return most;
+}
+
+LONGHAUL_AVX512 std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most,
+                                        unsigned run) {
+  // Windows overlap by what a run may lack at the end of one: it lies wholly in the next.
+  for (std::size_t i = 0; i < most; i += 64 - run + 1) {
+    std::uint64_t same = ~differ(a + i, b + i);
+    if (most - i < 64) same &= (std::uint64_t{1} << (most - i)) - 1;
+    const unsigned at = detail::first_run(same, run);
+    if (at < 64) return i + at;
+  }
+  return most;
+}
+
+constexpr Kernels kAvx512{"avx512", sample, equal_ahead, equal_behind, equal_again};
+
+}  // namespace
+
+const Kernels* detail::avx512_kernels() {
+  static const bool here = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+                           __builtin_cpu_supports("bmi2");
+  return here ? &kAvx512 : nullptr;
+}
+
+}  // namespace longhaul::dedup
+
+#else
+const longhaul::dedup::Kernels* longhaul::dedup::detail::avx512_kernels() { return nullptr; }
+#endif

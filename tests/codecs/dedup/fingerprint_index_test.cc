@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/dedup/fingerprint_index.h"
+
+#include "codecs/dedup/twins.h"
+
+using namespace longhaul;
+using namespace longhaul::dedup;
+using Same = FingerprintIndex::Same;
+
+namespace {
+
+constexpr std::uint64_t kRing = 64 << 20;
+
+Fingerprint print_of(const FingerprintIndex& index, std::uint64_t number) {
+  std::byte key[kKeyBytes] = {};
+  std::memcpy(key, &number, sizeof number);
+  return index.fingerprint(key);
+}
+
+}  // namespace
+
+TEST_CASE("what was put in lately is found, while the table grows and after") {
+  auto index = FingerprintIndex::make(kRing).value();
+  CHECK(index.max_bytes() == kRing / 16);
+  CHECK(index.bytes() == kRing / 16 / 64);
+  // Half as many as there are places in the end.
+  const std::uint64_t count = kRing / 16 / 8 / 2;
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    index.insert(print_of(index, i), i * 100, Same::replaced);
+    const std::uint64_t other = 1 + i / 2;
+    if (i % 64 == 0 && i < count / 8) {
+      const std::uint64_t found = index.newest(print_of(index, other), i * 100 + 1);
+      if (found != 0) REQUIRE(found == other * 100);
+    }
+  }
+  CHECK(index.bytes() == index.max_bytes());
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 1; i <= count; ++i)
+    found += index.newest(print_of(index, i), (count + 1) * 100) == i * 100;
+  // Some buckets are full.
+  CHECK(found > count * 85 / 100);
+  index.clear();
+  CHECK(index.bytes() == kRing / 16 / 64);
+  CHECK(index.newest(print_of(index, count), (count + 1) * 100) == 0);
+}
+
+TEST_CASE("a full table keeps samples of all of the history") {
+  auto index = FingerprintIndex::make(kRing).value();
+  // A sample every 64 bytes, four times around: twice as many in each lap as there are places.
+  const std::uint64_t laps = 4, count = laps * kRing / 64;
+  for (std::uint64_t i = 1; i <= count; ++i) index.insert(print_of(index, i), i * 64, Same::replaced);
+  std::uint64_t latest = 0, oldest = 0, gone = 0;
+  const std::uint64_t part = kRing / 64 / 10, now = count * 64 + 1;
+  for (std::uint64_t i = 0; i < part; ++i) {
+    latest += index.newest(print_of(index, count - i), now) != 0;
+    oldest += index.newest(print_of(index, count - kRing / 64 + 1 + i), now) != 0;
+    gone += index.newest(print_of(index, count - kRing / 64 - part + i), now) != 0;
+  }
+  CHECK(latest > part * 6 / 10);
+  CHECK(oldest > part * 2 / 10);
+  CHECK(gone == 0);
+}
+
+TEST_CASE("of the same fingerprint the newest is found, and an older one if it was kept") {
+  auto index = FingerprintIndex::make(kRing).value();
+  const Fingerprint print = print_of(index, 7);
+  index.insert(print, 1000, Same::replaced);
+  CHECK(index.newest(print, 1000) == 0);
+  CHECK(index.newest(print, 1001) == 1000);
+  index.insert(print, 2000, Same::replaced);
+  CHECK(index.newest(print, 5000) == 2000);
+  CHECK(index.newest(print, 2000) == 0);
+  index.insert(print, 3000, Same::kept);
+  CHECK(index.newest(print, 5000) == 3000);
+  CHECK(index.newest(print, 3000) == 2000);
+  // Of two that wait the one that waits longer stays.
+  index.insert(print, 4000, Same::kept);
+  CHECK(index.newest(print, 5000) == 4000);
+  CHECK(index.newest(print, 4000) == 2000);
+  CHECK(index.newest(print, 2000 + kRing) != 2000);
+  CHECK(index.newest(print, 4000 + kRing) == 4000);
+  CHECK(index.newest(print, 4001 + kRing) == 0);
+}
