@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/reduction/block_decoder.h"
+
+#include <array>
+#include <cstring>
+
+#include "codecs/dedup/references.h"
+#include "codecs/reduction/errors.h"
+#include "codecs/zstd_stage.h"
+
+namespace longhaul::reduction {
+
+Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const BlockHeader& header,
+                                                  Bytes encoded) {
+  if (!waiting_.empty())
+    if (auto waiting = waiting_.find(stream); waiting != waiting_.end()) return resume(waiting, header);
+  auto block = parse_encoded(header, encoded);
+  bool in_ring = header.codec & kInRing;
+  if (block && in_ring && !ring_) block = Error::malformed_block;
+  if (block && (header.codec & kLoads)) block = Error::malformed_block;  // no disk tier here
+  if (!block) {
+    ++counters_.failed;
+    return block.error();
+  }
+  std::byte* memory = nullptr;
+  Slice plain = Slice::unfilled(header.plain_bytes, memory);
+  Outcome outcome = restore(header, *block, {memory, header.plain_bytes});
+  if (outcome == Outcome::restored) {
+    if (in_ring) store(header.ring_offset, plain.bytes());
+    count(header, *block, encoded.size());
+    return plain;
+  }
+  if (outcome == Outcome::mismatch) ++counters_.mismatches;
+  // What is not in the twin's history it cannot send again; two blocks at one place are nonsense.
+  if (!in_ring || !waiting_at_.emplace(header.ring_offset, stream).second) {
+    ++counters_.failed;
+    return Error::not_restorable;
+  }
+  ++counters_.needs;
+  waiting_.emplace(stream, Waiting{header.ring_offset, header.checksum, header.plain_bytes,
+                                   Waiting::State::asked, Slice{}});
+  needs_.push_back({header.ring_offset, header.plain_bytes,
+                    outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable});
+  count(header, *block, encoded.size());
+  return std::nullopt;
+}
+
+// Fills `plain` with what the block says; nothing is believed before the checksum.
+BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, const EncodedBlock& block,
+                                            MutableBytes plain) {
+  Bytes content = block.body;
+  if (header.codec & kZstd) {
+    Bytes context;
+    if (header.codec & kContext) {
+      std::uint64_t end = header.ring_offset - block.context_distance;
+      if (!ring_->holds(end - block.context_bytes, block.context_bytes)) return Outcome::unreachable;
+      context = ring_->read(end - block.context_bytes, block.context_bytes);
+    }
+    thread_local std::array<std::byte, kMaxBlockPlainBytes> scratch;
+    MutableBytes target = (header.codec & kReferences) ? MutableBytes(scratch) : plain;
+    target = target.first(block.content_bytes);
+    if (zstd_decompress(context, content, target) != target.size()) return Outcome::mismatch;
+    content = target;
+  }
+  if (header.codec & kReferences) {
+    auto restored = dedup::decode_references(*ring_, content, header.ring_offset, plain);
+    if (!restored)
+      return restored.error() == dedup::ReferenceError::not_held ? Outcome::unreachable : Outcome::mismatch;
+  } else if (content.data() != plain.data()) {
+    std::memcpy(plain.data(), content.data(), plain.size());
+  }
+  return block_checksum(plain) == header.checksum ? Outcome::restored : Outcome::mismatch;
+}
+
+void BlockDecoder::store(std::uint64_t offset, Bytes plain) {
+  // A late block may belong where newer ones stand by now: then it is delivered and not kept.
+  if (!ring_->fits(offset, plain.size())) return;
+  MutableBytes memory = ring_->reserve(offset, plain.size());
+  std::memcpy(memory.data(), plain.data(), plain.size());
+  held_.add({offset, offset + plain.size()});
+  held_bytes_ += plain.size();
+}
+
+Result<std::optional<Slice>> BlockDecoder::resume(
+    std::unordered_map<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& header) {
+  if (waiting->second.state == Waiting::State::asked) return std::nullopt;
+  Waiting block = std::move(waiting->second);
+  waiting_.erase(waiting);
+  if (block.state == Waiting::State::failed || header.ring_offset != block.ring_offset) {
+    ++counters_.failed;
+    return Error::not_restorable;
+  }
+  ++counters_.recovered;
+  figures_ = {.plain_bytes = block.size, .after_dedup_bytes = block.size, .encoded_bytes = block.size};
+  store(block.ring_offset, block.plain.bytes());
+  return std::move(block.plain);
+}
+
+std::optional<std::uint64_t> BlockDecoder::poll_ready() {
+  while (!ready_.empty()) {
+    std::uint64_t stream = ready_.front();
+    ready_.pop_front();
+    auto waiting = waiting_.find(stream);
+    if (waiting != waiting_.end() && waiting->second.state != Waiting::State::asked) return stream;
+  }
+  return std::nullopt;
+}
+
+void BlockDecoder::forget(std::uint64_t stream) {
+  auto waiting = waiting_.find(stream);
+  if (waiting == waiting_.end()) return;
+  if (waiting->second.state == Waiting::State::asked) waiting_at_.erase(waiting->second.ring_offset);
+  waiting_.erase(waiting);
+}
+
+Result<void> BlockDecoder::on_hello(const Hello& message) {
+  if (greeted_) return Error::unexpected_message;
+  greeted_ = welcome_due_ = true;
+  std::uint64_t bytes = std::min<std::uint64_t>(message.ring_bytes, ring_limit_bytes_);
+  bytes -= bytes % 65'536;
+  if (message.version != kVersion || bytes < kMinRingBytes) return {};
+  if (auto ring = dedup::HistoryRing::make(static_cast<std::size_t>(bytes))) ring_.emplace(std::move(*ring));
+  return {};
+}
+
+Result<void> BlockDecoder::on_plain(const PlainBlock& message) {
+  auto at = waiting_at_.find(message.ring_offset);
+  if (at == waiting_at_.end()) return {};  // its stream was forgotten meanwhile
+  const Waiting& block = waiting_.at(at->second);
+  bool right = message.plain.size() == block.size && block_checksum(message.plain) == block.checksum;
+  settle(message.ring_offset, right ? Waiting::State::answered : Waiting::State::failed,
+         right ? Slice::copy_of(message.plain) : Slice{});
+  return {};
+}
+
+Result<void> BlockDecoder::on_gone(const Gone& message) {
+  settle(message.ring_offset, Waiting::State::failed, {});
+  return {};
+}
+
+void BlockDecoder::settle(std::uint64_t ring_offset, Waiting::State state, Slice plain) {
+  auto at = waiting_at_.find(ring_offset);
+  if (at == waiting_at_.end()) return;
+  Waiting& block = waiting_.at(at->second);
+  block.state = state;
+  block.plain = std::move(plain);
+  ready_.push_back(at->second);
+  waiting_at_.erase(at);
+}
+
+Result<void> BlockDecoder::on_floor(const Floor& message) {
+  if (!ring_) return Error::unexpected_message;
+  ring_->forget_before(message.ring_offset);
+  return {};
+}
+
+void BlockDecoder::ask_to_clear() { clear_due_ = ring_.has_value(); }
+
+std::optional<Slice> BlockDecoder::poll_message() {
+  Buffer message;
+  if (welcome_due_) {
+    welcome_due_ = false;
+    write_message(Welcome{kVersion, ring_ ? ring_->size() : 0}, message);
+  } else if (!needs_.empty()) {
+    write_message(needs_.front(), message);
+    needs_.pop_front();
+  } else if (clear_due_) {
+    clear_due_ = false;
+    write_message(Clear{}, message);
+  } else if (!held_.empty()) {
+    const auto& all = held_.intervals();
+    std::size_t count = std::min(all.size(), kMaxHeldRanges);
+    Held held{{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}};
+    held_.remove({0, held.ranges.back().end});
+    if (held_.empty()) held_bytes_ = 0;
+    write_message(held, message);
+  } else {
+    return std::nullopt;
+  }
+  return Slice::copy_of(message);
+}
+
+void BlockDecoder::count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes) {
+  figures_ = {.plain_bytes = header.plain_bytes,
+              .after_dedup_bytes = block.content_bytes,
+              .encoded_bytes = encoded_bytes};
+  ++counters_.blocks;
+  counters_.bytes.plain_bytes += figures_.plain_bytes;
+  counters_.bytes.after_dedup_bytes += figures_.after_dedup_bytes;
+  counters_.bytes.encoded_bytes += figures_.encoded_bytes;
+}
+
+DecoderCounters BlockDecoder::counters() const {
+  DecoderCounters counters = counters_;
+  if (ring_) {
+    counters.ring_bytes = ring_->size();
+    std::uint64_t head = ring_->head(), first = ring_->floor();
+    counters.ring_filled_bytes = head > first ? std::min<std::uint64_t>(head - first, ring_->size()) : 0;
+  }
+  return counters;
+}
+
+}  // namespace longhaul::reduction

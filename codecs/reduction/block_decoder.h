@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receiving half of reduction: restores blocks, checks them, keeps them in the history and tells the twin
+// what is there. Asks again for what it cannot restore, and lets that stream alone wait; leaves holding back
+// the stream's later bytes to the session.
+#pragma once
+#include <deque>
+#include <optional>
+#include <unordered_map>
+
+#include "codecs/block_codec.h"
+#include "codecs/dedup/history_ring.h"
+#include "codecs/reduction/counters.h"
+#include "codecs/reduction/dictionary_messages.h"
+#include "codecs/reduction/encoded_block.h"
+
+namespace longhaul::reduction {
+
+class BlockDecoder {
+ public:
+  explicit BlockDecoder(std::size_t ring_limit_bytes) : ring_limit_bytes_(ring_limit_bytes) {}
+
+  // As BlockCodec::decode() and poll_ready().
+  Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
+  std::optional<std::uint64_t> poll_ready();
+  void forget(std::uint64_t stream);
+
+  Result<void> on_hello(const Hello& message);
+  Result<void> on_plain(const PlainBlock& message);
+  Result<void> on_gone(const Gone& message);
+  Result<void> on_floor(const Floor& message);
+  // Asks the twin to forget its history.
+  void ask_to_clear();
+
+  // Whether something waits that is not content to go with other traffic.
+  bool has_message() const {
+    return welcome_due_ || clear_due_ || !needs_.empty() || held_bytes_ >= kHeldBytesPerMessage;
+  }
+  std::optional<Slice> poll_message();
+
+  DecoderCounters counters() const;
+  const BlockFigures& last() const { return figures_; }
+
+  // Nothing before the twin said HELLO.
+  dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
+
+ private:
+  // Smaller answers go with the ACKs.
+  static constexpr std::uint64_t kHeldBytesPerMessage = 256 * 1024;
+
+  enum class Outcome : std::uint8_t { restored, unreachable, mismatch };
+  struct Waiting {
+    std::uint64_t ring_offset;
+    std::uint64_t checksum;
+    std::uint32_t size;
+    enum class State : std::uint8_t { asked, answered, failed } state;
+    Slice plain;
+  };
+
+  Outcome restore(const BlockHeader& header, const EncodedBlock& block, MutableBytes plain);
+  void store(std::uint64_t offset, Bytes plain);
+  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,
+                                      const BlockHeader& header);
+  void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
+  void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
+
+  std::size_t ring_limit_bytes_;
+  std::optional<dedup::HistoryRing> ring_;
+  bool greeted_ = false, welcome_due_ = false, clear_due_ = false;
+  std::unordered_map<std::uint64_t, Waiting> waiting_;           // by stream
+  std::unordered_map<std::uint64_t, std::uint64_t> waiting_at_;  // ring offset to stream
+  std::deque<std::uint64_t> ready_;
+  std::deque<Need> needs_;
+  IntervalSet held_;  // and not yet told
+  std::uint64_t held_bytes_ = 0;
+  DecoderCounters counters_;
+  BlockFigures figures_;
+};
+
+}  // namespace longhaul::reduction

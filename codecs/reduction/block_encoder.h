@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sending half of reduction: repeats become references into the history that the twin is known to hold,
+// what is left goes through zstd. Keeps the history and answers for it; leaves restoring to BlockDecoder.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "codecs/block_codec.h"
+#include "codecs/dedup/history_ring.h"
+#include "codecs/dedup/match_finder.h"
+#include "codecs/reduction/counters.h"
+#include "codecs/reduction/dictionary_messages.h"
+#include "codecs/reduction/encoded_block.h"
+#include "codecs/reduction/shared_history.h"
+#include "codecs/zstd_stage.h"
+
+namespace longhaul::reduction {
+
+class BlockEncoder {
+ public:
+  BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch);
+
+  // As BlockCodec::encode().
+  std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
+                                    Buffer& out);
+  void forget(std::uint64_t stream);
+
+  Result<void> on_welcome(const Welcome& message);
+  Result<void> on_held(const Held& message);
+  Result<void> on_need(const Need& message);
+  // Nothing sent so far is referred to again; its memory goes back when nothing unanswered needs it.
+  void clear();
+
+  bool has_message() const { return hello_due_ || !needed_.empty() || floor_due(); }
+  std::optional<Slice> poll_message();
+
+  void set_line_rate(std::uint64_t bytes_per_second) { effort_ = zstd_effort(bytes_per_second); }
+  void set_effort(const ZstdEffort& effort) { effort_ = effort; }
+
+  EncoderCounters counters() const;
+  const BlockFigures& last() const { return figures_; }
+
+  // ---- For the disk tier.
+  // Puts bytes that the twin can find for itself at the head, for blocks of this stream to refer to, and says
+  // where. `load` goes out with the stream's next block, before which the twin brings the same bytes to the
+  // same place. Nothing: there is no room before the horizon.
+  std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
+  void announce_load(std::uint64_t stream, Bytes load);
+
+  // Nothing before the first block that enters the history.
+  dedup::HistoryRing* ring() { return history_ ? &history_->ring : nullptr; }
+  const SharedHistory* shared() const { return history_ ? &history_->shared : nullptr; }
+
+ private:
+  struct Flow {
+    StreamTrack track;
+    std::uint64_t continuation = 0;  // where the next block may go on in the history
+    ZstdTrials trials;
+    std::unique_ptr<Buffer> loads;
+  };
+  struct History {
+    dedup::HistoryRing ring;
+    dedup::MatchFinder finder;
+    SharedHistory shared;
+  };
+  struct Range {
+    std::uint64_t offset;
+    std::uint32_t size;
+  };
+
+  Flow& flow_of(std::uint64_t stream);
+  bool make_history();
+  std::optional<std::uint64_t> place(Bytes plain);
+  void keep_worthwhile(Interval context);
+  void compress(Flow& flow, Interval context, Bytes content, BlockHeader& header, EncodedBlock& fields,
+                Buffer& out);
+  bool floor_due() const;
+  void count(const BlockHeader& header, std::size_t content_bytes, std::size_t encoded_bytes);
+
+  std::size_t asked_ring_bytes_;
+  std::uint64_t epoch_;
+  std::size_t ring_bytes_ = 0;  // as the twin answered
+  bool hello_due_;
+  bool welcomed_ = false;
+  std::optional<History> history_;
+  std::unordered_map<std::uint64_t, Flow> flows_;
+  std::vector<dedup::Copy> copies_;
+  std::deque<Range> needed_;     // what the twin asked for
+  std::uint64_t reclaimed_ = 0;  // ring memory before this offset was given back
+  ZstdEffort effort_;
+  EncoderCounters counters_;
+  BlockFigures figures_;
+};
+
+}  // namespace longhaul::reduction

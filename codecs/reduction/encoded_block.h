@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between a block's head and its bytes: the codec bits and the fields they bring (PROTOCOL.md,
+// section "Reduction"). Only the form; what it refers to is the encoder's and the decoder's affair.
+#pragma once
+#include "codecs/block_codec.h"
+#include "codecs/dedup/history_ring.h"
+
+namespace longhaul::reduction {
+
+using dedup::kRingStart;
+inline constexpr std::size_t kMinRingBytes = 16u << 20;
+
+enum CodecBit : std::uint8_t {
+  kInRing = 1,      // the plain bytes enter the history at ring_offset
+  kReferences = 2,  // the content is tokens and literals, not the plain bytes
+  kZstd = 4,        // the content is compressed
+  kLoads = 8,       // the decoder brings back history from disk first
+  kContext = 16,    // zstd had a piece of the history as context
+};
+
+struct EncodedBlock {
+  Bytes loads;                         // with kLoads: the disk tier's to read
+  std::uint64_t context_distance = 0;  // with kContext: from its end to ring_offset
+  std::uint32_t context_bytes = 0;
+  std::uint32_t content_bytes = 0;  // before compression
+  Bytes body;                       // to the end
+};
+
+// Appends all but the body, as `codec` has it.
+void write_encoded_fields(std::uint8_t codec, const EncodedBlock& block, Buffer& out);
+
+// An error: it can never be a block, whatever the history holds. Lengths and offsets are checked against the
+// head and each other, not yet against a ring.
+Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded);
+
+}  // namespace longhaul::reduction

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with what the twin sends.
+#pragma once
+#include "codecs/result.h"
+
+namespace longhaul::reduction {
+
+enum class Error {
+  malformed_message = 1,  // a breach of the protocol: ends the session
+  unexpected_message,     // the same
+  malformed_block,        // ends the stream
+  not_restorable,         // the same: other bytes came out, and the twin no longer has the right ones
+};
+
+const boost::system::error_category& error_category();
+inline boost::system::error_code make_error_code(Error error) {
+  return {static_cast<int>(error), error_category()};
+}
+
+}  // namespace longhaul::reduction
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::reduction::Error> : std::true_type {};

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/reduction/shared_history.h"
+
+#include <cassert>
+
+namespace longhaul::reduction {
+namespace {
+
+// Holes in what the twin holds cost memory and time; beyond this many it is better to begin anew.
+constexpr std::size_t kMaxHeldRanges = 32'768;
+
+Interval common(Interval a, Interval b) {
+  a.begin = std::max(a.begin, b.begin);
+  a.end = std::max(a.begin, std::min(a.end, b.end));
+  return a;
+}
+
+// The range of a sorted set that holds `position`; empty if none.
+Interval range_of(const std::vector<Interval>& ranges, std::uint64_t position) {
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), position,
+                                [](std::uint64_t p, const Interval& i) { return p < i.begin; });
+  if (after == ranges.begin() || std::prev(after)->end <= position) return {};
+  return *std::prev(after);
+}
+
+}  // namespace
+
+SharedHistory::SharedHistory(std::size_t ring_bytes, std::uint64_t start)
+    : ring_bytes_(ring_bytes), start_(start), head_(start), floor_(start) {}
+
+std::uint64_t SharedHistory::low(std::uint64_t offset) const {
+  std::uint64_t reach = ring_bytes_ - horizon();
+  return std::max(floor_, offset > reach ? offset - reach : 0);
+}
+
+std::uint64_t SharedHistory::oldest_unanswered() const {
+  std::uint64_t index = oldest_ - first_number_;
+  return index < blocks_.size() ? blocks_[index].offset : head_;
+}
+
+std::size_t SharedHistory::index_of(std::uint64_t offset) const {
+  auto found = std::upper_bound(blocks_.begin(), blocks_.end(), offset,
+                                [](std::uint64_t o, const Block& b) { return o < b.end(); });
+  return static_cast<std::size_t>(found - blocks_.begin());
+}
+
+bool SharedHistory::admits(std::uint64_t offset, std::uint64_t size) {
+  assert(offset >= head_ && size > 0);
+  if (blocks_.size() < kMaxBlocks && offset + size - std::min(oldest_unanswered(), offset) <= horizon()) {
+    stalled_bytes_ = 0;
+    return true;
+  }
+  stalled_bytes_ += size;
+  if (stalled_bytes_ > horizon()) give_up_on_the_oldest();
+  return false;
+}
+
+// A stream whose bytes the twin throws away is not over, but will never be answered.
+void SharedHistory::give_up_on_the_oldest() {
+  stalled_bytes_ = 0;
+  std::size_t half = blocks_.size() / 2;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (i > half && blocks_[i].offset + horizon() / 2 > head_) break;
+    if (blocks_[i].state == State::unanswered) blocks_[i].state = State::abandoned;
+  }
+  settle();
+}
+
+void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size) {
+  assert(offset >= head_);
+  std::uint64_t number = first_number_ + blocks_.size();
+  blocks_.push_back({offset, stream, static_cast<std::uint32_t>(size), State::unanswered});
+  head_ = offset + size;
+  if (!track.any) track.first = number;
+  track.any = true;
+  track.last = number;
+  if (track.run.end == offset) {
+    track.run.end = head_;
+  } else {
+    track.run = {offset, head_};
+  }
+  settle();
+}
+
+void SharedHistory::on_held(Interval range) {
+  for (std::size_t i = index_of(range.begin); i < blocks_.size() && blocks_[i].end() <= range.end; ++i) {
+    Block& block = blocks_[i];
+    if (block.offset < range.begin || block.state == State::held) continue;
+    block.state = State::held;
+    if (block.offset >= floor_) held_.add({block.offset, block.end()});
+  }
+  settle();
+  if (held_.intervals().size() > kMaxHeldRanges) start_over();
+}
+
+void SharedHistory::abandon(std::uint64_t stream, const StreamTrack& track) {
+  if (!track.any) return;
+  for (std::uint64_t number = std::max({track.first, first_number_, oldest_});
+       number <= track.last && number - first_number_ < blocks_.size(); ++number) {
+    // Its number alone does not say whose a block is: others stand between.
+    Block& block = blocks_[number - first_number_];
+    if (block.state == State::unanswered && block.stream == stream) block.state = State::abandoned;
+  }
+  settle();
+}
+
+bool SharedHistory::held(Interval range) const {
+  Interval around = range_of(held_.intervals(), range.begin);
+  return around.begin <= range.begin && range.end <= around.end;
+}
+
+void SharedHistory::start_over() {
+  floor_ = head_;
+  held_.remove({0, floor_});
+}
+
+// Forgets blocks whose answer has come, or matters no more, and what has left the ring.
+void SharedHistory::settle() {
+  while (oldest_ - first_number_ < blocks_.size() &&
+         blocks_[oldest_ - first_number_].state != State::unanswered)
+    ++oldest_;
+  // An abandoned block may still be answered: the stream ended well, and its last answer is under way.
+  while (first_number_ < oldest_ &&
+         (blocks_.front().state == State::held || blocks_.front().offset + horizon() < head_ ||
+          blocks_.size() == kMaxBlocks)) {
+    blocks_.pop_front();
+    ++first_number_;
+  }
+  if (head_ > ring_bytes_ && !held_.empty() && held_.intervals().front().end + ring_bytes_ <= head_)
+    held_.remove({0, head_ - ring_bytes_});
+}
+
+Interval SharedHistory::Reach::clip(Interval range, std::uint64_t position) const {
+  // In one piece of memory: not across the ring's wrap.
+  std::uint64_t lap = position / history_.ring_bytes_ * history_.ring_bytes_;
+  return common(range, {std::max(low_, lap), lap + history_.ring_bytes_});
+}
+
+Interval SharedHistory::Reach::find(std::uint64_t position) const {
+  if (position < low_ || position >= history_.head_) return {};
+  Interval found = range_of(history_.held_.intervals(), position);
+  if (found.size() == 0) {
+    if (run_.begin <= position && position < run_.end) {
+      found = run_;
+    } else {
+      std::size_t at = history_.index_of(position);
+      if (at == history_.blocks_.size()) return {};
+      const Block& block = history_.blocks_[at];
+      if (block.stream != stream_ || position < block.offset) return {};
+      return clip({block.offset, block.end()}, position);
+    }
+  }
+  // What the twin holds and what the stream sent itself may touch.
+  if (run_.begin <= found.end && found.begin <= run_.end) {
+    found.begin = std::min(found.begin, run_.begin);
+    found.end = std::max(found.end, run_.end);
+  }
+  return clip(found, position);
+}
+
+Interval SharedHistory::Reach::context(std::uint64_t most) const {
+  Interval own = run_.end > low_ && run_.size() ? clip(run_, run_.end - 1) : Interval{};
+  if (own.size() < most && own.size() < 4096 && !history_.held_.empty()) {
+    Interval newest = history_.held_.intervals().back();
+    newest = clip(newest, newest.end - 1);
+    if (newest.size() > own.size()) own = newest;
+  }
+  if (own.size() > most) own.begin = own.end - most;
+  return own;
+}
+
+}  // namespace longhaul::reduction

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the encoder knows of the twin's history: which blocks are unanswered, which ranges the twin holds, and
+// so what a block may refer to without ever making one stream wait for another. Leaves the bytes to the ring,
+// and finding repeats to the match finder.
+#pragma once
+#include <deque>
+
+#include "codecs/interval_set.h"
+
+namespace longhaul::reduction {
+
+// What the history keeps per stream; its owner is the encoder.
+struct StreamTrack {
+  Interval run;             // its last blocks, as far as they stand behind each other
+  std::uint64_t first = 0;  // numbers of its first and last block, while `any`
+  std::uint64_t last = 0;
+  bool any = false;
+};
+
+class SharedHistory {
+ public:
+  // More blocks than this are never unanswered, however small they are.
+  static constexpr std::size_t kMaxBlocks = 65'536;
+
+  SharedHistory(std::size_t ring_bytes, std::uint64_t start);
+
+  // How far the head may run ahead of the oldest unanswered block. References reach back by the ring less
+  // this, so that what a block refers to is still there when it arrives.
+  std::uint64_t horizon() const { return ring_bytes_ / 4; }
+  // Whether a block may stand at [offset, offset + size), at the head. If not it must not enter the history.
+  bool admits(std::uint64_t offset, std::uint64_t size);
+  // The block was sent.
+  void add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size);
+  // The twin holds these bytes; what is no block, or older than the history, is ignored.
+  void on_held(Interval range);
+  // The stream is over: its blocks may never be answered, and hold up nothing.
+  void abandon(std::uint64_t stream, const StreamTrack& track);
+
+  // Nothing before the head is referred to any more.
+  void start_over();
+  std::uint64_t floor() const { return floor_; }
+  // Whether the twin answered for all of the range.
+  bool held(Interval range) const;
+  std::uint64_t head() const { return head_; }
+  // The head, if every block was answered.
+  std::uint64_t oldest_unanswered() const;
+
+  // What the block of a stream at `offset` may refer to.
+  class Reach {
+   public:
+    Reach(const SharedHistory& history, std::uint64_t stream, const StreamTrack& track, std::uint64_t offset)
+        : history_(history), stream_(stream), run_(track.run), low_(history.low(offset)) {}
+    // The range around `position`; empty if none.
+    Interval operator()(std::uint64_t position) const {
+      if (position < last_.begin || position >= last_.end) last_ = find(position);
+      return last_;
+    }
+    // The newest range that may be context for zstd: the stream's own bytes, or else of any stream.
+    Interval context(std::uint64_t most_bytes) const;
+
+   private:
+    Interval find(std::uint64_t position) const;
+    Interval clip(Interval range, std::uint64_t position) const;
+
+    const SharedHistory& history_;
+    std::uint64_t stream_;
+    Interval run_;
+    std::uint64_t low_;
+    mutable Interval last_;  // found, and mostly asked for again
+  };
+
+ private:
+  enum class State : std::uint8_t { unanswered, held, abandoned };
+  struct Block {
+    std::uint64_t offset, stream;
+    std::uint32_t size;
+    State state;
+    std::uint64_t end() const { return offset + size; }
+  };
+
+  std::uint64_t low(std::uint64_t offset) const;
+  std::size_t index_of(std::uint64_t offset) const;  // of the first block that ends behind it
+  void settle();
+  void give_up_on_the_oldest();
+
+  std::uint64_t ring_bytes_;
+  std::uint64_t start_, head_, floor_;
+  std::deque<Block> blocks_;        // by offset: from the oldest unanswered on, or a horizon back
+  std::uint64_t first_number_ = 0;  // of blocks_.front(); each block has the next
+  std::uint64_t oldest_ = 0;        // number of the oldest unanswered
+  IntervalSet held_;
+  std::uint64_t stalled_bytes_ = 0;  // not admitted since one was
+};
+
+}  // namespace longhaul::reduction

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/zstd_stage.h"
+
+#define ZSTD_STATIC_LINKING_ONLY  // for frames without magic number
+#include <zstd.h>
+
+#include <array>
+
+namespace longhaul {
+namespace {
+
+struct FreeContext {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+ZSTD_CCtx* compressor() {
+  thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> context = [] {
+    std::unique_ptr<ZSTD_CCtx, FreeContext> made(ZSTD_createCCtx());
+    if (!made) throw std::bad_alloc();
+    ZSTD_CCtx_setParameter(made.get(), ZSTD_c_format, ZSTD_f_zstd1_magicless);
+    ZSTD_CCtx_setParameter(made.get(), ZSTD_c_contentSizeFlag, 0);
+    ZSTD_CCtx_setParameter(made.get(), ZSTD_c_checksumFlag, 0);
+    ZSTD_CCtx_setParameter(made.get(), ZSTD_c_dictIDFlag, 0);
+    return made;
+  }();
+  return context.get();
+}
+
+ZSTD_DCtx* decompressor() {
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context = [] {
+    std::unique_ptr<ZSTD_DCtx, FreeContext> made(ZSTD_createDCtx());
+    if (!made) throw std::bad_alloc();
+    ZSTD_DCtx_setParameter(made.get(), ZSTD_d_format, ZSTD_f_zstd1_magicless);
+    return made;
+  }();
+  return context.get();
+}
+
+// Less than this is not worth decompressing for.
+std::size_t least_saving(std::size_t content_bytes) { return 4 + content_bytes / 128; }
+
+}  // namespace
+
+std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
+  constexpr std::size_t kLeast = 4096;  // a message of 100 bytes says little that one before it did not
+  return std::min(context_bytes, std::max(kLeast, content_bytes * context_per_byte));
+}
+
+ZstdEffort zstd_effort(std::uint64_t rate) {
+  if (rate == 0) return {};
+  if (rate <= 1'000'000) return {.level = 9, .context_bytes = 512 * 1024, .context_per_byte = 8};
+  if (rate <= 8'000'000) return {.level = 7, .context_bytes = 256 * 1024, .context_per_byte = 4};
+  if (rate <= 32'000'000) return {.level = 4, .context_bytes = 128 * 1024, .context_per_byte = 2};
+  if (rate <= 125'000'000) return {.level = 2, .context_bytes = 64 * 1024, .context_per_byte = 1};
+  return {.level = 1, .context_bytes = 16 * 1024, .context_per_byte = 1};
+}
+
+bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out) {
+  std::size_t saving = least_saving(content.size());
+  if (content.size() <= saving) return false;
+  if (!context.empty() && context.data() + context.size() != content.data()) {
+    // zstd finds matches much faster in one piece of memory than in two.
+    thread_local Buffer joined;
+    joined.clear();
+    append(joined, context);
+    append(joined, content);
+    context = Bytes(joined).first(context.size());
+    content = Bytes(joined).subspan(context.size());
+  }
+  ZSTD_CCtx* zstd = compressor();
+  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, effort.level);
+  if (!context.empty()) ZSTD_CCtx_refPrefix(zstd, context.data(), context.size());
+  std::size_t filled = out.size(), room = content.size() - saving;
+  out.resize(filled + room);
+  std::size_t written = ZSTD_compress2(zstd, out.data() + filled, room, content.data(), content.size());
+  // No room is the only error there can be.
+  bool shrank = !ZSTD_isError(written);
+  out.resize(filled + (shrank ? written : 0));
+  return shrank;
+}
+
+std::optional<std::size_t> zstd_decompress(Bytes context, Bytes frames, MutableBytes plain) {
+  ZSTD_DCtx* zstd = decompressor();
+  // Also forgets the context of a call before, and whatever state an error left.
+  if (ZSTD_isError(ZSTD_DCtx_reset(zstd, ZSTD_reset_session_only))) return std::nullopt;
+  if (ZSTD_isError(ZSTD_DCtx_refPrefix(zstd, context.empty() ? nullptr : context.data(), context.size())))
+    return std::nullopt;
+  std::size_t written = ZSTD_decompressDCtx(zstd, plain.data(), plain.size(), frames.data(), frames.size());
+  if (ZSTD_isError(written)) return std::nullopt;
+  return written;
+}
+
+bool looks_random(Bytes content) {
+  constexpr std::size_t kPieces = 16, kPiece = 256;
+  if (content.size() < 1024) return false;
+  std::array<std::uint16_t, 256> even{}, odd{};  // two, so that equal neighbours do not wait for each other
+  std::size_t step = (content.size() - std::min(content.size(), kPiece)) / (kPieces - 1), counted = 0;
+  for (std::size_t at = 0; at + kPiece <= content.size(); at += std::max(step, kPiece)) {
+    const std::byte* piece = content.data() + at;
+    for (std::size_t i = 0; i < kPiece; i += 2) {
+      ++even[std::to_integer<std::size_t>(piece[i])];
+      ++odd[std::to_integer<std::size_t>(piece[i + 1])];
+    }
+    counted += kPiece;
+  }
+  std::uint64_t squares = 0;
+  for (std::size_t value = 0; value < 256; ++value) {
+    std::uint64_t count = std::uint64_t{even[value]} + odd[value];
+    squares += count * count;
+  }
+  // Random bytes come to n + n^2/256; the deviation is far below 1 % of it for 4,096 of them. English text
+  // comes to twelve times as much, machine code to five.
+  std::uint64_t expected = counted + counted * counted / 256;
+  return squares < expected + expected / 12;
+}
+
+bool ZstdTrials::worthwhile(Bytes content) {
+  if (failures_ == 0) return true;
+  if (!looks_random(content)) return true;
+  if (skip_ > 0) {
+    --skip_;
+    return false;
+  }
+  return true;
+}
+
+void ZstdTrials::on_result(bool shrank) {
+  if (shrank) {
+    failures_ = skip_ = 0;
+    return;
+  }
+  if (failures_ < kMostFailures) ++failures_;
+  skip_ = static_cast<std::uint8_t>(1u << failures_);
+}
+
+}  // namespace longhaul

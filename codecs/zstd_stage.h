@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block through zstd and back, with the bytes before it as context; how hard to try, and when not to.
+// Each thread has one context of each kind, whatever number of streams it serves. Leaves to the caller which
+// context both sides hold, and saying on the wire that a block was compressed.
+#pragma once
+#include <optional>
+
+#include "codecs/byte_writer.h"
+
+namespace longhaul {
+
+inline constexpr std::size_t kMaxZstdContext = 1024 * 1024;
+
+// What a line is worth: zstd must keep ahead of it, and where that is easy it may look harder and further.
+struct ZstdEffort {
+  int level = 3;
+  std::size_t context_bytes = 64 * 1024;  // the most that one block gets
+  std::size_t context_per_byte = 1;       // and how much for each byte of it: a context must be indexed first
+  // The context for content of that size.
+  std::size_t context_for(std::size_t content_bytes) const;
+};
+ZstdEffort zstd_effort(std::uint64_t line_bytes_per_second);  // 0: not known
+
+// Appends `content` as a frame without magic number, size or checksum, and says so; or leaves `out` as it was
+// because that would not save enough. `context` in front of `content` in memory saves a copy of both.
+bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out);
+
+// Never writes past `plain`; how much it wrote, or nothing where these are no such frames.
+std::optional<std::size_t> zstd_decompress(Bytes context, Bytes frames, MutableBytes plain);
+
+// Whether the bytes of a sample are as even as random ones. Text, code and tables are not; what was
+// compressed or encrypted is. Repeats it does not see.
+bool looks_random(Bytes content);
+
+// A stream's experience: whether its next block is worth the work.
+class ZstdTrials {
+ public:
+  bool worthwhile(Bytes content);
+  void on_result(bool shrank);
+  // Several blocks in a row brought nothing.
+  bool gave_up() const { return failures_ >= 4; }
+
+ private:
+  static constexpr std::uint8_t kMostFailures = 5;
+  std::uint8_t failures_ = 0;  // in a row
+  std::uint8_t skip_ = 0;      // blocks that look random to pass before the next one is tried all the same
+};
+
+}  // namespace longhaul

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/reduction/block_decoder.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <string>
+
+#include "codecs/dedup/references.h"
+#include "codecs/reduction/errors.h"
+#include "codecs/zstd_stage.h"
+
+using namespace longhaul;
+using namespace longhaul::reduction;
+
+namespace {
+
+std::string hex(Bytes bytes) {
+  std::string text;
+  for (std::byte b : bytes) {
+    text += "0123456789abcdef"[std::to_integer<unsigned>(b) >> 4];
+    text += "0123456789abcdef"[std::to_integer<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+Buffer from_hex(std::string_view text) {
+  Buffer bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16)));
+  return bytes;
+}
+
+BlockDecoder greeted(std::uint64_t ring_bytes = 16u << 20) {
+  BlockDecoder decoder(1u << 30);
+  REQUIRE(decoder.on_hello({kVersion, 1, ring_bytes}));
+  REQUIRE(decoder.poll_message());
+  return decoder;
+}
+
+BlockHeader head_of(std::string_view plain, std::uint8_t codec, std::uint64_t ring_offset) {
+  return {codec, static_cast<std::uint32_t>(plain.size()), block_checksum(as_bytes(plain)), ring_offset};
+}
+
+const std::string kPlain =
+    "The quick brown fox jumps over the lazy dog. The quick brown fox jumps over the lazy dog again.";
+
+bool gives(BlockDecoder& decoder, std::uint64_t stream, const BlockHeader& header, Bytes encoded,
+           std::string_view plain) {
+  auto got = decoder.decode(stream, header, encoded);
+  return got && *got && as_text((*got)->bytes()) == plain;
+}
+
+// Neither restored nor refused: the stream waits.
+bool asks(BlockDecoder& decoder, std::uint64_t stream, const BlockHeader& header, Bytes encoded) {
+  auto got = decoder.decode(stream, header, encoded);
+  return got && !*got;
+}
+
+}  // namespace
+
+TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
+  BlockDecoder decoder = greeted();
+  std::string first = "0123456789abcdefghijklmnopqrstuvwxyz";
+  CHECK(hex(as_bytes(first)).size() == 72);
+  CHECK(gives(decoder, 1, head_of(first, kInRing, 65'536), as_bytes(first), first));
+  // One token: no literals before it, 36 bytes from 36 before; then two literals.
+  std::string second = first + "!\n";
+  Buffer references;
+  dedup::encode_references(65'572, as_bytes(second), {{0, 36, 65'536}}, references);
+  CHECK(hex(references) ==
+        "03"
+        "201c48"
+        "210a");
+  CHECK(gives(decoder, 1, head_of(second, kInRing | kReferences, 65'572), references, second));
+  // A zstd frame without magic number, size and checksum, and one that has the block before for context;
+  // another zstd may make others, but reads these.
+  Buffer alone = from_hex(
+      "0000e50100440354686520717569636b2062726f776e20666f78206a756d7073206f7665722074"
+      "6865206c617a7920646f672e2020616761696e2e0100059aaa0c");
+  CHECK(gives(decoder, 1, head_of(kPlain, kInRing | kZstd, 65'610), alone, kPlain));
+  std::uint64_t at = 65'610 + kPlain.size();
+  Buffer after = from_hex(
+      "00405f"
+      "0000950000482e2020616761696e2e0200406522d55441");
+  CHECK(gives(decoder, 1, head_of(kPlain, kInRing | kZstd | kContext, at), after, kPlain));
+  auto message = decoder.poll_message();
+  REQUIRE(message.has_value());
+  auto held = parse_message(message->bytes());
+  CHECK(std::get<Held>(*held) == Held{{{65'536, at + kPlain.size()}}});
+}
+
+TEST_CASE("blocks that can never be are refused at once") {
+  BlockDecoder decoder = greeted(), stranger(16u << 20);
+  auto refused = [&](const BlockHeader& header, Bytes encoded) {
+    auto got = decoder.decode(1, header, encoded);
+    return !got && !decoder.poll_ready();
+  };
+  BlockHeader good = head_of(kPlain, kInRing, 65'536);
+  auto with = [&](auto change) {
+    BlockHeader header = good;
+    change(header);
+    return header;
+  };
+  Bytes plain = as_bytes(kPlain);
+  CHECK_FALSE(stranger.decode(1, good, plain).has_value());  // nobody said HELLO
+  CHECK(refused(with([](auto& h) { h.codec = 0x21; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = kReferences; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = kInRing | kContext; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = kInRing | kLoads; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = 0; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = 0, h.ring_offset = 0, h.checksum ^= 1; }), plain));
+  CHECK(refused(with([](auto& h) { h.ring_offset = 65'535; }), plain));
+  CHECK(refused(with([](auto& h) { h.ring_offset = kMaxVarint; }), plain));
+  CHECK(refused(with([](auto& h) { h.plain_bytes = 0; }), plain));
+  CHECK(refused(with([](auto& h) { h.plain_bytes = 65'537; }), plain));
+  CHECK(refused(with([](auto& h) { h.plain_bytes -= 1; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec |= kZstd; }), {}));
+  CHECK(refused(with([](auto& h) { h.codec |= kZstd; }), plain));  // not smaller than what it is to become
+  // Context before the first byte of the ring, of no bytes, of too many.
+  auto context = [](std::string_view fields) {
+    Buffer encoded = from_hex(fields);
+    append(encoded, as_bytes("12345678"));
+    return encoded;
+  };
+  auto zstd = with([](auto& h) { h.codec |= kZstd | kContext, h.ring_offset = 65'636; });
+  CHECK(refused(zstd, context("00"
+                              "4065")));
+  CHECK(refused(zstd, context("4065"
+                              "01")));
+  CHECK(refused(zstd, context("00"
+                              "00")));
+  CHECK(refused(with([](auto& h) { h.codec |= kZstd | kContext, h.ring_offset = 1u << 30; }),
+                context("00"
+                        "80100001")));
+  // Content longer than the block.
+  auto both = with([](auto& h) { h.codec |= kZstd | kReferences; });
+  CHECK(refused(both, context("4060")));
+  CHECK(refused(both, context("00")));
+  CHECK(decoder.counters().failed > 15);
+  CHECK(decoder.counters().needs == 0);
+}
+
+TEST_CASE("a frame that grows beyond its block is cut off there") {
+  BlockDecoder decoder = greeted();
+  std::string zeros(1'000'000, '\0');
+  Buffer bomb;
+  REQUIRE(zstd_compress({.level = 3}, {}, as_bytes(zeros), bomb));
+  std::string small(1000, '\0');
+  CHECK(asks(decoder, 1, head_of(small, kInRing | kZstd, 65'536), bomb));
+  CHECK(asks(decoder, 3, head_of(small, kInRing | kZstd, 1u << 20), as_bytes("no frame at all")));
+  // Without a place in the history there is nothing to ask for.
+  CHECK_FALSE(decoder.decode(5, head_of(small, kZstd, 0), bomb).has_value());
+}
+
+TEST_CASE("references to what is not there are asked for again") {
+  BlockDecoder decoder = greeted();
+  REQUIRE(gives(decoder, 1, head_of(kPlain, kInRing, 65'536), as_bytes(kPlain), kPlain));
+  std::uint64_t at = 65'536 + kPlain.size();
+  Buffer references;
+  dedup::encode_references(at, as_bytes(kPlain), {{0, 90, 65'536}}, references);
+  std::uint64_t far = at + (16u << 20);  // by then the first block has left the ring
+  CHECK(asks(decoder, 1, head_of(kPlain, kInRing | kReferences, far + 40'000'000), references));
+  auto need = parse_message(decoder.poll_message()->bytes());
+  CHECK(std::get<Need>(*need) ==
+        Need{far + 40'000'000, static_cast<std::uint32_t>(kPlain.size()), Need::Reason::unreachable});
+  // Not answered yet, answered with other bytes, answered.
+  BlockHeader header = head_of(kPlain, kInRing | kReferences, far + 40'000'000);
+  CHECK(asks(decoder, 1, header, references));
+  CHECK_FALSE(decoder.poll_ready().has_value());
+  REQUIRE(decoder.on_plain({header.ring_offset + 1, as_bytes(kPlain)}));
+  CHECK_FALSE(decoder.poll_ready().has_value());
+  REQUIRE(decoder.on_plain({header.ring_offset, as_bytes(kPlain)}));
+  REQUIRE(decoder.poll_ready() == 1);
+  CHECK(gives(decoder, 1, header, references, kPlain));
+
+  header.ring_offset += 1000;
+  CHECK(asks(decoder, 1, header, references));
+  std::string other = kPlain;
+  other[5] ^= 1;
+  REQUIRE(decoder.on_plain({header.ring_offset, as_bytes(other)}));
+  REQUIRE(decoder.poll_ready() == 1);
+  CHECK(decoder.decode(1, header, references).error() == Error::not_restorable);
+
+  header.ring_offset += 1000;
+  CHECK(asks(decoder, 1, header, references));
+  // Two streams cannot wait for one place, and a forgotten one waits for nothing.
+  CHECK_FALSE(decoder.decode(3, header, references).has_value());
+  decoder.forget(1);
+  REQUIRE(decoder.on_gone({header.ring_offset}));
+  CHECK_FALSE(decoder.poll_ready().has_value());
+}
+
+TEST_CASE("a late block is delivered, and leaves alone what has taken its place") {
+  BlockDecoder decoder = greeted();
+  std::string old(1000, 'o'), young(1000, 'y');
+  REQUIRE(gives(decoder, 1, head_of(young, kInRing, 65'536 + (16u << 20)), as_bytes(young), young));
+  REQUIRE(gives(decoder, 3, head_of(old, kInRing, 65'536), as_bytes(old), old));
+  CHECK(as_text(decoder.ring()->read(65'536 + (16u << 20), 1000)) == young);
+  auto held = parse_message(decoder.poll_message()->bytes());
+  CHECK(std::get<Held>(*held).ranges.size() == 1);
+}
+
+TEST_CASE("a second HELLO is an error, and one that asks for nonsense gets no ring") {
+  BlockDecoder decoder = greeted();
+  CHECK_FALSE(decoder.on_hello({kVersion, 1, 16u << 20}).has_value());
+  for (Hello hello : {Hello{2, 1, 64u << 20}, Hello{1, 1, 1000}, Hello{1, 1, 0}}) {
+    BlockDecoder other(1u << 30);
+    REQUIRE(other.on_hello(hello));
+    auto welcome = parse_message(other.poll_message()->bytes());
+    CHECK(std::get<Welcome>(*welcome).ring_bytes == 0);
+  }
+  BlockDecoder large(64u << 20);
+  REQUIRE(large.on_hello({1, 1, kMaxVarint}));
+  CHECK(large.counters().ring_bytes == 64u << 20);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codecs/reduction/reduction.h"
+
+#include <malloc.h>
+
+#include <fstream>
+
+#include "codecs/reduction/twins.h"
+
+using namespace longhaul;
+using namespace longhaul::reduction;
+
+namespace {
+
+constexpr std::size_t kBlock = kMaxBlockPlainBytes;
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096;
+}
+
+// The text in blocks of full size; `from` 0, everything arrives before it returns.
+void transfer(Twins& twins, std::uint64_t stream, std::string_view text, std::size_t block = kBlock) {
+  for (std::size_t at = 0; at < text.size(); at += block) {
+    twins.write(0, stream, text.substr(at, block));
+    if (at / block % 8 == 7) twins.settle();
+  }
+  twins.settle();
+}
+
+}  // namespace
+
+TEST_CASE("what goes in comes out, however it is cut, delayed, and reordered among streams") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(seed);
+    Traffic traffic(seed);
+    std::uint64_t streams = 1 + seed * 3 % 17, next = 100;
+    std::size_t longest = seed % 3 == 0 ? 300 : seed % 3 == 1 ? 9'000 : kBlock;
+    if (seed % 2) twins.meet();
+    for (int i = 0; i < 500; ++i) {
+      std::uint64_t stream = 1 + twins.random() % streams;
+      ReductionStages stages{.dedup_memory = twins.random() % 8 != 0,
+                             .dedup_disk = false,
+                             .compression = twins.random() % 8 != 0};
+      twins.write(static_cast<int>(twins.random() % 2), twins.over(stream) ? ++next : stream,
+                  traffic.some(1 + twins.random() % longest), stages);
+      if (seed % 4 == 0 && twins.random() % 40 == 0) twins.reset(stream);
+      for (std::uint64_t steps = twins.random() % 5; steps > 0; --steps) twins.step();
+    }
+    twins.settle();
+    for (int i : {0, 1}) {
+      Counters counters = twins.side(i).counters();
+      CHECK(counters.encoder.mismatches == 0);
+      CHECK(counters.encoder.gone == 0);
+      CHECK(counters.encoder.horizon_stalls == 0);
+      if (seed % 4) CHECK(counters.encoder.unanswered_bytes == 0);
+      if (longest > 1000) CHECK(twins.wire_bytes(i) < twins.plain_bytes(i));
+    }
+    CHECK(twins.failed_streams() == 0);
+  }
+}
+
+TEST_CASE("a repeat costs next to nothing, on another stream and at another offset, too") {
+  Twins twins(1);
+  twins.meet();
+  Traffic traffic(2);
+  std::string text = traffic.text(2'000'000) + traffic.noise(1'000'000);
+  transfer(twins, 1, text);
+  std::uint64_t first = twins.wire_bytes(0);
+  CHECK(first < text.size());
+  transfer(twins, 3, text);
+  std::uint64_t second = twins.wire_bytes(0) - first;
+  CHECK(second < text.size() / 200);
+  transfer(twins, 5, "x" + text);
+  CHECK(twins.wire_bytes(0) - first - second < text.size() / 200);
+  EncoderCounters counters = twins.side(0).counters().encoder;
+  CHECK(counters.bytes.copied_bytes > 2 * text.size() * 98 / 100);
+  CHECK(counters.hits[kHitLengths - 1] > 0);
+}
+
+TEST_CASE("bytes of another stream are referred to only when the twin has answered") {
+  Twins twins(1);
+  twins.meet();
+  Traffic traffic(3);
+  std::string noise = traffic.noise(kBlock);
+  twins.hold(0, 1);
+  twins.write(0, 1, noise);
+  twins.write(0, 3, noise);
+  twins.settle();  // stream 3 arrives alone
+  CHECK(twins.delivered_bytes(0) == kBlock);
+  CHECK(twins.side(0).last_encoded().copied_bytes == 0);
+  // The same stream goes in order, so it may.
+  twins.write(0, 1, noise);
+  CHECK(twins.side(0).last_encoded().copied_bytes == kBlock);
+  twins.settle();
+  twins.write(0, 5, noise);
+  CHECK(twins.side(0).last_encoded().copied_bytes == kBlock);
+  twins.release(0, 1);
+  twins.settle();
+}
+
+TEST_CASE("the ring goes round and round under many streams") {
+  Twins twins(7);
+  twins.meet();
+  Traffic traffic(7);
+  for (int i = 0; i < 900; ++i) {
+    twins.write(0, 1 + 2 * (twins.random() % 20), traffic.some(1 + twins.random() % kBlock));
+    for (int steps = 0; steps < 3; ++steps) twins.step();
+  }
+  twins.settle();
+  EncoderCounters counters = twins.side(0).counters().encoder;
+  CHECK(counters.bytes.plain_bytes > (20u << 20));
+  CHECK(counters.ring_filled_bytes == (16u << 20));
+  CHECK(counters.mismatches + counters.needs == 0);
+  CHECK(counters.horizon_stalls == 0);
+  CHECK(twins.side(1).counters().decoder.ring_filled_bytes == (16u << 20));
+}
+
+TEST_CASE("a stream that does not arrive holds up the history at the horizon, and nobody else ever") {
+  Twins twins(5);
+  twins.meet();
+  Traffic traffic(5);
+  twins.hold(0, 1);
+  twins.write(0, 1, traffic.text(10'000));
+  // The horizon is a quarter of the ring; this many more do not make anything be given up.
+  for (int i = 0; i < 100; ++i) {
+    twins.write(0, 3, traffic.some(kBlock));
+    twins.settle();
+  }
+  EncoderCounters counters = twins.side(0).counters().encoder;
+  CHECK(counters.horizon_stalls > 30);
+  CHECK(counters.horizon_stalls < 40);
+  CHECK(twins.delivered_bytes(0) == 100 * kBlock);
+  twins.release(0, 1);
+  twins.settle();
+  CHECK(twins.side(0).counters().encoder.unanswered_bytes == 0);
+  twins.write(0, 3, traffic.some(kBlock));
+  CHECK((twins.last->codec & kInRing) != 0);
+  CHECK(twins.side(1).counters().decoder.needs == 0);
+}
+
+TEST_CASE("a stream whose bytes are thrown away by the other side is given up") {
+  Twins twins(6);
+  twins.meet();
+  Traffic traffic(6);
+  twins.discard(0, 1);
+  for (int i = 0; i < 10; ++i) twins.write(0, 1, traffic.text(10'000));
+  for (int i = 0; i < 400; ++i) {
+    twins.write(0, 3, traffic.some(kBlock));
+    twins.settle();
+  }
+  CHECK((twins.last->codec & kInRing) != 0);
+  EncoderCounters counters = twins.side(0).counters().encoder;
+  CHECK(counters.horizon_stalls > 0);
+  CHECK(counters.horizon_stalls < 100);
+  CHECK(counters.mismatches == 0);
+}
+
+TEST_CASE("streams that end early leave nothing unanswered") {
+  Twins twins(8);
+  twins.meet();
+  Traffic traffic(8);
+  for (std::uint64_t stream = 1; stream < 400; stream += 2) {
+    for (int i = 0; i < 5; ++i) {
+      twins.write(0, stream, traffic.some(1 + twins.random() % 20'000));
+      if (twins.random() % 2) twins.step();
+    }
+    twins.reset(stream);
+  }
+  twins.settle();
+  CHECK(twins.side(0).counters().encoder.unanswered_bytes == 0);
+  CHECK(twins.side(0).counters().encoder.mismatches == 0);
+}
+
+TEST_CASE("a short stream's bytes are referred to by the next one, though it ended before the answer came") {
+  Twins twins(9);
+  twins.meet();
+  Traffic traffic(9);
+  std::string noise = traffic.noise(8000);
+  twins.hold_messages(1, true);
+  twins.write(0, 1, noise);
+  twins.settle();
+  twins.close(1);
+  twins.hold_messages(1, false);
+  twins.settle();
+  twins.write(0, 3, noise);
+  CHECK(twins.side(0).last_encoded().copied_bytes > 7800);
+  twins.settle();
+}
+
+TEST_CASE("clear in the middle, by either side: nothing from before is referred to, and memory goes back") {
+  for (int who : {0, 1}) {
+    INFO("cleared by " << who);
+    Twins twins(10);
+    twins.meet();
+    Traffic traffic(10);
+    std::string noise = traffic.noise(3'000'000);
+    transfer(twins, 1, noise);
+    transfer(twins, 3, noise);
+    std::uint64_t before = twins.wire_bytes(0);
+    REQUIRE(before < noise.size() * 102 / 100);
+    // With blocks under way.
+    twins.hold(0, 5);
+    for (int i = 0; i < 10; ++i)
+      twins.write(0, 5, std::string_view(noise).substr(static_cast<std::size_t>(i) * 50'000, 50'000));
+    twins.side(who).clear();
+    twins.settle();
+    twins.release(0, 5);
+    twins.settle();
+    CHECK(twins.side(0).counters().encoder.ring_filled_bytes < 600'000);
+    CHECK(twins.side(1).counters().decoder.ring_filled_bytes < 600'000);
+    before = twins.wire_bytes(0);
+    transfer(twins, 7, std::string_view(noise).substr(1'000'000));
+    CHECK(twins.wire_bytes(0) - before > 2'000'000 - 600'000);
+    before = twins.wire_bytes(0);
+    transfer(twins, 9, std::string_view(noise).substr(1'000'000));
+    CHECK(twins.wire_bytes(0) - before < 20'000);
+    CHECK(twins.failed_streams() == 0);
+    CHECK(twins.side(1).counters().decoder.needs == 0);
+  }
+}
+
+TEST_CASE("clear at any moment, with traffic both ways") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(seed);
+    Traffic traffic(seed);
+    for (int i = 0; i < 400; ++i) {
+      twins.write(static_cast<int>(twins.random() % 2), 1 + twins.random() % 5,
+                  traffic.some(1 + twins.random() % 20'000));
+      if (twins.random() % 30 == 0) twins.side(static_cast<int>(twins.random() % 2)).clear();
+      for (std::uint64_t steps = twins.random() % 4; steps > 0; --steps) twins.step();
+    }
+    twins.settle();
+    CHECK(twins.failed_streams() == 0);
+    for (int i : {0, 1}) CHECK(twins.side(i).counters().decoder.needs == 0);
+  }
+}
+
+TEST_CASE("bits that flip in either history never make a wrong byte") {
+  std::uint64_t mismatches = 0, recovered = 0, restarts = 0;
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    INFO("seed " << seed);
+    Twins twins(seed);
+    twins.resets_are_expected = true;  // where a block flipped that is asked for again
+    twins.meet();
+    Traffic traffic(seed);
+    for (int i = 0; i < 400; ++i) {
+      twins.write(0, 1 + twins.random() % 8, traffic.some(1 + twins.random() % 30'000));
+      for (std::uint64_t steps = twins.random() % 4; steps > 0; --steps) twins.step();
+      if (i < 100 || twins.random() % 4) continue;
+      dedup::HistoryRing* ring = seed % 2 ? twins.side(0).encoder().ring() : twins.side(1).decoder().ring();
+      std::uint64_t span = ring->head() - ring->floor();
+      for (int flips = 0; span && flips < 20; ++flips) {
+        MutableBytes byte = ring->reserve(ring->floor() + twins.random() % span, 1);
+        byte[0] ^= std::byte(1 << twins.random() % 8);
+      }
+    }
+    twins.settle();
+    mismatches += twins.side(1).counters().decoder.mismatches;
+    recovered += twins.side(1).counters().decoder.recovered;
+    restarts += twins.side(0).counters().encoder.restarts;
+    CHECK(twins.side(0).counters().encoder.needs == twins.side(1).counters().decoder.needs);
+  }
+  CHECK(mismatches > 20);
+  CHECK(recovered > 20);
+  CHECK(restarts > 10);
+}
+
+TEST_CASE("only the stream whose block is asked for again waits") {
+  Twins twins(11);
+  twins.meet();
+  Traffic traffic(11);
+  std::string noise = traffic.noise(kBlock);
+  transfer(twins, 1, noise);
+  MutableBytes byte = twins.side(1).decoder().ring()->reserve(kRingStart + 1000, 1);
+  byte[0] ^= std::byte{4};
+  twins.hold_messages(0, true);  // the answer is late
+  twins.write(0, 3, noise);
+  twins.write(0, 3, traffic.text(5000));
+  for (int i = 0; i < 20; ++i) twins.write(0, 5, traffic.text(5000));
+  std::uint64_t before = twins.delivered_bytes(0);
+  while (twins.step()) {
+  }
+  CHECK(twins.delivered_bytes(0) - before == 100'000);
+  twins.hold_messages(0, false);
+  twins.settle();
+  CHECK(twins.delivered_bytes(0) - before == 105'000 + kBlock);
+  CHECK(twins.side(1).counters().decoder.recovered == 1);
+  // What the encoder sends from now on does not depend on what was damaged, nobody knows where.
+  twins.write(0, 7, noise);
+  CHECK(twins.side(0).last_encoded().copied_bytes == 0);
+  twins.settle();
+  CHECK(twins.side(1).counters().decoder.needs == 1);
+}
+
+TEST_CASE("a stream is reset when its block is gone on both sides") {
+  Twins twins(12);
+  twins.meet();
+  twins.resets_are_expected = true;
+  Traffic traffic(12);
+  std::string noise = traffic.noise(kBlock);
+  transfer(twins, 1, noise);
+  twins.side(1).decoder().ring()->reserve(kRingStart + 1000, 1)[0] ^= std::byte{4};
+  twins.hold_messages(1, true);
+  twins.write(0, 3, noise);
+  while (twins.step()) {
+  }
+  twins.side(0).forget(3);
+  twins.side(0).clear();
+  while (twins.step()) {
+  }
+  twins.hold_messages(1, false);
+  twins.settle();
+  CHECK(twins.side(0).counters().encoder.gone == 1);
+  CHECK(twins.failed_streams() == 1);
+  CHECK(twins.side(1).counters().decoder.failed == 1);
+}
+
+TEST_CASE("bytes that do not shrink cost little more, and are noticed") {
+  Twins twins(13);
+  twins.meet();
+  Traffic traffic(13);
+  for (int i = 0; i < 100; ++i) twins.write(0, 1, traffic.noise(kBlock));
+  twins.settle();
+  CHECK(twins.wire_bytes(0) < 100 * kBlock * 1003 / 1000);
+  CHECK(twins.side(0).counters().encoder.incompressible_blocks > 90);
+  // A stream of small ones is not put into blocks for ever.
+  for (int i = 0; i < 200; ++i) twins.write(0, 1, traffic.noise(100));
+  CHECK(twins.side(0).counters().encoder.passed_bytes > 15'000);
+  // And what comes behind them still shrinks.
+  twins.write(0, 1, traffic.text(kBlock));
+  CHECK(twins.side(0).last_encoded().encoded_bytes < kBlock / 2);
+  twins.settle();
+}
+
+TEST_CASE("small messages that resemble each other shrink, on new streams, too") {
+  Twins twins(14);
+  twins.meet();
+  std::uint64_t plain = 0, encoded = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::string request = "GET /pages/" + std::to_string(i * 7919) +
+                          ".html HTTP/1.1\r\nHost: intranet.example\r\nUser-Agent: Something/1.0\r\n"
+                          "Accept: text/html, application/xhtml+xml\r\nCookie: session=9b1deb4d3b7d\r\n\r\n";
+    twins.write(0, static_cast<std::uint64_t>(1 + 2 * i), request);
+    twins.settle();
+    plain += request.size();
+    encoded += twins.side(0).last_encoded().encoded_bytes;
+  }
+  CHECK(encoded < plain / 4);
+}
+
+TEST_CASE("each stage can be off") {
+  Traffic traffic(15);
+  std::string text = traffic.text(kBlock), noise = traffic.noise(kBlock);
+  Twins twins(15);
+  twins.meet();
+  for (int i = 0; i < 2; ++i) twins.write(0, 1, noise, {.dedup_memory = false, .compression = true});
+  CHECK(twins.side(0).counters().encoder.bytes.copied_bytes == 0);
+  for (int i = 0; i < 2; ++i) twins.write(0, 3, text, {.dedup_memory = true, .compression = false});
+  CHECK(twins.side(0).last_encoded().copied_bytes == kBlock);
+  CHECK((twins.last->codec & kZstd) == 0);
+  twins.settle();
+
+  Twins without(16, {.ring_bytes = 0, .peer_ring_bytes = 0});
+  without.settle();
+  for (int i = 0; i < 3; ++i) without.write(0, 1, text);
+  CHECK(without.last->codec == kZstd);
+  without.write(0, 1, noise);
+  CHECK_FALSE(without.last.has_value());
+  without.settle();
+
+  // The twin's limit counts.
+  Reduction asking(ring_of(64)), taking({.ring_bytes = 0, .peer_ring_bytes = (20u << 20) + 5});
+  REQUIRE(taking.on_message(asking.poll_message()->bytes()));
+  REQUIRE(asking.on_message(taking.poll_message()->bytes()));
+  CHECK(asking.counters().encoder.ring_bytes == 20u << 20);
+  CHECK(taking.counters().decoder.ring_bytes == 20u << 20);
+}
+
+TEST_CASE("twins that have nothing to do cost next to nothing") {
+  std::vector<std::unique_ptr<Reduction>> idle;
+  std::size_t before = resident_bytes();
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(std::make_unique<Reduction>(ring_of(1024)));
+    idle.push_back(std::make_unique<Reduction>(ring_of(1024)));
+    Reduction &a = *idle[idle.size() - 2], &b = *idle.back();
+    for (int round = 0; round < 2; ++round) {
+      while (auto message = a.poll_message()) REQUIRE(b.on_message(message->bytes()));
+      while (auto message = b.poll_message()) REQUIRE(a.on_message(message->bytes()));
+    }
+    REQUIRE(a.counters().encoder.ring_bytes == 1u << 30);
+  }
+  CHECK((resident_bytes() - before) / idle.size() < 32 * 1024);
+}

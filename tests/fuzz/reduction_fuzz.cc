@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A twin is fed messages and blocks: what another twin made, the same with bits changed, and what nobody
+// would make. It stays within its memory, gives out nothing that its checksum does not confirm, and as long
+// as all was honest it gives back what went in.
+#include <vector>
+
+#include "codecs/reduction/block_decoder.h"
+#include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/reduction.h"
+#include "fuzz/choices.h"
+
+using namespace longhaul;
+using namespace longhaul::fuzz;
+using namespace longhaul::reduction;
+
+namespace {
+
+class Run {
+ public:
+  explicit Run(Bytes input) : in_(input) {}
+
+  void run() {
+    while (!in_.empty() && alive_) step();
+  }
+
+ private:
+  void step() {
+    switch (in_.below(10)) {
+      case 0:
+      case 1:
+        return exchange();
+      case 2:
+      case 3:
+      case 4:
+        return honest_block();
+      case 5:
+        return invented_block();
+      case 6:
+        return invented_message();
+      case 7: {
+        honest_ = false;
+        return take(in_.some(40));
+      }
+      case 8: {
+        Buffer encoded;
+        Bytes plain = text(in_.number() % 5000);
+        if (auto header = target_.encode(in_.below(4), stages(), plain, encoded))
+          require(header->plain_bytes == plain.size() && header->checksum == block_checksum(plain));
+        return;
+      }
+      default:
+        switch (in_.below(4)) {
+          case 0:
+            return target_.clear();
+          case 1:
+            return maker_.clear();
+          case 2:
+            return target_.forget(in_.below(4));
+          default:
+            return target_.set_line_rate(in_.number());
+        }
+    }
+  }
+
+  void take(Bytes message) {
+    // An error ends the session.
+    alive_ = target_.on_message(message).has_value();
+    while (target_.poll_ready()) {
+    }
+  }
+
+  void exchange() {
+    while (auto message = maker_.poll_message()) {
+      if (!alive_) return;
+      take(message->bytes());
+    }
+    while (auto message = target_.poll_message()) {
+      bool taken = maker_.on_message(message->bytes()).has_value();
+      require(taken || !honest_);
+    }
+  }
+
+  void check(const Result<std::optional<Slice>>& got, const BlockHeader& header) {
+    if (!got || !*got) return;
+    require((*got)->size() == header.plain_bytes);
+    require(block_checksum((*got)->bytes()) == header.checksum);
+  }
+
+  void honest_block() {
+    Buffer encoded;
+    Bytes plain = text(64 + in_.number() % 20'000);
+    std::uint64_t stream = in_.below(4);
+    auto header = maker_.encode(stream, stages(), plain, encoded);
+    if (!header) return;
+    unsigned changes = in_.below(4) == 0 ? in_.below(4) : 0;
+    for (unsigned i = 0; i < changes && !encoded.empty(); ++i) {
+      honest_ = false;
+      encoded[in_.byte() * 7u % encoded.size()] ^= std::byte(in_.byte() | 1);
+    }
+    auto got = target_.decode(stream, *header, encoded);
+    check(got, *header);
+    if (honest_) require(got && *got && std::ranges::equal((*got)->bytes(), plain));
+  }
+
+  void invented_block() {
+    honest_ = false;
+    BlockHeader header;
+    header.codec = static_cast<std::uint8_t>(in_.byte());
+    header.plain_bytes = static_cast<std::uint32_t>(1 + in_.number() % kMaxBlockPlainBytes);
+    header.ring_offset = in_.byte() % 2 ? kRingStart + in_.number() : in_.number();
+    header.checksum = in_.number();
+    Bytes encoded = in_.some(200);
+    check(target_.decode(in_.below(4), header, encoded), header);
+  }
+
+  void invented_message() {
+    honest_ = false;
+    Buffer message;
+    std::uint64_t offset = std::min(kMaxVarint - 1, (in_.byte() % 2 ? kRingStart : 0) + in_.number());
+    switch (in_.below(8)) {
+      case 0:
+        write_message(Hello{in_.below(3), in_.number(), in_.number() % (32u << 20)}, message);
+        break;
+      case 1:
+        write_message(Welcome{in_.below(3), in_.number()}, message);
+        break;
+      case 2:
+        write_message(Held{{{offset, offset + 1 + in_.byte()}}}, message);
+        break;
+      case 3:
+        write_message(Need{offset, static_cast<std::uint32_t>(in_.number()), Need::Reason::mismatch},
+                      message);
+        break;
+      case 4:
+        write_message(PlainBlock{offset, in_.some(100)}, message);
+        break;
+      case 5:
+        write_message(Gone{offset}, message);
+        break;
+      case 6:
+        write_message(Clear{}, message);
+        break;
+      default:
+        write_message(Floor{offset}, message);
+        break;
+    }
+    take(message);
+  }
+
+  ReductionStages stages() {
+    unsigned bits = in_.byte();
+    return {.dedup_memory = bits % 8 != 1, .dedup_disk = false, .compression = bits % 8 != 2};
+  }
+
+  // Repeats itself, here and there.
+  Bytes text(std::uint64_t size) {
+    text_.clear();
+    unsigned seed = in_.below(4);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      std::uint64_t x = (i / 64 % 37 + seed) * 0x9e3779b97f4a7c15u + i % 64 * 0xbf58476d1ce4e5b9u;
+      text_.push_back(std::byte(x >> 56));
+    }
+    for (unsigned i = in_.below(4); i > 0 && size; --i)
+      text_[in_.number() % text_.size()] = std::byte(in_.byte());
+    return text_;
+  }
+
+  Choices in_;
+  Reduction target_{{.ring_bytes = 16u << 20, .peer_ring_bytes = 16u << 20, .epoch = 1}};
+  Reduction maker_{{.ring_bytes = 16u << 20, .peer_ring_bytes = 16u << 20, .epoch = 2}};
+  bool honest_ = true, alive_ = true;
+  Buffer text_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  Run(std::as_bytes(std::span(data, size))).run();
+  return 0;
+}
