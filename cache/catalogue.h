@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of each segment beside its file, so that a start need not open every file (FORMAT.md,
+// section 4). An interface, for RocksDB stands behind it and tests put something else there.
+#pragma once
+#include <functional>
+
+#include "cache/segment_file.h"
+
+namespace longhaul::cache {
+
+struct Record {
+  std::uint64_t number = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t stamp = 0;  // of the last use, 0: none
+  SegmentName name;
+  std::vector<Hook> hooks;
+};
+
+// After an error the catalogue is given up and another one opened.
+class Catalogue {
+ public:
+  virtual ~Catalogue() = default;
+  // Everything, in the order of numbers.
+  virtual Result<void> read(const std::function<void(Record&&)>& visit) = 0;
+  virtual Result<void> add(const Record& record) = 0;
+  virtual Result<void> use(std::uint64_t number, std::uint64_t stamp) = 0;
+  virtual Result<void> remove(std::uint64_t number) = 0;
+};
+
+// Opens the one in `folder`, or makes it. `why` gets what its maker says of a failure.
+using CatalogueOpener =
+    std::function<Result<std::unique_ptr<Catalogue>>(const std::string& folder, std::string& why)>;
+Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, std::string& why);
+
+// The value of a record; number and stamp are not in it.
+Buffer encode_record(const Record& record);
+// Nothing: it is damaged, or belongs to another number.
+std::optional<Record> decode_record(std::uint64_t number, Bytes value);
+
+}  // namespace longhaul::cache

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/disk_store.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "cache/error.h"
+
+namespace longhaul::cache {
+namespace {
+
+constexpr std::size_t kEventsAtOnce = 16;    // each may bring thousands of hooks: about a millisecond in all
+constexpr std::size_t kFoundAhead = 64;      // segments that a start reads ahead of poll()
+constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between two looks at it
+constexpr std::uint64_t kBytesPerSegment = 256
+                                           << 10;  // of the cap: bounds how many there are, and their memory
+constexpr std::uint64_t kTryFolderEvery = 64;      // puts; there is no clock here
+
+std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
+  std::erase_if(hooks, [&](const Hook& hook) { return hook.offset >= length; });
+  std::size_t most = max_hooks(length);
+  if (hooks.size() <= most) return hooks;
+  std::vector<Hook> fewer;
+  fewer.reserve(most);
+  for (std::size_t i = 0; i < most; ++i) fewer.push_back(hooks[i * hooks.size() / most]);
+  return fewer;
+}
+
+}  // namespace
+
+DiskStore::DiskStore(DiskStoreOptions options)
+    : options_(std::move(options)),
+      folder_({.path = options_.directory,
+               .files = options_.files,
+               .open_catalogue = options_.open_catalogue,
+               .note = [this](std::string line) { mailbox_.put(Note{std::move(line)}); }}),
+      inventory_(std::max(options_.cap_bytes, kMinCapBytes) / 4 * 3,
+                 std::max(options_.cap_bytes, kMinCapBytes) / kBytesPerSegment / 4 * 3),
+      mailbox_(options_.wake),
+      writer_("dict-write"),
+      reader_("dict-read") {
+  options_.cap_bytes = std::max(options_.cap_bytes, kMinCapBytes);
+  start();
+}
+
+DiskStore::~DiskStore() { mailbox_.close(); }
+
+void DiskStore::attach(reduction::SegmentListener& listener) { listeners_.push_back(&listener); }
+
+// A null stays behind: somebody may be telling the others meanwhile.
+void DiskStore::detach(reduction::SegmentListener& listener) {
+  std::replace(listeners_.begin(), listeners_.end(), &listener,
+               static_cast<reduction::SegmentListener*>(nullptr));
+  for (auto& [id, load] : loads_)
+    if (load.listener == &listener) load.listener = nullptr;
+}
+
+template <class Tell>
+void DiskStore::tell(Tell&& tell) {
+  for (std::size_t i = 0; i < listeners_.size(); ++i)
+    if (listeners_[i]) tell(*listeners_[i]);
+}
+
+DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) {
+  std::size_t size = 0;
+  for (const Slice& part : parts) size += part.size();
+  auto refuse = [&] {
+    ++counters_.refused;
+    counters_.refused_bytes += size;
+    return Put::refused;
+  };
+  if (state_ == State::unusable && ++puts_without_folder_ % kTryFolderEvery == 0) start();
+  if (size != name.length || size == 0 || size > reduction::kMaxSegmentBytes) return refuse();
+  if (inventory_.find(name) != kNoSlot) return Put::present;
+  if (state_ != State::ready || counters_.queued_bytes + size > options_.queue_bytes) return refuse();
+  hooks = thinned(std::move(hooks), name.length);
+  std::uint64_t file_bytes = segment_file_bytes(name.length, hooks.size());
+  if (!make_room(disk_bytes(file_bytes))) return refuse();
+  Slot slot = inventory_.add(name, last_number_ + 1, static_cast<std::uint32_t>(disk_bytes(file_bytes)),
+                             Inventory::State::writing);
+  if (slot == kNoSlot) return refuse();
+  ++last_number_;
+  ++counters_.put;
+  counters_.put_bytes += size;
+  counters_.queued_bytes += size;
+  Record record{.number = last_number_, .file_bytes = file_bytes, .name = name, .hooks = std::move(hooks)};
+  writer_.post([this, slot, record = std::move(record), parts = std::move(parts)]() mutable {
+    auto result = folder_.write(record, parts);
+    parts.clear();
+    mailbox_.put(Written{slot, result, std::move(record), folder_.overhead_bytes()});
+  });
+  return Put::taken;
+}
+
+void DiskStore::drop(const SegmentName& name) {
+  if (Slot slot = inventory_.find(name)) drop_slot(slot, File::remove);
+}
+
+std::vector<SegmentName> DiskStore::list() const {
+  std::vector<SegmentName> names;
+  inventory_.each_readable([&](Slot, const Inventory::Segment& segment) { names.push_back(segment.name); });
+  return names;
+}
+
+void DiskStore::find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) {
+  std::array<HookIndex::Place, HookIndex::kBucket> places;
+  counters_.lookups += fingerprints.size();
+  for (std::uint32_t i = 0; i < fingerprints.size(); ++i) {
+    std::size_t found = index_.find(fingerprints[i], places);
+    for (std::size_t k = 0; k < found; ++k) {
+      const Inventory::Segment& segment = inventory_.at(places[k].slot);
+      // A wrong hit may lie behind the end of a short segment.
+      if (segment.state != Inventory::State::readable || places[k].offset >= segment.name.length) continue;
+      hits.push_back({i, segment.name, places[k].offset});
+      ++counters_.hits;
+    }
+  }
+}
+
+reduction::LoadId DiskStore::load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
+                                  reduction::SegmentListener& listener) {
+  reduction::LoadId id = ++last_load_;
+  loads_[id] = {&listener, size};
+  ++counters_.loads;
+  Slot slot = inventory_.find(name);
+  bool possible = slot != kNoSlot && inventory_.at(slot).state == Inventory::State::readable && size > 0 &&
+                  offset < name.length && size <= name.length - offset &&
+                  loading_bytes_ + size <= options_.loading_bytes;
+  if (possible) {
+    loading_bytes_ += size;
+  } else {
+    loads_[id].size = 0;
+    // By way of the reader, so that answers come in order.
+    reader_.post([this, id] {
+      mailbox_.put(Loaded{id, kNoSlot, 0, make_error_code(StoreError::truncated)});
+    });
+    return id;
+  }
+  reader_.post([this, id, slot, number = inventory_.at(slot).number, name, offset, size] {
+    mailbox_.put(Loaded{id, slot, number, folder_.read(number, name, offset, size)});
+  });
+  return id;
+}
+
+bool DiskStore::poll() {
+  std::vector<Event> events;
+  events.swap(taken_);
+  bool more = mailbox_.take(kEventsAtOnce, events);
+  events_ += events.size();
+  for (Event& event : events) std::visit([this](auto& known) { on(known); }, event);
+  events.clear();
+  taken_.swap(events);  // its memory, for the next time
+  std::erase(listeners_, nullptr);
+  return more;
+}
+
+void DiskStore::settle() {
+  // Whoever is told may ask for more: it is over when nothing was told after nothing was being done.
+  for (;;) {
+    bool idle = !writer_.busy() && !reader_.busy();
+    std::uint64_t before = events_;
+    while (poll()) {
+    }
+    if (idle && events_ == before) return;
+    std::this_thread::yield();
+  }
+}
+
+StoreCounters DiskStore::counters() const {
+  StoreCounters counters = counters_;
+  counters.ready = state_ == State::ready;
+  counters.cap_bytes = options_.cap_bytes;
+  counters.disk_bytes = inventory_.disk_bytes() + overhead_;
+  counters.memory_bytes = index_.memory_bytes() + inventory_.memory_bytes();
+  counters.segments = inventory_.count();
+  return counters;
+}
+
+void DiskStore::start() {
+  state_ = State::starting;
+  writer_.post([this] {
+    bool usable =
+        folder_.start([this](Record&& record) { mailbox_.put_below(kFoundAhead, Found{std::move(record)}); });
+    mailbox_.put(Started{usable, folder_.overhead_bytes()});
+  });
+}
+
+// Nobody is told before all are known and fit under the cap.
+void DiskStore::on(Found& found) {
+  Record& record = found.record;
+  last_number_ = std::max(last_number_, record.number);
+  last_stamp_ = std::max(last_stamp_, record.stamp);
+  if (Slot older = inventory_.find(record.name)) drop_slot(older, File::remove);
+  Slot slot =
+      inventory_.add(record.name, record.number, static_cast<std::uint32_t>(disk_bytes(record.file_bytes)),
+                     Inventory::State::writing);
+  if (slot == kNoSlot) return;
+  insert_hooks(slot, record.hooks);
+  found_.push_back({slot, record.number, record.stamp});
+}
+
+void DiskStore::on(Started& started) {
+  overhead_ = started.overhead;
+  if (started.usable) {
+    become_ready();
+  } else {
+    state_ = State::unusable;
+    forget_all();
+  }
+}
+
+void DiskStore::become_ready() {
+  state_ = State::ready;
+  std::erase_if(found_, [this](const Listed& listed) { return !inventory_.is(listed.slot, listed.number); });
+  for (const Listed& listed : found_) inventory_.was_used(listed.slot, listed.stamp);
+  inventory_.order();
+  make_room(0);
+  std::vector<Listed> found;
+  found.swap(found_);
+  for (const Listed& listed : found) {
+    if (!inventory_.is(listed.slot, listed.number)) continue;
+    inventory_.make_readable(listed.slot);
+    tell([name = inventory_.at(listed.slot).name](auto& listener) { listener.on_stored(name); });
+  }
+}
+
+void DiskStore::on(Written& written) {
+  const Record& record = written.record;
+  overhead_ = written.overhead;
+  counters_.queued_bytes -= record.name.length;
+  if (written.result == SegmentFolder::Written::wrong_digest) ++counters_.wrong_digest;
+  if (written.result == SegmentFolder::Written::failed) ++counters_.failed;
+  if (written.result == SegmentFolder::Written::lost) {
+    ++counters_.failed;
+    // Every write that was in the queue says so; the first one acts.
+    if (state_ == State::ready) {
+      start();  // what is told meanwhile finds nothing taken
+      forget_all();
+    }
+    return;
+  }
+  if (inventory_.is(written.slot, record.number)) {
+    if (written.result == SegmentFolder::Written::done) {
+      insert_hooks(written.slot, record.hooks);
+      inventory_.make_readable(written.slot);
+      tell([&](auto& listener) { listener.on_stored(record.name); });
+    } else {
+      drop_slot(written.slot, File::gone);
+    }
+  }
+  make_room(0);
+}
+
+void DiskStore::on(Removed& removed) {
+  overhead_ = removed.overhead;
+  make_room(0);
+}
+
+void DiskStore::on(Loaded& loaded) {
+  auto found = loads_.find(loaded.load);
+  Load load = found->second;
+  loads_.erase(found);
+  loading_bytes_ -= load.size;
+  bool known = loaded.slot != kNoSlot && inventory_.is(loaded.slot, loaded.number);
+  if (loaded.bytes) {
+    counters_.load_bytes += load.size;
+    if (known && inventory_.use(loaded.slot, last_stamp_ + 1)) {
+      ++last_stamp_;
+      writer_.post([this, number = loaded.number, stamp = last_stamp_] { folder_.use(number, stamp); });
+    }
+  } else {
+    ++counters_.loads_failed;
+    if (known) {
+      // If the whole disk is gone, each segment that is asked for would have its line.
+      ++counters_.damaged;
+      if (options_.log && std::has_single_bit(counters_.damaged))
+        options_.log("a segment cannot be read and is forgotten (" + loaded.bytes.error().message() + "), " +
+                     std::to_string(counters_.damaged) + " so far");
+      drop_slot(loaded.slot, File::remove);
+    }
+  }
+  if (!load.listener) return;
+  load.listener->on_loaded(loaded.load,
+                           loaded.bytes ? std::optional(std::move(*loaded.bytes)) : std::nullopt);
+}
+
+void DiskStore::on(Note& note) {
+  if (options_.log) options_.log(note.line);
+}
+
+void DiskStore::insert_hooks(Slot slot, const std::vector<Hook>& hooks) {
+  for (const Hook& hook : hooks) index_.insert(hook.fingerprint, slot, hook.offset);
+  while (Slot swept = index_.poll_swept()) inventory_.release(swept);
+}
+
+// A compaction of the catalogue writes it a second time before it removes the first.
+std::uint64_t DiskStore::allowance() const { return 2 * overhead_ + kGrowth; }
+
+bool DiskStore::make_room(std::uint64_t bytes) {
+  if (state_ != State::ready || (bytes > 0 && allowance() + bytes > options_.cap_bytes)) return false;
+  std::uint64_t most_segments = options_.cap_bytes / kBytesPerSegment;
+  while (inventory_.disk_bytes() + bytes + allowance() > options_.cap_bytes ||
+         inventory_.count() + (bytes > 0) > most_segments) {
+    Slot slot = inventory_.next_to_go();
+    if (slot == kNoSlot) return false;
+    ++counters_.made_room;
+    drop_slot(slot, File::remove);
+  }
+  return true;
+}
+
+void DiskStore::drop_slot(Slot slot, File file) {
+  Inventory::Segment segment = inventory_.at(slot);
+  inventory_.retire(slot);
+  index_.retire(slot);
+  if (segment.state == Inventory::State::readable)
+    tell([&](auto& listener) { listener.on_dropped(segment.name); });
+  if (file == File::remove)
+    writer_.post([this, number = segment.number, length = segment.disk_bytes] {
+      folder_.remove(number, length);
+      mailbox_.put(Removed{folder_.overhead_bytes()});
+    });
+  if (inventory_.count() > 0) return;
+  index_.clear();
+  inventory_.release_all();
+}
+
+void DiskStore::forget_all() {
+  found_.clear();
+  while (Slot slot = inventory_.next_to_go()) drop_slot(slot, File::gone);
+}
+
+}  // namespace longhaul::cache

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments on a disk: what is kept, what goes, and who is told. Everything that waits for the disk happens on
+// two threads of its own, one that writes and one that reads; the store itself belongs to its owner's thread,
+// never blocks it and has no clock. Leaves files to segment_folder.h.
+#pragma once
+#include <map>
+#include <variant>
+
+#include "cache/hook_index.h"
+#include "cache/inventory.h"
+#include "cache/segment_folder.h"
+#include "cache/worker.h"
+
+namespace longhaul::cache {
+
+struct StoreCounters {
+  bool ready = false;  // the directory was read
+  std::uint64_t cap_bytes = 0;
+  std::uint64_t disk_bytes = 0;    // of segments, those in the queue included, and of the catalogue
+  std::uint64_t memory_bytes = 0;  // of the index
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t put = 0, put_bytes = 0;          // taken
+  std::uint64_t refused = 0, refused_bytes = 0;  // no room in the queue, or on the disk; not ready
+  std::uint64_t failed = 0;                      // taken, and could not be written
+  std::uint64_t wrong_digest = 0;                // taken, and not what the name says
+  std::uint64_t made_room = 0;                   // dropped for others
+  std::uint64_t damaged = 0;                     // dropped since they could not be read any more
+  std::uint64_t loads = 0, load_bytes = 0, loads_failed = 0;
+  std::uint64_t lookups = 0, hits = 0;  // of fingerprints
+};
+
+struct DiskStoreOptions {
+  std::string directory;
+  std::uint64_t cap_bytes = 0;                  // at least kMinCapBytes
+  std::size_t queue_bytes = 64u << 20;          // of puts that were not written yet
+  std::size_t loading_bytes = 64u << 20;        // of loads that were not answered yet
+  std::function<void()> wake;                   // poll() has something to do; called on threads of the store
+  std::function<void(const std::string&)> log;  // one line; called by poll()
+  Files* files = &system_files();
+  CatalogueOpener open_catalogue = open_rocksdb_catalogue;
+};
+
+inline constexpr std::uint64_t kMinCapBytes = 64u << 20;
+
+class DiskStore final : public reduction::SegmentStore {
+ public:
+  // Throws StoreUnusable. What is in the directory is read meanwhile; until it is, nothing is taken.
+  explicit DiskStore(DiskStoreOptions options);
+  ~DiskStore() override;  // after what is in the queue was written
+
+  void attach(reduction::SegmentListener& listener) override;
+  void detach(reduction::SegmentListener& listener) override;
+  Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) override;
+  void drop(const SegmentName& name) override;
+  std::vector<SegmentName> list() const override;
+  void find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) override;
+  reduction::LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
+                         reduction::SegmentListener& listener) override;
+
+  // Takes what the threads have done and tells the listeners. True: there is more, for a later call.
+  bool poll();
+  // Waits until everything is done and told. For tests, and tools that have nothing else to do.
+  void settle();
+  StoreCounters counters() const;
+
+ private:
+  struct Found {
+    Record record;
+  };
+  struct Started {
+    bool usable;
+    std::uint64_t overhead;
+  };
+  struct Written {
+    Slot slot;
+    SegmentFolder::Written result;
+    Record record;
+    std::uint64_t overhead;
+  };
+  struct Removed {
+    std::uint64_t overhead;
+  };
+  struct Loaded {
+    reduction::LoadId load;
+    Slot slot;  // none: nothing was asked of the disk
+    std::uint64_t number;
+    Result<Slice> bytes;
+  };
+  struct Note {
+    std::string line;
+  };
+  using Event = std::variant<Found, Started, Written, Removed, Loaded, Note>;
+  struct Load {
+    reduction::SegmentListener* listener;  // null: detached
+    std::uint32_t size;
+  };
+  struct Listed {  // found at a start, not told yet
+    Slot slot;
+    std::uint64_t number, stamp;
+  };
+
+  void on(Found& found);
+  void on(Started& started);
+  void on(Written& written);
+  void on(Removed& removed);
+  void on(Loaded& loaded);
+  void on(Note& note);
+
+  void start();
+  void become_ready();
+  void insert_hooks(Slot slot, const std::vector<Hook>& hooks);
+  // Drops others until `bytes` more fit in; false if they never do.
+  bool make_room(std::uint64_t bytes);
+  std::uint64_t allowance() const;
+  enum class File { remove, gone };
+  void drop_slot(Slot slot, File file);
+  void forget_all();
+  template <class Tell>
+  void tell(Tell&& tell);
+
+  DiskStoreOptions options_;
+  SegmentFolder folder_;  // the writer's, but for read()
+  Inventory inventory_;
+  HookIndex index_;
+  std::vector<reduction::SegmentListener*> listeners_;
+  std::map<reduction::LoadId, Load> loads_;
+  reduction::LoadId last_load_ = 0;
+  std::size_t loading_bytes_ = 0;
+  std::vector<Listed> found_;
+  std::uint64_t last_number_ = 0;
+  std::uint64_t last_stamp_ = 0;
+  std::uint64_t overhead_ = 0;
+  std::uint64_t puts_without_folder_ = 0;
+  enum class State { starting, ready, unusable } state_ = State::starting;
+  StoreCounters counters_;
+  std::vector<Event> taken_;
+  std::uint64_t events_ = 0;  // taken so far
+  Mailbox<Event> mailbox_;
+  Worker writer_, reader_;  // last: they use what stands before
+};
+
+}  // namespace longhaul::cache

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/error.h"
+
+namespace longhaul::cache {
+namespace {
+
+class Category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "cache"; }
+  std::string message(int code) const override {
+    switch (static_cast<StoreError>(code)) {
+      case StoreError::truncated:
+        return "the file ends too early";
+      case StoreError::damaged:
+        return "a checksum does not match";
+      case StoreError::wrong_digest:
+        return "the bytes are not those that the name promises";
+      case StoreError::catalogue:
+        return "the catalogue failed";
+    }
+    return "unknown error of the store";
+  }
+};
+
+}  // namespace
+
+const boost::system::error_category& store_category() {
+  static const Category category;
+  return category;
+}
+
+}  // namespace longhaul::cache

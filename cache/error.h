@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with what a disk gives back, beside what the system calls say.
+#pragma once
+#include "codecs/result.h"
+
+namespace longhaul::cache {
+
+enum class StoreError {
+  truncated = 1,  // a file ends before what it should hold
+  damaged,        // a checksum does not match
+  wrong_digest,   // the bytes are not those that the name promises
+  catalogue,      // RocksDB reports something; its own words are in the note
+};
+
+const boost::system::error_category& store_category();
+inline boost::system::error_code make_error_code(StoreError error) {
+  return {static_cast<int>(error), store_category()};
+}
+
+}  // namespace longhaul::cache
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::cache::StoreError> : std::true_type {};

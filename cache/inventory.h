@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which segments there are, what they take from the disk, and who goes first (FORMAT.md, section 6). Pure;
+// leaves what is in them to hook_index.h and files to segment_folder.h.
+#pragma once
+#include <deque>
+#include <unordered_set>
+
+#include "codecs/reduction/segments.h"
+
+namespace longhaul::cache {
+
+// A small number for a segment while it is known; 0 is none.
+using Slot = std::uint32_t;
+inline constexpr Slot kNoSlot = 0;
+inline constexpr Slot kMaxSlot = (1u << 24) - 1;  // what fits into a hook's entry
+
+class Inventory {
+ public:
+  enum class State : std::uint8_t {
+    free,
+    writing,  // has its place and its bytes, cannot be read yet
+    readable,
+    retired,  // not here any more, but hooks may still name its slot
+  };
+  struct Segment {
+    reduction::SegmentName name;
+    std::uint64_t number = 0;
+    std::uint64_t stamp = 0;  // of the last use; 0: never used, or as if
+    std::uint32_t disk_bytes = 0;
+    State state = State::free;
+    Slot before = kNoSlot;  // neighbours in the list of its kind
+    Slot after = kNoSlot;
+  };
+
+  // At most so many bytes, and so many segments, are kept longer since they were of use.
+  Inventory(std::uint64_t useful_bytes, std::size_t useful_segments)
+      : useful_limit_(useful_bytes), useful_most_(useful_segments) {
+    slots_.emplace_back();
+  }
+  Inventory(const Inventory&) = delete;  // the set of names refers to this one
+  Inventory& operator=(const Inventory&) = delete;
+
+  // The name must not be there. Without a slot that is free: none.
+  Slot add(const reduction::SegmentName& name, std::uint64_t number, std::uint32_t disk_bytes, State state);
+  Slot find(const reduction::SegmentName& name) const;
+  const Segment& at(Slot slot) const { return slots_[slot]; }
+  // Whether the slot is still that segment's.
+  bool is(Slot slot, std::uint64_t number) const;
+  void make_readable(Slot slot) { slots_[slot].state = State::readable; }
+
+  // Stamps grow. False if it was the newest use already, so that nothing has changed.
+  bool use(Slot slot, std::uint64_t stamp);
+  // The same for segments that come in any order of stamps, as at a start; order() once behind them.
+  void was_used(Slot slot, std::uint64_t stamp) { slots_[slot].stamp = stamp; }
+  void order();
+
+  Slot next_to_go() const { return fresh_.first != kNoSlot ? fresh_.first : useful_.first; }
+  void retire(Slot slot);
+  void release(Slot slot);  // a retired one
+  void release_all();       // every retired one
+
+  std::uint64_t disk_bytes() const { return disk_bytes_; }
+  std::size_t count() const { return names_.size(); }
+  std::size_t memory_bytes() const;
+  template <class Visit>
+  void each_readable(Visit&& visit) const {
+    for (Slot slot = 1; slot < slots_.size(); ++slot)
+      if (slots_[slot].state == State::readable) visit(slot, slots_[slot]);
+  }
+
+ private:
+  struct List {
+    Slot first = kNoSlot;
+    Slot last = kNoSlot;
+  };
+  // Names are looked up where they are: in the slots.
+  struct Hash {
+    using is_transparent = void;
+    const std::deque<Segment>* slots;
+    std::size_t operator()(const reduction::SegmentName& name) const;
+    std::size_t operator()(Slot slot) const { return (*this)((*slots)[slot].name); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const std::deque<Segment>* slots;
+    bool operator()(Slot a, Slot b) const { return a == b; }
+    bool operator()(const reduction::SegmentName& name, Slot slot) const {
+      return (*slots)[slot].name == name;
+    }
+    bool operator()(Slot slot, const reduction::SegmentName& name) const {
+      return (*slots)[slot].name == name;
+    }
+  };
+
+  void push_back(List& list, Slot slot);
+  void push_front(List& list, Slot slot);
+  void unlink(List& list, Slot slot);
+  List& list_of(const Segment& segment) { return segment.stamp ? useful_ : fresh_; }
+  void count_useful(Slot slot);
+  void discount_useful(Slot slot);
+  void bound_useful();
+
+  std::uint64_t useful_limit_;
+  std::size_t useful_most_;
+  std::uint64_t disk_bytes_ = 0;
+  std::uint64_t useful_bytes_ = 0;
+  std::size_t useful_count_ = 0;
+  std::deque<Segment> slots_;
+  std::vector<Slot> free_;
+  List fresh_, useful_;
+  std::unordered_set<Slot, Hash, Equal> names_{16, Hash{&slots_}, Equal{&slots_}};
+};
+
+}  // namespace longhaul::cache

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/memory_store.h"
+
+#include <algorithm>
+
+namespace longhaul::cache {
+
+void MemoryStore::attach(reduction::SegmentListener& listener) { listeners_.push_back(&listener); }
+
+void MemoryStore::detach(reduction::SegmentListener& listener) { std::erase(listeners_, &listener); }
+
+template <class Tell>
+void MemoryStore::tell(Tell&& tell) {
+  for (reduction::SegmentListener* listener : std::vector(listeners_))
+    if (std::count(listeners_.begin(), listeners_.end(), listener)) tell(*listener);
+}
+
+MemoryStore::Put MemoryStore::put(const reduction::SegmentName& name, std::vector<Slice> parts,
+                                  std::vector<reduction::Hook> hooks) {
+  Held held{.bytes = {}, .hooks = std::move(hooks), .number = ++counter_};
+  for (const Slice& part : parts) append(held.bytes, part.bytes());
+  if (held.bytes.size() != name.length || held.bytes.empty() || held.bytes.size() > cap_bytes_)
+    return Put::refused;
+  if (held_.contains(name)) return Put::present;
+  make_room(held.bytes.size());
+  bytes_ += held.bytes.size();
+  bool sound = reduction::segment_digest(parts) == name.digest;
+  held_.emplace(name, std::move(held));
+  todo_.push_back([this, name, sound, number = counter_] {
+    auto found = held_.find(name);
+    if (found == held_.end() || found->second.number != number) return;
+    if (!sound) return drop(name);
+    found->second.readable = true;
+    tell([&](auto& listener) { listener.on_stored(name); });
+  });
+  return Put::taken;
+}
+
+void MemoryStore::drop(const reduction::SegmentName& name) {
+  auto found = held_.find(name);
+  if (found == held_.end()) return;
+  bool told = found->second.readable;
+  bytes_ -= found->second.bytes.size();
+  held_.erase(found);
+  if (told) tell([&](auto& listener) { listener.on_dropped(name); });
+}
+
+std::vector<reduction::SegmentName> MemoryStore::list() const {
+  std::vector<reduction::SegmentName> names;
+  for (const auto& [name, held] : held_)
+    if (held.readable) names.push_back(name);
+  return names;
+}
+
+void MemoryStore::find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) {
+  for (std::uint32_t i = 0; i < fingerprints.size(); ++i)
+    for (const auto& [name, held] : held_) {
+      if (!held.readable) continue;
+      for (const reduction::Hook& hook : held.hooks)
+        if (hook.fingerprint == fingerprints[i])
+          hits.push_back({i, name, hook.offset / reduction::kHookGranule * reduction::kHookGranule});
+    }
+}
+
+reduction::LoadId MemoryStore::load(const reduction::SegmentName& name, std::uint32_t offset,
+                                    std::uint32_t size, reduction::SegmentListener& listener) {
+  reduction::LoadId id = ++counter_;
+  todo_.push_back([this, id, name, offset, size, &listener] {
+    if (std::count(listeners_.begin(), listeners_.end(), &listener) == 0) return;
+    auto found = held_.find(name);
+    std::optional<Slice> bytes;
+    if (found != held_.end() && found->second.readable && size > 0 && offset < name.length &&
+        size <= name.length - offset) {
+      if (found->second.damaged) {
+        drop(name);
+      } else {
+        found->second.stamp = ++counter_;
+        bytes = Slice::copy_of(Bytes(found->second.bytes).subspan(offset, size));
+      }
+    }
+    listener.on_loaded(id, std::move(bytes));
+  });
+  return id;
+}
+
+bool MemoryStore::poll() {
+  if (todo_.empty()) return false;
+  auto next = std::move(todo_.front());
+  todo_.pop_front();
+  next();
+  return true;
+}
+
+void MemoryStore::damage(const reduction::SegmentName& name) {
+  if (auto found = held_.find(name); found != held_.end()) found->second.damaged = true;
+}
+
+// The oldest that were never of use, then those whose last use is longest ago.
+void MemoryStore::make_room(std::uint64_t bytes) {
+  while (bytes_ + bytes > cap_bytes_) {
+    auto first = std::min_element(held_.begin(), held_.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.second.stamp, a.second.number) < std::pair(b.second.stamp, b.second.number);
+    });
+    drop(reduction::SegmentName(first->first));
+  }
+}
+
+}  // namespace longhaul::cache

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The directory: segment files and the catalogue beside them, brought into agreement at a start, and kept in
+// working order whatever the disk does (FORMAT.md, sections 2 to 5). Used by one thread, but for read(),
+// which any thread may call. Leaves what should be kept to disk_store.h.
+#pragma once
+#include <stdexcept>
+#include <unordered_map>
+
+#include "cache/catalogue.h"
+
+namespace longhaul::cache {
+
+// The directory cannot be used at all: one sentence for whoever configured it.
+class StoreUnusable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class SegmentFolder {
+ public:
+  struct Options {
+    std::string path;
+    Files* files = &system_files();
+    CatalogueOpener open_catalogue = open_rocksdb_catalogue;
+    std::function<void(std::string)> note;  // one line for the log; called by the thread that uses the folder
+  };
+
+  // Makes the directory and takes its lock; throws StoreUnusable.
+  explicit SegmentFolder(Options options);
+
+  // Reads everything, in the order of numbers, and removes what is torn. False: the directory cannot be used
+  // now. Called again after it was lost.
+  bool start(const std::function<void(Record&&)>& found);
+
+  enum class Written { done, failed, wrong_digest, lost };
+  // Lost: the directory went away, and with it everything. Nothing happens here until start().
+  Written write(const Record& record, std::span<const Slice> parts);
+  void remove(std::uint64_t number, std::uint64_t file_bytes);
+  void use(std::uint64_t number, std::uint64_t stamp);
+
+  Result<Slice> read(std::uint64_t number, const SegmentName& name, std::uint32_t offset,
+                     std::uint32_t size) const;
+
+  // What the directory takes beside the segments that are known: the catalogue, and files that could not be
+  // removed; as it was when last looked at.
+  std::uint64_t overhead_bytes() const { return catalogue_bytes_ + stuck_bytes_; }
+
+ private:
+  std::string path_of(std::uint64_t number) const;
+  bool lock();
+  bool open_catalogue();
+  void close_catalogue(const std::string& why);
+  bool read_catalogue(std::vector<Record>& records);
+  void reopen_catalogue_at_times();
+  void remove_file(std::uint64_t number, std::uint64_t file_bytes);
+  void remove_stuck();
+  void measure();
+  void note(std::string text) const {
+    if (options_.note) options_.note(std::move(text));
+  }
+
+  Options options_;
+  std::string segments_path_, catalogue_path_;
+  std::optional<DirectoryLock> lock_;
+  std::unique_ptr<Catalogue> catalogue_;
+  std::unordered_map<std::uint64_t, std::uint64_t> stuck_;  // number and size
+  std::uint64_t catalogue_bytes_ = 0;
+  std::uint64_t stuck_bytes_ = 0;
+  std::uint64_t writes_without_catalogue_ = 0;
+  bool usable_ = false;
+  bool write_failed_ = false;  // the last one; said once
+};
+
+}  // namespace longhaul::cache

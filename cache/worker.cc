@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace longhaul::cache {
+
+Worker::Worker(const char* name) {
+  // Signals are for the thread that waits for them; what RocksDB starts from here inherits that.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), name);
+}
+
+Worker::~Worker() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  posted_.notify_one();
+  thread_.join();
+}
+
+void Worker::post(std::function<void()> job) {
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  posted_.notify_one();
+}
+
+bool Worker::busy() const {
+  std::lock_guard lock(mutex_);
+  return working_ || !jobs_.empty();
+}
+
+void Worker::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    posted_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    working_ = true;
+    lock.unlock();
+    job();
+    job = nullptr;  // what it holds goes before anybody may take this thread for idle
+    lock.lock();
+    working_ = false;
+  }
+}
+
+}  // namespace longhaul::cache

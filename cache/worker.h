@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread that does jobs in order, and a box in which it leaves what came of them for another thread. Leaves
+// bounds on what is posted to whoever posts.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace longhaul::cache {
+
+class Worker {
+ public:
+  explicit Worker(const char* name);  // at most 15 characters, for top and gdb
+  ~Worker();                          // after the last job that was posted
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void post(std::function<void()> job);
+  bool busy() const;
+
+ private:
+  void run();
+
+  mutable std::mutex mutex_;
+  std::condition_variable posted_;
+  std::deque<std::function<void()>> jobs_;
+  bool working_ = false;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+template <class Event>
+class Mailbox {
+ public:
+  // `wake` is called by whoever puts something into an empty box.
+  explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  void put(Event event) {
+    put_when(std::move(event), [] { return true; });
+  }
+  // Waits while the box is that full.
+  void put_below(std::size_t limit, Event event) {
+    put_when(std::move(event), [&] { return events_.size() < limit; });
+  }
+  // Moves up to `most` events to `out`; true if there are more.
+  bool take(std::size_t most, std::vector<Event>& out) {
+    std::lock_guard lock(mutex_);
+    for (; most > 0 && !events_.empty(); --most) {
+      out.push_back(std::move(events_.front()));
+      events_.pop_front();
+    }
+    taken_.notify_all();
+    return !events_.empty();
+  }
+  // What is put from now on is thrown away.
+  void close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    events_.clear();
+    taken_.notify_all();
+  }
+
+ private:
+  template <class Ready>
+  void put_when(Event event, Ready&& ready) {
+    {
+      std::unique_lock lock(mutex_);
+      taken_.wait(lock, [&] { return closed_ || ready(); });
+      if (closed_) return;
+      events_.push_back(std::move(event));
+      if (events_.size() > 1) return;
+    }
+    if (wake_) wake_();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable taken_;
+  std::deque<Event> events_;
+  bool closed_ = false;
+  std::function<void()> wake_;
+};
+
+}  // namespace longhaul::cache

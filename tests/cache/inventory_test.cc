@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/inventory.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/cache/segments.h"
+
+namespace longhaul::cache {
+namespace {
+
+using namespace test;
+
+SegmentName name_of(std::uint64_t number) {
+  SegmentName name;
+  name.first = number;
+  name.length = 1;
+  std::uint64_t digest = number % 3;  // many with the same hash
+  std::memcpy(name.digest.data(), &digest, sizeof digest);
+  return name;
+}
+
+// The same, said in the plainest way.
+struct Model {
+  struct Segment {
+    std::uint64_t number, stamp, place, bytes;  // `place` among those that were never of use
+  };
+  std::vector<Segment> segments;
+  std::int64_t front = 0;
+
+  std::vector<Segment>::iterator find(std::uint64_t number) {
+    return std::find_if(segments.begin(), segments.end(),
+                        [&](const Segment& s) { return s.number == number; });
+  }
+  static bool goes_first(const Segment& a, const Segment& b) {
+    if ((a.stamp == 0) != (b.stamp == 0)) return a.stamp == 0;
+    return a.stamp ? a.stamp < b.stamp
+                   : static_cast<std::int64_t>(a.place) < static_cast<std::int64_t>(b.place);
+  }
+  std::uint64_t next() {
+    return segments.empty() ? 0 : std::min_element(segments.begin(), segments.end(), goes_first)->number;
+  }
+  void bound(std::uint64_t limit, std::uint64_t most) {
+    for (;;) {
+      std::uint64_t bytes = 0, count = 0;
+      auto first = segments.end();
+      for (auto at = segments.begin(); at != segments.end(); ++at) {
+        if (!at->stamp) continue;
+        bytes += at->bytes;
+        ++count;
+        if (first == segments.end() || at->stamp < first->stamp) first = at;
+      }
+      if ((bytes <= limit && count <= most) || count < 2) return;
+      first->stamp = 0;
+      first->place = static_cast<std::uint64_t>(--front);
+    }
+  }
+};
+
+TEST_CASE("who goes next is the same as in a plain model, whatever is done") {
+  Random random{GENERATE(1u, 2u, 3u, 4u)};
+  constexpr std::uint64_t kLimit = 5'000;
+  constexpr std::size_t kMost = 30;
+  Inventory inventory(kLimit, kMost);
+  Model model;
+  std::map<std::uint64_t, Slot> slots;
+  std::vector<Slot> retired;
+  std::uint64_t number = 0, stamp = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    auto any = [&] {
+      return std::next(slots.begin(), static_cast<std::ptrdiff_t>(random.below(slots.size())));
+    };
+    switch (random.below(slots.size() > 60 ? 6 : 4)) {
+      case 0:
+      case 1: {
+        auto bytes = static_cast<std::uint32_t>(1 + random.below(300));
+        ++number;
+        Slot slot = inventory.add(name_of(number), number, bytes, Inventory::State::readable);
+        REQUIRE(slot != kNoSlot);
+        slots[number] = slot;
+        model.segments.push_back({number, 0, number, bytes});
+        break;
+      }
+      case 2:
+        if (slots.empty()) break;
+        if (auto at = any(); inventory.use(at->second, ++stamp)) {
+          model.find(at->first)->stamp = stamp;
+          model.bound(kLimit, kMost);
+        }
+        break;
+      case 3:
+        if (retired.empty()) break;
+        inventory.release(retired.back());
+        retired.pop_back();
+        break;
+      default: {
+        Slot next = inventory.next_to_go();
+        auto at = random.once_in(3) ? any() : slots.find(inventory.at(next).number);
+        inventory.retire(at->second);
+        retired.push_back(at->second);
+        model.segments.erase(model.find(at->first));
+        slots.erase(at);
+      }
+    }
+    Slot next = inventory.next_to_go();
+    REQUIRE((next ? inventory.at(next).number : 0) == model.next());
+    REQUIRE(inventory.count() == slots.size());
+    std::uint64_t probe = 1 + random.below(number + 1);
+    REQUIRE(inventory.find(name_of(probe)) == (slots.contains(probe) ? slots[probe] : kNoSlot));
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& segment : model.segments) bytes += segment.bytes;
+  CHECK(inventory.disk_bytes() == bytes);
+}
+
+TEST_CASE("uses of an earlier life are put in order") {
+  Inventory inventory(1'000'000, 100);
+  std::vector<Slot> slots;
+  for (std::uint64_t number = 1; number <= 6; ++number)
+    slots.push_back(inventory.add(name_of(number), number, 10, Inventory::State::readable));
+  inventory.was_used(slots[1], 30);
+  inventory.was_used(slots[3], 10);
+  inventory.was_used(slots[4], 20);
+  inventory.order();
+  std::vector<std::uint64_t> order;
+  while (Slot slot = inventory.next_to_go()) {
+    order.push_back(inventory.at(slot).number);
+    inventory.retire(slot);
+  }
+  CHECK(order == std::vector<std::uint64_t>{1, 3, 6, 4, 5, 2});
+  CHECK(inventory.disk_bytes() == 0);
+}
+
+}  // namespace
+}  // namespace longhaul::cache
