@@ -16,29 +16,42 @@ Result<FingerprintIndex> FingerprintIndex::make(std::uint64_t ring_bytes) {
   return FingerprintIndex(std::move(*memory), ring_bytes);
 }
 
-Fingerprint FingerprintIndex::fingerprint(const std::byte* key) const {
+inline Fingerprint FingerprintIndex::print_of(const std::byte* key) const {
   const std::uint64_t hash = XXH3_64bits(key, kKeyBytes);
   return {static_cast<std::uint32_t>((hash & 0xffffffff) * base_ >> 32),
-          static_cast<std::uint32_t>(hash >> kOffsetBits)};
+          static_cast<std::uint32_t>(hash >> 34)};
 }
 
-void FingerprintIndex::fingerprints(const std::byte* data, std::span<const std::uint32_t> positions,
-                                    Fingerprint* out) const {
+Fingerprint FingerprintIndex::fingerprint(const std::byte* key) const { return print_of(key); }
+
+std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std::uint32_t> positions,
+                                           Fingerprint* out) const {
+  const std::uint32_t needed = full() ? kPreferred : 0;
+  std::size_t count = 0;
   for (const std::uint32_t position : positions) {
-    *out = fingerprint(data + position);
-    __builtin_prefetch(bucket(*out++));
+    out[count] = print_of(data + position);
+    positions[count] = position;
+    __builtin_prefetch(&bucket(out[count]));
+    count += (out[count].tag & needed) == needed;
   }
+  return count;
 }
 
 std::uint64_t FingerprintIndex::newest(Fingerprint print, std::uint64_t before) const {
-  const Entry* entries = bucket(print);
+  const Bucket& found = bucket(print);
+  const Four equal = same(found, print);
+  using Two = std::uint64_t __attribute__((vector_size(16)));
+  const Two any = reinterpret_cast<Two>(equal);
+  if (!(any[0] | any[1])) return 0;
   std::uint64_t best = ring_bytes_ + 1;
   for (unsigned way = 0; way < kWays; ++way) {
-    // An age of 0 is the offset itself: as -1 it counts as the oldest.
-    const std::uint64_t age = age_of(entries[way], before) - 1;
-    best = tag_of(entries[way]) == print.tag ? std::min(best, age) : best;
+    if (!equal[way]) continue;
+    const std::uint64_t offset =
+        std::uint64_t{found.places[way]} << kLowBits | (found.tags[way] & ((1u << kLowBits) - 1));
+    const std::uint64_t age = (before - offset) & kOffsetMask;
+    if (age != 0) best = std::min(best, age);
   }
-  return best < ring_bytes_ && best + 1 < before ? before - 1 - best : 0;
+  return best <= ring_bytes_ && best < before ? before - best : 0;
 }
 
 void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t before,
@@ -46,51 +59,61 @@ void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t
   for (const Fingerprint print : prints) *out++ = newest(print, before);
 }
 
-void FingerprintIndex::insert(Fingerprint print, std::uint64_t offset, Same same) {
-  // Each way's claim to be replaced: what it is, then how old.
-  constexpr std::uint64_t kOrdinary = Entry{1} << kOffsetBits, kDead = 2 * kOrdinary, kEmpty = 3 * kOrdinary,
-                          kSame = 4 * kOrdinary;
-  Entry* entries = bucket(print);
-  std::uint64_t most = 0;
-  unsigned chosen = 0, equals = 0, newest_equal = 0;
+void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+                              std::uint64_t base) {
+  // Each way's claim to be replaced, the highest wins: the same, empty, too old, ordinary, preferred; then by
+  // age, in steps of 32 bytes. Without branches, for none of it can be predicted.
+  constexpr std::uint32_t kOrdinary = 1u << 29, kDead = 1u << 30, kEmpty = 1u << 31, kSame = 7u << 29;
+  constexpr std::size_t kAhead = 8;
+  const Four oldest = all(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits));
+  for (std::size_t i = 0; i < prints.size(); ++i) {
+    if (i + kAhead < prints.size()) __builtin_prefetch(&bucket(prints[i + kAhead]), 1);
+    const Fingerprint print = prints[i];
+    const std::uint64_t offset = base + positions[i];
+    Bucket& into = bucket(print);
+    const Four age = all(place_of(offset)) - into.places;
+    const Four empty = into.places == all(0);
+    Four claim = age >> 3;
+    claim |= ((into.tags & all(kPreferred << kLowBits)) == all(0)) & all(kOrdinary);
+    claim |= (age > oldest) & all(kDead);
+    claim = (claim & ~empty) | (empty & all(kEmpty));
+    claim |= same(into, print) & all(kSame);
+    const std::uint32_t claims[kWays] = {claim[0], claim[1], claim[2], claim[3]};
+    // The number of the way stands in the lowest bits, so that the highest claim brings it along.
+    std::uint32_t most = 0;
+    for (unsigned way = 0; way < kWays; ++way) most = std::max(most, (claims[way] & ~(kWays - 1)) | way);
+    if (most < kOrdinary && !(print.tag & kPreferred)) continue;
+    put(into, most % kWays, print, offset);
+  }
+  grow_to_fit();
+}
+
+void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {
+  Bucket& into = bucket(print);
+  const Four equal = same(into, print);
+  const Four age = all(place_of(offset)) - into.places;
+  // Of two that are there the newer one is replaced: the older is the one to wait for. Else the oldest of
+  // all.
+  unsigned equals = 0, newest = 0, oldest = kWays;
   for (unsigned way = 0; way < kWays; ++way) {
-    const Entry entry = entries[way];
-    const std::uint64_t age = age_of(entry, offset);
-    std::uint64_t claim = age;
-    claim += tag_of(entry) & kPreferred ? 0 : kOrdinary;
-    claim = age > ring_bytes_ ? kDead : claim;
-    claim = entry == 0 ? kEmpty : claim;
-    if (tag_of(entry) == print.tag && entry != 0) {
-      if (equals++ == 0 || age < age_of(entries[newest_equal], offset)) newest_equal = way;
-      claim = same == Same::replaced ? kSame + age : 0;
-    }
-    if (claim > most) {
-      most = claim;
-      chosen = way;
+    if (equal[way]) {
+      if (equals++ == 0 || age[way] < age[newest]) newest = way;
+    } else if (oldest == kWays || into.places[way] == 0 ||
+               (into.places[oldest] != 0 && age[way] > age[oldest])) {
+      oldest = way;
     }
   }
-  if (same == Same::kept && equals > 1) {
-    // The older of them is the one to wait for.
-    chosen = newest_equal;
-    most = kSame;
-  }
-  if (most < kOrdinary && !(print.tag & kPreferred)) return;
-  entries[chosen] = Entry{print.tag} << kOffsetBits | (offset & kOffsetMask);
-  if (most == kEmpty) {
-    ++entries_;
-    while (entries_ > entries_for_size() && planes_ < kPlanes) grow();
-  }
+  put(into, equals > 1 || oldest == kWays ? newest : oldest, print, offset);
+  grow_to_fit();
 }
 
 void FingerprintIndex::grow() {
   const std::uint64_t whole = std::uint64_t{planes_} * base_;
-  Entry* from = table() + (buckets_ - whole) * kWays;
-  Entry* to = table() + buckets_ * kWays;
-  for (unsigned way = 0; way < kWays; ++way) {
-    if (!(tag_of(from[way]) & planes_)) continue;
-    to[way] = from[way];
-    from[way] = 0;
-  }
+  Bucket& from = table()[buckets_ - whole];
+  Bucket& to = table()[buckets_];
+  const Four moved = (from.tags & all(planes_ << kLowBits)) != all(0);
+  to = {from.tags & moved, from.places & moved};
+  from = {from.tags & ~moved, from.places & ~moved};
   if (++buckets_ == 2 * whole) planes_ *= 2;
 }
 

@@ -25,34 +25,45 @@ class FingerprintIndex {
   // Of the 32 bytes at `key`.
   Fingerprint fingerprint(const std::byte* key) const;
 
-  // Of the 32 bytes at each of the positions; starts to fetch what the questions below will look at.
-  void fingerprints(const std::byte* data, std::span<const std::uint32_t> positions, Fingerprint* out) const;
+  // Of the 32 bytes at each of the positions; starts to fetch what the questions below will look at. Leaves
+  // out those that would not stay long in a full table, moves the positions of the others together, and
+  // answers how many these are.
+  std::size_t fingerprints(const std::byte* data, std::span<std::uint32_t> positions, Fingerprint* out) const;
 
   // The newest offset below `before` that was put in under this fingerprint and is at most a ring away; 0 if
   // there is none.
   std::uint64_t newest(Fingerprint print, std::uint64_t before) const;
   void newest(std::span<const Fingerprint> prints, std::uint64_t before, std::uint64_t* out) const;
 
-  // What an entry of the same fingerprint is worth.
-  enum class Same {
-    replaced,  // by the new one
-    kept,      // beside the new one: what it points to will be usable earlier
-  };
-  // Where a bucket is full the oldest goes, but every second fingerprint (always the same ones) stays in
-  // preference to the others: the latest history is indexed densely, the oldest still by one sample in four.
-  void insert(Fingerprint print, std::uint64_t offset, Same same);
+  // In place of an entry of the same fingerprint. Where a bucket is full the oldest goes, but every second
+  // fingerprint (always the same ones) stays in preference to the others. Positions count from `base`.
+  void insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+              std::uint64_t base);
+  void insert(Fingerprint print, std::uint64_t offset) {
+    const std::uint32_t position = 0;
+    insert({&print, 1}, {&position, 1}, offset);
+  }
+  // Leaves an entry of the same fingerprint in its place: what that points to will be usable earlier.
+  void insert_beside(Fingerprint print, std::uint64_t offset);
 
   void clear();
+  // Little room is left: every second fingerprint has to do.
+  bool full() const { return planes_ == kPlanes && entries_ > 3 * buckets_; }
   // What the table takes now.
-  std::size_t bytes() const { return buckets_ * kBucketBytes; }
+  std::size_t bytes() const { return buckets_ * sizeof(Bucket); }
   std::size_t max_bytes() const { return memory_.size(); }
 
  private:
-  using Entry = std::uint64_t;  // tag, then the low bits of the offset; 0 is empty
-  static constexpr unsigned kOffsetBits = 34;
-  static constexpr Entry kOffsetMask = (Entry{1} << kOffsetBits) - 1;
+  // Four entries side by side, so that one instruction looks at all of them. An entry is 64 bits: in `tags`
+  // the tag and the two lowest bits of the offset, in `places` the 32 above those; all zero is empty.
+  using Four = std::uint32_t __attribute__((vector_size(16)));
+  struct Bucket {
+    Four tags;
+    Four places;
+  };
   static constexpr unsigned kWays = 4;
-  static constexpr std::size_t kBucketBytes = kWays * sizeof(Entry);
+  static constexpr unsigned kLowBits = 2;
+  static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << (32 + kLowBits)) - 1;
   // The table grows bucket by bucket (linear hashing), from 1/64 of its full size: an idle peer costs little,
   // and there is never a moment at which all of it has to move. The six lowest bits of a tag tell which of 64
   // buckets of the full table an entry belongs to.
@@ -64,18 +75,33 @@ class FingerprintIndex {
   FingerprintIndex(LazyMemory memory, std::uint64_t ring_bytes)
       : memory_(std::move(memory)),
         ring_bytes_(ring_bytes),
-        base_(static_cast<std::uint32_t>(memory_.size() / kBucketBytes / kPlanes)),
+        base_(static_cast<std::uint32_t>(memory_.size() / sizeof(Bucket) / kPlanes)),
         buckets_(base_) {}
 
-  Entry* table() const { return reinterpret_cast<Entry*>(memory_.data()); }
-  Entry* bucket(Fingerprint print) const {
+  Fingerprint print_of(const std::byte* key) const;
+  Bucket* table() const { return reinterpret_cast<Bucket*>(memory_.data()); }
+  Bucket& bucket(Fingerprint print) const {
     std::uint64_t index =
         print.bucket + std::uint64_t{base_} * (print.tag & (2 * planes_ - 1) & (kPlanes - 1));
     if (index >= buckets_) index = print.bucket + std::uint64_t{base_} * (print.tag & (planes_ - 1));
-    return table() + index * kWays;
+    return table()[index];
   }
-  static std::uint32_t tag_of(Entry entry) { return static_cast<std::uint32_t>(entry >> kOffsetBits); }
-  static std::uint64_t age_of(Entry entry, std::uint64_t now) { return (now - entry) & kOffsetMask; }
+  static Four all(std::uint32_t value) { return Four{value, value, value, value}; }
+  static Four same(const Bucket& bucket, Fingerprint print) {
+    return (bucket.tags >> kLowBits) == all(print.tag);
+  }
+  static std::uint32_t place_of(std::uint64_t offset) {
+    return static_cast<std::uint32_t>(offset >> kLowBits);
+  }
+  // Counts what comes into an empty place; grow_to_fit() follows.
+  void put(Bucket& bucket, unsigned way, Fingerprint print, std::uint64_t offset) {
+    entries_ += bucket.places[way] == 0;
+    bucket.tags[way] = print.tag << kLowBits | static_cast<std::uint32_t>(offset & ((1u << kLowBits) - 1));
+    bucket.places[way] = place_of(offset);
+  }
+  void grow_to_fit() {
+    while (entries_ > entries_for_size() && planes_ < kPlanes) grow();
+  }
   void grow();
 
   LazyMemory memory_;

@@ -67,7 +67,9 @@ class MatchFinder::Search {
     scratch_.positions.resize(
         kernels_.sample(begin, static_cast<std::size_t>(count), scratch_.positions.data()));
     scratch_.prints.resize(scratch_.positions.size());
-    index_.fingerprints(begin, scratch_.positions, scratch_.prints.data());
+    const std::size_t kept = index_.fingerprints(begin, scratch_.positions, scratch_.prints.data());
+    scratch_.positions.resize(kept);
+    scratch_.prints.resize(kept);
   }
 
   void look_up() {
@@ -125,21 +127,24 @@ class MatchFinder::Search {
 
   // Samples deep inside of a copy are found through what was copied from.
   void remember(const std::vector<Copy>& copies) {
-    std::size_t at = 0;
+    std::size_t at = 0, kept = 0;
     for (std::size_t i = 0; i < scratch_.positions.size(); ++i) {
       const std::int64_t position = position_of(i), end = position + std::int64_t{kKeyBytes};
       while (at < copies.size() && std::int64_t{copies[at].position} + copies[at].length < end) ++at;
       if (at < copies.size() && known_by(copies[at], position, end)) continue;
-      index_.insert(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position),
-                    scratch_.candidates[i] == kWaiting ? FingerprintIndex::Same::kept
-                                                       : FingerprintIndex::Same::replaced);
+      if (scratch_.candidates[i] == kWaiting) {
+        index_.insert_beside(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position));
+        continue;
+      }
+      scratch_.prints[kept] = scratch_.prints[i];
+      scratch_.positions[kept++] = scratch_.positions[i];
     }
+    scratch_.prints.resize(kept);
+    remember_all();
   }
 
   void remember_all() {
-    for (std::size_t i = 0; i < scratch_.positions.size(); ++i)
-      index_.insert(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)),
-                    FingerprintIndex::Same::replaced);
+    index_.insert(scratch_.prints, scratch_.positions, offset_ + static_cast<std::uint64_t>(first_));
   }
 
   // All of the block was found, in history that will not be overwritten soon.

@@ -5,7 +5,6 @@
 
 using namespace longhaul;
 using namespace longhaul::dedup;
-using Same = FingerprintIndex::Same;
 
 namespace {
 
@@ -26,7 +25,7 @@ TEST_CASE("what was put in lately is found, while the table grows and after") {
   // Half as many as there are places in the end.
   const std::uint64_t count = kRing / 16 / 8 / 2;
   for (std::uint64_t i = 1; i <= count; ++i) {
-    index.insert(print_of(index, i), i * 100, Same::replaced);
+    index.insert(print_of(index, i), i * 100);
     const std::uint64_t other = 1 + i / 2;
     if (i % 64 == 0 && i < count / 8) {
       const std::uint64_t found = index.newest(print_of(index, other), i * 100 + 1);
@@ -48,7 +47,7 @@ TEST_CASE("a full table keeps samples of all of the history") {
   auto index = FingerprintIndex::make(kRing).value();
   // A sample every 64 bytes, four times around: twice as many in each lap as there are places.
   const std::uint64_t laps = 4, count = laps * kRing / 64;
-  for (std::uint64_t i = 1; i <= count; ++i) index.insert(print_of(index, i), i * 64, Same::replaced);
+  for (std::uint64_t i = 1; i <= count; ++i) index.insert(print_of(index, i), i * 64);
   std::uint64_t latest = 0, oldest = 0, gone = 0;
   const std::uint64_t part = kRing / 64 / 10, now = count * 64 + 1;
   for (std::uint64_t i = 0; i < part; ++i) {
@@ -64,17 +63,17 @@ TEST_CASE("a full table keeps samples of all of the history") {
 TEST_CASE("of the same fingerprint the newest is found, and an older one if it was kept") {
   auto index = FingerprintIndex::make(kRing).value();
   const Fingerprint print = print_of(index, 7);
-  index.insert(print, 1000, Same::replaced);
+  index.insert(print, 1000);
   CHECK(index.newest(print, 1000) == 0);
   CHECK(index.newest(print, 1001) == 1000);
-  index.insert(print, 2000, Same::replaced);
+  index.insert(print, 2000);
   CHECK(index.newest(print, 5000) == 2000);
   CHECK(index.newest(print, 2000) == 0);
-  index.insert(print, 3000, Same::kept);
+  index.insert_beside(print, 3000);
   CHECK(index.newest(print, 5000) == 3000);
   CHECK(index.newest(print, 3000) == 2000);
   // Of two that wait the one that waits longer stays.
-  index.insert(print, 4000, Same::kept);
+  index.insert_beside(print, 4000);
   CHECK(index.newest(print, 5000) == 4000);
   CHECK(index.newest(print, 4000) == 2000);
   CHECK(index.newest(print, 2000 + kRing) != 2000);
