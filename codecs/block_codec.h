@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "codecs/byte_writer.h"
+#include "codecs/reduction/counters.h"
 #include "codecs/result.h"
 #include "codecs/slice.h"
 
@@ -55,8 +56,16 @@ class BlockCodec {
   virtual bool has_message() const = 0;
   virtual std::optional<Slice> poll_message() = 0;
 
+  // Of the last encode() that gave a header, and the last decode() that gave bytes, for whoever counts per
+  // flow.
+  virtual const reduction::BlockFigures& last_encoded() const { return kNoFigures; }
+  virtual const reduction::BlockFigures& last_decoded() const { return kNoFigures; }
+
   // What the line takes, bytes per second: a slow one is worth more effort. 0: not known.
   virtual void set_line_rate(std::uint64_t /*bytes_per_second*/) {}
+
+ private:
+  static constexpr reduction::BlockFigures kNoFigures{};
 };
 
 // XXH3-64, as every block carries it.

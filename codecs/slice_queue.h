@@ -73,6 +73,13 @@ class SliceQueue {
     }
   }
 
+  // The first bytes that are held, as far as they lie in one piece, sharing its memory. Not of an empty
+  // queue.
+  Slice front() const {
+    const Entry& first = entries_[head_];
+    return first.slice.from(static_cast<std::size_t>(begin_ - first.start));
+  }
+
   // Calls `visit(Bytes)` for the pieces of `range`, in order, until it answers false. The range must be held;
   // a piece is good until the next push or drop.
   template <class Visit>

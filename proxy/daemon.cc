@@ -10,6 +10,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <fstream>
+#include <random>
 
 #include "proxy/config/read.h"
 #include "proxy/control/controlled.h"
@@ -84,13 +85,14 @@ class Daemon final : public control::Controlled {
   control::Forecast forecast(const flows::Tuple& tuple) const override;
   std::string intercept_rules() const override;
   void change_features(const config::Features& features) override;
-  control::Cleared clear_cache() override { return {}; }  // there is nothing that could be cleared yet
+  control::Cleared clear_cache() override;
   boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
 
  private:
   void start();
   void stop();
   void log_findings();
+  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer) const;
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
 
@@ -134,6 +136,7 @@ Daemon::Daemon(const config::Config& config)
               .allowed = config.features,
               .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
               .total_rate = {.bits = config.link.total_rate_bits},
+              .make_codec = [this](const config::Peer& peer) { return make_codec(peer); },
               .on_peer_allows = [this] { flows_.apply_features(); }},
       dialer_({.allow = config.link.allow}),
       flows_(io_, config, features_, table_, dialer_, links_) {
@@ -199,6 +202,13 @@ void Daemon::start() {
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
+}
+
+std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer) const {
+  const std::uint64_t memory = peer.dictionary_memory_bytes.value_or(config_.dictionary.memory_bytes);
+  std::random_device random;
+  return std::make_unique<reduction::Reduction>(reduction::Options{
+      .ring_bytes = memory, .peer_ring_bytes = memory, .epoch = std::uint64_t{random()} << 32 | random()});
 }
 
 void Daemon::log_findings() {
@@ -288,6 +298,13 @@ void Daemon::change_features(const config::Features& features) {
   for (auto& link : links_) link->apply_features();
   flows_.apply_features();
   for (const auto& [name, value] : config::to_text(features)) log::debug("feature", {{name, value}});
+}
+
+control::Cleared Daemon::clear_cache() {
+  control::Cleared cleared;
+  for (auto& link : links_) cleared.memory_bytes += link->clear_dictionaries();
+  log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
+  return cleared;
 }
 
 boost::system::result<void, control::Refusal> Daemon::intercept(control::InterceptAction action) {

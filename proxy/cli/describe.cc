@@ -84,9 +84,7 @@ void features(std::string& text, const Config& config) {
   text += "Features:\n ";
   for (const auto& [name, value] : config::to_text(config.features))
     (((text += ' ') += name) += '=') += value;
-  text +=
-      "\n  In this version only transport, window and fast_connect have an effect, and the link is always "
-      "TCP.\n";
+  text += "\n  In this version smb, http, mapi, nfs and dns have no effect.\n";
   if (config.rules.empty()) return;
   text += "Rules; the first that matches a flow counts:\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
@@ -106,6 +104,22 @@ void features(std::string& text, const Config& config) {
 }
 
 void house(std::string& text, const Config& config) {
+  const auto& dictionary = config.dictionary;
+  std::uint64_t most = 0;
+  for (const config::Peer& peer : config.peers)
+    most += 2 * peer.dictionary_memory_bytes.value_or(dictionary.memory_bytes);
+  text += "Dictionary:\n  " +
+          (most == 0 ? std::string("Nothing is remembered in memory")
+                     : "In memory at most " + config::size_to_text(most) +
+                           ", taken as they fill, for all peers and both directions") +
+          "; on disk " +
+          (dictionary.disk_bytes == 0
+               ? std::string("nothing")
+               : config::size_to_text(dictionary.disk_bytes) + " in " +
+                     (dictionary.directory.is_absolute() ? dictionary.directory
+                                                         : config.state_dir / dictionary.directory)
+                         .string()) +
+          ".\n";
   const auto& token = config.control.token_file;
   text += "Control:\n  The API listens on " + to_text(config.control.listen) +
           "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +

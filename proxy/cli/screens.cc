@@ -73,6 +73,67 @@ std::string udp_line(const json::value& link) {
   return said;
 }
 
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  const std::uint64_t thousandths =
+      static_cast<std::uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(whole) + 0.5);
+  return std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) + " %";
+}
+
+// What was plain, and what became of it.
+std::string stages(const json::value& bytes) {
+  const auto plain = number(bytes.at("plain"));
+  if (plain == 0) return "nothing";
+  return bytes_text(plain) + ", " + percent(number(bytes.at("deduped")), plain) +
+         " after the dictionaries, " + percent(number(bytes.at("encoded")), plain) + " in the end";
+}
+
+// What reduction does for one link, in a line.
+std::string reduction_line(const json::value& reduction) {
+  const auto& out = reduction.at("out");
+  const auto& in = reduction.at("in");
+  std::string said = "blocks sent: " + stages(out.at("bytes")) + "; received: " + stages(in.at("bytes"));
+  if (!reduction.at("active").as_bool()) return said + "; the peer makes no blocks now";
+  said += "; dictionaries " + bytes_text(number(out.at("dictionary_filled_bytes"))) + " of " +
+          bytes_text(number(out.at("dictionary_bytes"))) + " out, " +
+          bytes_text(number(in.at("dictionary_filled_bytes"))) + " of " +
+          bytes_text(number(in.at("dictionary_bytes"))) + " in";
+  const auto note = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0) said += ", " + std::to_string(count) + std::string(what);
+  };
+  note(number(out.at("incompressible_blocks")), " blocks not compressible");
+  note(number(out.at("horizon_stalls")), " too early for the dictionary");
+  note(number(out.at("needs")) + number(in.at("needs")), " asked for again");
+  note(number(out.at("mismatches")) + number(in.at("mismatches")), " restored wrongly and noticed");
+  note(number(in.at("failed")), " flows lost");
+  return said;
+}
+
+void show_ports(const json::array& ports, std::ostream& out) {
+  Table table{{{"PORT", Align::right},
+               {"FLOWS", Align::right},
+               {"LAN IN", Align::right},
+               {"WAN OUT", Align::right},
+               {"WAN IN", Align::right},
+               {"LAN OUT", Align::right},
+               {"SENT AS", Align::right},
+               {"RECEIVED AS", Align::right}}};
+  for (const auto& port : ports) {
+    const auto& bytes = port.at("bytes");
+    const auto share = [&](std::string_view direction) {
+      const auto& counted = port.at("blocks").at(direction);
+      return percent(number(counted.at("encoded")), number(counted.at("plain")));
+    };
+    table.add({port.at("port").is_null() ? "other" : text(port.at("port")), text(port.at("started")),
+               bytes_text(number(bytes.at("lan_in"))), bytes_text(number(bytes.at("wan_out"))),
+               bytes_text(number(bytes.at("wan_in"))), bytes_text(number(bytes.at("lan_out"))), share("out"),
+               share("in")});
+  }
+  if (table.empty()) return;
+  out << '\n';
+  table.print(out);
+}
+
 void show_links(const json::array& links, std::ostream& out) {
   Table table{{{"PEER"},
                {"STATE"},
@@ -99,6 +160,9 @@ void show_links(const json::array& links, std::ostream& out) {
   table.print(out);
   for (const auto& link : links)
     if (!link.at("udp").is_null()) out << text(link.at("peer")) << ": " << udp_line(link) << '\n';
+  for (const auto& link : links)
+    if (!link.at("reduction").is_null())
+      out << text(link.at("peer")) << ": " << reduction_line(link.at("reduction")) << '\n';
   for (const auto& link : links)
     if (!link.at("last_error").is_null() && link.at("state") != "up")
       out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';
@@ -142,6 +206,7 @@ void show_status(const json::value& status, std::ostream& out) {
            (intercept.at("error").is_null() ? "" : ": " + text(intercept.at("error"))));
   line(out, "features", features_line(status.at("features")));
   show_links(status.at("links").as_array(), out);
+  show_ports(status.at("ports").as_array(), out);
   show_reasons(flows, out);
 }
 
@@ -193,6 +258,8 @@ void show_why(const json::value& why, std::ostream& out) {
     line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + ", it has ended");
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
+    const auto& blocks = flow.at("blocks");
+    line(out, "blocks", "sent: " + stages(blocks.at("out")) + "; received: " + stages(blocks.at("in")));
   }
   line(out, "reason", text(why.at("reason")));
   line(out, "", text(why.at("sentence")));

@@ -39,6 +39,16 @@ struct Peer {
   std::string fingerprint;        // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
   std::vector<Network> networks;  // destinations that lie behind this peer
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
+  std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
+};
+
+// What is remembered of what was sent, so that repeats need not be sent again.
+struct Dictionary {
+  std::uint64_t memory_bytes = 256ull << 20;       // for each peer and direction; 0: none
+  std::uint64_t disk_bytes = 10ull << 30;          // for all peers together; 0: none
+  std::filesystem::path directory = "dictionary";  // relative to state_dir
+  static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
+  static constexpr std::uint64_t kMinDisk = 64ull << 20, kMaxDisk = 1ull << 44;
 };
 
 enum class Source : std::uint8_t { automatic, client, proxy };
@@ -98,6 +108,7 @@ struct Config {
   Socks socks;
   Features features;
   std::vector<Rule> rules;
+  Dictionary dictionary;
   Control control;
   Limits limits;
   Log log;

@@ -19,9 +19,9 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::array<std::string_view, 13> kTopKeys{"site",      "state_dir", "identity", "link",     "peer",
-                                                    "intercept", "forward",   "socks",    "features", "rule",
-                                                    "control",   "limits",    "log"};
+constexpr std::array<std::string_view, 14> kTopKeys{"site",       "state_dir", "identity", "link",     "peer",
+                                                    "intercept",  "forward",   "socks",    "features", "rule",
+                                                    "dictionary", "control",   "limits",   "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
 
@@ -43,6 +43,7 @@ class Reader {
     read_socks(top);
     read_features(top);
     read_rules(top);
+    read_dictionary(top);
     read_limits(top);
     read_log(top);
     read_identity(top);
@@ -101,8 +102,8 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 5> kKeys{"name", "address", "fingerprint", "networks",
-                                                           "rate"};
+    static constexpr std::array<std::string_view, 6> kKeys{"name",     "address", "fingerprint",
+                                                           "networks", "rate",    "dictionary_memory"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -112,6 +113,8 @@ class Reader {
       peer.fingerprint = fingerprint(section, typed);
       peer.networks = networks(section, "networks");
       peer.rate_bits = rate(section, "rate");
+      peer.dictionary_memory_bytes =
+          size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
       if (!peer.address && !config_.link.listen)
         section.fail(section.line(), "",
                      "\"" + peer.name +
@@ -251,6 +254,32 @@ class Reader {
         rule.features = features_in(*features);
       rule.fail = fail_policy(section);
       config_.rules.push_back(std::move(rule));
+    }
+  }
+
+  // A size between the two, or 0: none of it.
+  static std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key,
+                                                   std::uint64_t least, std::uint64_t most) {
+    const auto typed = section.scalar(key);
+    if (!typed) return std::nullopt;
+    const auto bytes = parse_size(typed->value);
+    if (bytes && (*bytes == 0 || (*bytes >= least && *bytes <= most))) return bytes;
+    section.fail(typed->line, key,
+                 "cannot be \"" + typed->value + "\"; it is 0 for none, or a size from \"" +
+                     size_to_text(least) + "\" to \"" + size_to_text(most) + "\".");
+  }
+
+  void read_dictionary(const Section& top) {
+    static constexpr std::array<std::string_view, 3> kKeys{"memory", "disk", "directory"};
+    const auto section = top.table("dictionary", kKeys);
+    if (!section) return;
+    Dictionary& dictionary = config_.dictionary;
+    dictionary.memory_bytes = size_or_none(*section, "memory", Dictionary::kMinMemory, Dictionary::kMaxMemory)
+                                  .value_or(dictionary.memory_bytes);
+    dictionary.disk_bytes = size_or_none(*section, "disk", Dictionary::kMinDisk, Dictionary::kMaxDisk)
+                                .value_or(dictionary.disk_bytes);
+    if (const auto folder = section->text("directory", "dictionary")) {
+      dictionary.directory = folder->value;
     }
   }
 

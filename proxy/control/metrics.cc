@@ -113,6 +113,80 @@ void add_links(Families& families, const Status& status) {
   }
 }
 
+void add_ports(Families& families, const flows::FlowTable& flows) {
+  auto bytes = families.counter("port_bytes_total",
+                                "Bytes of flows by the port of their destination, as in flow_bytes_total.");
+  auto blocks = families.counter(
+      "port_block_bytes_total",
+      "Bytes of flows that went through blocks, before, after the dictionaries, and after compression.");
+  for (const auto& [number, totals] : flows.by_port_so_far()) {
+    const std::string port = number == 0 ? "other" : std::to_string(number);
+    bytes.sample({{"port", port}, {"side", "lan"}, {"direction", "in"}}, totals.bytes.lan_in)
+        .sample({{"port", port}, {"side", "lan"}, {"direction", "out"}}, totals.bytes.lan_out)
+        .sample({{"port", port}, {"side", "wan"}, {"direction", "in"}}, totals.bytes.wan_in)
+        .sample({{"port", port}, {"side", "wan"}, {"direction", "out"}}, totals.bytes.wan_out);
+    for (const auto& [direction, counted] :
+         {std::pair("out", totals.blocks.out), std::pair("in", totals.blocks.in)})
+      blocks.sample({{"port", port}, {"direction", direction}, {"stage", "plain"}}, counted.plain)
+          .sample({{"port", port}, {"direction", direction}, {"stage", "deduped"}}, counted.deduped)
+          .sample({{"port", port}, {"direction", direction}, {"stage", "encoded"}}, counted.encoded);
+  }
+}
+
+void add_reduction(Families& families, const Status& status) {
+  auto blocks = families.counter("reduction_blocks_total", "Blocks made and restored.");
+  auto bytes = families.counter(
+      "reduction_bytes_total",
+      "Bytes in blocks, by stage: plain, deduped and encoded are before, after the dictionaries and after "
+      "compression; copied and from_disk of the plain ones were repeats; passed went without a block; "
+      "loaded is history read from disk.");
+  auto copies = families.counter("reduction_copies_total", "Repeats that were found, by their length.");
+  auto events = families.counter("reduction_events_total", "What reduction met that is worth a look.");
+  auto dictionary = families.gauge("dictionary_bytes", "The history in memory: its size, and what it holds.");
+  for (const auto& link : status.links) {
+    const auto& peer = link.peer;
+    const auto& out = link.reduction.encoder;
+    const auto& in = link.reduction.decoder;
+    blocks.sample({{"peer", peer}, {"direction", "out"}}, out.blocks)
+        .sample({{"peer", peer}, {"direction", "in"}}, in.blocks);
+    const auto stages = [&](const char* direction, const reduction::BlockFigures& figures) {
+      bytes.sample({{"peer", peer}, {"direction", direction}, {"stage", "plain"}}, figures.plain_bytes)
+          .sample({{"peer", peer}, {"direction", direction}, {"stage", "deduped"}}, figures.after_dedup_bytes)
+          .sample({{"peer", peer}, {"direction", direction}, {"stage", "encoded"}}, figures.encoded_bytes)
+          .sample({{"peer", peer}, {"direction", direction}, {"stage", "copied"}}, figures.copied_bytes)
+          .sample({{"peer", peer}, {"direction", direction}, {"stage", "from_disk"}}, figures.disk_bytes);
+    };
+    stages("out", out.bytes);
+    stages("in", in.bytes);
+    bytes.sample({{"peer", peer}, {"direction", "out"}, {"stage", "passed"}}, out.passed_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "loaded"}}, out.loaded_bytes)
+        .sample({{"peer", peer}, {"direction", "in"}, {"stage", "loaded"}}, in.loaded_bytes);
+    for (std::size_t i = 0; i < out.hits.size(); ++i) {
+      const std::string below =
+          i < reduction::kHitLengthBounds.size() ? std::to_string(reduction::kHitLengthBounds[i]) : "inf";
+      copies.sample({{"peer", peer}, {"below", below}}, out.hits[i]);
+    }
+    const auto event = [&](const char* direction, const char* name, std::uint64_t count) {
+      events.sample({{"peer", peer}, {"direction", direction}, {"event", name}}, count);
+    };
+    event("out", "incompressible", out.incompressible_blocks);
+    event("out", "horizon_stall", out.horizon_stalls);
+    event("out", "need", out.needs);
+    event("out", "mismatch", out.mismatches);
+    event("out", "gone", out.gone);
+    event("out", "restart", out.restarts);
+    event("in", "need", in.needs);
+    event("in", "mismatch", in.mismatches);
+    event("in", "recovered", in.recovered);
+    event("in", "failed", in.failed);
+    dictionary.sample({{"peer", peer}, {"direction", "out"}, {"kind", "size"}}, out.ring_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"kind", "filled"}}, out.ring_filled_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"kind", "unanswered"}}, out.unanswered_bytes)
+        .sample({{"peer", peer}, {"direction", "in"}, {"kind", "size"}}, in.ring_bytes)
+        .sample({{"peer", peer}, {"direction", "in"}, {"kind", "filled"}}, in.ring_filled_bytes);
+  }
+}
+
 void add_udp(Families& families, const Status& status) {
   using link::UdpState;
   auto state = families.gauge("udp_state", "1 for the state of the UDP carrier.");
@@ -167,6 +241,8 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_flows(families, status, flows);
   add_links(families, status);
   add_udp(families, status);
+  add_reduction(families, status);
+  add_ports(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);

@@ -68,7 +68,18 @@ json::object view_flow(const FlowRecord& flow) {
           {"peer", text_or_null(flow.peer)},
           {"reason", flows::explain(flow.reason).code},
           {"bytes", view(flow.bytes)},
+          {"blocks", view(flow.blocks)},
           {"features", view(flow.features)}};
+}
+
+json::array view_ports(const flows::FlowTable& flows) {
+  json::array ports;
+  for (const auto& [port, totals] : flows.by_port_so_far())
+    ports.push_back(json::object{{"port", port == 0 ? json::value() : json::value(port)},
+                                 {"started", totals.started},
+                                 {"bytes", view(totals.bytes)},
+                                 {"blocks", view(totals.blocks)}});
+  return ports;
 }
 
 json::value number_or_null(std::uint64_t number) { return number == 0 ? json::value() : json::value(number); }
@@ -98,6 +109,55 @@ json::value view(const link::UdpStatus& udp) {
           {"segments_in_kernel", udp.segments_in_kernel},
           {"timer_lateness_ms", milliseconds(udp.timer_lateness)},
           {"worst_timer_lateness_ms", milliseconds(udp.worst_timer_lateness)}};
+}
+
+json::object view(const reduction::BlockFigures& figures) {
+  return {{"plain", figures.plain_bytes},     {"deduped", figures.after_dedup_bytes},
+          {"encoded", figures.encoded_bytes}, {"copies", figures.copies},
+          {"copied", figures.copied_bytes},   {"from_disk", figures.disk_bytes}};
+}
+
+// Counts by the length below which they are; null: longer than all of these.
+json::array view_hits(const reduction::EncoderCounters& encoder) {
+  json::array hits;
+  for (std::size_t i = 0; i < encoder.hits.size(); ++i)
+    hits.push_back(json::object{
+        {"below", i < reduction::kHitLengthBounds.size() ? json::value(reduction::kHitLengthBounds[i])
+                                                         : json::value()},
+        {"copies", encoder.hits[i]}});
+  return hits;
+}
+
+json::value view_reduction(const link::LinkStatus& link) {
+  const auto& out = link.reduction.encoder;
+  const auto& in = link.reduction.decoder;
+  if (!link.reduces && out.blocks + in.blocks == 0) return nullptr;
+  return {{"active", link.reduces},
+          {"out",
+           {{"blocks", out.blocks},
+            {"bytes", view(out.bytes)},
+            {"hits", view_hits(out)},
+            {"passed_bytes", out.passed_bytes},
+            {"incompressible_blocks", out.incompressible_blocks},
+            {"horizon_stalls", out.horizon_stalls},
+            {"needs", out.needs},
+            {"mismatches", out.mismatches},
+            {"gone", out.gone},
+            {"restarts", out.restarts},
+            {"loaded_bytes", out.loaded_bytes},
+            {"dictionary_bytes", out.ring_bytes},
+            {"dictionary_filled_bytes", out.ring_filled_bytes},
+            {"unanswered_bytes", out.unanswered_bytes}}},
+          {"in",
+           {{"blocks", in.blocks},
+            {"bytes", view(in.bytes)},
+            {"needs", in.needs},
+            {"mismatches", in.mismatches},
+            {"recovered", in.recovered},
+            {"failed", in.failed},
+            {"loaded_bytes", in.loaded_bytes},
+            {"dictionary_bytes", in.ring_bytes},
+            {"dictionary_filled_bytes", in.ring_filled_bytes}}}};
 }
 
 std::string_view to_text(Path path) {
@@ -137,6 +197,16 @@ json::object view(const flows::FlowBytes& bytes) {
           {"wan_out", bytes.wan_out}};
 }
 
+json::object view(const link::BlockCounters& blocks) {
+  const auto direction = [](const link::BlockCounters::Direction& counted) {
+    return json::object{{"blocks", counted.blocks},
+                        {"plain", counted.plain},
+                        {"deduped", counted.deduped},
+                        {"encoded", counted.encoded}};
+  };
+  return {{"out", direction(blocks.out)}, {"in", direction(blocks.in)}};
+}
+
 json::object view(const link::LinkStatus& link) {
   return {{"peer", link.peer},
           {"state", to_text(link.state)},
@@ -152,7 +222,8 @@ json::object view(const link::LinkStatus& link) {
           {"credit_granted", link.credit_granted},
           {"bytes_retained", link.bytes_retained},
           {"carriers_attached", link.carriers_attached},
-          {"udp", view(link.udp)}};
+          {"udp", view(link.udp)},
+          {"reduction", view_reduction(link)}};
 }
 
 json::object view(const FlowRecord& flow, const LinkFacts& links, SteadyTime now) {
@@ -193,6 +264,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"bytes", view(flows.bytes_so_far())},
         {"live_by_reason", by_reason(totals.live_by_reason)},
         {"by_reason", by_reason(totals.by_reason)}}},
+      {"ports", view_ports(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
       {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
       {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};

@@ -10,6 +10,11 @@ namespace {
 
 std::size_t index(Reason reason) { return static_cast<std::size_t>(reason); }
 
+PortTotals& of_port(TotalsByPort& totals, std::uint16_t port) {
+  const bool room = totals.size() < FlowTable::kPortsKept;
+  return totals[room || totals.contains(port) ? port : std::uint16_t{0}];
+}
+
 }  // namespace
 
 FlowBytes& FlowBytes::operator+=(const FlowBytes& other) {
@@ -24,6 +29,7 @@ FlowRecord& FlowTable::add(FlowRecord record) {
   const FlowId id = next_id_++;
   record.id = id;
   ++totals_.started;
+  ++of_port(by_port_, record.destination.port).started;
   ++totals_.by_reason[index(record.reason)];
   ++totals_.live_by_reason[index(record.reason)];
   return live_.emplace_hint(live_.end(), id, std::move(record))->second;
@@ -44,10 +50,23 @@ void FlowTable::remove(FlowId id, End end) {
   ++totals_.ended;
   if (end == End::reset) ++totals_.reset;
   totals_.bytes += found->second.bytes;
+  PortTotals& port = of_port(by_port_, found->second.destination.port);
+  port.bytes += found->second.bytes;
+  port.blocks += found->second.blocks;
   --totals_.live_by_reason[index(found->second.reason)];
   if (ended_.size() == kEndedKept) ended_.pop_front();
   ended_.push_back({std::move(found->second), end});
   live_.erase(found);
+}
+
+TotalsByPort FlowTable::by_port_so_far() const {
+  TotalsByPort sums = by_port_;
+  for (const auto& [id, record] : live_) {
+    PortTotals& port = of_port(sums, record.destination.port);
+    port.bytes += record.bytes;
+    port.blocks += record.blocks;
+  }
+  return sums;
 }
 
 FlowBytes FlowTable::bytes_so_far() const {

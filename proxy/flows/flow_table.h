@@ -12,6 +12,7 @@
 #include "proxy/config/features.h"
 #include "proxy/flows/accepted.h"
 #include "proxy/flows/reason.h"
+#include "proxy/link/block_counters.h"
 
 namespace longhaul::flows {
 
@@ -36,7 +37,16 @@ struct FlowRecord {
   config::Features features;
   std::chrono::steady_clock::time_point started;
   FlowBytes bytes;
+  link::BlockCounters blocks;
 };
+
+// Of all flows to one port.
+struct PortTotals {
+  std::uint64_t started = 0;
+  FlowBytes bytes;
+  link::BlockCounters blocks;
+};
+using TotalsByPort = std::map<std::uint16_t, PortTotals>;
 
 using CountByReason = std::array<std::uint64_t, kReasonTable.size()>;
 
@@ -72,11 +82,15 @@ class FlowTable {
   const FlowTotals& totals() const { return totals_; }
   // Of ended and live flows: never decreases. One walk over the live flows.
   FlowBytes bytes_so_far() const;
+  // The same by port of the destination, for the first so many ports that are seen; 0: all others.
+  static constexpr std::size_t kPortsKept = 128;
+  TotalsByPort by_port_so_far() const;
 
  private:
   std::map<FlowId, FlowRecord> live_;
   std::deque<Ended> ended_;
   FlowTotals totals_;
+  TotalsByPort by_port_;  // bytes and blocks of ended flows
   FlowId next_id_ = 1;
 };
 

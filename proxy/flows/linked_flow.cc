@@ -348,10 +348,13 @@ void LinkedFlow::count() {
   if (!stream_) return;
   record_.bytes.wan_out = stream_->wire_sent();
   record_.bytes.wan_in = stream_->wire_received();
+  record_.blocks = stream_->blocks();
 }
 
 void LinkedFlow::finish(End end) {
   if (std::exchange(finished_, true)) return;
+  // What is still to be sent is counted, too: nobody looks at it later.
+  if (stream_ && end == End::closed) stream_->encode_all();
   count();
   up_ = down_ = Pump::done;
   boost::system::error_code ignored;

@@ -46,6 +46,11 @@ std::optional<Frame> read_hello(ByteReader& in) {
     hello.epoch = *epoch;
     hello.ciphers = *ciphers;
   }
+  if (in.remaining() > 0) {
+    auto blocks = in.varint();
+    if (!blocks) return std::nullopt;
+    hello.blocks = *blocks;
+  }
   in.bytes(in.remaining());  // what a later release adds behind is skipped
   return hello;
 }
@@ -223,6 +228,7 @@ void write_frame(const Frame& frame, Buffer& out) {
                      body.fixed16(hello.udp_port);
                      body.varint(hello.epoch);
                      body.u8(hello.ciphers);
+                     if (hello.blocks != 0) body.varint(hello.blocks);
                    });
                  },
                  [&](const StreamFrame& stream) {

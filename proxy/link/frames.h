@@ -15,6 +15,7 @@
 namespace longhaul::link {
 
 inline constexpr std::uint64_t kProtocolVersion = 1;
+inline constexpr std::uint64_t kBlockVersion = 1;
 inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;
 inline constexpr std::size_t kMaxFrameBody = kMaxStreamPayload + 64;
 
@@ -44,6 +45,9 @@ struct HelloFrame {
   std::uint16_t udp_port = 0;  // where the sender takes packets
   std::uint64_t epoch = 0;     // of keys; the acceptor answers the dialler's
   std::uint8_t ciphers = 0;    // udp::Cipher bits: offered by the dialler, one of them chosen by the acceptor
+  // The version of the blocks that the sender makes and reads (PROTOCOL.md, section 4). 0: none, or an older
+  // release.
+  std::uint64_t blocks = 0;
 };
 struct StreamFrame {
   StreamId stream = 0;

@@ -141,6 +141,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   dial_ = Dial::saying_hello;
   HelloFrame hello{
       .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  hello.blocks = own_blocks();
   UdpTerms terms{.endpoint = dialling_endpoint(connection)};
   if (terms.endpoint) {
     hello.udp_port = terms.endpoint->port();
@@ -180,7 +181,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   }
   carrier_dialled_here_ = true;
   adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
-        Side::dialler, terms);
+        Side::dialler, terms, theirs->blocks);
   co_return true;
 }
 
@@ -214,6 +215,7 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     co_return connection.refuse(CloseCode::busy, "try again");
   }
   HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  answer.blocks = own_blocks();
   UdpTerms terms;
   auto cipher = udp::cipher_to_answer(hello->ciphers, udp::choose_cipher());
   if (shared_.udp && hello->udp_port != 0 && cipher) {
@@ -227,7 +229,7 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
   if (!*self || stopped_) co_return;
   carrier_dialled_here_ = false;
-  adopt(std::move(connection), id, Side::acceptor, terms);
+  adopt(std::move(connection), id, Side::acceptor, terms, hello->blocks);
 }
 
 }  // namespace longhaul::link

@@ -52,6 +52,8 @@ LinkStatus PeerLink::status() const {
     status.bytes_retained = session_->retained_bytes();
   }
   status.credit_granted = shared_.pool.granted_bytes();
+  status.reduces = codec_ != nullptr;
+  status.reduction = reduction_totals_.with(codec_ ? codec_->counters() : reduction::Counters{});
   return status;
 }
 
@@ -65,11 +67,14 @@ void PeerLink::stop() {
   count_for_total_rate();
 }
 
-void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms) {
+void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
+                     std::uint64_t blocks) {
   if (!session_ || session_id_ != session_id) {
     end_session();
+    // Both sides' histories begin with the session, and so agree.
+    if (shared_.make_codec && blocks == kBlockVersion) codec_ = shared_.make_codec(peer_);
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
-    session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, nullptr, Clock::now());
+    session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());
     session_id_ = session_id;
   } else {
     log::info("link_resumed", {{"peer", peer_.name}, {"streams", session_->live_streams()}});
@@ -138,6 +143,21 @@ void PeerLink::count_for_total_rate() {
   shared_.total_rate.links += carries ? 1 : -1;
 }
 
+void PeerLink::on_codec_ready() {
+  if (!session_ || !codec_) return;
+  if (auto resumed = session_->on_codec_ready(Clock::now()); !resumed) log_failure(resumed.error().message());
+  after_activity();
+  kick();
+}
+
+std::uint64_t PeerLink::clear_dictionaries() {
+  if (!codec_) return 0;
+  const reduction::Counters counters = codec_->counters();
+  codec_->clear();
+  kick();
+  return counters.encoder.ring_filled_bytes + counters.decoder.ring_filled_bytes;
+}
+
 void PeerLink::apply_features() {
   if (session_) session_->allow(shared_.allowed);
   choose_carrier();
@@ -168,6 +188,8 @@ void PeerLink::end_session() {
   for (auto& [id, user] : std::exchange(users_, {})) user->on_stream_event(EventKind::reset);
   udp_.end();
   session_.reset();
+  if (codec_) reduction_totals_.add_ended(codec_->counters());
+  codec_.reset();
   ending_ = false;
 }
 

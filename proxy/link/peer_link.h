@@ -10,7 +10,9 @@
 #include <memory>
 #include <unordered_map>
 
+#include "codecs/reduction/reduction.h"
 #include "proxy/config/config.h"
+#include "proxy/link/reduction_totals.h"
 #include "proxy/link/status.h"
 #include "proxy/link/tcp_carrier.h"
 #include "proxy/link/udp/udp_paths.h"
@@ -29,6 +31,8 @@ struct LinkShared {
   config::Features allowed;       // by this side, for any flow
   std::uint32_t max_streams = 0;  // that one peer may have open
   TotalRate total_rate;
+  // Makes one for each session with a peer that makes and reads blocks, too. None: nobody here does.
+  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&)> make_codec{};
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
   std::uint32_t handshakes = 0;            // TLS handshakes in progress, all links
   // On the address where the control connections are taken, too; null: this site only dials.
@@ -70,6 +74,11 @@ class PeerLink final : private CarrierOwner {
   void release(StreamId stream);
   // Something was written, consumed or opened.
   void kick();
+  // Both dictionaries of the session are emptied, here and on the peer's side. Answers how many bytes they
+  // held here.
+  std::uint64_t clear_dictionaries();
+  // What a dictionary waited for is there: streams may go on.
+  void on_codec_ready();
   // LinkShared::allowed has changed: tells the peer, and changes the path where that is asked for.
   void apply_features();
 
@@ -89,7 +98,10 @@ class PeerLink final : private CarrierOwner {
     udp::Cipher cipher = udp::Cipher::aes_128_gcm;
     udp::UdpAddress peer;  // unspecified where we did not dial
   };
-  void adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms);
+  // `blocks`: what the peer's HELLO says of them.
+  void adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
+             std::uint64_t blocks);
+  std::uint64_t own_blocks() const { return shared_.make_codec ? kBlockVersion : 0; }
   void begin_udp(TlsConnection& connection, Side side, const UdpTerms& terms);
   udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
   void choose_carrier();
@@ -102,6 +114,8 @@ class PeerLink final : private CarrierOwner {
   LinkShared& shared_;
   const config::Peer& peer_;
   OnOpened on_opened_;
+  std::unique_ptr<reduction::Reduction> codec_;  // of the session, which it outlives
+  ReductionTotals reduction_totals_;
   std::unique_ptr<Session> session_;
   Token session_id_{};
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest

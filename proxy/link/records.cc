@@ -285,8 +285,9 @@ Result<void> RecordParser::begin(RecordType type, std::uint64_t size, RecordSink
   return {};
 }
 
-Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
+Result<Bytes> RecordParser::feed(Bytes in, RecordSink& sink) {
   while (!in.empty()) {
+    if (sink.waits()) return in;
     if (ended_) return LinkError::malformed_record;
     if (!inside_) {
       // A head is at most 9 bytes; it is gathered byte by byte only when a piece ends inside it.
@@ -306,7 +307,7 @@ Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
       }
       in = in.subspan(gathered ? 1 : in.size() - head.remaining());
       pending_.clear();
-      if (auto begun = begin(static_cast<RecordType>(*type), *size, sink); !begun) return begun;
+      if (auto begun = begin(static_cast<RecordType>(*type), *size, sink); !begun) return begun.error();
       continue;
     }
     Bytes piece = in.first(static_cast<std::size_t>(std::min<std::uint64_t>(missing_, in.size())));
@@ -314,7 +315,7 @@ Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
     missing_ -= piece.size();
     if (*inside_ == RecordType::data) {
       if (missing_ == 0) inside_.reset();
-      if (auto told = sink.on_data(piece); !told) return told;
+      if (auto told = sink.on_data(piece); !told) return told.error();
       continue;
     }
     if (missing_ != 0 || !pending_.empty()) append(pending_, piece);
@@ -323,9 +324,9 @@ Result<void> RecordParser::feed(Bytes in, RecordSink& sink) {
     inside_.reset();
     Buffer whole = std::move(pending_);
     pending_ = {};
-    if (auto told = sink.on_record(type, whole.empty() ? piece : Bytes(whole)); !told) return told;
+    if (auto told = sink.on_record(type, whole.empty() ? piece : Bytes(whole)); !told) return told.error();
   }
-  return {};
+  return Bytes{};
 }
 
 }  // namespace longhaul::link

@@ -75,11 +75,14 @@ class RecordSink {
   virtual ~RecordSink() = default;
   virtual Result<void> on_data(Bytes plain) = 0;
   virtual Result<void> on_record(RecordType type, Bytes body) = 0;  // END and ABORT have an empty body
+  // The last record is not done with: what follows stays with the caller until it is.
+  virtual bool waits() const { return false; }
 };
 
 class RecordParser {
  public:
-  Result<void> feed(Bytes in, RecordSink& sink);
+  // Answers what of `in` was not read because the sink waits: to be fed first when it does not any more.
+  Result<Bytes> feed(Bytes in, RecordSink& sink);
 
  private:
   Result<void> begin(RecordType type, std::uint64_t size, RecordSink& sink);

@@ -97,6 +97,7 @@ std::optional<TimePoint> Session::next_timeout() const {
   std::optional<TimePoint> next = liveness_.next_timeout(busy(), silent_);
   auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
   if (ack_at_) sooner(*ack_at_);
+  if (codec_at_) sooner(*codec_at_);
   if (!streams_.empty() && (pool_.under_pressure() || retained_.used_bytes() > 0)) sooner(next_reclaim_);
   return next;
 }
@@ -110,6 +111,7 @@ void Session::on_timeout(TimePoint now) {
   }
   // A carrier without room may leave ACKs waiting: from here on they wait for it, not for the time.
   if (ack_at_ && now >= *ack_at_) acks_due(now);
+  if (codec_at_ && now >= *codec_at_) poll_codec();
   liveness_.on_timeout(now, busy());
   if (!silent_ && liveness_.silent(now, busy())) {
     silent_ = true;
@@ -150,6 +152,14 @@ std::optional<Event> Session::poll_event() {
     return event;
   }
   return std::nullopt;
+}
+
+void Session::set_line_rate(std::uint64_t bytes_per_second) {
+  constexpr Duration kFirstBlock = 5ms;
+  auto carried = std::chrono::duration<double>(kFirstBlock).count() * static_cast<double>(bytes_per_second);
+  context_.first_block_bytes = std::clamp(static_cast<std::size_t>(std::min(carried, 1e9)),
+                                          StreamContext::kMinFirstBlock, kMaxBlockPlainBytes);
+  if (context_.codec) context_.codec->set_line_rate(bytes_per_second);
 }
 
 bool Session::busy() const { return !streams_.empty(); }
@@ -282,7 +292,7 @@ void Session::write_control_record(RecordType type, Bytes body) {
 
 std::uint64_t Session::retained_bytes() const {
   std::uint64_t sum = control_sending_.retained_bytes();
-  for (const auto& [id, stream] : streams_) sum += stream->sending().retained_bytes();
+  for (const auto& [id, stream] : streams_) sum += stream->retained_bytes();
   return sum;
 }
 

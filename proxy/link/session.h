@@ -126,6 +126,12 @@ class Session final : private StreamOwner {
   // Wire bytes acknowledged by the peer since the start, for measuring the delivery rate.
   std::uint64_t acknowledged_bytes() const { return acknowledged_bytes_; }
   std::uint64_t retained_bytes() const;
+  // What the carrier in use takes, bytes a second: how large blocks begin, and how much effort they are
+  // worth.
+  void set_line_rate(std::uint64_t bytes_per_second);
+  // The codec was told something from elsewhere (a disk): blocks that waited for it may be decodable. After
+  // an error the session was abandoned, as after receive().
+  Result<void> on_codec_ready(TimePoint now);
   // What a stream may hold ready beyond what was sent; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
 
@@ -157,6 +163,8 @@ class Session final : private StreamOwner {
   Result<void> on_reset(const ResetFrame& frame);
   Result<Stream*> admit(StreamId id);
   void acks_due(TimePoint at);
+  void codec_due(TimePoint at);
+  Duration ack_delay() const;
   bool opened_by_peer(StreamId id) const { return (id % 2 == 1) == (config_.side == Side::acceptor); }
 
   bool control_frames_due() const;
@@ -165,7 +173,9 @@ class Session final : private StreamOwner {
   void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out, TimePoint now);
   std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
                           FrameBatch& out);
+  bool codec_has_message() const;
   void poll_codec();
+  Result<void> resume_blocks();
   bool fill_control(std::size_t end, Buffer& out, PacketContent& content, TimePoint now);
   bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
                   PacketContent& content);
@@ -208,6 +218,8 @@ class Session final : private StreamOwner {
   bool open_credit_due_ = false, control_ack_due_ = false, acks_ready_ = false;
   std::size_t unacknowledged_bytes_ = 0;  // received since the last ACK
   std::optional<TimePoint> ack_at_;
+  std::optional<TimePoint>
+      codec_at_;  // when what the codec has to say of blocks that came is sent at the latest
 
   std::uint64_t open_granted_ = 0, open_used_ = 0;  // what the peer may use for its streams
   std::uint64_t peer_open_limit_ = 0, peer_open_taken_ = 0, peer_floor_ = 0;  // what we may

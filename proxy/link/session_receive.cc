@@ -35,10 +35,33 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
     Result<void> operator()(const Frame& frame) const { return session.on_frame(frame, now); }
   };
   auto taken = carrier->assembler.feed(bytes, Take{*this, now});
+  if (taken) taken = resume_blocks();
   if (taken) return {};
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
   abandon(now);
   return taken;
+}
+
+Result<void> Session::on_codec_ready(TimePoint now) {
+  now_ = now;
+  if (over_) return {};
+  auto resumed = resume_blocks();
+  if (!resumed) abandon(now);
+  return resumed;
+}
+
+// What came brought blocks nearer that others waited for.
+Result<void> Session::resume_blocks() {
+  while (context_.codec) {
+    auto id = context_.codec->poll_ready();
+    if (!id) break;
+    Stream* stream = find(*id);
+    if (!stream) continue;
+    if (auto resumed = stream->resume(now_); !resumed) return resumed;
+    codec_due(now_ + ack_delay());
+    if (stream->marks.released) forget_if_finished(*id);
+  }
+  return {};
 }
 
 Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
@@ -105,8 +128,10 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
   // What came twice is acknowledged at once: the other side still thinks it is missing. What waits for a gap
   // is not that; it comes by the thousand on a carrier that loses packets.
   bool repeated = frame.offset + frame.payload.size() <= before;
-  bool at_once = unacknowledged_bytes_ >= kAckBytes || repeated;
-  acks_due(at_once ? now : now + std::clamp(smoothed_rtt() / 4, kAckDelayMin, kAckDelayMax));
+  const bool many = unacknowledged_bytes_ >= kAckBytes;
+  const TimePoint later = now + ack_delay();
+  acks_due(many || repeated ? now : later);
+  if (stream->blocks().in.blocks > 0) codec_due(many ? now : later);
   if (open_granted_ - open_used_ < pool_.open_share() / 2) grant_open_credit();
   if (stream->marks.released) forget_if_finished(frame.stream);
   return {};
@@ -127,6 +152,12 @@ void Session::acks_due(TimePoint at) {
     ack_at_ = ack_at_ ? std::min(*ack_at_, at) : at;
   }
 }
+
+Duration Session::ack_delay() const { return std::clamp(smoothed_rtt() / 4, kAckDelayMin, kAckDelayMax); }
+
+// What blocks are held is told as seldom as what bytes have come, and not with each packet that goes anyway:
+// it is only of use for blocks to come.
+void Session::codec_due(TimePoint at) { codec_at_ = codec_at_ ? std::min(*codec_at_, at) : at; }
 
 class Session::ControlSink final : public RecordSink {
  public:
@@ -167,8 +198,10 @@ class Session::ControlSink final : public RecordSink {
 Result<void> Session::on_control_bytes(const StreamFrame& frame) {
   ControlSink sink(*this);
   std::uint64_t room = kMaxControlAhead - std::min(kMaxControlAhead, control_receiving_.waiting_cost());
-  auto taken = control_receiving_.insert(frame.offset, frame.payload, room,
-                                         [&](Bytes fresh) { return control_parser_.feed(fresh, sink); });
+  auto taken = control_receiving_.insert(frame.offset, frame.payload, room, [&](Bytes fresh) -> Result<void> {
+    auto rest = control_parser_.feed(fresh, sink);
+    return rest ? Result<void>{} : rest.error();
+  });
   if (!taken) return taken.error() == LinkError::too_fragmented ? LinkError::control_overflow : taken.error();
   control_ack_due_ = true;
   acks_due(now_ + kAckDelayMin);

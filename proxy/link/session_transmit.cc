@@ -20,7 +20,8 @@ bool Session::wants_to_transmit(CarrierId carrier, TimePoint now) const {
   return control_taken_ < control_frames_.size() || !pongs_.empty() || !reset_due_.empty() ||
          !reset_done_.empty() || !credit_due_.empty() || !return_due_.empty() || open_credit_due_ ||
          acks_ready_ || (ack_at_ && now >= *ack_at_) || control_sending_.wants_to_send() ||
-         !scheduler_.empty() || liveness_.ping_due() || (context_.codec && context_.codec->has_message());
+         !scheduler_.empty() || liveness_.ping_due() || codec_has_message() ||
+         (codec_at_ && now >= *codec_at_);
 }
 
 void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now) {
@@ -34,7 +35,7 @@ void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk,
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + budget;
-  poll_codec();
+  if (codec_has_message() || (codec_at_ && now >= *codec_at_)) poll_codec();
   // What another carrier had no room for.
   append(out.written(), Bytes(control_frames_).subspan(control_taken_));
   control_taken_ = control_frames_.size();
@@ -45,7 +46,13 @@ void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk,
   write_streams(carrier, end, chunk, out, now);
 }
 
+bool Session::codec_has_message() const {
+  return context_.codec && control_sending_.retained_bytes() < kMaxControlKept &&
+         context_.codec->has_message();
+}
+
 void Session::poll_codec() {
+  codec_at_.reset();
   while (context_.codec && control_sending_.retained_bytes() < kMaxControlKept) {
     auto message = context_.codec->poll_message();
     if (!message) break;
@@ -130,9 +137,10 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
     if (!stream) continue;
     stream->marks.queued = false;
     std::size_t room = std::min({chunk, kMaxStreamPayload, std::max<std::size_t>(end - out.size(), 512)});
+    stream->prepare_to_send();
     std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
     stream->on_sent(sent, now);
-    if (stream->sending().wants_to_send()) wants_to_send(*stream);
+    if (stream->wants_to_send()) wants_to_send(*stream);
     stream->tell_if_writable();
   }
 }
@@ -154,7 +162,7 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
   std::size_t end = out.size() + room;
-  poll_codec();
+  if (codec_has_message() || (codec_at_ && now >= *codec_at_)) poll_codec();
   if (!fill_control(end, out, content, now)) return;
   while (control_sending_.wants_to_send())
     if (!fill_chunk(control_sending_, kControlStream, carrier, end, out, content)) return;
@@ -167,9 +175,10 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
     stream->marks.queued = false;
     std::size_t before = out.size();
     // A stream that has nothing to send any more was reset while it waited.
+    stream->prepare_to_send();
     bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
     if (fits) stream->on_sent(out.size() - before, now);
-    if (stream->sending().wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
+    if (stream->wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
     stream->tell_if_writable();
     if (!fits) return;
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "codecs/reduction/counters.h"
+
 namespace longhaul::link {
 
 enum class LinkState : std::uint8_t { never_up, up, silent, down };
@@ -47,6 +49,8 @@ struct LinkStatus {
   std::uint64_t bytes_retained = 0;      // sent and not yet acknowledged by the peer's session
   std::uint64_t carriers_attached = 0;   // TCP, since start; more than one: the link was dialled again
   UdpStatus udp;
+  bool reduces = false;           // both sides make and read blocks
+  reduction::Counters reduction;  // since start; sizes and fills of this session
 };
 
 }  // namespace longhaul::link

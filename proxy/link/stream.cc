@@ -6,6 +6,7 @@ namespace {
 
 // Larger reads become several records, so that a record's memory is given back as the peer acknowledges it.
 constexpr std::size_t kMaxDataRecord = 64 * 1024;
+constexpr std::size_t kCopiedPlain = 1024;
 
 bool wants_blocks(const config::Features& features) {
   return features.compression || features.dedup_memory || features.dedup_disk;
@@ -41,17 +42,32 @@ Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::ui
 }
 
 Stream::~Stream() {
-  context_.retained.remove(sending_.retained_bytes());
-  context_.waiting_cost -= receiving_.waiting_cost();
+  context_.retained.remove(retained_bytes());
+  context_.waiting_cost -= counted_waiting_;
+  forget_in_codec();
+}
+
+void Stream::forget_in_codec() {
+  if (std::exchange(known_to_codec_, false)) context_.codec->forget(id_);
 }
 
 // ---------------------------------------------------------------------------------------------- the flow
 // writes
 
+// Where blocks are made each record waits for those of the bytes before it.
 void Stream::append(Slice wire) {
+  if (pending_.empty()) {
+    keep(std::move(wire));
+  } else {
+    context_.retained.add(wire.size());
+    pending_.write_record(std::move(wire));
+  }
+  context_.owner.wants_to_send(*this);
+}
+
+void Stream::keep(Slice wire) {
   context_.retained.add(wire.size());
   sending_.append(std::move(wire));
-  context_.owner.wants_to_send(*this);
 }
 
 void Stream::append_record(RecordType type, Bytes body) {
@@ -71,9 +87,9 @@ void Stream::give_answer(const OpenAnswer& answer) {
 std::size_t Stream::may_write() const {
   if (send_state_ != SendState::open) return 0;
   std::uint64_t room = send_credit_.available();
-  std::size_t unsent = sending_.unsent_bytes();
-  room = std::min<std::uint64_t>(room, unsent < context_.unsent_limit ? context_.unsent_limit - unsent : 0);
-  room = std::min(room, context_.retained.allowance(sending_.retained_bytes()));
+  const std::size_t unsent = unsent_bytes(), limit = unsent_limit();
+  room = std::min<std::uint64_t>(room, unsent < limit ? limit - unsent : 0);
+  room = std::min(room, context_.retained.allowance(retained_bytes()));
   if (room == 0) starved_ = true;
   return static_cast<std::size_t>(room);
 }
@@ -81,33 +97,101 @@ std::size_t Stream::may_write() const {
 void Stream::write(Bytes plain) {
   if (send_state_ != SendState::open || plain.empty()) return;
   send_credit_.on_sent(plain.size());
-  bool blocks = context_.codec && wants_blocks(request_->features);
+  if (makes_blocks()) {
+    context_.retained.add(plain.size());
+    pending_.write(plain);
+    return context_.owner.wants_to_send(*this);
+  }
   while (!plain.empty()) {
-    Bytes piece = plain.first(std::min(plain.size(), blocks ? kMaxBlockPlainBytes : kMaxDataRecord));
+    Bytes piece = plain.first(std::min(plain.size(), kMaxDataRecord));
     plain = plain.subspan(piece.size());
-    Buffer encoded;
-    if (auto header = blocks ? context_.codec->encode(id_, stages_of(request_->features), piece, encoded)
-                             : std::nullopt) {
-      Buffer body;
-      write_block_header(*header, body);
-      longhaul::append(body, encoded);
-      append_record(RecordType::block, body);
-    } else {
-      append_record(RecordType::data, piece);
-    }
+    append_record(RecordType::data, piece);
   }
 }
 
 void Stream::write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes) {
-  Bytes plain{memory + kRecordRoom, plain_bytes};
-  if (context_.codec && wants_blocks(request_->features)) return write(plain);
-  if (send_state_ != SendState::open || plain.empty()) return;
+  if (send_state_ != SendState::open || plain_bytes == 0) return;
   send_credit_.on_sent(plain_bytes);
+  if (makes_blocks()) {
+    context_.retained.add(plain_bytes);
+    pending_.write(wire.sub(kRecordRoom, plain_bytes));
+    return context_.owner.wants_to_send(*this);
+  }
   Buffer head;
   write_record_head(RecordType::data, plain_bytes, head);
   assert(head.size() <= kRecordRoom);
   std::memcpy(memory + kRecordRoom - head.size(), head.data(), head.size());
   append(wire.sub(kRecordRoom - head.size(), head.size() + plain_bytes));
+}
+
+// Features may be switched while bytes wait: what follows them waits behind them.
+bool Stream::makes_blocks() const {
+  return context_.codec && request_ && (wants_blocks(request_->features) || !pending_.empty());
+}
+
+// A whole block may wait beside the one that is being sent.
+std::size_t Stream::unsent_limit() const {
+  return context_.unsent_limit + (makes_blocks() ? kMaxBlockPlainBytes : 0);
+}
+
+void Stream::prepare_to_send() {
+  while (!sending_.wants_to_send() && !pending_.empty()) encode_next();
+}
+
+void Stream::encode_all() {
+  while (!pending_.empty()) encode_next();
+}
+
+void Stream::encode_next() {
+  const std::size_t size = pending_.next_block(context_.first_block_bytes);
+  if (size > 0) {
+    pending_.on_block(size);
+    thread_local Buffer encoded;
+    encoded.clear();
+    std::optional<BlockHeader> header;
+    if (wants_blocks(request_->features)) {
+      known_to_codec_ = true;
+      header = context_.codec->encode(id_, stages_of(request_->features), pending_.front(size), encoded);
+    }
+    if (header) {
+      Buffer head, block_header;
+      write_block_header(*header, block_header);
+      write_record_head(RecordType::block, block_header.size() + encoded.size(), head);
+      longhaul::append(head, block_header);
+      blocks_.out += {.blocks = 1,
+                      .plain = size,
+                      .deduped = context_.codec->last_encoded().after_dedup_bytes,
+                      .encoded = head.size() + encoded.size()};
+      context_.retained.remove(size);
+      pending_.drop(size);
+      keep(Slice::joined(head, encoded));
+    } else {
+      send_plain(size);
+    }
+  }
+  while (auto record = pending_.take_record()) sending_.append(std::move(*record));  // is counted already
+}
+
+// As one DATA record, of which the bytes stay where they are if there are many.
+void Stream::send_plain(std::size_t bytes) {
+  Buffer head;
+  write_record_head(RecordType::data, bytes, head);
+  if (bytes <= kCopiedPlain) {
+    keep(Slice::joined(head, pending_.front(bytes)));
+    pending_.drop(bytes);
+    return context_.retained.remove(bytes);
+  }
+  keep(Slice::copy_of(head));
+  while (bytes > 0) {
+    Slice piece = pending_.take(bytes);
+    bytes -= piece.size();
+    sending_.append(std::move(piece));  // is counted already
+  }
+}
+
+void Stream::drop_unsent() {
+  context_.retained.remove(sending_.clear() + pending_.size());
+  pending_.clear();
 }
 
 void Stream::write_message(Bytes message) {
@@ -145,6 +229,8 @@ void Stream::tell_reset(ResetCode code) {
 
 // What the peer still sends is taken and thrown away.
 void Stream::stop_reading() {
+  parked_.reset();
+  count_waiting();
   readable_.drop_until(readable_.end_offset());
   messages_ = {};
   first_message_ = 0;
@@ -157,8 +243,9 @@ void Stream::reset(ResetCode code) {
   bool known = send_state_ == SendState::reset && read_state_ != ReadState::open;
   send_state_ = SendState::reset;
   read_state_ = ReadState::reset;
-  context_.retained.remove(sending_.clear());
+  drop_unsent();
   stop_reading();
+  forget_in_codec();
   if (!known) tell_reset(code);
 }
 
@@ -209,13 +296,53 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
   auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
     // The rest of a stream that nobody reads is acknowledged and dropped.
     if (discarding_) return {};
-    return parser_.feed(fresh, *this);
+    if (parked_) return park(fresh);
+    auto rest = parser_.feed(fresh, *this);
+    if (!rest) return rest.error();
+    return park(*rest);
   });
-  context_.waiting_cost += receiving_.waiting_cost() - before;
+  count_waiting();
   bool moved = receiving_.contiguous() != in_order;
   if (before && moved && receive_credit_) receive_credit_->on_stall(now - stalled_since_);
   if (receiving_.waiting_cost() && (moved || !before)) stalled_since_ = now;
   return taken;
+}
+
+// As what waits for gaps: nobody has looked yet at what credit it amounts to.
+Result<void> Stream::park(Bytes wire) {
+  if (wire.empty()) return {};
+  parked_->behind.push_copy(wire);
+  count_waiting();
+  if (context_.waiting_cost > context_.pool.cap_bytes()) return LinkError::too_fragmented;
+  return {};
+}
+
+void Stream::count_waiting() {
+  std::uint64_t waiting = receiving_.waiting_cost();
+  if (parked_) waiting += parked_->block.size() + parked_->behind.size();
+  context_.waiting_cost += waiting - std::exchange(counted_waiting_, waiting);
+}
+
+Result<void> Stream::resume(TimePoint now) {
+  if (!waits()) return {};
+  received_at_ = now;
+  Slice block = parked_->block;
+  if (!decode(*parse_block(block.bytes()))) return {};
+  if (parked_) parked_->block = {};
+  Result<void> result;
+  while (parked_ && !waits() && !parked_->behind.empty()) {
+    Slice piece = parked_->behind.front();
+    auto rest = parser_.feed(piece.bytes(), *this);
+    if (!rest) {
+      result = rest.error();
+      break;
+    }
+    // Nobody may read any more, and then nothing is parked.
+    if (parked_) parked_->behind.drop_until(parked_->behind.begin_offset() + piece.size() - rest->size());
+  }
+  if (parked_ && !waits() && parked_->behind.empty()) parked_.reset();
+  count_waiting();
+  return result;
 }
 
 void Stream::deliver(Slice plain) {
@@ -290,17 +417,31 @@ Result<void> Stream::on_block(Bytes body) {
   if (!block) return block.error();
   if (auto within = receive_credit_->on_received(block->header.plain_bytes, received_at_); !within)
     return within;
+  if (decode(*block)) return {};
+  if (!parked_) parked_ = std::make_unique<Parked>();
+  parked_->block = Slice::copy_of(body);
+  return {};
+}
+
+// False: not yet.
+bool Stream::decode(const ParsedBlock& block) {
   if (context_.codec) {
-    auto plain = context_.codec->decode(id_, block->header, block->encoded);
-    if (plain && *plain && (*plain)->size() == block->header.plain_bytes) {
+    known_to_codec_ = true;
+    auto plain = context_.codec->decode(id_, block.header, block.encoded);
+    if (plain && !*plain) return false;
+    if (plain && (*plain)->size() == block.header.plain_bytes) {
+      blocks_.in += {.blocks = 1,
+                     .plain = block.header.plain_bytes,
+                     .deduped = context_.codec->last_decoded().after_dedup_bytes,
+                     .encoded = block.encoded.size()};
       deliver(std::move(**plain));
-      return {};
+      return true;
     }
   }
   // Wrong bytes are never delivered: the flow ends here, the session goes on.
   reset(ResetCode::undecodable);
   context_.owner.tell(*this, EventKind::reset);
-  return {};
+  return true;
 }
 
 Result<void> Stream::on_message(Bytes body) {
@@ -317,7 +458,7 @@ void Stream::finish_reading(ReadState state) {
   if (state == ReadState::aborted) {
     // The peer's connection is gone: what we would still send has no reader. What it sent before is delivered
     // first.
-    context_.retained.remove(sending_.clear());
+    drop_unsent();
     send_state_ = SendState::reset;
     reset_code_ = ResetCode::connection_reset;
   }
@@ -333,7 +474,7 @@ void Stream::on_carrier_lost(CarrierId carrier, bool others) {
   sending_.on_carrier_lost(carrier);
   // The peer may have forgotten this stream, and with it that its last acknowledgement went that way.
   if (others && send_state_ != SendState::open) sending_.repeat_last_byte();
-  if (sending_.wants_to_send()) context_.owner.wants_to_send(*this);
+  if (wants_to_send()) context_.owner.wants_to_send(*this);
 }
 
 SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t limit) {
@@ -343,7 +484,7 @@ SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t li
 }
 
 void Stream::on_reset(ResetCode code) {
-  context_.retained.remove(sending_.clear());
+  drop_unsent();
   send_state_ = SendState::reset;
   // What this side has to say itself must still be said as it was meant.
   if (!marks.reset_pending) reset_code_ = code;
@@ -356,6 +497,7 @@ void Stream::on_reset(ResetCode code) {
     }
     return;
   }
+  forget_in_codec();
   if (read_state_ == ReadState::reset) return;
   read_state_ = ReadState::reset;
   stop_reading();
@@ -365,14 +507,14 @@ void Stream::on_reset(ResetCode code) {
 bool Stream::finished() const {
   if (marks.reset_pending) return false;
   // Once an ABORT is acknowledged the peer has stopped sending.
-  bool sending_done =
-      send_state_ == SendState::reset || (send_state_ != SendState::open && sending_.all_acknowledged());
+  bool sending_done = send_state_ == SendState::reset ||
+                      (send_state_ != SendState::open && pending_.empty() && sending_.all_acknowledged());
   return sending_done && (read_state_ != ReadState::open || send_state_ == SendState::aborted);
 }
 
 void Stream::tell_if_writable() {
   // Waking a flow for a few bytes costs more than it brings; half of the backlog is soon enough.
-  if (!starved_ || sending_.unsent_bytes() > context_.unsent_limit / 2) return;
+  if (!starved_ || unsent_bytes() > unsent_limit() / 2) return;
   if (may_write() == 0) return;
   starved_ = false;
   context_.owner.tell(*this, EventKind::writable);

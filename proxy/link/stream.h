@@ -8,7 +8,9 @@
 
 #include "codecs/block_codec.h"
 #include "codecs/slice_queue.h"
+#include "proxy/link/block_counters.h"
 #include "proxy/link/credit.h"
+#include "proxy/link/pending_blocks.h"
 #include "proxy/link/reassembly.h"
 #include "proxy/link/records.h"
 #include "proxy/link/scheduler.h"
@@ -48,7 +50,12 @@ struct StreamContext {
   RetainedBudget& retained;
   BlockCodec* codec = nullptr;            // none: bytes flow without blocks
   std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
-  std::uint64_t waiting_cost = 0;         // what waits for gaps to close, all streams of the session
+  // What a stream's first block after a pause holds at most: what the line carries in a few milliseconds, so
+  // that the far side need not wait long for its end.
+  std::size_t first_block_bytes = kMinFirstBlock;
+  std::uint64_t waiting_cost = 0;  // what waits for gaps to close, or for blocks; all streams of the session
+
+  static constexpr std::size_t kMinFirstBlock = 1400;  // what goes into one packet
 };
 
 enum class ReadState : std::uint8_t { open, ended, aborted, reset };
@@ -72,7 +79,7 @@ class Stream final : private RecordSink {
   std::size_t may_write() const;  // plain bytes, by credit, backlog and memory
   void write(Bytes plain);        // at most may_write() bytes; copied
   // The same without a copy, for bytes that were read into `wire` from `kRecordRoom` on; `memory` is its
-  // front. The record's head is put before them. At most 64 KiB.
+  // front. Where no blocks are made the record's head is put before them. At most 64 KiB.
   static constexpr std::size_t kRecordRoom = 8;
   void write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes);
   // To the module's twin, at this position between the bytes; at most may_write() of message_cost().
@@ -89,8 +96,11 @@ class Stream final : private RecordSink {
   std::size_t readable_before_message() const;
   // What comes after the readable bytes.
   ReadState read_state() const { return read_state_; }
-  std::uint64_t wire_sent() const { return sending_.end_offset(); }
+  std::uint64_t wire_sent() const { return sending_.end_offset(); }  // of what is encoded
   std::uint64_t wire_received() const { return receiving_.contiguous(); }
+  const BlockCounters& blocks() const { return blocks_; }
+  // Makes blocks of all that was written, for a flow that looks at its counters for the last time.
+  void encode_all();
 
   // ---- The session's side.
   void use_features(const config::Features& features) { request_->features = features; }
@@ -100,6 +110,16 @@ class Stream final : private RecordSink {
   void on_carrier_lost(CarrierId carrier, bool others);
   SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
   void on_reset(ResetCode code);
+  // A block that had to wait may be decodable now, and what came behind it can be read.
+  Result<void> resume(TimePoint now);
+  // Makes the next block, if there is nothing else to send: as late as this, so that it holds all that has
+  // come meanwhile, and refers to all that the peer is known to hold.
+  void prepare_to_send();
+  bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
+  // Written and not yet sent, of which some is still to become blocks.
+  std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }
+  // What the stream counts for in the RetainedBudget.
+  std::size_t retained_bytes() const { return sending_.retained_bytes() + pending_.size(); }
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
   ReceiveCredit* receive_credit() { return receive_credit_ ? &*receive_credit_ : nullptr; }
@@ -115,8 +135,11 @@ class Stream final : private RecordSink {
            (readable_.empty() || send_state_ == SendState::reset);
   }
   void tell_if_writable();
-  void on_sent(std::size_t bytes, TimePoint now) { meter_.on_sent(bytes, now); }
-  StreamClass stream_class(TimePoint now) const { return meter_.classify(sending_.unsent_bytes(), now); }
+  void on_sent(std::size_t bytes, TimePoint now) {
+    meter_.on_sent(bytes, now);
+    if (!wants_to_send()) pending_.on_quiet();
+  }
+  StreamClass stream_class(TimePoint now) const { return meter_.classify(unsent_bytes(), now); }
 
   // Owned by the session's bookkeeping: is the stream in the queue for sending, in the list for an ACK…
   struct Marks {
@@ -131,12 +154,23 @@ class Stream final : private RecordSink {
 
   Result<void> on_data(Bytes plain) override;
   Result<void> on_record(RecordType type, Bytes body) override;
+  bool waits() const override { return parked_ && !parked_->block.empty(); }
   Result<void> on_open(Bytes body);
   Result<void> on_block(Bytes body);
+  bool decode(const ParsedBlock& block);
   Result<void> on_message(Bytes body);
   void deliver(Slice plain);
   void append_record(RecordType type, Bytes body);
   void append(Slice wire);
+  void keep(Slice wire);
+  bool makes_blocks() const;
+  std::size_t unsent_limit() const;
+  void encode_next();
+  void send_plain(std::size_t bytes);
+  void drop_unsent();
+  Result<void> park(Bytes wire);
+  void count_waiting();
+  void forget_in_codec();
   void finish_reading(ReadState state);
   void stop_sending(SendState state);
   void stop_reading();
@@ -148,18 +182,28 @@ class Stream final : private RecordSink {
   std::optional<OpenAnswer> answer_;
   bool opened_here_;
 
+  PendingBlocks pending_;  // empty where no blocks are made
   SendStream sending_;
   SendCredit send_credit_;
   std::uint64_t open_credit_ = 0;
   SendState send_state_ = SendState::open;
   mutable bool starved_ = false;  // may_write() answered zero since `writable` was told
   TrafficMeter meter_;
+  BlockCounters blocks_;
+  bool known_to_codec_ = false;
 
   Reassembly receiving_;
   RecordParser parser_;
   std::optional<ReceiveCredit> receive_credit_;
   TimePoint received_at_{};
   TimePoint stalled_since_{};  // while something waits for a gap: since nothing came into order
+  // A block that cannot be decoded yet, and all wire bytes behind it.
+  struct Parked {
+    Slice block;  // the body of its record
+    SliceQueue behind;
+  };
+  std::unique_ptr<Parked> parked_;
+  std::uint64_t counted_waiting_ = 0;  // in StreamContext::waiting_cost
   SliceQueue readable_;
   struct Message {
     std::uint64_t position;

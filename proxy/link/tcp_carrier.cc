@@ -219,6 +219,13 @@ void TcpCarrier::bound_rate() {
   set_rate_limit(connection_.socket().native_handle(), bound);
 }
 
+// What is measured, within what is allowed.
+void TcpCarrier::tell_line_rate() {
+  if (session_.preferred() != id_) return;
+  const std::uint64_t bound = bound_bits_ / 8;
+  session_.set_line_rate(rate_ && bound ? std::min(rate_, bound) : std::max(rate_, bound));
+}
+
 void TcpCarrier::measure(TimePoint now) {
   if (now - measured_at_ < kMeasureInterval) return;
   measured_at_ = now;
@@ -228,6 +235,7 @@ void TcpCarrier::measure(TimePoint now) {
   // What we offered when we had little says nothing about the line; a real fall shows soon.
   if (line.application_limited && line.delivery_rate < rate_) return;
   rate_ = line.delivery_rate >= rate_ ? line.delivery_rate : (7 * rate_ + line.delivery_rate) / 8;
+  tell_line_rate();
   if (rate_ == 0) return;
   auto wanted = static_cast<std::uint32_t>(
       std::clamp<std::size_t>(bytes_in(kKernelQueue, rate_), kLowWaterMin, kLowWaterMax));

@@ -60,6 +60,7 @@ class TcpCarrier {
   void wait_writable();
   void measure(TimePoint now);
   void bound_rate();
+  void tell_line_rate();
   void fail(std::string why);
 
   CarrierId id_;

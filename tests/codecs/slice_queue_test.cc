@@ -115,3 +115,18 @@ TEST_CASE("a slice that the queue has dropped stays good for who holds it") {
   CHECK(queue.empty());
   CHECK(as_text(slice.bytes()) == "kept");
 }
+
+TEST_CASE("the first piece of a queue shares its memory and begins where the queue does") {
+  SliceQueue queue;
+  const Slice first = Slice::copy_of(Buffer(2000, std::byte{1}));
+  queue.push(first);
+  queue.push(Slice::copy_of(Buffer(3000, std::byte{2})));
+  CHECK(queue.front().size() == 2000);
+  CHECK(queue.front().bytes().data() == first.bytes().data());
+  queue.drop_until(500);
+  CHECK(queue.front().size() == 1500);
+  CHECK(queue.front().bytes().data() == first.bytes().data() + 500);
+  queue.drop_until(2000);
+  CHECK(queue.front().size() == 3000);
+  CHECK(queue.front().bytes()[0] == std::byte{2});
+}

@@ -2,6 +2,7 @@
 """The link itself: who may have it, and what becomes of flows when it is cut, falls silent, or its peer restarts."""
 
 import contextlib
+import itertools
 import threading
 import time
 import unittest
@@ -26,17 +27,21 @@ def link_cut_off(lab, verdict):
 
 
 class Copies:
-    """An upload and a download, one over each family, while the test does something to the link."""
+    """An upload and a download, one over each family, while the test does something to the link. Their bytes never
+    crossed it before, so that all of them move."""
+
+    seeds = itertools.count(1)
 
     def __init__(self, lab, size):
         self.lab, self.size = lab, size
+        self.up, self.down = next(self.seeds), next(self.seeds)
         self.got = {}
 
     def __enter__(self):
         self.receiver = tcp.Server(self.lab, tcp.report_digest)
-        self.source = tcp.Server(self.lab, tcp.sender(self.size, 2))
+        self.source = tcp.Server(self.lab, tcp.sender(self.size, self.down))
         self.threads = [threading.Thread(target=self._run, args=task) for task in (
-            ("up", tcp.upload, SERVER, self.receiver.port, self.size, 1),
+            ("up", tcp.upload, SERVER, self.receiver.port, self.size, self.up),
             ("down", tcp.download, SERVER6, self.source.port))]
         for thread in self.threads:
             thread.start()
@@ -59,7 +64,7 @@ class Copies:
         self.source.close()
 
     def expected(self):
-        return {"up": tcp.digest(self.size, 1), "down": tcp.digest(self.size, 2)}
+        return {"up": tcp.digest(self.size, self.up), "down": tcp.digest(self.size, self.down)}
 
 
 class Keys(unittest.TestCase):

@@ -2,6 +2,8 @@
 // A session whose peer has the right key and says anything: raw bytes in any splits, or frames that are well
 // formed and mean anything, while flows here do anything a flow may do. It never crashes, its accounts stay
 // exact, and it gives everything back at its end. The input chooses all of it.
+#include <set>
+
 #include "fuzz/choices.h"
 #include "proxy/link/session.h"
 
@@ -23,12 +25,33 @@ class Codec final : public BlockCodec {
     return BlockHeader{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
                        .checksum = block_checksum(plain)};
   }
-  Result<std::optional<Slice>> decode(std::uint64_t, const BlockHeader& header, Bytes encoded) override {
+  Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
+                                      Bytes encoded) override {
     ++messages_;
+    // Some blocks wait for the next message.
+    if (header.ring_offset == 5 && !named_.contains(stream)) {
+      waiting_.insert(stream);
+      return std::nullopt;
+    }
+    named_.erase(stream);
     if (block_checksum(encoded) != header.checksum) return link::LinkError::malformed_record;
     return std::optional(Slice::copy_of(encoded));
   }
-  Result<void> on_message(Bytes) override { return {}; }
+  std::optional<std::uint64_t> poll_ready() override {
+    if (ready_.empty()) return std::nullopt;
+    std::uint64_t stream = *ready_.begin();
+    ready_.erase(ready_.begin());
+    named_.insert(stream);
+    return stream;
+  }
+  void forget(std::uint64_t stream) override {
+    for (auto* set : {&waiting_, &ready_, &named_}) set->erase(stream);
+  }
+  Result<void> on_message(Bytes message) override {
+    ready_.merge(std::exchange(waiting_, {}));
+    if (as_text(message) == "breach") return link::LinkError::malformed_record;
+    return {};
+  }
   bool has_message() const override { return messages_ > 0; }
   std::optional<Slice> poll_message() override {
     if (messages_ == 0) return std::nullopt;
@@ -38,6 +61,7 @@ class Codec final : public BlockCodec {
 
  private:
   int messages_ = 0;
+  std::set<std::uint64_t> waiting_, ready_, named_;  // streams
 };
 
 class Fuzzed {
@@ -151,7 +175,8 @@ class Fuzzed {
         Bytes plain = choices_.some(100);
         if (plain.empty()) plain = as_bytes("x");
         BlockHeader header{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
-                           .checksum = choices_.byte() % 8 ? block_checksum(plain) : 7};
+                           .checksum = choices_.byte() % 8 ? block_checksum(plain) : 7,
+                           .ring_offset = choices_.byte() % 8};
         write_block_header(header, body);
         append(body, plain);
         break;

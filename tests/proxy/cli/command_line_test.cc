@@ -144,6 +144,10 @@ from_networks = ["10.10.1.0/24"]
 features = { fec = "off" }
 fail = "open"
 [[rule]]
+[dictionary]
+memory = "64MiB"
+disk = "1GiB"
+directory = "d"
 )",
                                         "a.toml");
   CHECK(cli::describe(config, "sha256:x") == R"(a.toml is a configuration of the site "branch".
@@ -163,10 +167,12 @@ Link:
   For peers, this site dials nothing.
 Features:
   transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false http=false mapi=false nfs=false dns=false
-  In this version only transport, window and fast_connect have an effect, and the link is always TCP.
+  In this version smb, http, mapi, nfs and dns have no effect.
 Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
   2. Flows, all of them: features as above.
+Dictionary:
+  In memory at most 128MiB, taken as they fill, for all peers and both directions; on disk 1GiB in /s/d.
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:

@@ -87,6 +87,11 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(has(typed.out, "51.8 Mbit/s"));
   CHECK(has(typed.out,
             "datacenter: UDP answers and is not used, paced at 48.0 Mbit/s, 20 of 2000 packets lost"));
+  CHECK(has(
+      typed.out,
+      "datacenter: blocks sent: 977 KiB, 8.0 % after the dictionaries, 5.0 % in the end; received: nothing; "
+      "dictionaries 64.0 MiB of 256 MiB out, 0 B of 0 B in, 3 asked for again"));
+  CHECK(has(typed.out, "RECEIVED AS"));
   CHECK(has(typed.out, "branch-2: the last attempt failed: connection refused"));
   CHECK(has(typed.out, "optimised"));
   CHECK_FALSE(has(typed.out, "link_silent"));

@@ -40,6 +40,9 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.features == Features{});
   CHECK(config.intercept.fail == Fail::open);
   CHECK(config.limits.memory_bytes == 512ull << 20);
+  CHECK(config.dictionary.memory_bytes == 256ull << 20);
+  CHECK(config.dictionary.disk_bytes == 10ull << 30);
+  CHECK(config.dictionary.directory == "dictionary");
   CHECK(config.log.level == "info");
 }
 
@@ -64,6 +67,7 @@ address = "[fd00:100::2]:7600"
 )" + kFingerprint + R"(
 networks = ["10.10.2.0/24", "fd00:2::/64"]
 rate = "51.84mbit"
+dictionary_memory = "1GiB"
 
 [[peer]]
 name = "second"
@@ -107,6 +111,11 @@ fail = "open"
 [control]
 listen = "[::1]:7602"
 token_file = "/run/token"
+
+[dictionary]
+memory = 0
+disk = "64MiB"
+directory = "/var/cache/longhaul"
 
 [limits]
 flows = 100
@@ -155,6 +164,11 @@ json = true
   CHECK_FALSE(config.rules[1].fail);
   CHECK(config.control.listen == HostPort{"::1", 7602});
   CHECK(config.control.token_file == "/run/token");
+  CHECK(config.peers[0].dictionary_memory_bytes == 1ull << 30);
+  CHECK_FALSE(config.peers[1].dictionary_memory_bytes);
+  CHECK(config.dictionary.memory_bytes == 0);
+  CHECK(config.dictionary.disk_bytes == 64ull << 20);
+  CHECK(config.dictionary.directory == "/var/cache/longhaul");
   CHECK(config.limits.flows == 100);
   CHECK(config.limits.handshakes == 5);
   CHECK(config.limits.memory_bytes == 64u << 20);
@@ -338,6 +352,15 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [[rule]] features fec cannot be \"0:1\"; it is off, adaptive, or K:M "},
       {"site = \"a\"\n[[rule]]\nfail = \"ajar\"\n",
        "dir/a.toml:3: [[rule]] fail cannot be \"ajar\"; it is \"open\" or \"closed\"."},
+      // The dictionary.
+      {"site = \"a\"\n[dictionary]\nmemory = \"1MiB\"\n",
+       "dir/a.toml:3: [dictionary] memory cannot be \"1MiB\"; it is 0 for none, or a size from \"16MiB\" to "
+       "\"8GiB\"."},
+      {"site = \"a\"\n[dictionary]\ndisk = -1\n",
+       "dir/a.toml:3: [dictionary] disk cannot be \"-1\"; it is 0 for none, or a size from \"64MiB\" to "
+       "\"16TiB\"."},
+      {"site = \"a\"\n[dictionary]\ndirectory = \"\"\n",
+       "dir/a.toml:3: [dictionary] directory is empty; write for example \"dictionary\"."},
       // Limits and log.
       {"site = \"a\"\n[limits]\nflows = 0\n",
        "dir/a.toml:3: [limits] flows cannot be 0; it is 1 to 1000000."},

@@ -44,6 +44,13 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(link.at("udp").at("state") == "up");
   CHECK(link.at("udp").at("packets_lost") == 20u);
   CHECK(link.at("udp").at("datagram_bytes").is_null());
+  const auto& reduction = link.at("reduction");
+  CHECK(reduction.at("active").as_bool());
+  CHECK(reduction.at("out").at("bytes").at("encoded") == 50'000u);
+  CHECK(reduction.at("out").at("hits").at(0).at("below") == 64u);
+  CHECK(reduction.at("out").at("hits").at(5).at("below").is_null());
+  CHECK(reduction.at("out").at("hits").at(5).at("copies") == 12u);
+  CHECK(reduction.at("in").at("needs") == 3u);
 }
 
 TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and reason") {
@@ -281,6 +288,10 @@ TEST_CASE("the metrics are Prometheus text, one type for each name, a counter fo
   CHECK(has(R"(longhaul_link_rtt_seconds{peer="quo\"ted\\\n"} 0.10025)"));
   CHECK(has(R"(longhaul_link_carrier{peer="quo\"ted\\\n",carrier="tcp"} 1)"));
   CHECK(has(R"(longhaul_udp_packets_total{peer="quo\"ted\\\n",kind="lost"} 20)"));
+  CHECK(has(R"(longhaul_reduction_bytes_total{peer="quo\"ted\\\n",direction="out",stage="deduped"} 80000)"));
+  CHECK(has(R"(longhaul_reduction_copies_total{peer="quo\"ted\\\n",below="inf"} 12)"));
+  CHECK(has(R"(longhaul_reduction_events_total{peer="quo\"ted\\\n",direction="in",event="need"} 3)"));
+  CHECK(has("longhaul_port_bytes_total{port=\"445\",side=\"lan\",direction=\"in\"} 8"));
   for (const auto& row : kReasonTable)
     CHECK(reply.body.find("longhaul_flows_reason_total{reason=\"" + std::string(row.code) + "\"}") !=
           std::string::npos);

@@ -88,6 +88,17 @@ inline link::LinkStatus link_up(std::string peer) {
   link.udp.packets_sent = 2000;
   link.udp.packets_lost = 20;
   link.udp.pacing_rate_bits = 48'000'000;
+  link.reduces = true;
+  link.reduction.encoder.blocks = 20;
+  link.reduction.encoder.bytes = {.plain_bytes = 1'000'000,
+                                  .after_dedup_bytes = 80'000,
+                                  .encoded_bytes = 50'000,
+                                  .copies = 12,
+                                  .copied_bytes = 920'000};
+  link.reduction.encoder.hits.back() = 12;
+  link.reduction.encoder.ring_bytes = 256 << 20;
+  link.reduction.encoder.ring_filled_bytes = 64 << 20;
+  link.reduction.decoder.needs = 3;
   return link;
 }
 

@@ -99,3 +99,35 @@ TEST_CASE("the sums of the flow table agree with a plain recount after random op
   CHECK(std::accumulate(totals.by_reason.begin(), totals.by_reason.end(), std::uint64_t{0}) ==
         totals.started);
 }
+
+TEST_CASE("bytes and blocks are summed by port, of the first ports that are seen") {
+  FlowTable table;
+  const auto start = [&](std::uint16_t port) -> FlowRecord& {
+    FlowRecord record;
+    record.destination.port = port;
+    return table.add(std::move(record));
+  };
+  FlowRecord& first = start(445);
+  first.bytes.lan_in = 100;
+  first.blocks.out = {.blocks = 1, .plain = 100, .deduped = 20, .encoded = 10};
+  table.remove(first.id, FlowTable::End::closed);
+  FlowRecord& second = start(445);
+  second.bytes.lan_in = 7;
+  second.blocks.out = {.blocks = 1, .plain = 7, .deduped = 7, .encoded = 7};
+  auto totals = table.by_port_so_far();
+  CHECK(totals.at(445).started == 2);
+  CHECK(totals.at(445).bytes.lan_in == 107);
+  CHECK(totals.at(445).blocks.out.plain == 107);
+  CHECK(totals.at(445).blocks.out.encoded == 17);
+  for (unsigned port = 1000; port < 3000; ++port) start(static_cast<std::uint16_t>(port)).bytes.lan_out = 1;
+  totals = table.by_port_so_far();
+  CHECK(totals.size() <= FlowTable::kPortsKept + 1);
+  std::uint64_t started = 0, bytes = 0;
+  for (const auto& [port, sum] : totals) {
+    started += sum.started;
+    bytes += sum.bytes.lan_out;
+  }
+  CHECK(started == 2002);
+  CHECK(bytes == 2000);
+  CHECK(totals.at(0).started > 1800);
+}

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "simulated_flow.h"
+#include "toy_codec.h"
 
 using namespace longhaul;
 using namespace longhaul::link;
@@ -192,71 +193,84 @@ void check_all_forgotten(Pair& pair) {
   }
 }
 
+void live_at_random(std::uint64_t seed, BlockCodec* codec_a, BlockCodec* codec_b) {
+  std::mt19937_64 random(seed * 7919);
+  PairOptions options{.seed = seed,
+                      .line = {.bytes_per_second = 3e6, .delay = 10ms, .max_piece = seed % 3 ? 2000u : 300u},
+                      .credit_bytes = seed % 2 ? 1u << 20 : 8u << 20,
+                      .retained_bytes = 2 << 20,
+                      .max_streams = 64};
+  Pair pair(options, codec_a, codec_b);
+  RandomLives lives(pair, seed);
+  // Every second run has carriers of both kinds: of bytes in order, and of packets that get lost.
+  auto connect = [&] {
+    LineOptions line = options.line;
+    if (seed % 2 && random() % 2) line.packet = 1150 + random() % 400, line.loss = 0.2;
+    return pair.connect(line);
+  };
+  std::deque<CarrierId> carriers{connect()};
+  for (int step = 0; step < 1500; ++step) {
+    switch (random() % 40) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        lives.open();
+        break;
+      case 4:
+        if (carriers.size() < 3) {
+          carriers.push_back(connect());
+        } else {
+          pair.prefer(random() % 2 ? pair.a : pair.b, carriers[random() % carriers.size()]);
+        }
+        break;
+      case 5:
+        if (!carriers.empty() && random() % 2) {
+          auto victim = carriers.begin() + static_cast<long>(random() % carriers.size());
+          pair.cut(*victim);
+          carriers.erase(victim);
+        }
+        break;
+      case 6:
+        if (!carriers.empty()) pair.freeze(carriers.back(), std::chrono::milliseconds(random() % 1500));
+        break;
+      case 7:
+      case 8:
+        pair.run_for(std::chrono::milliseconds(random() % 60));
+        break;
+      default:
+        lives.step();
+        if (random() % 3 == 0) pair.run_for(std::chrono::microseconds(random() % 5000));
+    }
+    INFO("seed " << seed << ", step " << step);
+    REQUIRE(lives.what_is_wrong() == "");
+    check_memory(pair.a, options.credit_bytes);
+    check_memory(pair.b, options.credit_bytes);
+  }
+  INFO("seed " << seed);
+  if (carriers.empty()) pair.connect();
+  lives.finish();
+  pair.run_for(40s);
+  REQUIRE(lives.what_is_wrong() == "");
+  CHECK(lives.bytes_read() > 0);
+  check_all_forgotten(pair);
+}
+
 }  // namespace
 
 TEST_CASE("random lives of flows over carriers that come and go keep every promise") {
-  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
-    std::mt19937_64 random(seed * 7919);
-    PairOptions options{
-        .seed = seed,
-        .line = {.bytes_per_second = 3e6, .delay = 10ms, .max_piece = seed % 3 ? 2000u : 300u},
-        .credit_bytes = seed % 2 ? 1u << 20 : 8u << 20,
-        .retained_bytes = 2 << 20,
-        .max_streams = 64};
-    Pair pair(options);
-    RandomLives lives(pair, seed);
-    // Every second run has carriers of both kinds: of bytes in order, and of packets that get lost.
-    auto connect = [&] {
-      LineOptions line = options.line;
-      if (seed % 2 && random() % 2) line.packet = 1150 + random() % 400, line.loss = 0.2;
-      return pair.connect(line);
-    };
-    std::deque<CarrierId> carriers{connect()};
-    for (int step = 0; step < 1500; ++step) {
-      switch (random() % 40) {
-        case 0:
-        case 1:
-        case 2:
-        case 3:
-          lives.open();
-          break;
-        case 4:
-          if (carriers.size() < 3) {
-            carriers.push_back(connect());
-          } else {
-            pair.prefer(random() % 2 ? pair.a : pair.b, carriers[random() % carriers.size()]);
-          }
-          break;
-        case 5:
-          if (!carriers.empty() && random() % 2) {
-            auto victim = carriers.begin() + static_cast<long>(random() % carriers.size());
-            pair.cut(*victim);
-            carriers.erase(victim);
-          }
-          break;
-        case 6:
-          if (!carriers.empty()) pair.freeze(carriers.back(), std::chrono::milliseconds(random() % 1500));
-          break;
-        case 7:
-        case 8:
-          pair.run_for(std::chrono::milliseconds(random() % 60));
-          break;
-        default:
-          lives.step();
-          if (random() % 3 == 0) pair.run_for(std::chrono::microseconds(random() % 5000));
-      }
-      INFO("seed " << seed << ", step " << step);
-      REQUIRE(lives.what_is_wrong() == "");
-      check_memory(pair.a, options.credit_bytes);
-      check_memory(pair.b, options.credit_bytes);
-    }
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) live_at_random(seed, nullptr, nullptr);
+}
+
+TEST_CASE("random lives of flows whose blocks wait for each other keep every promise") {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+    const ToyCodec::Options toy{.waits = 0.2, .gone = seed % 3 ? 0 : 0.02, .passes = 0.1, .seed = seed};
+    ToyCodec codec_a(toy), codec_b(toy);
+    live_at_random(seed, &codec_a, &codec_b);
     INFO("seed " << seed);
-    if (carriers.empty()) pair.connect();
-    lives.finish();
-    pair.run_for(40s);
-    REQUIRE(lives.what_is_wrong() == "");
-    CHECK(lives.bytes_read() > 0);
-    check_all_forgotten(pair);
+    CHECK(codec_a.broken == "");
+    CHECK(codec_b.broken == "");
+    CHECK(codec_a.waiting() + codec_b.waiting() == 0);
   }
 }
 

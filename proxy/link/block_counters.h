@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What blocks made of the bytes of one stream, or of many, stage by stage. What a codec counts for a whole
+// session is in link/status.h.
+#pragma once
+#include <cstdint>
+
+namespace longhaul::link {
+
+struct BlockCounters {
+  struct Direction {
+    std::uint64_t blocks = 0;
+    std::uint64_t plain = 0;    // bytes that became blocks
+    std::uint64_t deduped = 0;  // what the dictionaries left of them
+    std::uint64_t encoded = 0;  // what zstd left of that, and the heads of the blocks
+    Direction& operator+=(const Direction& other) {
+      blocks += other.blocks;
+      plain += other.plain;
+      deduped += other.deduped;
+      encoded += other.encoded;
+      return *this;
+    }
+    bool operator==(const Direction&) const = default;
+  };
+  Direction out, in;  // sent over the link, and received
+
+  BlockCounters& operator+=(const BlockCounters& other) {
+    out += other.out;
+    in += other.in;
+    return *this;
+  }
+  bool operator==(const BlockCounters&) const = default;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/pending_blocks.h"
+
+#include <memory>
+
+namespace longhaul::link {
+namespace {
+
+// Below this much in hand it is better to gather bytes for a block than to end it where memory ends.
+constexpr std::size_t kGatherBelow = 2048;
+
+}  // namespace
+
+std::size_t PendingBlocks::next_block(std::size_t first) const {
+  std::uint64_t begin = plain_.begin_offset(), end = plain_.end_offset();
+  if (record_bytes_ > 0) end = records_[first_record_].position;
+  // While a backlog stands each block is twice the one before: what waits at the far side for a whole block
+  // is never much more than what came before it.
+  const std::size_t most = std::clamp(std::max(first, 2 * last_block_), std::size_t{1}, kMaxBlockPlainBytes);
+  if (end - begin <= most) return static_cast<std::size_t>(end - begin);
+  // Reads of a busy flow are as large as blocks: one that ends where they do need not be gathered.
+  std::size_t whole = 0;
+  plain_.visit({begin, end}, [&](Bytes piece) {
+    if (whole + piece.size() > most) return false;
+    whole += piece.size();
+    return true;
+  });
+  return whole >= kGatherBelow ? whole : most;
+}
+
+Bytes PendingBlocks::front(std::size_t bytes) const {
+  thread_local const auto gathered = std::make_unique_for_overwrite<std::byte[]>(kMaxBlockPlainBytes);
+  const std::uint64_t begin = plain_.begin_offset();
+  Bytes found;
+  std::size_t size = 0;
+  plain_.visit({begin, begin + bytes}, [&](Bytes piece) {
+    if (piece.size() == bytes) {
+      found = piece;
+      return false;
+    }
+    std::copy(piece.begin(), piece.end(), gathered.get() + size);
+    size += piece.size();
+    return true;
+  });
+  return found.empty() ? Bytes(gathered.get(), size) : found;
+}
+
+std::optional<Slice> PendingBlocks::take_record() {
+  if (record_bytes_ == 0 || records_[first_record_].position > plain_.begin_offset()) return std::nullopt;
+  Slice wire = std::move(records_[first_record_++].wire);
+  record_bytes_ -= wire.size();
+  if (first_record_ == records_.size()) {
+    records_ = {};
+    first_record_ = 0;
+  } else if (first_record_ >= 64 && first_record_ > records_.size() / 2) {
+    records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(first_record_));
+    first_record_ = 0;
+  }
+  return wire;
+}
+
+void PendingBlocks::clear() {
+  plain_.drop_until(plain_.end_offset());
+  records_ = {};
+  first_record_ = record_bytes_ = 0;
+  last_block_ = 0;
+}
+
+}  // namespace longhaul::link

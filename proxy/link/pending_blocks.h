@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a flow has written and no block was made of yet: plain bytes, and between them the records that have
+// their place there. Says how much the next block holds; encoding it, and credit, are the stream's business.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "codecs/block_codec.h"
+#include "codecs/slice_queue.h"
+
+namespace longhaul::link {
+
+class PendingBlocks {
+ public:
+  void write(Bytes plain) { plain_.push_copy(plain); }
+  void write(Slice plain) { plain_.push(std::move(plain)); }
+  // A record that stands behind what was written so far.
+  void write_record(Slice wire) {
+    record_bytes_ += wire.size();
+    records_.push_back({plain_.end_offset(), std::move(wire)});
+  }
+
+  bool empty() const { return plain_.empty() && record_bytes_ == 0; }
+  // Plain bytes, and records as they go on the wire.
+  std::size_t size() const { return plain_.size() + record_bytes_; }
+
+  // How many plain bytes the next block holds, where the first after a pause holds `first` at most. 0: a
+  // record is next, or nothing.
+  std::size_t next_block(std::size_t first) const;
+  // So many of the bytes in one piece: where they lie, or, gathered, in memory that the next call reuses.
+  Bytes front(std::size_t bytes) const;
+  // Takes at most so many of them as they lie, without a copy.
+  Slice take(std::size_t most) {
+    Slice piece = plain_.front();
+    if (piece.size() > most) piece = piece.sub(0, most);
+    drop(piece.size());
+    return piece;
+  }
+  void drop(std::size_t bytes) { plain_.drop_until(plain_.begin_offset() + bytes); }
+  // A block was made.
+  void on_block(std::size_t bytes) { last_block_ = std::max(bytes, last_block_); }
+  // The record whose turn it is.
+  std::optional<Slice> take_record();
+
+  // All was sent and nothing more has come: the next block is a first one.
+  void on_quiet() { last_block_ = 0; }
+  void clear();
+
+ private:
+  struct Record {
+    std::uint64_t position;  // in plain_
+    Slice wire;
+  };
+
+  SliceQueue plain_;
+  std::vector<Record> records_;  // few: those of modules, and the end
+  std::size_t first_record_ = 0;
+  std::size_t record_bytes_ = 0;
+  std::size_t last_block_ = 0;  // the largest since the last pause
+};
+
+}  // namespace longhaul::link
