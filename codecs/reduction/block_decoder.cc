@@ -10,10 +10,16 @@
 
 namespace longhaul::reduction {
 
-Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const BlockHeader& header,
+Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const BlockHeader& sent,
                                                   Bytes encoded) {
   if (!waiting_.empty())
-    if (auto waiting = waiting_.find(stream); waiting != waiting_.end()) return resume(waiting, header);
+    if (auto waiting = waiting_.find(stream); waiting != waiting_.end()) return resume(waiting);
+  auto placed_header = placed(stream, sent);
+  if (!placed_header) {
+    ++counters_.failed;
+    return placed_header.error();
+  }
+  const BlockHeader& header = *placed_header;
   auto block = parse_encoded(header, encoded);
   bool in_ring = header.codec & kInRing;
   if (block && in_ring && !ring_) block = Error::malformed_block;
@@ -22,6 +28,7 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
     ++counters_.failed;
     return block.error();
   }
+  if (in_ring) ends_[stream] = header.ring_offset + header.plain_bytes;
   std::byte* memory = nullptr;
   Slice plain = Slice::unfilled(header.plain_bytes, memory);
   Outcome outcome = restore(header, *block, {memory, header.plain_bytes});
@@ -43,6 +50,16 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
                     outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable});
   count(header, *block, encoded.size());
   return std::nullopt;
+}
+
+Result<BlockHeader> BlockDecoder::placed(std::uint64_t stream, BlockHeader header) {
+  if (!(header.codec & kFollows)) return header;
+  auto end = ends_.find(stream);
+  if (!(header.codec & kInRing) || end == ends_.end() || header.ring_offset > kMaxVarint - end->second)
+    return Error::malformed_block;
+  header.codec &= static_cast<std::uint8_t>(~kFollows);
+  header.ring_offset += end->second;
+  return header;
 }
 
 // Fills `plain` with what the block says; nothing is believed before the checksum.
@@ -82,11 +99,11 @@ void BlockDecoder::store(std::uint64_t offset, Bytes plain) {
 }
 
 Result<std::optional<Slice>> BlockDecoder::resume(
-    std::unordered_map<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& header) {
+    std::unordered_map<std::uint64_t, Waiting>::iterator waiting) {
   if (waiting->second.state == Waiting::State::asked) return std::nullopt;
   Waiting block = std::move(waiting->second);
   waiting_.erase(waiting);
-  if (block.state == Waiting::State::failed || header.ring_offset != block.ring_offset) {
+  if (block.state == Waiting::State::failed) {
     ++counters_.failed;
     return Error::not_restorable;
   }
@@ -107,6 +124,7 @@ std::optional<std::uint64_t> BlockDecoder::poll_ready() {
 }
 
 void BlockDecoder::forget(std::uint64_t stream) {
+  ends_.erase(stream);
   auto waiting = waiting_.find(stream);
   if (waiting == waiting_.end()) return;
   if (waiting->second.state == Waiting::State::asked) waiting_at_.erase(waiting->second.ring_offset);

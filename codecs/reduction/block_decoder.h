@@ -56,10 +56,11 @@ class BlockDecoder {
     Slice plain;
   };
 
+  // Resolves kFollows; an error where there is nothing to follow.
+  Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
   Outcome restore(const BlockHeader& header, const EncodedBlock& block, MutableBytes plain);
   void store(std::uint64_t offset, Bytes plain);
-  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,
-                                      const BlockHeader& header);
+  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting);
   void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
   void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
 
@@ -68,6 +69,7 @@ class BlockDecoder {
   bool greeted_ = false, welcome_due_ = false, clear_due_ = false;
   std::unordered_map<std::uint64_t, Waiting> waiting_;           // by stream
   std::unordered_map<std::uint64_t, std::uint64_t> waiting_at_;  // ring offset to stream
+  std::unordered_map<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
   std::deque<std::uint64_t> ready_;
   std::deque<Need> needs_;
   IntervalSet held_;  // and not yet told

@@ -116,8 +116,15 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
     append(out, content);
   }
   if (header.codec & kInRing) {
-    history_->shared.add(stream, flow.track, header.ring_offset, plain.size());
+    const std::uint64_t offset = header.ring_offset;
+    history_->shared.add(stream, flow.track, offset, plain.size());
     flow.loads.reset();
+    if (flow.end) {
+      // Offsets are long, and mostly need not be said.
+      header.codec |= kFollows;
+      header.ring_offset = offset - flow.end;
+    }
+    flow.end = offset + plain.size();
   } else if (!(header.codec & kZstd)) {
     // Nothing was gained, and the history has nothing of it.
     out.resize(begin);

@@ -56,6 +56,7 @@ class BlockEncoder {
  private:
   struct Flow {
     StreamTrack track;
+    std::uint64_t end = 0;           // of its last block in the history; 0: none
     std::uint64_t continuation = 0;  // where the next block may go on in the history
     ZstdTrials trials;
     std::unique_ptr<Buffer> loads;

@@ -8,7 +8,8 @@
 namespace longhaul::reduction {
 namespace {
 
-constexpr std::uint8_t kKnownBits = kInRing | kReferences | kZstd | kLoads | kContext;
+constexpr std::uint8_t kKnownBits =
+    kInRing | kReferences | kZstd | kLoads | kContext;  // kFollows is resolved
 constexpr std::uint8_t kNeedRing = kReferences | kLoads | kContext;
 
 bool plausible(const BlockHeader& header) {

@@ -16,6 +16,7 @@ enum CodecBit : std::uint8_t {
   kZstd = 4,        // the content is compressed
   kLoads = 8,       // the decoder brings back history from disk first
   kContext = 16,    // zstd had a piece of the history as context
+  kFollows = 32,    // ring_offset counts from the end of the stream's block before, which is mostly 0
 };
 
 struct EncodedBlock {
@@ -29,8 +30,8 @@ struct EncodedBlock {
 // Appends all but the body, as `codec` has it.
 void write_encoded_fields(std::uint8_t codec, const EncodedBlock& block, Buffer& out);
 
-// An error: it can never be a block, whatever the history holds. Lengths and offsets are checked against the
-// head and each other, not yet against a ring.
+// An error: it can never be a block, whatever the history holds. `header` has its ring offset, without
+// kFollows. Lengths and offsets are checked against the head and each other, not yet against a ring.
 Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded);
 
 }  // namespace longhaul::reduction

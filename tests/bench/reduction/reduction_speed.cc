@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   CLI::App app("Encodes and decodes files, one behind the other, by a pair of twins.");
   std::vector<std::string> paths;
   std::size_t ring_mib = 1024, block = kMaxBlockPlainBytes, most_mib = 4096;
-  std::uint64_t rate = 0;
+  std::uint64_t rate = 1'250'000'000;
   int level = 99;
   std::size_t context = 0, context_per_byte = 1;
   ReductionStages stages{.dedup_disk = false};
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   app.add_option("--ring", ring_mib, "history, MiB; 0: none");
   app.add_option("--block", block, "bytes");
   app.add_option("--most", most_mib, "of each file, MiB");
-  app.add_option("--rate", rate, "of the line, bytes per second; 0: not known");
+  app.add_option("--rate", rate, "of the line, bytes per second (10 Gbit/s); 0: not known");
   app.add_option("--level", level, "of zstd, instead of what the rate gives");
   app.add_option("--context", context, "most context for a block, bytes, with --level");
   app.add_option("--context-per-byte", context_per_byte, "with --level");

@@ -82,7 +82,7 @@ TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
   Buffer after = from_hex(
       "00405f"
       "0000950000482e2020616761696e2e0200406522d55441");
-  CHECK(gives(decoder, 1, head_of(kPlain, kInRing | kZstd | kContext, at), after, kPlain));
+  CHECK(gives(decoder, 1, head_of(kPlain, kInRing | kZstd | kContext | kFollows, 0), after, kPlain));
   auto message = decoder.poll_message();
   REQUIRE(message.has_value());
   auto held = parse_message(message->bytes());
@@ -103,7 +103,9 @@ TEST_CASE("blocks that can never be are refused at once") {
   };
   Bytes plain = as_bytes(kPlain);
   CHECK_FALSE(stranger.decode(1, good, plain).has_value());  // nobody said HELLO
-  CHECK(refused(with([](auto& h) { h.codec = 0x21; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec = 0x41; }), plain));
+  CHECK(refused(with([](auto& h) { h.codec |= kFollows; }), plain));  // nothing to follow
+  CHECK(refused(with([](auto& h) { h.codec = kFollows, h.ring_offset = 0; }), plain));
   CHECK(refused(with([](auto& h) { h.codec = kReferences; }), plain));
   CHECK(refused(with([](auto& h) { h.codec = kInRing | kContext; }), plain));
   CHECK(refused(with([](auto& h) { h.codec = kInRing | kLoads; }), plain));
@@ -188,6 +190,22 @@ TEST_CASE("references to what is not there are asked for again") {
   decoder.forget(1);
   REQUIRE(decoder.on_gone({header.ring_offset}));
   CHECK_FALSE(decoder.poll_ready().has_value());
+}
+
+TEST_CASE("a block's place can be told from where its stream's block before ended") {
+  BlockDecoder decoder = greeted();
+  Bytes plain = as_bytes(kPlain);
+  REQUIRE(gives(decoder, 1, head_of(kPlain, kInRing, 70'000), plain, kPlain));
+  REQUIRE(gives(decoder, 3, head_of(kPlain, kInRing, 80'000), plain, kPlain));
+  REQUIRE(gives(decoder, 1, head_of(kPlain, kInRing | kFollows, 5), plain, kPlain));
+  REQUIRE(gives(decoder, 3, head_of(kPlain, kInRing | kFollows, 0), plain, kPlain));
+  std::uint64_t size = kPlain.size();
+  auto held = parse_message(decoder.poll_message()->bytes());
+  CHECK(std::get<Held>(*held) ==
+        Held{{{70'000, 70'000 + size}, {70'005 + size, 70'005 + 2 * size}, {80'000, 80'000 + 2 * size}}});
+  CHECK_FALSE(decoder.decode(3, head_of(kPlain, kInRing | kFollows, kMaxVarint), plain).has_value());
+  decoder.forget(1);
+  CHECK_FALSE(decoder.decode(1, head_of(kPlain, kInRing | kFollows, 0), plain).has_value());
 }
 
 TEST_CASE("a late block is delivered, and leaves alone what has taken its place") {

@@ -100,7 +100,9 @@ class Twins {
   // Both directions end, in the middle of whatever is under way: each side hears of it when chance wills.
   void reset(std::uint64_t stream) {
     if (!over_.insert(stream).second) return;
-    sides_[random() % 2].forget(stream);
+    int first = static_cast<int>(random() % 2);
+    sides_[first].forget(stream);
+    ways_[1 - first].pipes.erase(stream);
     dying_.push_back(stream);
   }
   // A stream that has delivered all it had is forgotten by both.
