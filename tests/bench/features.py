@@ -4,6 +4,10 @@
 # The session over TLS and TCP, and nothing that changes the bytes.
 TCP_ONLY = {"preset": "T", "transport": "tcp", "compression": False, "dedup_memory": False, "dedup_disk": False}
 
+# The same with everything that makes bytes fewer, on whatever carrier the pair prefers; and the same without.
+REDUCED = {"preset": "T", "transport": "auto", "compression": True, "dedup_memory": True, "dedup_disk": True}
+NOT_REDUCED = {**REDUCED, "compression": False, "dedup_memory": False, "dedup_disk": False}
+
 # Taken and relayed by one proxy, past the link.
 RELAYED = {"preset": "B"}
 

@@ -9,7 +9,7 @@ SHARE = "%"  # samples are fractions of one, and printed in percent
 
 def written(value, unit):
     if unit == SHARE:
-        return f"{100 * value:.1f} %"
+        return f"{100 * value:.{1 if value >= 0.1 else 2 if value >= 0.01 else 3}f} %"
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 10 else 3
     return f"{value:,.{digits}f} {unit}"
 
@@ -48,16 +48,18 @@ class Row:
 
     @property
     def measured(self):
-        return statistics.median(self.samples)
+        return statistics.median(self.samples) if self.samples else None  # none: the note says why
 
     @property
     def ratio(self):
-        if not self.beside or not (other := statistics.median(self.beside)):
+        if not self.samples or not self.beside or not (other := statistics.median(self.beside)):
             return None
         return self.measured / other
 
     @property
     def verdict(self):
+        if not self.samples:
+            return "not there yet"
         if self.goal is None and self.beside_goal is None:
             return "-"
         missed = []
@@ -71,6 +73,8 @@ class Row:
         goals = [self.goal.written(self.unit)] if self.goal else []
         if self.beside_goal:
             goals.append(f"{self.beside_goal.written(SHARE)} of {self.beside_name}")
+        if not self.samples:
+            return (self.what, ", ".join(goals) or "report", "-", "", "", self.verdict, self.note)
         many = f" ({len(self.samples)}: {min(self.samples):.4g} to {max(self.samples):.4g})"
         return (self.what, ", ".join(goals) or "report", written(self.measured, self.unit) +
                 (many if len(self.samples) > 1 and self.unit != SHARE else f" ({len(self.samples)})"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small things counted and timed: `connects` makes connections as fast as they are answered, `exchanges`
-// sends one byte to and fro over one connection.
+// sends a few bytes to and fro over one connection.
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -120,12 +120,19 @@ void exchanges(const Words& words) {
   const std::int64_t warm = now_ns() + 200'000'000;
   const std::int64_t until = warm + static_cast<std::int64_t>(words.real("seconds") * 1e9);
   std::vector<std::int64_t> took_ns;
-  while (true) {
-    char byte = '?';
+  std::vector<char> question(words.number("size", 1), '?'), answer(question.size());
+  for (std::uint64_t number = 0;; ++number) {
+    // What a protocol's small messages look like: mostly the same words, and a number.
+    if (question.size() >= 40)
+      std::snprintf(question.data(), question.size(), "GET /object/%020llu HTTP/1.1",
+                    static_cast<unsigned long long>(number));
     const std::int64_t began = now_ns();
     if (began > until) break;
-    if (send(socket.get(), &byte, 1, 0) != 1) fail("send");
-    if (recv(socket.get(), &byte, 1, 0) != 1) fail("recv");
+    if (send(socket.get(), question.data(), question.size(), 0) != static_cast<ssize_t>(question.size()))
+      fail("send");
+    if (recv(socket.get(), answer.data(), answer.size(), MSG_WAITALL) != static_cast<ssize_t>(answer.size()))
+      fail("recv");
+    if (answer != question) throw std::runtime_error("wrong bytes came back");
     if (began > warm) took_ns.push_back(now_ns() - began);
   }
   std::sort(took_ns.begin(), took_ns.end());

@@ -11,10 +11,10 @@ void echo(const Words& words);   // ports=N: sends back every byte
 void stall(const Words& words);  // accepts and never reads; sends=1: sends without end instead
 
 // Clients: end by themselves.
-void source(const Words& words);    // to= port= size= seconds= flows=: streams of bytes that do not compress
-void connects(const Words& words);  // to= ports= from= seconds= at_once=: connect, one byte each way, close
-void exchanges(
-    const Words& words);        // to= port= seconds=: one byte each way over one connection, again and again
-void hold(const Words& words);  // to= ports= flows= exchange= fill=: held until the standard input ends
+void source(const Words& words);     // to= port= size= seconds= flows=: streams of bytes that do not compress
+void connects(const Words& words);   // to= ports= from= seconds= at_once=: connect, one byte each way, close
+void exchanges(const Words& words);  // to= port= seconds= size=: so many bytes each way over one connection,
+                                     // again and again
+void hold(const Words& words);       // to= ports= flows= exchange= fill=: held until the standard input ends
 
 }  // namespace bench
