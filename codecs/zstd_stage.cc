@@ -48,12 +48,11 @@ std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
 }
 
 ZstdEffort zstd_effort(std::uint64_t rate) {
-  // What pays, measured on documentation, headers and kernel modules: from the first line to the last a sixth
-  // of the bytes for a tenth of the speed. Beyond that (level 13, more context) it is less than one in a
-  // hundred.
+  // What pays, measured on documentation, headers and kernel modules: between the first line and the last is a
+  // tenth of the bytes, and a tenth of the speed. Beyond that it is less than one byte in a hundred.
   if (rate == 0) return {};
-  if (rate <= 1'000'000) return {.level = 7, .context_bytes = 512 * 1024, .context_per_byte = 8};
-  if (rate <= 8'000'000) return {.level = 5, .context_bytes = 256 * 1024, .context_per_byte = 4};
+  if (rate <= 8'000'000) return {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8};
+  if (rate <= 16'000'000) return {.level = 4, .context_bytes = 128 * 1024, .context_per_byte = 2};
   if (rate <= 24'000'000) return {.level = 3, .context_bytes = 64 * 1024, .context_per_byte = 1};
   if (rate <= 60'000'000) return {.level = 2, .context_bytes = 64 * 1024, .context_per_byte = 1};
   return {.level = 1, .context_bytes = 16 * 1024, .context_per_byte = 1};

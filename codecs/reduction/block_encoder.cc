@@ -20,7 +20,7 @@ constexpr std::size_t kMinTrialBytes = 1024;
 // What the twin may ask for at once: more than there are streams to wait.
 constexpr std::size_t kMaxNeeded = 65'536;
 // A repeat in reach of zstd costs it half of what a token takes; longer ones are not worth its time.
-constexpr std::uint32_t kMaxZstdRepeat = 256;
+constexpr std::uint32_t kMaxZstdRepeat = 1024;
 
 std::size_t whole_ring(std::size_t bytes) {
   bytes -= bytes % 65'536;

@@ -3,6 +3,7 @@
 // second of CPU time of one thread, for encoding and for decoding, with everything that a session would call.
 // What was decoded is compared. Prints a line of JSON per file.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,6 +77,10 @@ int main(int argc, char** argv) {
   app.add_flag("!--no-dedup", stages.dedup_memory);
   app.add_flag("!--no-zstd", stages.compression);
   CLI11_PARSE(app, argc, argv);
+
+  // As the daemon does; otherwise the kernel clears the same pages over and over.
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
 
   Reduction from({.ring_bytes = ring_mib << 20, .peer_ring_bytes = 0, .epoch = 1});
   Reduction to({.ring_bytes = 0, .peer_ring_bytes = ring_mib << 20, .epoch = 2});
