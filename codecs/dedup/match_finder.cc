@@ -166,8 +166,9 @@ class MatchFinder::Search {
     return first_ + std::int64_t{scratch_.positions[sample]};
   }
   const std::byte* history(std::uint64_t source) const { return ring_.read(source, 0).data(); }
-  // References to the older half of the ring would not hold for long: there the block itself is remembered.
-  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 2; }
+  // References to old history would not hold for long: there the block itself is remembered. What comes again
+  // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
+  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 3; }
 
   // Makes range_ what may be referred to around `source`; false if that is nothing.
   bool enter(std::uint64_t source, Usable usable) {

@@ -81,6 +81,21 @@ TEST_CASE("a repeat costs next to nothing, on another stream and at another offs
   CHECK(counters.hits[kHitLengths - 1] > 0);
 }
 
+TEST_CASE("what comes again and again is a repeat each time, however much of the ring it takes") {
+  for (std::size_t mebibytes : {2, 4, 5, 6, 7, 8, 9, 11}) {
+    INFO(mebibytes << " MiB of 16");
+    Twins twins(1);
+    twins.meet();
+    std::string noise = Traffic(mebibytes).noise(mebibytes << 20);
+    for (std::uint64_t pass = 0; pass < 6; ++pass) {
+      std::uint64_t before = twins.wire_bytes(0);
+      transfer(twins, 1 + 2 * pass, noise);
+      INFO("pass " << pass);
+      if (pass) CHECK(twins.wire_bytes(0) - before < noise.size() / 50);
+    }
+  }
+}
+
 TEST_CASE("bytes of another stream are referred to only when the twin has answered") {
   Twins twins(1);
   twins.meet();
