@@ -31,8 +31,9 @@ std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std:
   for (const std::uint32_t position : positions) {
     out[count] = print_of(data + position);
     positions[count] = position;
-    __builtin_prefetch(&bucket(out[count]));
-    count += (out[count].tag & needed) == needed;
+    const bool kept = (out[count].tag & needed) == needed;
+    __builtin_prefetch(kept ? static_cast<const void*>(&bucket(out[count])) : out);
+    count += kept;
   }
   return count;
 }
@@ -65,6 +66,7 @@ void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<con
   // age, in steps of 32 bytes. Without branches, for none of it can be predicted.
   constexpr std::uint32_t kOrdinary = 1u << 29, kDead = 1u << 30, kEmpty = 1u << 31, kSame = 7u << 29;
   constexpr std::size_t kAhead = 8;
+  std::uint64_t added = 0;
   const Four oldest = all(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits));
   for (std::size_t i = 0; i < prints.size(); ++i) {
     if (i + kAhead < prints.size()) __builtin_prefetch(&bucket(prints[i + kAhead]), 1);
@@ -83,9 +85,10 @@ void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<con
     std::uint32_t most = 0;
     for (unsigned way = 0; way < kWays; ++way) most = std::max(most, (claims[way] & ~(kWays - 1)) | way);
     if (most < kOrdinary && !(print.tag & kPreferred)) continue;
-    put(into, most % kWays, print, offset);
+    added += into.places[most % kWays] == 0;
+    write(into, most % kWays, print, offset);
   }
-  grow_to_fit();
+  grow_to_fit(added);
 }
 
 void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {
@@ -103,8 +106,10 @@ void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {
       oldest = way;
     }
   }
-  put(into, equals > 1 || oldest == kWays ? newest : oldest, print, offset);
-  grow_to_fit();
+  const unsigned way = equals > 1 || oldest == kWays ? newest : oldest;
+  const bool added = into.places[way] == 0;
+  write(into, way, print, offset);
+  grow_to_fit(added);
 }
 
 void FingerprintIndex::grow() {

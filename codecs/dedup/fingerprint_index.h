@@ -93,13 +93,13 @@ class FingerprintIndex {
   static std::uint32_t place_of(std::uint64_t offset) {
     return static_cast<std::uint32_t>(offset >> kLowBits);
   }
-  // Counts what comes into an empty place; grow_to_fit() follows.
-  void put(Bucket& bucket, unsigned way, Fingerprint print, std::uint64_t offset) {
-    entries_ += bucket.places[way] == 0;
+  static void write(Bucket& bucket, unsigned way, Fingerprint print, std::uint64_t offset) {
     bucket.tags[way] = print.tag << kLowBits | static_cast<std::uint32_t>(offset & ((1u << kLowBits) - 1));
     bucket.places[way] = place_of(offset);
   }
-  void grow_to_fit() {
+  // `added`: what came into empty places.
+  void grow_to_fit(std::uint64_t added) {
+    entries_ += added;
     while (entries_ > entries_for_size() && planes_ < kPlanes) grow();
   }
   void grow();

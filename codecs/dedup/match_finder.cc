@@ -12,11 +12,13 @@ constexpr std::uint32_t kMinMatch = 32;  // shorter ones cost more in tokens tha
 // Past an edit: how far to look for a run at the same distance, and how long that has to be. The token of
 // such a copy is two or three bytes.
 constexpr std::uint32_t kResumeWithin = 512;
-constexpr unsigned kResumeRun = 24;
+constexpr unsigned kResumeRun = 16;
 // A block that is one copy from end to end is worth a reference even if it is short.
 constexpr std::uint32_t kMinWhole = 12;
-// A copy from elsewhere has to begin this much before the same distance would go on: it costs a new distance.
+// A copy from elsewhere has to begin this much before the same distance would go on: it costs a new distance,
+// and one more to come back if it does not last as long.
 constexpr std::uint32_t kSwitchGain = 8;
+constexpr std::uint32_t kDetourGain = 32;
 // How far past the resumption to look for history that has the edit, too.
 constexpr std::uint32_t kSwitchWithin = 256;
 // Samples nearer than this to the edge of a copy are remembered at their new place: so the next block finds
@@ -96,29 +98,27 @@ class MatchFinder::Search {
   void walk(Usable usable, std::vector<Copy>& copies) {
     std::size_t next = 0;
     while (done_ < size_) {
-      const std::uint32_t resumed = resumption();
+      const std::optional<Copy> resumed = resumption();
+      const std::int64_t end = resumed ? std::int64_t{resumed->position} + kSwitchWithin : size_;
       std::optional<Copy> found;
-      for (; next < scratch_.positions.size(); ++next) {
+      for (; next < scratch_.positions.size() && !found; ++next) {
         const std::int64_t position = position_of(next);
         if (position + std::int64_t{kKeyBytes} <= std::int64_t{done_}) continue;
-        if (resumed < size_ && position >= std::int64_t{resumed} + kSwitchWithin) break;
+        if (position >= end) break;
         const std::uint64_t candidate = scratch_.candidates[next];
         if (candidate == 0) continue;
         // The index knows nothing newer than what goes on here anyway.
-        if (resumed < size_ && offset_ + static_cast<std::uint64_t>(position) - candidate == distance_) break;
+        if (resumed && offset_ + static_cast<std::uint64_t>(position) - candidate == distance_) break;
         const Interval range = range_;
         found = try_sample(next, usable);
-        if (found && (resumed == size_ || found->position + kSwitchGain <= resumed)) break;
+        if (found && (!resumed || better(*found, *resumed))) break;
         range_ = range;
         if (found) {
           found.reset();
           break;
         }
       }
-      if (!found && resumed < size_) {
-        const std::uint64_t source = offset_ + resumed - distance_;
-        found = Copy{resumed, ahead(resumed, source), source};
-      }
+      if (!found) found = resumed;
       if (!found) break;
       distance_ = offset_ + found->position - found->source;
       add(*found, copies);
@@ -188,15 +188,23 @@ class MatchFinder::Search {
         kernels_.equal_ahead(block_ + position, history(source), static_cast<std::size_t>(most)));
   }
 
-  // Where the last copy's distance is right again; size_ if not soon.
-  std::uint32_t resumption() const {
-    if (distance_ == 0) return size_;
+  // What follows where the last copy's distance is right again, if that is soon.
+  std::optional<Copy> resumption() const {
+    if (distance_ == 0) return std::nullopt;
     const std::uint64_t source = offset_ + done_ - distance_;
-    if (source < range_.begin || source >= range_.end) return size_;
+    if (source < range_.begin || source >= range_.end) return std::nullopt;
     const auto most = static_cast<std::size_t>(
         std::min<std::uint64_t>({size_ - done_, range_.end - source, kResumeWithin + kResumeRun}));
     const std::size_t at = kernels_.equal_again(block_ + done_, history(source), most, kResumeRun);
-    return at < most ? done_ + static_cast<std::uint32_t>(at) : size_;
+    if (at == most) return std::nullopt;
+    const std::uint32_t position = done_ + static_cast<std::uint32_t>(at);
+    return Copy{position, ahead(position, source + at), source + at};
+  }
+
+  // Whether to go on elsewhere rather than at the same distance.
+  static bool better(const Copy& other, const Copy& resumed) {
+    const bool lasts_longer = other.position + other.length >= resumed.position + resumed.length;
+    return other.position + (lasts_longer ? kSwitchGain : kDetourGain) <= resumed.position;
   }
 
   std::optional<Copy> try_sample(std::size_t sample, Usable usable) {
