@@ -55,7 +55,8 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
 Result<BlockHeader> BlockDecoder::placed(std::uint64_t stream, BlockHeader header) {
   if (!(header.codec & kFollows)) return header;
   auto end = ends_.find(stream);
-  if (!(header.codec & kInRing) || end == ends_.end() || header.ring_offset > kMaxVarint - end->second)
+  if (!(header.codec & kInRing) || (header.codec & kLoads) || end == ends_.end() ||
+      header.ring_offset > kMaxVarint - end->second)
     return Error::malformed_block;
   header.codec &= static_cast<std::uint8_t>(~kFollows);
   header.ring_offset += end->second;

@@ -119,8 +119,8 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
     const std::uint64_t offset = header.ring_offset;
     history_->shared.add(stream, flow.track, offset, plain.size());
     flow.loads.reset();
-    if (flow.end) {
-      // Offsets are long, and mostly need not be said.
+    if (flow.end && !(header.codec & kLoads)) {
+      // Offsets are long, and mostly need not be said; but loads are told before the block is looked at.
       header.codec |= kFollows;
       header.ring_offset = offset - flow.end;
     }
