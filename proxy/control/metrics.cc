@@ -152,13 +152,13 @@ void add_reduction(Families& families, const Status& status) {
     const auto stages = [&](const char* direction, const reduction::BlockFigures& figures) {
       bytes.sample({{"peer", peer}, {"direction", direction}, {"stage", "plain"}}, figures.plain_bytes)
           .sample({{"peer", peer}, {"direction", direction}, {"stage", "deduped"}}, figures.after_dedup_bytes)
-          .sample({{"peer", peer}, {"direction", direction}, {"stage", "encoded"}}, figures.encoded_bytes)
-          .sample({{"peer", peer}, {"direction", direction}, {"stage", "copied"}}, figures.copied_bytes)
-          .sample({{"peer", peer}, {"direction", direction}, {"stage", "from_disk"}}, figures.disk_bytes);
+          .sample({{"peer", peer}, {"direction", direction}, {"stage", "encoded"}}, figures.encoded_bytes);
     };
     stages("out", out.bytes);
     stages("in", in.bytes);
-    bytes.sample({{"peer", peer}, {"direction", "out"}, {"stage", "passed"}}, out.passed_bytes)
+    bytes.sample({{"peer", peer}, {"direction", "out"}, {"stage", "copied"}}, out.bytes.copied_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "from_disk"}}, out.bytes.disk_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "passed"}}, out.passed_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"stage", "loaded"}}, out.loaded_bytes)
         .sample({{"peer", peer}, {"direction", "in"}, {"stage", "loaded"}}, in.loaded_bytes);
     for (std::size_t i = 0; i < out.hits.size(); ++i) {

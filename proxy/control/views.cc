@@ -111,10 +111,18 @@ json::value view(const link::UdpStatus& udp) {
           {"worst_timer_lateness_ms", milliseconds(udp.worst_timer_lateness)}};
 }
 
+json::object view_stages(const reduction::BlockFigures& figures) {
+  return {{"plain", figures.plain_bytes},
+          {"deduped", figures.after_dedup_bytes},
+          {"encoded", figures.encoded_bytes}};
+}
+
 json::object view(const reduction::BlockFigures& figures) {
-  return {{"plain", figures.plain_bytes},     {"deduped", figures.after_dedup_bytes},
-          {"encoded", figures.encoded_bytes}, {"copies", figures.copies},
-          {"copied", figures.copied_bytes},   {"from_disk", figures.disk_bytes}};
+  auto object = view_stages(figures);
+  object["copies"] = figures.copies;
+  object["copied"] = figures.copied_bytes;
+  object["from_disk"] = figures.disk_bytes;
+  return object;
 }
 
 // Counts by the length below which they are; null: longer than all of these.
@@ -150,7 +158,7 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"unanswered_bytes", out.unanswered_bytes}}},
           {"in",
            {{"blocks", in.blocks},
-            {"bytes", view(in.bytes)},
+            {"bytes", view_stages(in.bytes)},
             {"needs", in.needs},
             {"mismatches", in.mismatches},
             {"recovered", in.recovered},

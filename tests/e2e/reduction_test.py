@@ -210,7 +210,8 @@ class Repeats(PairTest):
                     self.assertLess(counted["encoded"], counted["deduped"] / 2)
                     peer = site.link()["reduction"][way]
                     self.assertGreaterEqual(peer["bytes"]["plain"], 2 * len(data))
-                    self.assertGreaterEqual(peer["bytes"]["copied"], 0.9 * len(data))
+                    if way == "out":
+                        self.assertGreaterEqual(peer["bytes"]["copied"], 0.9 * len(data))
                     self.assertGreaterEqual(peer["dictionary_filled_bytes"], len(data))
                     self.assertIn("after the dictionaries", site.longhaul("status"))
         flow = self.branch.status()["flows"]["ended"]
