@@ -48,8 +48,8 @@ std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
 }
 
 ZstdEffort zstd_effort(std::uint64_t rate) {
-  // What pays, measured on documentation, headers and kernel modules: between the first line and the last is a
-  // tenth of the bytes, and a tenth of the speed. Beyond that it is less than one byte in a hundred.
+  // What pays, measured on documentation, headers and kernel modules: between the first line and the last is
+  // a tenth of the bytes, and a tenth of the speed. Beyond that it is less than one byte in a hundred.
   if (rate == 0) return {};
   if (rate <= 8'000'000) return {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8};
   if (rate <= 16'000'000) return {.level = 4, .context_bytes = 128 * 1024, .context_per_byte = 2};
@@ -71,7 +71,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
     content = Bytes(joined).subspan(context.size());
   }
   ZSTD_CCtx* zstd = compressor();
-  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, effort.level);
+  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, effort.level_for(content.size()));
   if (!context.empty()) ZSTD_CCtx_refPrefix(zstd, context.data(), context.size());
   std::size_t filled = out.size(), room = content.size() - saving;
   out.resize(filled + room);

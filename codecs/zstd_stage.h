@@ -16,6 +16,8 @@ struct ZstdEffort {
   int level = 3;
   std::size_t context_bytes = 64 * 1024;  // the most that one block gets
   std::size_t context_per_byte = 1;       // and how much for each byte of it: a context must be indexed first
+  // Small content gains nothing from the search that high levels do, and somebody may wait for it.
+  int level_for(std::size_t content_bytes) const { return content_bytes < 4096 ? std::min(level, 3) : level; }
   // The context for content of that size.
   std::size_t context_for(std::size_t content_bytes) const;
 };

@@ -13,7 +13,7 @@ namespace longhaul::reduction {
 Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const BlockHeader& sent,
                                                   Bytes encoded) {
   if (!waiting_.empty())
-    if (auto waiting = waiting_.find(stream); waiting != waiting_.end()) return resume(waiting);
+    if (auto waiting = waiting_.find(stream); waiting != waiting_.end()) return resume(waiting, sent);
   auto placed_header = placed(stream, sent);
   if (!placed_header) {
     ++counters_.failed;
@@ -100,11 +100,12 @@ void BlockDecoder::store(std::uint64_t offset, Bytes plain) {
 }
 
 Result<std::optional<Slice>> BlockDecoder::resume(
-    std::unordered_map<std::uint64_t, Waiting>::iterator waiting) {
+    std::unordered_map<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& sent) {
   if (waiting->second.state == Waiting::State::asked) return std::nullopt;
   Waiting block = std::move(waiting->second);
   waiting_.erase(waiting);
-  if (block.state == Waiting::State::failed) {
+  bool same = sent.checksum == block.checksum && sent.plain_bytes == block.size;
+  if (block.state == Waiting::State::failed || !same) {
     ++counters_.failed;
     return Error::not_restorable;
   }

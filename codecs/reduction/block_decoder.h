@@ -60,7 +60,8 @@ class BlockDecoder {
   Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
   Outcome restore(const BlockHeader& header, const EncodedBlock& block, MutableBytes plain);
   void store(std::uint64_t offset, Bytes plain);
-  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting);
+  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,
+                                      const BlockHeader& sent);
   void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
   void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
 
