@@ -25,8 +25,9 @@ inline Fingerprint FingerprintIndex::print_of(const std::byte* key) const {
 Fingerprint FingerprintIndex::fingerprint(const std::byte* key) const { return print_of(key); }
 
 std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std::uint32_t> positions,
-                                           Fingerprint* out) const {
-  const std::uint32_t needed = full() ? kPreferred : 0;
+                                           Fingerprint* out, unsigned halvings) const {
+  if (full()) halvings = std::max(halvings, 1u);
+  const std::uint32_t needed = ((1u << halvings) - 1) << kPreferredBit;
   std::size_t count = 0;
   for (const std::uint32_t position : positions) {
     out[count] = print_of(data + position);

@@ -26,9 +26,10 @@ class FingerprintIndex {
   Fingerprint fingerprint(const std::byte* key) const;
 
   // Of the 32 bytes at each of the positions; starts to fetch what the questions below will look at. Leaves
-  // out those that would not stay long in a full table, moves the positions of the others together, and
-  // answers how many these are.
-  std::size_t fingerprints(const std::byte* data, std::span<std::uint32_t> positions, Fingerprint* out) const;
+  // out half of them, always the same ones, or half of these again; at least half where the table is full:
+  // they would not stay long. Moves the positions of the others together, and answers how many these are.
+  std::size_t fingerprints(const std::byte* data, std::span<std::uint32_t> positions, Fingerprint* out,
+                           unsigned halvings) const;
 
   // The newest offset below `before` that was put in under this fingerprint and is at most a ring away; 0 if
   // there is none.
@@ -68,7 +69,10 @@ class FingerprintIndex {
   // and there is never a moment at which all of it has to move. The six lowest bits of a tag tell which of 64
   // buckets of the full table an entry belongs to.
   static constexpr std::uint32_t kPlanes = 64;
-  static constexpr std::uint32_t kPreferred = kPlanes;  // the bit of a tag that says "stays longer"
+  // The bit of a tag that says "stays longer".
+  static constexpr unsigned kPreferredBit = 6;
+  static constexpr std::uint32_t kPreferred = 1u << kPreferredBit;
+  static_assert(kPreferred == kPlanes);
   // It grows when there are more entries than this: buckets that are not split yet hold twice the average.
   std::uint64_t entries_for_size() const { return buckets_ + buckets_ / 2; }
 

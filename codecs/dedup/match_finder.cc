@@ -26,6 +26,10 @@ constexpr std::uint32_t kSwitchWithin = 256;
 // already.
 constexpr std::uint32_t kEdge = 512;
 
+// After so much in which nothing was found, in blocks of this size at least, fewer samples are taken.
+constexpr std::uint64_t kFreshBytes = 128 * 1024;
+constexpr std::size_t kLargeBlock = 4096;
+
 // What a call needs while it runs: one for each thread, so that an idle finder holds nothing.
 struct Scratch {
   template <class T>
@@ -55,7 +59,7 @@ class MatchFinder::Search {
         scratch_(scratch()) {}
 
   // Fills positions, prints and candidates, from the given position on.
-  void sample(std::int64_t from) {
+  void sample(std::int64_t from, unsigned halvings) {
     // Windows that begin in the block before this one, if that is next to it in memory.
     const std::uint64_t lap = offset_ - offset_ % ring_.size();
     const auto before = std::min<std::uint64_t>(kKeyBytes - 1, offset_ - std::max(lap, ring_.floor()));
@@ -69,7 +73,7 @@ class MatchFinder::Search {
     scratch_.positions.resize(
         kernels_.sample(begin, static_cast<std::size_t>(count), scratch_.positions.data()));
     scratch_.prints.resize(scratch_.positions.size());
-    const std::size_t kept = index_.fingerprints(begin, scratch_.positions, scratch_.prints.data());
+    const std::size_t kept = index_.fingerprints(begin, scratch_.positions, scratch_.prints.data(), halvings);
     scratch_.positions.resize(kept);
     scratch_.prints.resize(kept);
   }
@@ -147,10 +151,9 @@ class MatchFinder::Search {
     index_.insert(scratch_.prints, scratch_.positions, offset_ + static_cast<std::uint64_t>(first_));
   }
 
-  // All of the block was found, in history that will not be overwritten soon.
-  bool satisfied(const std::vector<Copy>& copies) const {
-    return done_ == size_ && copies.size() == 1 && lasts(copies[0].source);
-  }
+  // References to old history would not hold for long: there the block itself is remembered. What comes again
+  // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
+  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 3; }
   std::uint32_t done() const { return done_; }
 
   // Where the next block of the stream might go on.
@@ -166,9 +169,6 @@ class MatchFinder::Search {
     return first_ + std::int64_t{scratch_.positions[sample]};
   }
   const std::byte* history(std::uint64_t source) const { return ring_.read(source, 0).data(); }
-  // References to old history would not hold for long: there the block itself is remembered. What comes again
-  // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
-  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 3; }
 
   // Makes range_ what may be referred to around `source`; false if that is nothing.
   bool enter(std::uint64_t source, Usable usable) {
@@ -266,24 +266,35 @@ void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_
                        std::vector<Copy>& copies, std::uint64_t* continuation) {
   assert(size <= kRingStep);
   copies.clear();
+  const bool large = size >= kLargeBlock;
   Search search(*this, ring, offset, size);
   if (continuation && *continuation) search.follow(*continuation, usable, copies);
-  if (!search.satisfied(copies)) {
+  if (search.done() < size) {
     // What was just found needs no samples, but around the place where it ends.
-    const bool whole = copies.empty() || search.done() == size;
-    search.sample(whole ? -std::int64_t{kKeyBytes} : std::int64_t{search.done()} - kEdge);
+    const std::int64_t from = copies.empty() ? -std::int64_t{kKeyBytes} : std::int64_t{search.done()} - kEdge;
+    search.sample(from, large ? halvings() : 0);
     search.look_up();
     search.walk(usable, copies);
     search.remember(copies);
+  } else if (!search.lasts(copies[0].source)) {
+    search.sample(-std::int64_t{kKeyBytes}, large ? 1 : 0);
+    search.remember_all();
   }
+  if (large) fresh_bytes_ = copies.empty() ? fresh_bytes_ + size : 0;
   if (continuation) *continuation = search.continuation();
+}
+
+// Bulk in which nothing repeats, such as compressed or encrypted files, is sampled thinly: it goes by faster,
+// and if it comes again it comes in large pieces.
+unsigned MatchFinder::halvings() const {
+  return fresh_bytes_ < kFreshBytes ? 0 : fresh_bytes_ < 4 * kFreshBytes ? 1 : 2;
 }
 
 void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const std::size_t piece = std::min(size - done, kRingStep);
     Search search(*this, ring, offset + done, piece);
-    search.sample(-std::int64_t{kKeyBytes});
+    search.sample(-std::int64_t{kKeyBytes}, 0);
     search.remember_all();
     done += piece;
   }

@@ -50,7 +50,10 @@ class MatchFinder {
   void insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size);
 
   // Forgets everything, and gives the memory back.
-  void clear() { index_.clear(); }
+  void clear() {
+    index_.clear();
+    fresh_bytes_ = 0;
+  }
 
   std::size_t index_bytes() const { return index_.bytes(); }
 
@@ -60,8 +63,11 @@ class MatchFinder {
   MatchFinder(const Options& options, FingerprintIndex index)
       : kernels_(options.kernels ? options.kernels : &kernels()), index_(std::move(index)) {}
 
+  unsigned halvings() const;
+
   const Kernels* kernels_;
   FingerprintIndex index_;
+  std::uint64_t fresh_bytes_ = 0;  // in large blocks, since anything was found
 };
 
 }  // namespace longhaul::dedup

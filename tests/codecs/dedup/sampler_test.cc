@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/dedup/sampler.h"
 
+#include <optional>
+
 #include "codecs/dedup/twins.h"
 
 using namespace longhaul;
@@ -23,9 +25,27 @@ struct Piece {
   std::string bytes;
 };
 
+// As sampler.h says it.
+std::vector<std::uint32_t> sampled(const std::byte* data, std::size_t count) {
+  std::vector<std::uint32_t> found;
+  std::optional<std::size_t> last;
+  for (std::size_t p = 0; p < count; ++p) {
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const unsigned word =
+          std::to_integer<unsigned>(data[p + 2 * i]) | std::to_integer<unsigned>(data[p + 2 * i + 1]) << 8;
+      sum += word * kSampleFactors[i];
+    }
+    if ((sum >> 8 & kSampleMask) != kSampleBits) continue;
+    if (!last || p - *last >= kSampleDistance) found.push_back(static_cast<std::uint32_t>(p));
+    last = p;
+  }
+  return found;
+}
+
 }  // namespace
 
-TEST_CASE("every form of the loops gives what the plain one gives") {
+TEST_CASE("every form of the loops gives what the obvious one gives") {
   const Kernels& plain = kernels(Vectors::none);
   for (const Kernels* fast : all()) {
     INFO(fast->name);
@@ -42,8 +62,8 @@ TEST_CASE("every form of the loops gives what the plain one gives") {
       for (std::size_t edits = random() % 6; edits > 0; --edits) other[random() % size] ^= 1;
       const Piece a(text), b(other);
 
-      std::vector<std::uint32_t> expected(sample_room(size)), found(sample_room(size));
-      expected.resize(plain.sample(a.data(), size, expected.data()));
+      const std::vector<std::uint32_t> expected = sampled(a.data(), size);
+      std::vector<std::uint32_t> found(sample_room(size));
       found.resize(fast->sample(a.data(), size, found.data()));
       REQUIRE(found == expected);
       for (std::size_t i = 1; i < found.size(); ++i) REQUIRE(found[i] - found[i - 1] >= kSampleDistance);
