@@ -54,8 +54,12 @@ class Run {
             return target_.clear();
           case 1:
             return maker_.clear();
-          case 2:
-            return target_.forget(in_.below(4));
+          case 2: {
+            // A session never takes up an id again; here it begins anew.
+            unsigned stream = in_.below(4);
+            maker_.forget(stream);
+            return target_.forget(stream);
+          }
           default:
             return target_.set_line_rate(in_.number());
         }
