@@ -273,9 +273,9 @@ std::optional<TimePoint> SentPackets::next_timeout() const {
 
 void SentPackets::on_timeout(TimePoint now, SentEvents& events) {
   begin(now, events);
-  if (loss_at_) {
-    if (*loss_at_ <= now) detect_losses(now, events);
-  } else if (in_flight_packets_ > 0 && probe_at() <= now) {
+  if (loss_at_ && *loss_at_ <= now) detect_losses(now, events);
+  // Both may be due: a timer that came late, or a probe that waited for the loss.
+  if (!loss_at_ && in_flight_packets_ > 0 && probe_at() <= now) {
     ++timeouts_;
     ++counters_.probe_timeouts;
     probe_from_ = now;

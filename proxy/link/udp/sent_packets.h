@@ -85,7 +85,7 @@ class SentPackets {
 
   // Losses by time, and probes. Nothing: nothing is in flight.
   std::optional<TimePoint> next_timeout() const;
-  // Overwrites `events`; a call too early is harmless.
+  // Overwrites `events`; a call too early is harmless. The next timeout lies after `now` then.
   void on_timeout(TimePoint now, SentEvents& events);
 
   // The handle of a packet whose fate is open.

@@ -92,6 +92,17 @@ TEST_CASE("a probe is asked for when nothing comes back, later each time, and an
   CHECK(s.lost() == Numbers{1});  // by time; packet 2 was sent with 3
 }
 
+TEST_CASE("a loss and a probe that are due by the same late timer are both told by it") {
+  Sender s;
+  s.send(kStart, 5);
+  REQUIRE(s.sent.on_ack(ack_of({{2, 3}}), kStart + 50ms, s.events));
+  REQUIRE(s.sent.next_timeout() == kStart + 56250us);  // packet 1, by time; 4 asks for a probe after 175 ms
+  s.sent.on_timeout(kStart + 200ms, s.events);
+  CHECK(s.lost() == Numbers{1});
+  CHECK(s.events.probes == 2);
+  CHECK(s.sent.next_timeout() > kStart + 200ms);
+}
+
 TEST_CASE("a packet that comes after all takes its loss back, and the next ones are given that time") {
   Sender s;
   for (int i = 0; i < 10; ++i) s.send(kStart + i * 1ms);
