@@ -28,19 +28,14 @@ std::string openssl_error() {
 constexpr std::uint8_t kKeyUpdate = 24;
 constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kUserCanceled = 90;
 
-Buffer from_hex(std::string_view digits) {
-  Buffer bytes;
-  for (; digits.size() >= 2; digits.remove_prefix(2)) {
+SecretBytes from_hex(std::string_view digits) {
+  SecretBytes bytes(digits.size() / 2);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::uint8_t value = 0;
-    std::from_chars(digits.data(), digits.data() + 2, value, 16);
-    bytes.push_back(std::byte{value});
+    std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, value, 16);
+    bytes.data()[i] = std::byte{value};
   }
   return bytes;
-}
-
-void wipe(Buffer& secret) {
-  OPENSSL_cleanse(secret.data(), secret.size());
-  secret = {};
 }
 
 }  // namespace
@@ -149,8 +144,8 @@ Result<void> TlsEngine::take_over() {
     return failure();
   sealer_.emplace(cipher, dials ? dialler_secret_ : acceptor_secret_);
   opener_.emplace(cipher, dials ? acceptor_secret_ : dialler_secret_);
-  wipe(dialler_secret_);
-  wipe(acceptor_secret_);
+  dialler_secret_ = {};
+  acceptor_secret_ = {};
   established_ = true;
   return {};
 }
@@ -247,9 +242,9 @@ Result<void> TlsEngine::refuse(std::uint8_t alert) {
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 
-Result<Buffer> TlsEngine::export_keying_material(std::string_view label, Bytes context,
-                                                 std::size_t size) const {
-  Buffer exported(size);
+Result<SecretBytes> TlsEngine::export_keying_material(std::string_view label, Bytes context,
+                                                      std::size_t size) const {
+  SecretBytes exported(size);
   ERR_clear_error();
   if (!established_ ||
       SSL_export_keying_material(

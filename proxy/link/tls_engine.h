@@ -12,6 +12,7 @@
 #include "codecs/byte_writer.h"
 #include "codecs/result.h"
 #include "proxy/identity/identity.h"
+#include "proxy/link/secret.h"
 #include "proxy/link/tls_records.h"
 #include "proxy/link/types.h"
 
@@ -51,7 +52,7 @@ class TlsEngine {
 
   // Bytes that only the two ends of this connection can know, other ones for each label and context (RFC
   // 8446, section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
-  Result<Buffer> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
+  Result<SecretBytes> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }
@@ -84,7 +85,7 @@ class TlsEngine {
   std::unique_ptr<SSL, Free> ssl_;
   Side side_;
   // The handshake's secrets for what follows it, until they are taken over.
-  Buffer dialler_secret_, acceptor_secret_;
+  SecretBytes dialler_secret_, acceptor_secret_;
   std::optional<RecordSealer> sealer_;
   std::optional<RecordOpener> opener_;
   Bytes incoming_;  // what the BIO may read now

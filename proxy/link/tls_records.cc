@@ -2,7 +2,6 @@
 #include "proxy/link/tls_records.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/kdf.h>
 #include <openssl/objects.h>
 #include <openssl/params.h>
@@ -32,18 +31,13 @@ RecordKey::RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use)
       digest_(SSL_CIPHER_get_handshake_digest(cipher)),
       use_(use),
       secret_bytes_(secret.size()) {
-  if (!digest_ || secret.size() > secret_.size()) throw std::bad_alloc();
-  std::memcpy(secret_.data(), secret.data(), secret.size());
+  if (!digest_ || secret.size() > secret_.bytes.size()) throw std::bad_alloc();
+  std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
   use_secret();
 }
 
-RecordKey::~RecordKey() {
-  OPENSSL_cleanse(secret_.data(), secret_.size());
-  OPENSSL_cleanse(iv_.data(), iv_.size());
-}
-
 // HKDF-Expand-Label without a context (section 7.1).
-void RecordKey::expand(const char* label, std::span<unsigned char> out) const {
+void RecordKey::expand(const char* label, MutableBytes out) const {
   static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(
       EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
   std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf.get()));
@@ -52,37 +46,37 @@ void RecordKey::expand(const char* label, std::span<unsigned char> out) const {
       OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
       OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(EVP_MD_get0_name(digest_)),
                                        0),
-      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<unsigned char*>(secret_.data()),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<std::byte*>(secret_.bytes.data()),
                                         secret_bytes_),
       text_param(OSSL_KDF_PARAM_PREFIX, "tls13 "),
       text_param(OSSL_KDF_PARAM_LABEL, label),
       OSSL_PARAM_construct_end(),
   };
-  if (!context || EVP_KDF_derive(context.get(), out.data(), out.size(), params) != 1) throw std::bad_alloc();
+  if (!context || EVP_KDF_derive(context.get(), raw(out.data()), out.size(), params) != 1)
+    throw std::bad_alloc();
 }
 
 void RecordKey::use_secret() {
-  std::array<unsigned char, EVP_MAX_KEY_LENGTH> memory;
+  Secret<32> key;
   // All other ciphers of TLS 1.3 take 32 bytes (RFC 8446, appendix B.4).
-  std::span key = std::span(memory).first(nid_ == NID_aes_128_gcm ? 16 : 32);
-  expand("key", key);
-  expand("iv", iv_);
+  const MutableBytes used = MutableBytes(key.bytes).first(nid_ == NID_aes_128_gcm ? 16 : 32);
+  expand("key", used);
+  expand("iv", iv_.bytes);
   number_ = 0;
-  cipher_ = make_record_cipher(nid_, key, use_);
-  OPENSSL_cleanse(memory.data(), memory.size());
+  cipher_ = make_record_cipher(nid_, {raw(used.data()), used.size()}, use_);
 }
 
 void RecordKey::update() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> next;
-  expand("traffic upd", std::span(next).first(secret_bytes_));
+  Secret<EVP_MAX_MD_SIZE> next;
+  expand("traffic upd", MutableBytes(next.bytes).first(secret_bytes_));
   secret_ = next;
-  OPENSSL_cleanse(next.data(), next.size());
   use_secret();
 }
 
 // Section 5.3. A number is never used twice: keys are changed long before 2^64 records.
 RecordKey::Nonce RecordKey::next_nonce() {
-  Nonce nonce = iv_;
+  Nonce nonce;
+  std::memcpy(nonce.data(), iv_.bytes.data(), nonce.size());
   std::uint64_t number = number_++;
   for (std::size_t i = 0; i < 8; ++i)
     nonce[kNonceBytes - 1 - i] ^= static_cast<unsigned char>(number >> (8 * i) & 0xff);

@@ -12,6 +12,7 @@
 
 #include "codecs/byte_writer.h"
 #include "proxy/link/record_cipher.h"
+#include "proxy/link/secret.h"
 
 namespace longhaul::link {
 
@@ -26,7 +27,6 @@ class RecordKey {
  public:
   using Use = RecordCipher::Use;
   RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use);
-  ~RecordKey();
   RecordKey(const RecordKey&) = delete;
   RecordKey& operator=(const RecordKey&) = delete;
 
@@ -42,15 +42,15 @@ class RecordKey {
 
  private:
   void use_secret();
-  void expand(const char* label, std::span<unsigned char> out) const;
+  void expand(const char* label, MutableBytes out) const;
 
   int nid_;
   const EVP_MD* digest_;
   std::unique_ptr<RecordCipher> cipher_;
   Use use_;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> secret_{};
+  Secret<EVP_MAX_MD_SIZE> secret_;
   std::size_t secret_bytes_;
-  Nonce iv_{};
+  Secret<kNonceBytes> iv_;
   std::uint64_t number_ = 0;
 };
 

@@ -2,7 +2,6 @@
 #include "proxy/link/udp/packet_keys.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
 
@@ -30,12 +29,6 @@ struct Free {
 };
 
 }  // namespace
-
-template <std::size_t Size>
-Secret<Size>::~Secret() {
-  OPENSSL_cleanse(bytes.data(), bytes.size());
-}
-template struct Secret<32>;
 
 Buffer exporter_context(const Token& session, std::uint64_t epoch) {
   Buffer context;

@@ -11,6 +11,7 @@
 
 #include "codecs/byte_writer.h"
 #include "proxy/link/frames.h"
+#include "proxy/link/secret.h"
 
 namespace longhaul::link::udp {
 
@@ -25,16 +26,6 @@ struct ConnectionId {
 enum class Cipher : std::uint8_t { aes_128_gcm = 1, chacha20_poly1305 = 2 };  // values: bits of HELLO
 constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes_128_gcm ? 16 : 32; }
 
-// Key material of a fixed size that is wiped when it goes.
-template <std::size_t Size>
-struct Secret {
-  std::array<std::byte, Size> bytes{};
-  Secret() = default;
-  Secret(const Secret&) = default;
-  Secret& operator=(const Secret&) = default;
-  ~Secret();
-  bool operator==(const Secret&) const = default;
-};
 using TrafficSecret = Secret<32>;
 
 struct DirectionKeys {
