@@ -6,6 +6,10 @@
 
 namespace longhaul::link::udp {
 
+namespace {
+constexpr Duration kStep = std::chrono::microseconds(250);  // of the usual lateness, for each timer
+}
+
 Pacer::Pacer(TimePoint now, std::uint64_t bytes_per_second, std::uint32_t packet_bytes)
     : rate_(static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1))),
       packet_bytes_(packet_bytes),
@@ -22,14 +26,20 @@ void Pacer::set_rate(TimePoint now, std::uint64_t bytes_per_second) {
 
 void Pacer::earn(TimePoint now) {
   if (now <= earned_at_) return;
-  credit_ += bytes_in(now - earned_at_);
+  credit_ = std::min(credit_ + bytes_in(now - earned_at_), most_credit(now));
   earned_at_ = now;
-  // A timer that is always late by more than the burst would lower the average if the burst were all it could
-  // earn.
-  const Duration late =
-      waiting_ ? std::clamp<Duration>(now - wake_at_, Duration{0}, kMaxLateness) : Duration{0};
-  const double most = std::max<double>(bytes_in(kBurst), packet_bytes_) + bytes_in(late);
-  credit_ = std::min(credit_, most);
+}
+
+Duration Pacer::lateness(TimePoint now) const {
+  return waiting_ ? std::clamp<Duration>(now - wake_at_, Duration{0}, kMaxLateness) : Duration{0};
+}
+
+// A timer that is always late would lower the average if nothing were made up. What a host missed that stood
+// still for once is gone: the line was idle meanwhile, and its queue need not hold so much at once.
+double Pacer::most_credit(TimePoint now) const {
+  const double idle = std::max<double>(bytes_in(kBurst), packet_bytes_);
+  const double missed = bytes_in(lateness(now));
+  return std::max(idle, send_bytes() + std::min(missed, std::max(bytes_in(3 * usual_lateness_), kSafeBytes)));
 }
 
 std::uint64_t Pacer::allowance(TimePoint now) {
@@ -38,6 +48,7 @@ std::uint64_t Pacer::allowance(TimePoint now) {
   // worth, and the debt is waited for. Half a packet more or less is no burst.
   const double send = send_bytes();
   if (credit_ < std::min<double>(packet_bytes_, send)) return 0;
+  if (waiting_) usual_lateness_ += std::clamp<Duration>((lateness(now) - usual_lateness_) / 8, -kStep, kStep);
   waiting_ = false;
   return static_cast<std::uint64_t>(std::min(credit_, send));
 }
@@ -46,7 +57,8 @@ TimePoint Pacer::next_send(TimePoint now) {
   earn(now);
   const double missing = send_bytes() - credit_;
   if (missing <= 0) return now;
-  const TimePoint at = earned_at_ + std::chrono::ceil<Duration>(std::chrono::duration<double>(missing / rate_));
+  const TimePoint at =
+      earned_at_ + std::chrono::ceil<Duration>(std::chrono::duration<double>(missing / rate_));
   waiting_ = true;
   wake_at_ = at;
   return at;

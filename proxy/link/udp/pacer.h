@@ -31,11 +31,16 @@ class Pacer {
   static constexpr Duration kSend = std::chrono::milliseconds(1);
   static constexpr Duration kBurst = std::chrono::milliseconds(2);         // earned at most by idling
   static constexpr Duration kMaxLateness = std::chrono::milliseconds(20);  // of a timer that is made up for
+  // Made up at once, whatever the rate, for a timer that is late for once: with a send it fits into a queue
+  // of 64 KiB, and few lines have a shorter one.
+  static constexpr double kSafeBytes = 32 * 1024;
 
  private:
   void earn(TimePoint now);
   double bytes_in(Duration time) const;
   double send_bytes() const;
+  double most_credit(TimePoint now) const;
+  Duration lateness(TimePoint now) const;
 
   double rate_;  // bytes per second
   std::uint32_t packet_bytes_;
@@ -43,6 +48,7 @@ class Pacer {
   double credit_;         // bytes; below zero: sent ahead
   bool waiting_ = false;  // the caller sleeps until next_send()
   TimePoint wake_at_{};
+  Duration usual_lateness_{0};
 };
 
 }  // namespace longhaul::link::udp

@@ -91,6 +91,9 @@ class BulkSender final : public simulator::Endpoint {
     off_ = off;
   }
 
+  // Its host does something else for so long: timers and ACKs are late.
+  void stand_still(TimePoint until) { stands_until_ = until; }
+
   void receive(Datagram& datagram, TimePoint now) override {
     ModelHeader header;
     std::memcpy(&header, datagram.payload.data(), sizeof header);
@@ -98,10 +101,17 @@ class BulkSender final : public simulator::Endpoint {
     ack.ranges.resize(header.ranges);
     std::memcpy(ack.ranges.data(), datagram.payload.data() + sizeof header,
                 sizeof(NumberRange) * header.ranges);
-    if (!sent_.on_ack(ack, now, events_)) throw std::logic_error("an honest ACK was refused");
-    take(now);
+    if (stands_until_)
+      waiting_.push_back(ack);
+    else
+      take_ack(ack, now);
   }
   void on_timeout(TimePoint now) override {
+    if (stands_until_) {
+      if (now < *stands_until_) return;
+      stands_until_.reset();
+      for (const PacketAck& ack : std::exchange(waiting_, {})) take_ack(ack, now);
+    }
     const auto timeout = sent_.next_timeout();
     if (!timeout || *timeout > now) return;
     sent_.on_timeout(now, events_);
@@ -109,6 +119,7 @@ class BulkSender final : public simulator::Endpoint {
     take(now);
   }
   void transmit(Outbox& out, TimePoint now) override {
+    if (stands_until_) return;
     wake_.reset();
     pacer_.set_rate(now, law_->pacing_rate());
     for (; probes_ > 0; --probes_) send(out, now);
@@ -136,6 +147,7 @@ class BulkSender final : public simulator::Endpoint {
     }
   }
   std::optional<TimePoint> next_timeout() const override {
+    if (stands_until_) return stands_until_;
     auto timeout = sent_.next_timeout();
     if (wake_ && (!timeout || *wake_ < *timeout)) timeout = wake_;
     if (next_burst_ && (!timeout || *next_burst_ < *timeout)) timeout = next_burst_;
@@ -164,6 +176,10 @@ class BulkSender final : public simulator::Endpoint {
     pacer_.on_sent(now, kModelPacket);
     out.send(to_, std::as_bytes(std::span(&header, 1)), kModelPacket);
   }
+  void take_ack(const PacketAck& ack, TimePoint now) {
+    if (!sent_.on_ack(ack, now, events_)) throw std::logic_error("an honest ACK was refused");
+    take(now);
+  }
   void take(TimePoint now) {
     if (events_.sample.rtt)
       rtt_ms_.add(std::chrono::duration<double, std::milli>(*events_.sample.rtt).count());
@@ -178,7 +194,8 @@ class BulkSender final : public simulator::Endpoint {
   Pacer pacer_;
   TimePoint start_;
   unsigned probes_ = 0;
-  std::optional<TimePoint> wake_, next_burst_;
+  std::optional<TimePoint> wake_, next_burst_, stands_until_;
+  std::vector<PacketAck> waiting_;
   Duration on_{0}, off_{0};
   simulator::Distribution rtt_ms_;
   std::uint64_t window_limited_ = 0;

@@ -58,6 +58,35 @@ TEST_CASE("a timer that is late keeps the average, at the cost of bursts as long
   }
 }
 
+TEST_CASE("a host that stands still for once does not send all it missed into a short queue") {
+  for (const std::uint64_t rate : {6'480'000ull, 25'000'000ull}) {
+    INFO("rate " << rate);
+    Pacer pacer{kStart, rate, 1500};
+    double queue = 0, longest = 0;  // of a line of the same rate, bytes
+    std::uint64_t sent = 0;
+    TimePoint drained = kStart, next_stall = kStart + 100ms;
+    for (TimePoint now = kStart; now < kStart + 10s;) {
+      queue = std::max(
+          0.0, queue - static_cast<double>(rate) * std::chrono::duration<double>(now - drained).count());
+      drained = now;
+      while (const auto allowance = pacer.allowance(now)) {
+        const std::uint64_t bytes = std::max<std::uint64_t>(allowance / 1500, 1) * 1500;
+        pacer.on_sent(now, bytes);
+        queue += static_cast<double>(bytes);
+        sent += bytes;
+      }
+      longest = std::max(longest, queue);
+      now = std::max(pacer.next_send(now), now + 1ns);
+      if (now < next_stall) continue;
+      now += 20ms;
+      next_stall = now + 100ms;
+    }
+    CHECK(longest <= 64 * 1024);
+    // 100 of 120 ms at the rate, and a little of what was missed.
+    CHECK(static_cast<double>(sent) > 0.84 * 10 * static_cast<double>(rate));
+  }
+}
+
 TEST_CASE("after a pause two milliseconds go at once, not what the pause would have held") {
   Pacer pacer{kStart, 6'000'000, 1500};
   pacer.on_sent(kStart, 1500);

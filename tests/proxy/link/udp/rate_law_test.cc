@@ -194,6 +194,19 @@ TEST_CASE("a host that stands still for a moment is no queue") {
   }
 }
 
+TEST_CASE("a sender that stands still for a moment loses nothing in a short queue afterwards") {
+  Run run({.bits = 200e6, .rtt = 1ms}, Law::paced, 200e6);
+  run.network.run_for(1s);
+  const auto before = run.flow.sender.sent().counters().lost_packets;
+  for (int i = 0; i < 20; ++i) {
+    run.flow.sender.stand_still(run.network.now() + 20ms);
+    run.flow.node.wake();
+    run.network.run_for(100ms);
+  }
+  CHECK(run.flow.sender.sent().counters().lost_packets == before);
+  CHECK_FALSE(dynamic_cast<PacedLaw&>(run.flow.sender.law()).guarded());
+}
+
 TEST_CASE("after a cut of thirty seconds both laws come back") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));
