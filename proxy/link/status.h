@@ -11,9 +11,28 @@ namespace longhaul::link {
 
 enum class LinkState : std::uint8_t { never_up, up, silent, down };
 
+struct UdpCounters {
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t packets_lost = 0, spurious_losses = 0;
+  std::uint64_t packets_dropped = 0;  // that bore our id: not authentic, seen before, not understood
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
+  std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
+  std::uint64_t symbols_recovered = 0;
+
+  UdpCounters& operator+=(const UdpCounters& more) {
+    for (auto count :
+         {&UdpCounters::packets_sent, &UdpCounters::packets_received, &UdpCounters::packets_lost,
+          &UdpCounters::spurious_losses, &UdpCounters::packets_dropped, &UdpCounters::bytes_sent,
+          &UdpCounters::bytes_received, &UdpCounters::repairs_sent, &UdpCounters::repairs_received,
+          &UdpCounters::repairs_wasted, &UdpCounters::repairs_late, &UdpCounters::symbols_recovered})
+      this->*count += more.*count;
+    return *this;
+  }
+};
+
 // The UDP carrier's newest keys; what is counted is of all since start.
 enum class UdpState : std::uint8_t { none, probing, up, failed };
-struct UdpStatus {
+struct UdpStatus : UdpCounters {
   UdpState state = UdpState::none;
   std::string remote_address;  // empty until the peer was heard
   std::chrono::microseconds smoothed_rtt{0};
@@ -22,13 +41,7 @@ struct UdpStatus {
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   double erasure_rate = 0;          // share of packets that is lost at random, as error correction sees it
   bool segments_in_kernel = false;  // UDP GSO works here
-  std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t packets_lost = 0, spurious_losses = 0;
-  std::uint64_t packets_dropped = 0;  // that bore our id: not authentic, seen before, not understood
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
-  std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
-  std::uint64_t symbols_recovered = 0;
-  std::uint64_t fallbacks = 0;                  // how often it fell silent while it carried
+  std::uint64_t fallbacks = 0;      // how often it fell silent while it carried
   std::chrono::microseconds timer_lateness{0};  // mean, of the timers that pace
   std::chrono::microseconds worst_timer_lateness{0};
 };

@@ -156,9 +156,9 @@ class Fuzzed {
     Buffer again = packet;
     UdpAddress from = address(fate % 32 == 1 ? 2 : 1);
     bool good = carrier_->receive(packet, from, now_).has_value();
-    auto dropped = carrier_->counters().dropped;
+    auto dropped = carrier_->counters().packets_dropped;
     require(carrier_->receive(again, from, now_).has_value());
-    require(carrier_->counters().dropped == dropped + 1);
+    require(carrier_->counters().packets_dropped == dropped + 1);
     return good;
   }
 
@@ -170,9 +170,9 @@ class Fuzzed {
                            .id = carrier_->own_id(),
                            .low_number = static_cast<std::uint32_t>(choices_.number())},
                           MutableBytes(packet).first<kPacketHeaderBytes>());
-    auto dropped = carrier_->counters().dropped;
+    auto dropped = carrier_->counters().packets_dropped;
     require(carrier_->receive(packet, address(3), now_).has_value());
-    require(carrier_->counters().dropped == dropped + 1);
+    require(carrier_->counters().packets_dropped == dropped + 1);
   }
 
   // What is a breach of the protocol, mostly, ends a session before anything can build up.

@@ -205,7 +205,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   last_now_ = now;
   auto opened = opener_.open(datagram, now);
   if (!opened) {
-    ++counters_.dropped;
+    ++counters_.packets_dropped;
     return {};
   }
   ++counters_.packets_received;

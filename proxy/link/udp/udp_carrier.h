@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "proxy/link/session.h"
+#include "proxy/link/status.h"
 #include "proxy/link/udp/carrier_frames.h"
 #include "proxy/link/udp/datagram_batch.h"
 #include "proxy/link/udp/measured_law.h"
@@ -31,15 +32,6 @@ struct UdpCarrierConfig {
   std::uint64_t most_bits = 0;  // what is measured is never more than this; 0: no bound
   std::optional<PathMemory> path{};        // what a former carrier found on this path
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
-};
-
-struct UdpCounters {
-  std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
-  std::uint64_t packets_lost = 0, spurious_losses = 0;
-  std::uint64_t dropped = 0;  // not authentic, replayed or not understood
-  std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
-  std::uint64_t symbols_recovered = 0;
 };
 
 class UdpCarrier {

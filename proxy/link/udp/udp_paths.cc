@@ -26,21 +26,6 @@ constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // is wanted.
 constexpr Duration kStandbyProbe = 15s;
 
-void add(UdpCounters& sum, const UdpCounters& more) {
-  sum.packets_sent += more.packets_sent;
-  sum.packets_received += more.packets_received;
-  sum.bytes_sent += more.bytes_sent;
-  sum.bytes_received += more.bytes_received;
-  sum.packets_lost += more.packets_lost;
-  sum.spurious_losses += more.spurious_losses;
-  sum.dropped += more.dropped;
-  sum.repairs_sent += more.repairs_sent;
-  sum.repairs_received += more.repairs_received;
-  sum.symbols_recovered += more.symbols_recovered;
-  sum.repairs_wasted += more.repairs_wasted;
-  sum.repairs_late += more.repairs_late;
-}
-
 UdpState state_of(State state) {
   switch (state) {
     case State::probing:
@@ -117,7 +102,7 @@ void UdpPaths::end() {
 void UdpPaths::drop(std::size_t index) {
   UdpCarrier& carrier = paths_[index].path->carrier();
   if (auto memory = carrier.path_memory()) memory_ = memory;
-  add(ended_, carrier.counters());
+  ended_ += carrier.counters();
   if (sending_ == paths_[index].path.get()) sending_ = nullptr;
   paths_.erase(paths_.begin() + static_cast<std::ptrdiff_t>(index));
 }
@@ -284,15 +269,15 @@ void UdpPaths::arm_timer() {
 }
 
 void UdpPaths::fill(LinkStatus& status) const {
-  UdpCounters sum = ended_;
+  UdpStatus& udp = status.udp;
+  static_cast<UdpCounters&>(udp) = ended_;
   TimerLateness late;
   for (const auto& path : paths_) {
-    add(sum, path.path->carrier().counters());
+    udp += path.path->carrier().counters();
     late.times += path.path->lateness().times;
     late.sum += path.path->lateness().sum;
     late.worst = std::max(late.worst, path.path->lateness().worst);
   }
-  UdpStatus& udp = status.udp;
   if (UdpPath* path = newest()) {
     const UdpCarrier& carrier = path->carrier();
     udp.state = state_of(carrier.state());
@@ -304,18 +289,6 @@ void UdpPaths::fill(LinkStatus& status) const {
     udp.delivery_rate_bits = 8 * carrier.delivery_rate();
     udp.segments_in_kernel = path->endpoint().segments_in_kernel();
   }
-  udp.packets_sent = sum.packets_sent;
-  udp.packets_received = sum.packets_received;
-  udp.packets_lost = sum.packets_lost;
-  udp.spurious_losses = sum.spurious_losses;
-  udp.packets_dropped = sum.dropped;
-  udp.bytes_sent = sum.bytes_sent;
-  udp.bytes_received = sum.bytes_received;
-  udp.repairs_sent = sum.repairs_sent;
-  udp.repairs_received = sum.repairs_received;
-  udp.symbols_recovered = sum.symbols_recovered;
-  udp.repairs_wasted = sum.repairs_wasted;
-  udp.repairs_late = sum.repairs_late;
   udp.fallbacks = fallbacks_;
   if (late.times)
     udp.timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.sum / late.times);

@@ -14,7 +14,7 @@ namespace {
 
 struct Delays {
   std::vector<double> milliseconds;
-  udp::UdpCounters counters;
+  UdpCounters counters;
   double bulk_mbit = 0;
   double at(double share) {
     std::sort(milliseconds.begin(), milliseconds.end());

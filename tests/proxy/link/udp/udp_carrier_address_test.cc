@@ -148,6 +148,6 @@ TEST_CASE("nothing is sent to an address from which nothing authentic came") {
     forged[forged.size() - 1 - bit] ^= std::byte(1u << bit);
     CHECK(peer.receive(forged, 4).empty());
   }
-  CHECK(peer.carrier.counters().dropped == 8);
+  CHECK(peer.carrier.counters().packets_dropped == 8);
   CHECK(peer.carrier.counters().packets_sent == 0);
 }

@@ -152,8 +152,8 @@ TEST_CASE("corrupted packets are losses, and no byte is wrong") {
   Simulation two({.seed = seed, .line = config, .features = kNoRepairs});
   two.flows.start(2'000'000, 2'000'000);
   check_complete(two, 60s);
-  CHECK(two.pair.a.carrier.counters().dropped > 20);
-  CHECK(two.pair.b.carrier.counters().dropped > 20);
+  CHECK(two.pair.a.carrier.counters().packets_dropped > 20);
+  CHECK(two.pair.b.carrier.counters().packets_dropped > 20);
 }
 
 TEST_CASE("a capture that is replayed, by anybody, changes nothing") {
@@ -192,7 +192,8 @@ TEST_CASE("a capture that is replayed, by anybody, changes nothing") {
   check_complete(two, 60s);
   CHECK(flow.right());
   CHECK(replayed == capture.size());
-  CHECK(two.pair.a.carrier.counters().dropped + two.pair.b.carrier.counters().dropped >= capture.size() / 2);
+  CHECK(two.pair.a.carrier.counters().packets_dropped + two.pair.b.carrier.counters().packets_dropped >=
+        capture.size() / 2);
   CHECK(UdpEnd::from_asio(two.pair.a.carrier.peer()) == two.pair.address_b);
   CHECK(UdpEnd::from_asio(two.pair.b.carrier.peer()) == two.pair.address_a);
   // Nothing was ever said to the stranger.
@@ -226,7 +227,7 @@ TEST_CASE("random packets of strangers are dropped without an answer") {
   two.pair.run_for(10s / kSlow);
   two.pair.run_for(100ms);
   CHECK(two.pair.line.unroutable() == 0);  // nobody answered
-  CHECK(two.pair.b.carrier.counters().dropped + 100 * 10 >= sent);
+  CHECK(two.pair.b.carrier.counters().packets_dropped + 100 * 10 >= sent);
   // The session's own pings go on.
   CHECK(two.pair.b.carrier.counters().packets_sent - before < 100);
   two.flows.start(100'000, 100'000);
