@@ -51,8 +51,8 @@ UdpCarrier::UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now)
       session_(session),
       id_(config_.new_carrier()),
       last_now_(now),
-      sealer_(config_.keys.sent_by(config_.side), config_.cipher),
-      opener_(config_.keys.received_by(config_.side), config_.cipher),
+      sealer_(config_.keys.sent_by(config_.side), config_.cipher, config_.limits),
+      opener_(config_.keys.received_by(config_.side), config_.cipher, config_.limits),
       received_(now),
       sent_(now),
       mtu_(family(config_.peer)),
@@ -126,6 +126,7 @@ Duration UdpCarrier::patience() const { return std::max<Duration>(kMinPatience, 
 
 void UdpCarrier::probe(TimePoint now) {
   last_now_ = now;
+  if (keys_worn_out_) return;
   if (state_ == State::up) {
     ++probes_owed_;
     return;
@@ -167,8 +168,13 @@ void UdpCarrier::fail(TimePoint now) {
   session_.attach(id_, now, {}, false);
 }
 
+void UdpCarrier::wear_out(TimePoint now) {
+  keys_worn_out_ = true;
+  if (state_ != State::failed) fail(now);
+}
+
 std::optional<TimePoint> UdpCarrier::next_timeout() const {
-  if (unknown(config_.peer)) return std::nullopt;
+  if (unknown(config_.peer) || keys_worn_out_) return std::nullopt;
   std::optional<TimePoint> next = sent_.next_timeout();
   auto sooner = [&](std::optional<TimePoint> time) {
     if (time && (!next || *time < *next)) next = time;
@@ -206,6 +212,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   auto opened = opener_.open(datagram, now);
   if (!opened) {
     ++counters_.packets_dropped;
+    if (opened.error() == PacketError::keys_worn_out) wear_out(now);
     return {};
   }
   ++counters_.packets_received;

@@ -31,6 +31,7 @@ struct UdpCarrierConfig {
   std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
   std::uint64_t most_bits = 0;  // what is measured is never more than this; 0: no bound
   std::optional<PathMemory> path{};        // what a former carrier found on this path
+  PacketLimits limits{};                   // of the keys
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
 };
 
@@ -64,6 +65,9 @@ class UdpCarrier {
   void on_timeout(TimePoint now);
 
   State state() const { return state_; }
+  // A limit of the keys is reached, and the carrier has failed for good: only a new control connection brings
+  // new ones.
+  bool keys_worn_out() const { return keys_worn_out_; }
   // The session sends here from now on, or no longer. Only a carrier that is up can be preferred.
   void prefer(TimePoint now);
   // Starts to probe again after `failed`, or says at once whether the path still works.
@@ -106,6 +110,7 @@ class UdpCarrier {
   void note_address(const UdpAddress& from, PacketNumber number, TimePoint now);
   void came_up(TimePoint now);
   void fail(TimePoint now);
+  void wear_out(TimePoint now);
   Duration patience() const;
   std::uint32_t ip_bytes(std::size_t datagram_bytes) const {
     return static_cast<std::uint32_t>(datagram_bytes) + head_bytes_;
@@ -147,7 +152,7 @@ class UdpCarrier {
   std::optional<TimePoint>
       awaiting_since_;                // something that asks for an ACK is in flight, and none came since
   std::optional<TimePoint> send_at_;  // the pacer's word, while there is something to send
-  bool out_of_keys_ = false;
+  bool keys_worn_out_ = false;
   std::uint64_t delivery_rate_ = 0;
 
   std::optional<UdpAddress> candidate_;  // the peer seems to have moved there

@@ -20,7 +20,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
   last_now_ = now;
   batch.clear();
   send_at_.reset();
-  if (config_.peer.port() == 0 || out_of_keys_) return false;
+  if (config_.peer.port() == 0 || keys_worn_out_) return false;
   if (send_path_frame(batch, now)) return true;
   batch.to = config_.peer;
   if (state_ == State::probing && probe_at_ && now >= *probe_at_) {
@@ -209,10 +209,10 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
   std::size_t size = out.size() - start;
   auto number = sealer_.seal(MutableBytes(out).subspan(start));
   if (!number) {
-    // Only new keys help, and those come with a new control connection.
+    // What would have been in it goes again with all that was in flight.
     out.resize(start);
-    out_of_keys_ = true;
     if (kind != PacketKind::ack_only) contents_.give_back(handle);
+    wear_out(now);
     return false;
   }
   bool asks = kind != PacketKind::ack_only;

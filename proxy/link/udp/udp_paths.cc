@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/udp_paths.h"
 
+#include <boost/asio/post.hpp>
+
 #include "proxy/log/log.h"
 
 namespace longhaul::link::udp {
@@ -86,6 +88,7 @@ void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& se
   UdpPathOwner& self = *this;
   paths_.push_back({std::make_unique<UdpPath>(io_, endpoint, std::move(config), session, self), {}});
   newest()->carrier().set_fec(features_);
+  renewing_ = false;
   retry_at_.reset();
   retry_after_ = kFirstRetry;
 }
@@ -95,6 +98,7 @@ void UdpPaths::end() {
   retry_at_.reset();
   keep_at_.reset();
   alone_since_.reset();
+  renewing_ = false;
   carrier_ = "";
   session_ = nullptr;
 }
@@ -161,6 +165,7 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     sending_ = nullptr;
     ++fallbacks_;
     reason = "nothing was acknowledged over UDP";
+    if (newest()->carrier().keys_worn_out()) reason = "the keys for UDP are worn out";
     if (up_since_ && now - *up_since_ > kLaterRetry) retry_after_ = kFirstRetry;
   }
   UdpPath* target = best();
@@ -209,9 +214,20 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
 
   for (std::size_t i = paths_.size(); i-- > 0;)
     if (paths_[i].ends && now >= *paths_[i].ends && paths_[i].path.get() != sending_) drop(i);
+  if (!tcp_wished && situation.tcp != 0) renew_keys(situation.tcp);
   plan_retry(now);
   keep_standby(now);
   arm_timer();
+}
+
+// The control connection ends and is dialled again by whoever can, which the acceptor alone could not do; the
+// session goes on over the new one.
+void UdpPaths::renew_keys(CarrierId control) {
+  const UdpPath* path = newest();
+  if (!path || !path->carrier().keys_worn_out() || std::exchange(renewing_, true)) return;
+  asio::post(io_, [self = self_, control] {
+    if (*self) (*self)->owner_.on_carrier_closed(control, "the keys for UDP are worn out");
+  });
 }
 
 void UdpPaths::keep_standby(TimePoint now) {
@@ -230,7 +246,8 @@ bool UdpPaths::in_doubt() const {
 
 void UdpPaths::plan_retry(TimePoint now) {
   UdpPath* path = newest();
-  if (!path || path->carrier().state() != State::failed) return retry_at_.reset();
+  if (!path || path->carrier().state() != State::failed || path->carrier().keys_worn_out())
+    return retry_at_.reset();
   if (!retry_at_) {
     retry_at_ = now + retry_after_;
     retry_after_ = kLaterRetry;

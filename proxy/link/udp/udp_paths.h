@@ -15,7 +15,8 @@ namespace longhaul::link::udp {
 
 class UdpPaths final : private UdpPathOwner {
  public:
-  // `owner` outlives this object; it is told of activity, never of a closed carrier.
+  // `owner` outlives this object; it is told of activity, and that the control connection is closed when only
+  // a new one brings new keys.
   UdpPaths(boost::asio::io_context& io, std::string peer, CarrierOwner& owner);
   ~UdpPaths();
 
@@ -60,6 +61,7 @@ class UdpPaths final : private UdpPathOwner {
   void drop(std::size_t index);
   void send_on(UdpPath& path, TimePoint now);
   void note(const char* carrier, const char* reason);
+  void renew_keys(CarrierId control);
   void plan_retry(TimePoint now);
   void keep_standby(TimePoint now);
   void arm_timer();
@@ -79,6 +81,7 @@ class UdpPaths final : private UdpPathOwner {
   std::optional<TimePoint> retry_at_, up_since_, alone_since_, keep_at_;
   Duration retry_after_;
   std::uint64_t heard_before_alone_ = 0;  // packets, when the control connection went
+  bool renewing_ = false;                 // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
   UdpCounters ended_;  // of paths that are gone
 

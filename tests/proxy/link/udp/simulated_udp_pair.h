@@ -28,9 +28,10 @@ struct UdpPairOptions {
   std::uint32_t max_streams = 4096;
   config::Features features{};
   udp::Cipher cipher = udp::Cipher::aes_128_gcm;
-  Duration retry_after = 1s;  // a carrier failed
-  Duration timer_slack{0};    // how late deadlines are met
-  std::uint32_t host = 1;     // of a; b is the next one. Of several pairs on one line, each has its own
+  udp::PacketLimits limits{};  // of the keys of both
+  Duration retry_after = 1s;   // a carrier failed
+  Duration timer_slack{0};     // how late deadlines are met
+  std::uint32_t host = 1;      // of a; b is the next one. Of several pairs on one line, each has its own
 };
 
 // One proxy: a session, its carrier, and what its flows see.
@@ -47,6 +48,7 @@ class UdpEnd final : public simulator::Endpoint {
                  .peer = peer,
                  .rate_bits = options.rate_bits,
                  .path = options.path,
+                 .limits = options.limits,
                  .new_carrier = [this] { return ++last_carrier_; }},
                 session, now) {
     carrier.set_fec(options.features);

@@ -110,6 +110,20 @@ TEST_CASE("a path that is cut for thirty seconds in mid-transfer goes on where i
   check_complete(two, 60s);
 }
 
+TEST_CASE("a carrier whose keys are worn out fails at once, and for good, without a deadline that stands") {
+  Simulation two({.line = line_of(20, 80ms), .features = kNoRepairs, .limits = {.numbers = 500}});
+  REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 1s));
+  two.flows.start(2'000'000, 2'000'000);
+  auto& a = two.pair.a.carrier;
+  REQUIRE(two.pair.run_until([&] { return a.keys_worn_out(); }, 30s));
+  CHECK(a.state() == udp::UdpCarrier::State::failed);
+  const auto sent = a.counters().packets_sent;
+  two.pair.run_for(30s);  // in which it is asked to probe each second
+  CHECK(a.state() == udp::UdpCarrier::State::failed);
+  CHECK(a.counters().packets_sent == sent);
+  CHECK_FALSE(a.next_timeout());
+}
+
 TEST_CASE("a path that loses one direction alone goes on when it is back") {
   const bool forward = GENERATE(false, true);
   const Duration cut = GENERATE(2s, 20s);

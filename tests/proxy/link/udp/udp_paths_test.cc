@@ -44,7 +44,7 @@ struct End final : CarrierOwner {
     while (auto event = session.poll_event())
       if (on_event) on_event(*event);
   }
-  void on_carrier_closed(CarrierId, const std::string&) override {}
+  void on_carrier_closed(CarrierId id, const std::string&) override { closed.push_back(id); }
 
   // The control connection: what the session gives it arrives at the other end.
   void post_tcp() {
@@ -61,10 +61,13 @@ struct End final : CarrierOwner {
   }
 
   void begin(UdpEndpoint& endpoint, int epoch, const UdpAddress& peer) {
-    paths.begin(
-        endpoint,
-        {.side = side, .keys = keys_of(epoch), .peer = peer, .new_carrier = [this] { return ++last; }},
-        session);
+    paths.begin(endpoint,
+                {.side = side,
+                 .keys = keys_of(epoch),
+                 .peer = peer,
+                 .limits = limits,
+                 .new_carrier = [this] { return ++last; }},
+                session);
   }
 
   asio::io_context& io;
@@ -79,10 +82,12 @@ struct End final : CarrierOwner {
   std::uint64_t tcp_bytes = 0;
   Transport transport = Transport::automatic;
   std::uint64_t rate_bits = kRate;
+  PacketLimits limits;
+  std::vector<CarrierId> closed;
   std::function<void(const Event&)> on_event;
 };
 
-// A middle box on loopback that can stop passing datagrams on.
+// A middle box on loopback that can stop passing datagrams on, or damage them.
 struct Relay {
   Relay(asio::io_context& io, std::uint16_t to) : socket(io, {asio::ip::make_address("127.0.0.1"), 0}) {
     server = {asio::ip::make_address("127.0.0.1"), to};
@@ -94,6 +99,7 @@ struct Relay {
           if (error) return;
           if (from != server) client = from;
           boost::system::error_code ignored;
+          if (damages && size > kPacketOverhead) buffer[size - 1] ^= std::byte{1};
           if (!closed && (from != server || client.port()))
             socket.send_to(asio::buffer(buffer, size), from == server ? client : server, 0, ignored);
           take();
@@ -105,6 +111,7 @@ struct Relay {
   UdpAddress server, client, from;
   std::array<std::byte, 65536> buffer;
   bool closed = false;
+  bool damages = false;
 };
 
 struct Pair {
@@ -152,6 +159,20 @@ struct Pair {
   End a{io, Side::dialler, "b"}, b{io, Side::acceptor, "a"};
 };
 
+// Whose flows go over UDP already; the limits are of a's keys.
+struct PairOnUdp : Pair {
+  explicit PairOnUdp(PacketLimits limits = {}) {
+    a.limits = limits;
+    new_keys(1);
+    REQUIRE(both_on_udp());
+  }
+  void complete() {
+    REQUIRE(until([&] { return flows.all_complete(); }));
+    CHECK(flows.all_right());
+  }
+  simulation::FlowsOn<Pair> flows{*this};
+};
+
 LinkStatus status_of(const End& end) {
   LinkStatus status;
   end.paths.fill(status);
@@ -159,14 +180,10 @@ LinkStatus status_of(const End& end) {
 }
 
 TEST_CASE("flows go over UDP as soon as it answers") {
-  Pair pair;
-  pair.new_keys(1);
-  REQUIRE(pair.both_on_udp());
-  simulation::FlowsOn flows(pair);
-  flows.start(3'000'000, 2'000'000);
+  PairOnUdp pair;
+  pair.flows.start(3'000'000, 2'000'000);
   const std::uint64_t before = pair.a.tcp_bytes + pair.b.tcp_bytes;
-  REQUIRE(pair.until([&] { return flows.all_complete(); }));
-  CHECK(flows.all_right());
+  pair.complete();
   // A PING may still go.
   CHECK(pair.a.tcp_bytes + pair.b.tcp_bytes < before + 100);
   CHECK(status_of(pair.a).udp.state == UdpState::up);
@@ -188,19 +205,15 @@ TEST_CASE("without an answer over UDP flows stay on the control connection") {
 }
 
 TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used again once heard") {
-  Pair pair;
-  pair.new_keys(1);
-  REQUIRE(pair.both_on_udp());
-  simulation::FlowsOn flows(pair);
-  flows.start(20'000'000, 20'000'000);
+  PairOnUdp pair;
+  pair.flows.start(20'000'000, 20'000'000);
   REQUIRE(pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; }));
   pair.relay->closed = true;
   const TimePoint cut = Clock::now();
   REQUIRE(pair.until([&] { return !pair.a.paths.carrying() && !pair.b.paths.carrying(); }));
   CHECK(Clock::now() - cut < 3s);
   CHECK(pair.a.session.preferred() == kTcp);
-  REQUIRE(pair.until([&] { return flows.all_complete(); }));
-  CHECK(flows.all_right());
+  pair.complete();
   CHECK(status_of(pair.a).udp.fallbacks == 1);
   pair.relay->closed = false;
   pair.a.paths.probe_now(Clock::now());
@@ -208,10 +221,8 @@ TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used 
 }
 
 TEST_CASE("new keys take over in mid flow without a fallback, and old ones end") {
-  Pair pair;
-  pair.new_keys(1);
-  REQUIRE(pair.both_on_udp());
-  simulation::FlowsOn flows(pair);
+  PairOnUdp pair;
+  auto& flows = pair.flows;
   flows.start(4'000'000, 4'000'000);
   for (int epoch = 2; epoch <= 8; ++epoch) {
     const auto sent = status_of(pair.a).udp.bytes_sent;
@@ -221,17 +232,33 @@ TEST_CASE("new keys take over in mid flow without a fallback, and old ones end")
     pair.kick();
     CHECK(pair.a.paths.carrying());
   }
-  REQUIRE(pair.until([&] { return flows.all_complete(); }));
-  CHECK(flows.all_right());
+  pair.complete();
   CHECK(status_of(pair.a).udp.fallbacks == 0);
   CHECK(status_of(pair.b).udp.fallbacks == 0);
 }
 
-TEST_CASE("the wished transport is taken while flows run") {
-  Pair pair;
-  pair.new_keys(1);
+TEST_CASE("worn out keys end the control connection once, and those of the next one carry on") {
+  const bool own = GENERATE(true, false);
+  INFO((own ? "nothing more may be sealed" : "too much did not open"));
+  PairOnUdp pair(own ? PacketLimits{.numbers = 200} : PacketLimits{.failed_opens = 50});
+  pair.flows.start(4'000'000, 4'000'000);
+  pair.relay->damages = !own;
+  REQUIRE(pair.until([&] { return !pair.a.closed.empty(); }));
+  CHECK_FALSE(pair.a.paths.carrying());
+  pair.relay->damages = false;
+  const auto sent = status_of(pair.a).udp.packets_sent;
+  pair.a.limits = {};
+  pair.new_keys(2);
   REQUIRE(pair.both_on_udp());
-  simulation::FlowsOn flows(pair);
+  pair.complete();
+  CHECK(status_of(pair.a).udp.packets_sent > sent);
+  CHECK(pair.a.closed == std::vector{kTcp});
+  CHECK(pair.b.closed.empty());
+}
+
+TEST_CASE("the wished transport is taken while flows run") {
+  PairOnUdp pair;
+  auto& flows = pair.flows;
   flows.start(4'000'000, 4'000'000);
   for (Transport wish : {Transport::tcp, Transport::udp, Transport::tcp, Transport::automatic}) {
     pair.a.transport = pair.b.transport = wish;
@@ -243,8 +270,7 @@ TEST_CASE("the wished transport is taken while flows run") {
                                      : status_of(pair.a).udp.bytes_sent > udp + 300'000);
     }));
   }
-  REQUIRE(pair.until([&] { return flows.all_complete(); }));
-  CHECK(flows.all_right());
+  pair.complete();
   CHECK(status_of(pair.a).udp.fallbacks == 0);
 
   // Loopback is a short line, which TCP fills for less if nobody said its rate.
@@ -266,8 +292,7 @@ TEST_CASE("the wished transport is taken while flows run") {
   pair.kick();
   CHECK(pair.a.paths.carrying());
   flows.start(500'000, 500'000);
-  REQUIRE(pair.until([&] { return flows.all_complete(); }));
-  CHECK(flows.all_right());
+  pair.complete();
 }
 
 }  // namespace
