@@ -63,6 +63,13 @@ struct Taker final : UdpEndpoint::Receiver {
   void on_writable() override { ++writable; }
 };
 
+// For two carriers, of one size, from one sender: the kernel joins them whatever their ids are.
+DatagramBatch batch_for_both(const UdpAddress& to, std::size_t first, std::size_t second, std::size_t size) {
+  DatagramBatch mixed = batch_of(to, id_of(1), first, size, size);
+  append(mixed.bytes, batch_of(to, id_of(2), second, size, size).bytes);
+  return mixed;
+}
+
 // Runs the loop until the condition holds.
 template <class Condition>
 void until(asio::io_context& io, Condition condition) {
@@ -118,9 +125,7 @@ TEST_CASE("datagrams for several carriers in one burst each reach their own, and
   Taker sender, one, two;
   there->add(id_of(1), one);
   there->add(id_of(2), two);
-  // One size, one sender: the kernel joins them whatever their ids are.
-  DatagramBatch mixed = batch_of(there->local(), id_of(1), 3, 600, 600);
-  append(mixed.bytes, batch_of(there->local(), id_of(2), 2, 600, 600).bytes);
+  auto mixed = batch_for_both(there->local(), 3, 2, 600);
   REQUIRE(here->send(mixed, kByRoute, sender) == UdpEndpoint::Sent::yes);
   until(io, [&] { return one.turns > 0 && two.turns > 0; });
   CHECK(one.datagrams.size() == 3);
@@ -210,8 +215,7 @@ TEST_CASE("a receiver may go, and even end the endpoint, at the end of its turn"
     there->remove(id_of(2), two);
     if (all) there.reset();
   };
-  auto mixed = batch_of(there->local(), id_of(1), 1, 60, 60);
-  append(mixed.bytes, batch_of(there->local(), id_of(2), 1, 60, 60).bytes);
+  auto mixed = batch_for_both(there->local(), 1, 1, 60);
   REQUIRE(here->send(mixed, kByRoute, sender) == UdpEndpoint::Sent::yes);
   until(io, [&] { return one.turns > 0; });
   io.restart();
