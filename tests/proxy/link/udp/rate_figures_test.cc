@@ -246,24 +246,28 @@ void print_pair(const char* what, const Path& path, double a, double b, double r
 }
 }  // namespace
 
+// TWO="law ms loss later" SEED=first TRACE=ms
 TEST_CASE("two links on one line", "[.figures][two]") {
-  const char* only = std::getenv("TWO");  // "ms loss ms later"
+  const char* only = std::getenv("TWO");
+  const char* given = std::getenv("SEED");
+  const std::uint64_t seed = given ? static_cast<std::uint64_t>(std::atoll(given)) : 1;
   for (const Law law : {Law::measured, Law::paced})
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.01, 0.05})
         for (const Duration later : {0ms, 5000ms}) {
-          int only_rtt = 0, only_later = 0;
+          int only_law = 0, only_rtt = 0, only_later = 0;
           double only_loss = 0;
           if (only &&
-              (std::sscanf(only, "%d %lf %d", &only_rtt, &only_loss, &only_later) != 3 ||
-               only_rtt * 1ms != rtt || only_loss != loss || only_later * 1ms != later || law == Law::paced))
+              (std::sscanf(only, "%d %d %lf %d", &only_law, &only_rtt, &only_loss, &only_later) != 4 ||
+               static_cast<Law>(only_law) != law || only_rtt * 1ms != rtt || only_loss != loss ||
+               only_later * 1ms != later))
             continue;
           const Path path{.rtt = rtt, .loss = loss};
-          Network network(1);
+          Network network(seed);
           Line& line = network.add_line(line_of(path));
-          BulkFlow first(network, line, 1, make_law(law, kOc1, rtt, network.now(), 1), rtt);
+          BulkFlow first(network, line, 1, make_law(law, kOc1, rtt, network.now(), 2 * seed - 1), rtt);
           network.run_for(later);
-          BulkFlow second(network, line, 2, make_law(law, kOc1, rtt, network.now(), 2), rtt);
+          BulkFlow second(network, line, 2, make_law(law, kOc1, rtt, network.now(), 2 * seed), rtt);
           if (std::getenv("TRACE"))
             for (Duration at{0}; at < 60s; at += std::chrono::milliseconds(std::atoi(std::getenv("TRACE"))))
               network.after(at, [&] {
@@ -274,8 +278,10 @@ TEST_CASE("two links on one line", "[.figures][two]") {
           first.sender.reset_rtt();
           network.run_for(30s);
           const double bound = path.bits * (1 - loss);
-          print_pair(later > 0s ? "two links, one 5 s later" : "two links", path,
-                     first.rate(network.now() - 30s, network.now()) / bound,
+          char what[64];
+          std::snprintf(what, sizeof what, "%s | two links%s", name(law),
+                        later > 0s ? ", one 5 s later" : "");
+          print_pair(what, path, first.rate(network.now() - 30s, network.now()) / bound,
                      second.rate(network.now() - 30s, network.now()) / bound, first.sender.rtt_ms().mean());
         }
 }
