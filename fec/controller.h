@@ -90,7 +90,6 @@ class Controller {
   // Share of packets the path erases as far as it matters here; 0 on a clean path and where only queues
   // overflow.
   double erasure_rate() const { return loss_.rate(); }
-  double burst_length() const { return loss_.burst_length(); }
   const Counters& counters() const { return counters_; }
 
  private:

@@ -20,8 +20,7 @@ class LossEstimate {
  public:
   void add(std::chrono::steady_clock::time_point now, const LossReport& report);
 
-  double rate() const { return rate_; }                  // 0 until a few losses have been seen
-  double burst_length() const { return burst_length_; }  // mean, at least 1
+  double rate() const { return rate_; }  // 0 until a few losses have been seen
 
   // How much longer bursts are than chance makes them: 1 for independent losses.
   double clustering() const { return std::max(1.0, burst_length_ * (1 - rate_)); }
@@ -41,7 +40,7 @@ class LossEstimate {
   Sums fast_;
   std::optional<std::chrono::steady_clock::time_point> last_;
   double rate_ = 0;
-  double burst_length_ = 1;
+  double burst_length_ = 1;  // mean, at least 1
 };
 
 }  // namespace longhaul::fec

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The terms that encoder and decoder share: symbols, windows of them, and repairs. Leaves the arithmetic to
-// coefficients.h and the wire to the carrier.
+// field.h and the wire to the carrier.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ using SymbolId = std::uint64_t;
 inline constexpr SymbolId kMaxSymbolId = (SymbolId{1} << 62) - 1;  // what a varint of RFC 9000 carries
 
 // The largest window and the number of keys: with both, every repair over one window is independent of every
-// other (coefficients.h).
+// other (field.h).
 inline constexpr std::uint32_t kMaxWindow = 192;
 inline constexpr std::uint32_t kKeys = 64;
 

@@ -26,8 +26,6 @@ class Pacer {
   // Nothing to send, or no window: time passes without earning more than a short burst.
   void on_idle(TimePoint now);
 
-  std::uint64_t rate() const { return static_cast<std::uint64_t>(rate_); }
-
   static constexpr Duration kSend = std::chrono::milliseconds(1);
   static constexpr Duration kBurst = std::chrono::milliseconds(2);         // earned at most by idling
   static constexpr Duration kMaxLateness = std::chrono::milliseconds(20);  // of a timer that is made up for

@@ -41,7 +41,6 @@ class PacketContents {
     free_.push_back(handle);
   }
   SentContent& operator[](Handle handle) { return contents_[handle]; }
-  std::size_t in_use() const { return contents_.size() - free_.size(); }
 
  private:
   std::vector<SentContent> contents_;

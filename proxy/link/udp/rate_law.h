@@ -42,8 +42,7 @@ struct RateSample {
       forward_delay;             // arrival - sent of the same packet; two clocks: only differences count
   TimePoint sent_at{};           // of that packet
   std::uint16_t sent_epoch = 0;  // of that packet
-  std::optional<DeliveryRate>
-      delivery;  // over 5 ms at least: shorter trains say more about batching in the hosts
+  std::optional<DeliveryRate> delivery;   // over SentPackets::kMinTrain at least
   std::optional<DeliveryRate> beginning;  // the first of that time after a pause, in its place
   std::uint64_t round =
       0;  // counts round trips: one more when a packet sent after the last step is acknowledged

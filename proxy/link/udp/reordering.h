@@ -24,7 +24,6 @@ class Reordering {
     if (!most || last_ + std::max<Duration>(16 * rtt, kMemory) < now) return Duration{0};
     return *most + *most / 4 + kSlack;
   }
-  void advance(TimePoint now) { lateness_.advance(now); }
 
  private:
   // A path that reorders goes on doing so: forgetting costs packets sent twice, remembering costs a little

@@ -23,7 +23,6 @@ class RttEstimator {
   Duration variation() const { return variation_; }
   Duration latest() const { return latest_; }  // without the receiver's delay
   Duration minimum() const { return minimum_.value().value_or(smoothed_); }
-  Duration maximum() const { return maximum_.value().value_or(smoothed_); }
 
   // Without back-off (RFC 9002, section 6.2.1).
   Duration probe_timeout(Duration max_ack_delay) const {
@@ -40,7 +39,6 @@ class RttEstimator {
   Duration latest_;
   bool measured_ = false;
   WindowedMinimum<Duration> minimum_{kWindow};
-  WindowedMaximum<Duration> maximum_{kWindow};
 };
 
 }  // namespace longhaul::link::udp

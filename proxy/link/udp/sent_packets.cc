@@ -105,7 +105,6 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint now, SentEvents
     finish(events);
     return {};
   }
-  last_progress_ = now;
   if (asked || events.sample.acked_bytes > 0) timeouts_ = 0;
   if (largest_is_new) {
     const Entry& newest = entry(largest);
@@ -163,7 +162,6 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
     if (packet.state == State::acked) continue;
     if (largest_acked_ && number < *largest_acked_) {
       // The ACK that told of the largest number did not have this one: it came later.
-      ++counters_.reordered_packets;
       reordering_.on_late(now, overtaken - packet.sent, rtt_.smoothed());
     }
     const bool was_lost = packet.state == State::lost;
@@ -277,7 +275,6 @@ void SentPackets::on_timeout(TimePoint now, SentEvents& events) {
   // Both may be due: a timer that came late, or a probe that waited for the loss.
   if (!loss_at_ && in_flight_packets_ > 0 && probe_at() <= now) {
     ++timeouts_;
-    ++counters_.probe_timeouts;
     probe_from_ = now;
     events.probes = 2;  // one of them may be lost too
   }

@@ -65,8 +65,6 @@ struct SentCounters {
   std::uint64_t acked_packets = 0;
   std::uint64_t lost_packets = 0;
   std::uint64_t spurious_losses = 0;
-  std::uint64_t reordered_packets = 0;
-  std::uint64_t probe_timeouts = 0;
 };
 
 class SentPackets {
@@ -103,9 +101,7 @@ class SentPackets {
   std::size_t packets_in_flight() const { return in_flight_packets_; }
   const RttEstimator& rtt() const { return rtt_; }
   const SentCounters& counters() const { return counters_; }
-  // Timeouts in a row without an ACK of anything new: how the owner sees that the path may be dead.
-  unsigned timeouts_in_a_row() const { return timeouts_; }
-  std::optional<TimePoint> last_progress() const { return last_progress_; }  // of an ACK
+  unsigned timeouts_in_a_row() const { return timeouts_; }  // without an ACK of anything new
 
   static constexpr unsigned kPacketThreshold = 3;
   static constexpr Duration kMaxAckDelay = std::chrono::milliseconds(25);
@@ -170,7 +166,6 @@ class SentPackets {
   std::optional<PacketNumber> last_lost_;
   std::optional<TimePoint> loss_at_;  // when the oldest packet in flight is lost by time
   unsigned timeouts_ = 0;
-  std::optional<TimePoint> last_progress_;
 
   std::uint64_t dispatched_ = 0;
   std::uint64_t delivered_ = 0;

@@ -28,16 +28,10 @@ class WindowedBest {
     while (kept_.size() > 1 && kept_.front().at + window_ < now) kept_.pop_front();
   }
   void set_window(Duration window) { window_ = window; }
-  void clear() { kept_.clear(); }
 
   std::optional<T> value() const {
     if (kept_.empty()) return std::nullopt;
     return kept_.front().value;
-  }
-  // When the present answer was seen.
-  std::optional<TimePoint> seen_at() const {
-    if (kept_.empty()) return std::nullopt;
-    return kept_.front().at;
   }
 
   static constexpr int kSlices = 32;

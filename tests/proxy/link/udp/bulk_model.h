@@ -131,7 +131,6 @@ class BulkSender final : public simulator::Endpoint {
       }
       if (sent_.bytes_in_flight() + kModelPacket > law_->window()) {
         pacer_.on_idle(now);
-        ++window_limited_;
         return;
       }
       auto allowance = pacer_.allowance(now);
@@ -158,7 +157,6 @@ class BulkSender final : public simulator::Endpoint {
   const SentPackets& sent() const { return sent_; }
   const simulator::Distribution& rtt_ms() const { return rtt_ms_; }
   void reset_rtt() { rtt_ms_ = {}; }
-  std::uint64_t window_limited() const { return window_limited_; }
 
  private:
   bool has_data(TimePoint now) {
@@ -198,7 +196,6 @@ class BulkSender final : public simulator::Endpoint {
   std::vector<PacketAck> waiting_;
   Duration on_{0}, off_{0};
   simulator::Distribution rtt_ms_;
-  std::uint64_t window_limited_ = 0;
 };
 
 // Sender at end a, receiver at end b.

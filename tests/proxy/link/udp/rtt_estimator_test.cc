@@ -28,7 +28,6 @@ TEST_CASE("the first sample is believed, the next ones are smoothed") {
   CHECK(rtt.smoothed() == 110ms);
   CHECK(rtt.variation() == 57500us);
   CHECK(rtt.minimum() == 100ms);
-  CHECK(rtt.maximum() == 180ms);
 }
 
 TEST_CASE("a receiver that claims delays does not make the line shorter than it is") {
