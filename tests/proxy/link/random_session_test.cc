@@ -3,6 +3,7 @@
 // the invariants that must hold at any moment, and at the end that nothing is left.
 #include <catch2/catch.hpp>
 
+#include "codecs/reduction/reduction.h"
 #include "simulated_flow.h"
 #include "toy_codec.h"
 
@@ -271,6 +272,16 @@ TEST_CASE("random lives of flows whose blocks wait for each other keep every pro
     CHECK(codec_a.broken == "");
     CHECK(codec_b.broken == "");
     CHECK(codec_a.waiting() + codec_b.waiting() == 0);
+  }
+}
+
+TEST_CASE("random lives of flows between real dictionaries keep every promise") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const reduction::Options options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = seed};
+    reduction::Reduction codec_a(options), codec_b(options);
+    live_at_random(seed, &codec_a, &codec_b);
+    INFO("seed " << seed);
+    CHECK(codec_a.counters().decoder.failed + codec_b.counters().decoder.failed == 0);
   }
 }
 
