@@ -26,6 +26,8 @@ constexpr std::uint32_t kSwitchWithin = 256;
 // already.
 constexpr std::uint32_t kEdge = 512;
 
+// After a long match so much is sampled at first.
+constexpr std::uint32_t kFirstPiece = 1024;
 // After so much in which nothing was found, in blocks of this size at least, fewer samples are taken.
 constexpr std::uint64_t kFreshBytes = 128 * 1024;
 constexpr std::size_t kLargeBlock = 4096;
@@ -49,39 +51,55 @@ Scratch& scratch() {
 // begins in what stands before it.
 class MatchFinder::Search {
  public:
-  Search(MatchFinder& finder, const HistoryRing& ring, std::uint64_t offset, std::size_t size)
+  // Takes one sample in 64, halved so often.
+  Search(MatchFinder& finder, const HistoryRing& ring, std::uint64_t offset, std::size_t size,
+         unsigned halvings)
       : kernels_(*finder.kernels_),
         index_(finder.index_),
         ring_(ring),
         offset_(offset),
         size_(static_cast<std::uint32_t>(size)),
         block_(ring.read(offset, size).data()),
-        scratch_(scratch()) {}
-
-  // Fills positions, prints and candidates, from the given position on.
-  void sample(std::int64_t from, unsigned halvings) {
-    // Windows that begin in the block before this one, if that is next to it in memory.
-    const std::uint64_t lap = offset_ - offset_ % ring_.size();
-    const auto before = std::min<std::uint64_t>(kKeyBytes - 1, offset_ - std::max(lap, ring_.floor()));
-    first_ = std::max(from, -static_cast<std::int64_t>(before));
-    const std::int64_t count = std::int64_t{size_} - first_ - std::int64_t{kKeyBytes - 1};
+        halvings_(halvings),
+        scratch_(scratch()) {
+    // Windows may begin in the block before this one, if that is next to it in memory.
+    const std::uint64_t lap = offset - offset % ring.size();
+    first_ = -static_cast<std::int64_t>(
+        std::min<std::uint64_t>(kKeyBytes - 1, offset - std::max(lap, ring.floor())));
+    end_ = std::int64_t{size_} - std::int64_t{kKeyBytes - 1};
+    sampled_ = first_;
     scratch_.positions.clear();
     scratch_.prints.clear();
-    if (count <= 0) return;
-    const std::byte* begin = block_ + first_;
-    scratch_.positions.resize(sample_room(static_cast<std::size_t>(count)));
-    scratch_.positions.resize(
-        kernels_.sample(begin, static_cast<std::size_t>(count), scratch_.positions.data()));
-    scratch_.prints.resize(scratch_.positions.size());
-    const std::size_t kept = index_.fingerprints(begin, scratch_.positions, scratch_.prints.data(), halvings);
-    scratch_.positions.resize(kept);
-    scratch_.prints.resize(kept);
+    scratch_.candidates.clear();
   }
 
+  // Samples what of [from, to) was not yet.
+  void sample(std::int64_t from, std::int64_t to) {
+    from = std::max(from, sampled_);
+    to = std::min(to, end_);
+    if (from >= to) return;
+    sampled_ = to;
+    const auto count = static_cast<std::size_t>(to - from);
+    const std::size_t filled = scratch_.positions.size();
+    scratch_.positions.resize(filled + sample_room(count));
+    scratch_.prints.resize(filled + sample_room(count));
+    std::uint32_t* const positions = scratch_.positions.data() + filled;
+    std::size_t samples = kernels_.sample(block_ + from, count, positions);
+    samples =
+        index_.fingerprints(block_ + from, {positions, samples}, scratch_.prints.data() + filled, halvings_);
+    for (std::size_t i = 0; i < samples; ++i) positions[i] += static_cast<std::uint32_t>(from - first_);
+    scratch_.positions.resize(filled + samples);
+    scratch_.prints.resize(filled + samples);
+  }
+  void sample_all() { sample(first_, end_); }
+
+  // Asks the index about the samples that it was not asked about.
   void look_up() {
+    const std::size_t known = scratch_.candidates.size();
     scratch_.candidates.resize(scratch_.positions.size());
-    index_.newest(scratch_.prints, offset_, scratch_.candidates.data());
-    for (std::uint64_t& candidate : scratch_.candidates) {
+    index_.newest(std::span<const Fingerprint>(scratch_.prints).subspan(known), offset_,
+                  scratch_.candidates.data() + known);
+    for (std::uint64_t& candidate : std::span(scratch_.candidates).subspan(known)) {
       if (candidate == 0) continue;
       if (ring_.holds(candidate, kKeyBytes)) {
         __builtin_prefetch(ring_.read(candidate, kKeyBytes).data());
@@ -101,7 +119,16 @@ class MatchFinder::Search {
 
   void walk(Usable usable, std::vector<Copy>& copies) {
     std::size_t next = 0;
+    // Where a match is likely to go on soon, little is sampled at a time, for what lies deep inside of a
+    // match needs no samples; else more and more, for the index is asked faster about many
+    // at once.
+    std::int64_t piece = distance_ && lasts(offset_ - distance_) ? kFirstPiece : size_;
     while (done_ < size_) {
+      if (sampled_ < std::min(end_, std::int64_t{done_} + kResumeWithin + kSwitchWithin)) {
+        sample(std::int64_t{done_} - kEdge, done_ + piece);
+        look_up();
+        piece *= 2;
+      }
       const std::optional<Copy> resumed = resumption();
       const std::int64_t end = resumed ? std::int64_t{resumed->position} + kSwitchWithin : size_;
       std::optional<Copy> found;
@@ -123,9 +150,16 @@ class MatchFinder::Search {
         }
       }
       if (!found) found = resumed;
-      if (!found) break;
+      if (!found) {
+        if (sampled_ >= end_) break;
+        piece *= 4;
+        sample(sampled_, sampled_ + piece);
+        look_up();
+        continue;
+      }
       distance_ = offset_ + found->position - found->source;
       add(*found, copies);
+      if (found->length >= kFirstPiece && lasts(found->source)) piece = kFirstPiece;
     }
   }
 
@@ -248,8 +282,11 @@ class MatchFinder::Search {
   const std::uint64_t offset_;
   const std::uint32_t size_;
   const std::byte* const block_;
+  const unsigned halvings_;
   Scratch& scratch_;
-  std::int64_t first_ = 0;  // the position that the samples count from
+  std::int64_t first_ = 0;    // the first position that may be sampled; they are counted from here
+  std::int64_t end_ = 0;      // one past the last one
+  std::int64_t sampled_ = 0;  // up to here they were looked at, or passed over
 
   std::uint32_t done_ = 0;      // everything before it is copied or left as literals
   std::uint64_t distance_ = 0;  // of the last copy
@@ -267,17 +304,13 @@ void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_
   assert(size <= kRingStep);
   copies.clear();
   const bool large = size >= kLargeBlock;
-  Search search(*this, ring, offset, size);
+  Search search(*this, ring, offset, size, large ? halvings() : 0);
   if (continuation && *continuation) search.follow(*continuation, usable, copies);
   if (search.done() < size) {
-    // What was just found needs no samples, but around the place where it ends.
-    const std::int64_t from = copies.empty() ? -std::int64_t{kKeyBytes} : std::int64_t{search.done()} - kEdge;
-    search.sample(from, large ? halvings() : 0);
-    search.look_up();
     search.walk(usable, copies);
     search.remember(copies);
   } else if (!search.lasts(copies[0].source)) {
-    search.sample(-std::int64_t{kKeyBytes}, large ? 1 : 0);
+    search.sample_all();
     search.remember_all();
   }
   if (large) fresh_bytes_ = copies.empty() ? fresh_bytes_ + size : 0;
@@ -293,8 +326,8 @@ unsigned MatchFinder::halvings() const {
 void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const std::size_t piece = std::min(size - done, kRingStep);
-    Search search(*this, ring, offset + done, piece);
-    search.sample(-std::int64_t{kKeyBytes}, 0);
+    Search search(*this, ring, offset + done, piece, 0);
+    search.sample_all();
     search.remember_all();
     done += piece;
   }
