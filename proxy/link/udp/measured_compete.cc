@@ -11,6 +11,7 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
+constexpr unsigned kGiveWay = 2;  // times to a queue that stands, before we compete
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
@@ -22,6 +23,21 @@ void MeasuredLaw::watch_mean_queue(TimePoint now) {
   const double share = 1 - std::exp(-seconds(now - mean_at_) / (5 * seconds(span())));
   mean_queue_ += share * (seconds(watch_.queue()) - mean_queue_);
   mean_at_ = now;
+}
+
+// A queue stands that may be ours, as when the line has become slower, or that of others who give way as we
+// do and have not found their rates yet. If it is there again each time after we gave way, it is neither.
+bool MeasuredLaw::may_give_way(TimePoint now) {
+  if (now - gave_way_at_ > 40 * span()) gave_way_ = 0;
+  return gave_way_ < kGiveWay;
+}
+
+void MeasuredLaw::give_way(TimePoint now, double rate) {
+  ++gave_way_;
+  gave_way_at_ = now;
+  set_line(rate);
+  growing_ = false;
+  begin_drain(now);
 }
 
 void MeasuredLaw::begin_competing(TimePoint now) {
@@ -41,6 +57,7 @@ void MeasuredLaw::begin_competing(TimePoint now) {
 }
 
 void MeasuredLaw::stop_competing(TimePoint now) {
+  gave_way_ = 0;
   mean_queue_ = 0;
   mean_since_ = mean_at_ = now;
   share_ = 1;

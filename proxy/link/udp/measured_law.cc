@@ -261,10 +261,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   capacity_at_ = sample.now;
   // A queue far beyond what we make ourselves: the line became slower, or somebody came.
   if (queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ && sample.now >= no_drain_before_ &&
-      phase_ != Phase::drain) {
-    set_line(*rate);
-    growing_ = false;
-    begin_drain(sample.now);
+      phase_ != Phase::drain && may_give_way(sample.now)) {
+    give_way(sample.now, *rate);
     return;
   }
   if (!new_round) return;
@@ -281,16 +279,10 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (phase_ == Phase::train || phase_ == Phase::ramp || competing()) return;
   watch_mean_queue(now);
-  if (now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) &&
+  if (phase_ != Phase::drain && now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) &&
       watch_.queue() > much_queue()) {
-    // It may be ours: the line has become slower, say. If it is there again after we gave way, it is not.
-    if (gave_way_ && now - *gave_way_ < 40 * span()) {
-      begin_competing(now);
-      return;
-    }
-    if (carried_ > 0) set_line(std::min(line_, carried_));
-    growing_ = false;
-    begin_drain(now);
+    if (!may_give_way(now)) return begin_competing(now);
+    give_way(now, carried_ > 0 ? std::min(line_, carried_) : line_);
   }
   if (phase_ == Phase::cruise) {
     const double error = seconds(kQueue - watch_.queue());
@@ -337,7 +329,6 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       // Only what stands although we gave way was somebody else's.
       mean_queue_ = 0;
       mean_since_ = mean_at_ = now;
-      gave_way_ = now;
       begin_cruise(now);
       break;
     default:

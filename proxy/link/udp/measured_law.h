@@ -83,6 +83,8 @@ class MeasuredLaw final : public RateLaw {
   void begin_up(TimePoint now);
   void begin_cruise(TimePoint now);
   void begin_drain(TimePoint now);
+  bool may_give_way(TimePoint now);
+  void give_way(TimePoint now, double rate);
   void begin_competing(TimePoint now);
   void stop_competing(TimePoint now);
   bool test_is_due(TimePoint now) const;
@@ -150,7 +152,8 @@ class MeasuredLaw final : public RateLaw {
   // Who else is there.
   double mean_queue_ = 0;  // seconds, over the last spans
   TimePoint mean_since_{};
-  std::optional<TimePoint> gave_way_;  // the queue was let run empty
+  unsigned gave_way_ = 0;  // times one soon after the other, to a queue that stood
+  TimePoint gave_way_at_{};
   TimePoint mean_at_{};
   CubicWindow cubic_;
   double random_before_ = 0;  // loss that is nobody's answer
