@@ -44,7 +44,7 @@ SegmentFolder::SegmentFolder(Options options)
   std::string taken_by;
   auto taken = DirectoryLock::take(options_.path + "/lock", taken_by);
   if (!taken && !taken_by.empty())
-    throw StoreUnusable("the dictionary's directory " + options_.path + " is used by another process (pid " +
+    throw StoreInUse("the dictionary's directory " + options_.path + " is used by another process (pid " +
                         taken_by + "): each daemon needs its own");
   if (!taken)
     throw StoreUnusable("the dictionary's directory " + options_.path +

@@ -16,6 +16,12 @@ class StoreUnusable : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Another process has it.
+class StoreInUse : public StoreUnusable {
+ public:
+  using StoreUnusable::StoreUnusable;
+};
+
 class SegmentFolder {
  public:
   struct Options {

@@ -16,6 +16,7 @@
 #include "proxy/control/controlled.h"
 #include "proxy/control/server.h"
 #include "proxy/control/token.h"
+#include "proxy/disk_dictionary.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
 #include "proxy/intercept/host_checks.h"
@@ -92,7 +93,7 @@ class Daemon final : public control::Controlled {
   void start();
   void stop();
   void log_findings();
-  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer) const;
+  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer);
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
 
@@ -103,6 +104,7 @@ class Daemon final : public control::Controlled {
   config::Features features_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
+  DiskDictionary disk_;  // before the links, whose codecs use it
   link::LinkShared shared_;
   std::vector<std::unique_ptr<link::PeerLink>> links_;
   flows::FlowTable table_;
@@ -126,6 +128,14 @@ Daemon::Daemon(const config::Config& config)
       pool_(config.limits.memory_bytes / 2, config.limits.flows + kBeingRefused,
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(config.limits.memory_bytes / 2),
+      disk_(
+          io_, config,
+          [this] {
+            for (auto& link : links_) link->on_codec_ready();
+          },
+          [this] {
+            for (auto& link : links_) link->on_second();
+          }),
       shared_{.io = io_,
               .tls = tls_,
               .config = config.link,
@@ -204,11 +214,16 @@ void Daemon::start() {
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
-std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer) const {
+std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer) {
   const std::uint64_t memory = peer.dictionary_memory_bytes.value_or(config_.dictionary.memory_bytes);
   std::random_device random;
-  return std::make_unique<reduction::Reduction>(reduction::Options{
-      .ring_bytes = memory, .peer_ring_bytes = memory, .epoch = std::uint64_t{random()} << 32 | random()});
+  return std::make_unique<reduction::Reduction>(
+      reduction::Options{.ring_bytes = memory,
+                         .peer_ring_bytes = memory,
+                         .epoch = std::uint64_t{random()} << 32 | random(),
+                         .store = disk_.store(),
+                         .site = site_id(identity_.fingerprint),
+                         .twin_site = site_id(peer.fingerprint)});
 }
 
 void Daemon::log_findings() {
@@ -227,6 +242,8 @@ void Daemon::stop() {
   link_listener_.reset();
   if (interception_) interception_->close();
   flows_.cut_all();
+  disk_.stop();
+  for (auto& link : links_) link->remember();
   for (auto& link : links_) link->stop();
   control_->stop();
 }
@@ -303,6 +320,7 @@ void Daemon::change_features(const config::Features& features) {
 control::Cleared Daemon::clear_cache() {
   control::Cleared cleared;
   for (auto& link : links_) cleared.memory_bytes += link->clear_dictionaries();
+  cleared.disk_bytes = disk_.clear();
   log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
   return cleared;
 }

@@ -23,7 +23,6 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
   auto block = parse_encoded(header, encoded);
   bool in_ring = header.codec & kInRing;
   if (block && in_ring && !ring_) block = Error::malformed_block;
-  if (block && (header.codec & kLoads)) block = Error::malformed_block;  // no disk tier here
   if (!block) {
     ++counters_.failed;
     return block.error();
@@ -97,6 +96,13 @@ void BlockDecoder::store(std::uint64_t offset, Bytes plain) {
   std::memcpy(memory.data(), plain.data(), plain.size());
   held_.add({offset, offset + plain.size()});
   held_bytes_ += plain.size();
+}
+
+bool BlockDecoder::bring(std::uint64_t ring_offset, Bytes history) {
+  if (!ring_ || !ring_->fits(ring_offset, history.size())) return false;
+  store(ring_offset, history);
+  counters_.loaded_bytes += history.size();
+  return true;
 }
 
 Result<std::optional<Slice>> BlockDecoder::resume(

@@ -37,6 +37,11 @@ class BlockDecoder {
   }
   std::optional<Slice> poll_message();
 
+  // Resolves kFollows; an error where there is nothing to follow.
+  Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
+  // History that came from disk; false: its place is behind what the ring holds.
+  bool bring(std::uint64_t ring_offset, Bytes history);
+
   DecoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
 
@@ -56,8 +61,6 @@ class BlockDecoder {
     Slice plain;
   };
 
-  // Resolves kFollows; an error where there is nothing to follow.
-  Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
   Outcome restore(const BlockHeader& header, const EncodedBlock& block, MutableBytes plain);
   void store(std::uint64_t offset, Bytes plain);
   Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,

@@ -48,6 +48,16 @@ class BlockEncoder {
   // same place. Nothing: there is no room before the horizon.
   std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
   void announce_load(std::uint64_t stream, Bytes load);
+  // The twin cannot bring it: it will never be answered.
+  void give_up(Interval range) {
+    if (history_) history_->shared.give_up(range);
+  }
+  // What the last block had in common with the history, and how much of that came from disk.
+  const std::vector<dedup::Copy>& copies() const { return copies_; }
+  void count_from_disk(std::uint64_t bytes) {
+    figures_.disk_bytes += bytes;
+    counters_.bytes.disk_bytes += bytes;
+  }
 
   // Nothing before the first block that enters the history.
   dedup::HistoryRing* ring() { return history_ ? &history_->ring : nullptr; }

@@ -3,6 +3,8 @@
 
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/disk_tier.h"
+#include "codecs/reduction/errors.h"
 
 namespace longhaul::reduction {
 namespace {
@@ -16,50 +18,80 @@ struct Overloaded : F... {
 
 Reduction::Reduction(const Options& options)
     : encoder_(std::make_unique<BlockEncoder>(options.ring_bytes, options.epoch)),
-      decoder_(std::make_unique<BlockDecoder>(options.peer_ring_bytes)) {}
+      decoder_(std::make_unique<BlockDecoder>(options.peer_ring_bytes)) {
+  if (options.store)
+    disk_ = std::make_unique<DiskTier>(*options.store, DiskTier::Sites{options.site, options.twin_site},
+                                       options.epoch, *encoder_, *decoder_);
+}
 
 Reduction::~Reduction() = default;
 
 std::optional<BlockHeader> Reduction::encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                              Buffer& out) {
-  return encoder_->encode(stream, stages, plain, out);
+  auto header = encoder_->encode(stream, stages, plain, out);
+  if (header && disk_) disk_->on_encoded(stream, stages, *header);
+  return header;
 }
 
 Result<std::optional<Slice>> Reduction::decode(std::uint64_t stream, const BlockHeader& header,
                                                Bytes encoded) {
-  return decoder_->decode(stream, header, encoded);
+  if (!(header.codec & kLoads)) return decoder_->decode(stream, header, encoded);
+  if (!disk_) return Error::malformed_block;
+  auto brought = disk_->bring(stream, header, encoded);
+  if (!brought) return brought.error();
+  if (*brought == DiskTier::Brought::waits) return std::nullopt;
+  auto plain = decoder_->decode(stream, header, encoded);
+  // Otherwise it will be tried again, and needs no disk then.
+  if (!plain || *plain) disk_->on_decoded(stream);
+  return plain;
 }
 
-std::optional<std::uint64_t> Reduction::poll_ready() { return decoder_->poll_ready(); }
+std::optional<std::uint64_t> Reduction::poll_ready() {
+  auto stream = disk_ ? disk_->poll_ready() : std::nullopt;
+  return stream ? stream : decoder_->poll_ready();
+}
 
 void Reduction::forget(std::uint64_t stream) {
   encoder_->forget(stream);
   decoder_->forget(stream);
+  if (disk_) disk_->forget(stream);
 }
 
 Result<void> Reduction::on_message(Bytes bytes) {
   auto message = parse_message(bytes);
   if (!message) return message.error();
-  return std::visit(Overloaded{[&](const Hello& m) { return decoder_->on_hello(m); },
-                               [&](const PlainBlock& m) { return decoder_->on_plain(m); },
-                               [&](const Gone& m) { return decoder_->on_gone(m); },
-                               [&](const Floor& m) { return decoder_->on_floor(m); },
-                               [&](const Welcome& m) { return encoder_->on_welcome(m); },
-                               [&](const Held& m) { return encoder_->on_held(m); },
-                               [&](const Need& m) { return encoder_->on_need(m); },
-                               [&](const Clear&) {
-                                 encoder_->clear();
-                                 return Result<void>{};
-                               },
-                               [&](const OtherMessage&) { return Result<void>{}; }},
-                    *message);
+  return std::visit(
+      Overloaded{[&](const Hello& m) {
+                   if (disk_) disk_->on_twin_epoch(m.epoch);
+                   return decoder_->on_hello(m);
+                 },
+                 [&](const PlainBlock& m) { return decoder_->on_plain(m); },
+                 [&](const Gone& m) { return decoder_->on_gone(m); },
+                 [&](const Floor& m) { return decoder_->on_floor(m); },
+                 [&](const Welcome& m) { return encoder_->on_welcome(m); },
+                 [&](const Held& m) {
+                   auto held = encoder_->on_held(m);
+                   if (held && disk_) disk_->on_held();
+                   return held;
+                 },
+                 [&](const Need& m) { return encoder_->on_need(m); },
+                 [&](const Clear&) {
+                   encoder_->clear();
+                   if (disk_) disk_->on_cleared();
+                   return Result<void>{};
+                 },
+                 [&](const OtherMessage& m) { return disk_ ? disk_->on_message(m) : Result<void>{}; }},
+      *message);
 }
 
-bool Reduction::has_message() const { return encoder_->has_message() || decoder_->has_message(); }
+bool Reduction::has_message() const {
+  return encoder_->has_message() || decoder_->has_message() || (disk_ && disk_->has_message());
+}
 
 std::optional<Slice> Reduction::poll_message() {
   auto message = encoder_->poll_message();
-  return message ? message : decoder_->poll_message();
+  if (!message) message = decoder_->poll_message();
+  return message || !disk_ ? message : disk_->poll_message();
 }
 
 void Reduction::set_line_rate(std::uint64_t bytes_per_second) { encoder_->set_line_rate(bytes_per_second); }
@@ -67,6 +99,11 @@ void Reduction::set_line_rate(std::uint64_t bytes_per_second) { encoder_->set_li
 void Reduction::clear() {
   encoder_->clear();
   decoder_->ask_to_clear();
+  if (disk_) disk_->on_cleared();
+}
+
+void Reduction::on_quiet() {
+  if (disk_) disk_->on_quiet();
 }
 
 Counters Reduction::counters() const { return {encoder_->counters(), decoder_->counters()}; }

@@ -7,11 +7,13 @@
 
 #include "codecs/block_codec.h"
 #include "codecs/reduction/counters.h"
+#include "codecs/reduction/segments.h"
 
 namespace longhaul::reduction {
 
 class BlockEncoder;
 class BlockDecoder;
+class DiskTier;
 
 struct Options {
   // History of what this side sends; the twin may take less. Rounded down to 64 KiB; below 16 MiB: none, then
@@ -21,6 +23,10 @@ struct Options {
   std::size_t peer_ring_bytes = 256u << 20;
   // Random: names this session's history for as long as any of it is kept.
   std::uint64_t epoch = 0;
+  // What is remembered on disk, for all sessions of the site; it outlives this one. Null: nothing is.
+  SegmentStore* store = nullptr;
+  // Whose encoders they are: names of segments begin with it.
+  std::array<std::byte, 16> site{}, twin_site{};
 };
 
 class Reduction final : public BlockCodec {
@@ -41,6 +47,8 @@ class Reduction final : public BlockCodec {
 
   // Both histories are forgotten, here and by the twin; running streams go on.
   void clear();
+  // Nothing was sent for a while (about a second): what there is may go to disk.
+  void on_quiet();
 
   Counters counters() const;
   // Of the last encode() that gave a header, the last decode() that gave bytes: whoever called it knows whose
@@ -55,6 +63,7 @@ class Reduction final : public BlockCodec {
  private:
   std::unique_ptr<BlockEncoder> encoder_;
   std::unique_ptr<BlockDecoder> decoder_;
+  std::unique_ptr<DiskTier> disk_;  // null without a store
 };
 
 }  // namespace longhaul::reduction

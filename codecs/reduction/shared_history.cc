@@ -104,6 +104,13 @@ void SharedHistory::abandon(std::uint64_t stream, const StreamTrack& track) {
   settle();
 }
 
+void SharedHistory::give_up(Interval range) {
+  for (std::size_t i = index_of(range.begin); i < blocks_.size() && blocks_[i].end() <= range.end; ++i)
+    if (blocks_[i].offset >= range.begin && blocks_[i].state == State::unanswered)
+      blocks_[i].state = State::abandoned;
+  settle();
+}
+
 bool SharedHistory::held(Interval range) const {
   Interval around = range_of(held_.intervals(), range.begin);
   return around.begin <= range.begin && range.end <= around.end;

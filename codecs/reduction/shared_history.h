@@ -36,6 +36,10 @@ class SharedHistory {
   // The stream is over: its blocks may never be answered, and hold up nothing.
   void abandon(std::uint64_t stream, const StreamTrack& track);
 
+  // Blocks of the range that have no answer will not get one.
+  void give_up(Interval range);
+  const IntervalSet& held_ranges() const { return held_; }
+
   // Nothing before the head is referred to any more.
   void start_over();
   std::uint64_t floor() const { return floor_; }

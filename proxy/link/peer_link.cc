@@ -150,6 +150,18 @@ void PeerLink::on_codec_ready() {
   kick();
 }
 
+void PeerLink::on_second() {
+  if (!codec_) return;
+  const std::uint64_t blocks = codec_->counters().encoder.blocks;
+  if (blocks == std::exchange(blocks_at_last_second_, blocks)) remember();
+}
+
+void PeerLink::remember() {
+  if (!codec_) return;
+  codec_->on_quiet();
+  if (codec_->has_message()) kick();
+}
+
 std::uint64_t PeerLink::clear_dictionaries() {
   if (!codec_) return 0;
   const reduction::Counters counters = codec_->counters();

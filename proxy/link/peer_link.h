@@ -77,6 +77,10 @@ class PeerLink final : private CarrierOwner {
   // Both dictionaries of the session are emptied, here and on the peer's side. Answers how many bytes they
   // held here.
   std::uint64_t clear_dictionaries();
+  // About once a second, while there is a disk dictionary: what was sent goes there when nothing follows it.
+  void on_second();
+  // All that was sent so far goes there now.
+  void remember();
   // What a dictionary waited for is there: streams may go on.
   void on_codec_ready();
   // LinkShared::allowed has changed: tells the peer, and changes the path where that is asked for.
@@ -116,6 +120,7 @@ class PeerLink final : private CarrierOwner {
   OnOpened on_opened_;
   std::unique_ptr<reduction::Reduction> codec_;  // of the session, which it outlives
   ReductionTotals reduction_totals_;
+  std::uint64_t blocks_at_last_second_ = 0;
   std::unique_ptr<Session> session_;
   Token session_id_{};
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest

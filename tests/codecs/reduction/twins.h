@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "cache/memory_store.h"
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
 #include "codecs/reduction/reduction.h"
@@ -80,6 +81,13 @@ class Twins {
  public:
   explicit Twins(std::uint64_t seed, const Options& options = ring_of(16))
       : random(seed), sides_{Reduction(options), Reduction(options)} {}
+  // With a disk on each side; whoever calls keeps the stores.
+  Twins(std::uint64_t seed, std::uint64_t epoch, cache::MemoryStore& here, cache::MemoryStore& there,
+        std::size_t mebibytes = 16)
+      : random(seed),
+        sides_{Reduction(on_disk(mebibytes, epoch, here, 1, 2)),
+               Reduction(on_disk(mebibytes, epoch + 1, there, 2, 1))},
+        stores_{&here, &there} {}
 
   Reduction& side(int i) { return sides_[i]; }
 
@@ -120,6 +128,8 @@ class Twins {
   // Something arrives somewhere; false if nothing can.
   bool step() {
     bury_some();
+    for (int i : {0, 1})
+      if (stores_[i] && random() % 4 == 0) poll_store(i);
     for (int i : {0, 1}) {
       // Only some ask for a packet of their own; the others go with what else is sent.
       if (sides_[i].has_message() || random() % 4 == 0) poll(i);
@@ -151,6 +161,8 @@ class Twins {
       }
       moved = false;
       for (int i : {0, 1}) moved |= poll(i) && !ways_[i].messages_held;
+      for (int i : {0, 1})
+        while (stores_[i] && poll_store(i)) moved = true;
       if (!dying_.empty()) moved = true;
     }
     for (int from : {0, 1})
@@ -158,6 +170,13 @@ class Twins {
         INFO("stream " << stream);
         if (!pipe.held) CHECK(pipe.records.empty());
       }
+  }
+
+  // The answers, too, are under way: a second passes in silence.
+  void rest() {
+    settle();
+    for (int i : {0, 1}) sides_[i].on_quiet();
+    settle();
   }
 
   // The first Welcomes, before which there is no history.
@@ -194,6 +213,28 @@ class Twins {
     std::uint64_t wire_bytes = 0, plain_bytes = 0, delivered_bytes = 0;
   };
 
+  static Options on_disk(std::size_t mebibytes, std::uint64_t epoch, cache::MemoryStore& store, int own,
+                         int other) {
+    Options options = ring_of(mebibytes, epoch);
+    options.store = &store;
+    options.site.fill(std::byte(own));
+    options.twin_site.fill(std::byte(other));
+    return options;
+  }
+
+  // What the store has done may let streams go on.
+  bool poll_store(int i) {
+    bool any = stores_[i]->poll();
+    wake(i);
+    return any;
+  }
+  void wake(int i) {
+    while (auto stream = sides_[i].poll_ready()) {
+      auto pipe = ways_[1 - i].pipes.find(*stream);
+      if (pipe != ways_[1 - i].pipes.end()) pipe->second.waiting = false;
+    }
+  }
+
   bool poll(int from) {
     bool any = false;
     while (auto message = sides_[from].poll_message()) {
@@ -209,10 +250,7 @@ class Twins {
     ways_[from].messages.pop_front();
     auto taken = sides_[1 - from].on_message(message.bytes());
     REQUIRE(taken.has_value());
-    while (auto stream = sides_[1 - from].poll_ready()) {
-      auto pipe = ways_[from].pipes.find(*stream);
-      if (pipe != ways_[from].pipes.end()) pipe->second.waiting = false;
-    }
+    wake(1 - from);
   }
 
   void deliver(int from, std::uint64_t stream) {
@@ -250,6 +288,7 @@ class Twins {
   }
 
   Reduction sides_[2];
+  cache::MemoryStore* stores_[2] = {nullptr, nullptr};
   Way ways_[2];
   std::set<std::uint64_t> over_;
   std::deque<std::uint64_t> dying_;

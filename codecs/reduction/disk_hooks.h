@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// By what content is found again on disk: a few of the places that the memory dictionary samples, with a
+// fingerprint of what stands there. Leaves keeping them to the store.
+#pragma once
+#include "codecs/reduction/segments.h"
+
+namespace longhaul::reduction {
+
+// Fills `hooks` with about one place in 4 KiB, in order. Depends on the content alone: where a piece of it
+// stands again, in a segment or in a block, the same places are found, but for those near its ends.
+// dedup::kOverread bytes behind `content` may be read, and mean nothing.
+void find_hooks(Bytes content, std::vector<Hook>& hooks);
+
+}  // namespace longhaul::reduction

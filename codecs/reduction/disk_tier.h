@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The disk dictionary of one session: makes segments of what was new in the histories, agrees with the twin
+// on which ones both have, and brings back what is of use again before the blocks that refer to it. Leaves
+// keeping segments to the store, and finding repeats, once they are in the history, to the encoder.
+#pragma once
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "codecs/reduction/block_decoder.h"
+#include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/segments.h"
+
+namespace longhaul::reduction {
+
+class DiskTier final : private SegmentListener {
+ public:
+  using SiteId = std::array<std::byte, 16>;
+  struct Sites {
+    SiteId own{}, twin{};
+  };
+  static constexpr std::uint32_t kSealBytes = 4u << 20;  // of a segment, if enough is there
+  static constexpr std::uint32_t kLeastSealed = 32u << 10;
+  static constexpr std::uint32_t kLoadBytes = 1u << 20;  // at once
+  static constexpr std::size_t kMaxLoads = 64;           // that one block may name
+  static constexpr std::uint64_t kMaxLoadedBytes = 16u << 20;
+
+  DiskTier(SegmentStore& store, const Sites& sites, std::uint64_t epoch, BlockEncoder& encoder,
+           BlockDecoder& decoder);
+  ~DiskTier() override;
+  DiskTier(const DiskTier&) = delete;
+  DiskTier& operator=(const DiskTier&) = delete;
+
+  // ---- What this side sends.
+  // The block was just encoded.
+  void on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header);
+  void on_held() { seal(Rest::stays); }
+  // Nothing was sent for a while: what there is becomes a segment.
+  void on_quiet() { seal(Rest::sealed); }
+  // The history begins anew.
+  void on_cleared();
+
+  // ---- What the twin sends.
+  void on_twin_epoch(std::uint64_t epoch) { twin_epoch_ = epoch; }
+  // What the block needs from disk. Done: all that can be had is in the history; otherwise poll_ready() names
+  // the stream.
+  enum class Brought { waits, done };
+  Result<Brought> bring(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
+  void on_decoded(std::uint64_t stream) { brought_.erase(stream); }
+  std::optional<std::uint64_t> poll_ready();
+
+  void forget(std::uint64_t stream);
+
+  // Types that the other parts do not know.
+  Result<void> on_message(const OtherMessage& message);
+  bool has_message() const { return !have_.empty() || !lost_.empty() || !messages_.empty() || greeting_due_; }
+  std::optional<Slice> poll_message();
+
+  std::size_t common_segments() const { return common_.size(); }
+
+ private:
+  using Id = std::uint64_t;  // what a name is called on the wire
+  struct Place {             // of a segment in its ring: where the next one may go on
+    SiteId writer;
+    std::uint64_t epoch, first;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Piece {  // of what a cursor has brought
+    std::uint64_t ring_offset;
+    std::uint64_t position;  // counted from where the cursor began
+    std::uint64_t length;
+  };
+  // A stream reads along segments.
+  struct Cursor {
+    std::uint64_t serial = 0;
+    SegmentName segment;
+    std::uint32_t begin = 0, next = 0;               // of the segment: what was asked for
+    std::uint64_t asked = 0, brought = 0, used = 0;  // positions
+    std::uint64_t ahead = 0;
+    std::deque<Piece> pieces;
+    bool over = false;  // nothing follows
+  };
+  struct Flow {
+    std::optional<Cursor> cursor;
+    unsigned useless = 0;  // cursors in a row from which nothing came
+  };
+  struct Asked {  // a load for the encoder
+    std::uint64_t stream, serial;
+    Id segment;
+    std::uint32_t offset;
+  };
+  struct Bringing {  // a load for the decoder
+    std::uint64_t stream, ring_offset;
+    std::uint32_t length;
+    Id segment;
+  };
+  enum class Rest { stays, sealed };
+
+  void on_stored(const SegmentName& name) override;
+  void on_dropped(const SegmentName& name) override;
+  void on_loaded(LoadId load, std::optional<Slice> bytes) override;
+
+  void look_up(std::uint64_t stream, Flow& flow, Bytes plain);
+  void follow(Cursor& cursor);
+  void ask_ahead(std::uint64_t stream, Cursor& cursor);
+  void append_loaded(const Asked& asked, Bytes bytes);
+  void brought_one(const Bringing& one, std::optional<Slice> bytes);
+  void seal(Rest rest);
+  void seal(Interval range);
+  void keep(const SegmentName& name, Slice bytes, Bytes in_ring);
+  const SegmentName* common(Id id) const;
+  void join(Id id);
+  void part(Id id);
+
+  SegmentStore& store_;
+  Sites sites_;
+  std::uint64_t epoch_, twin_epoch_ = 0;
+  BlockEncoder& encoder_;
+  BlockDecoder& decoder_;
+
+  std::unordered_map<Id, SegmentName> own_;
+  std::unordered_set<Id> twins_;
+  std::map<Place, Id> common_;
+
+  bool greeting_due_ = true;  // that there is a disk here
+  bool twin_has_disk_ = false;
+  IntervalSet fresh_;  // of the history: new, and not sealed yet
+  std::unordered_map<std::uint64_t, Flow> flows_;
+  std::unordered_map<LoadId, Asked> asked_;
+  std::uint64_t serial_ = 0;
+
+  std::unordered_map<std::uint64_t, std::size_t> brought_;  // by stream: loads that are under way
+  std::unordered_map<LoadId, Bringing> bringing_;
+  std::deque<std::uint64_t> ready_;
+
+  std::deque<Id> have_, lost_;  // to be told
+  std::deque<Slice> messages_;
+  std::vector<Hook> hooks_;
+  std::vector<std::uint64_t> fingerprints_;
+  std::vector<HookHit> hits_;
+};
+
+}  // namespace longhaul::reduction

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/disk_dictionary.h"
+
+#include <boost/asio/post.hpp>
+#include <charconv>
+
+#include "proxy/log/log.h"
+
+namespace longhaul {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config,
+                               std::function<void()> progressed, std::function<void()> second)
+    : io_(io), progressed_(std::move(progressed)), second_(std::move(second)), timer_(io) {
+  if (config.dictionary.disk_bytes == 0) return;
+  const auto directory = config.state_dir / config.dictionary.directory;
+  try {
+    store_ = std::make_unique<cache::DiskStore>(
+        cache::DiskStoreOptions{.directory = directory.string(),
+                                .cap_bytes = config.dictionary.disk_bytes,
+                                .wake = [this] { asio::post(io_, [this] { poll(); }); },
+                                .log =
+                                    [](const std::string& line) {
+                                      log::warn("dictionary", {{"event", line}});
+                                    }});
+  } catch (const cache::StoreInUse&) {
+    throw;
+  } catch (const cache::StoreUnusable& error) {
+    log::warn("dictionary", {{"event", error.what()}, {"effect", "nothing is remembered on disk"}});
+    return;
+  }
+  wait();
+}
+
+void DiskDictionary::poll() {
+  const bool more = store_->poll();
+  if (more) asio::post(io_, [this] { poll(); });
+  progressed_();
+}
+
+void DiskDictionary::wait() {
+  timer_.expires_after(1s);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    second_();
+    wait();
+  });
+}
+
+std::uint64_t DiskDictionary::clear() {
+  if (!store_) return 0;
+  std::uint64_t bytes = 0;
+  for (const reduction::SegmentName& name : store_->list()) {
+    bytes += name.length;
+    store_->drop(name);
+  }
+  return bytes;
+}
+
+std::array<std::byte, 16> site_id(const std::string& fingerprint) {
+  std::array<std::byte, 16> id{};
+  const std::size_t digits = fingerprint.find(':') + 1;
+  for (std::size_t i = 0; i < id.size() && digits + 2 * i + 2 <= fingerprint.size(); ++i) {
+    unsigned value = 0;
+    const char* at = fingerprint.data() + digits + 2 * i;
+    std::from_chars(at, at + 2, value, 16);
+    id[i] = std::byte(value);
+  }
+  return id;
+}
+
+}  // namespace longhaul
