@@ -27,8 +27,9 @@ std::uint64_t id_of(const SegmentName& name) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-// A block that is for the most part a repeat brings nothing new: content is stored once.
-bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 4 < size * 3; }
+// A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its own
+// is stored whole: what is read back along a segment later should have no holes.
+bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
 
 }  // namespace
 
@@ -104,6 +105,7 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
                        .first = *first,
                        .length = static_cast<std::uint32_t>(*length)};
       std::memcpy(name.digest.data(), digest->data(), digest->size());
+      // Where the histories differ the store refuses what does not match the digest.
       keep(name, Slice::copy_of(bytes), bytes);
       return {};
     }

@@ -90,6 +90,13 @@ class Dictionaries(unittest.TestCase):
 
     # -- disk
 
+    def recover(self):
+        """The first time what the disk lost goes again, and each block that was asked for lets the histories begin anew;
+        the second time may still pay for that, the third has all of it in memory."""
+        for _ in range(2):
+            self.assertLess(self.upload(1), 1.01)
+        self.assertLess(self.upload(1), 0.02)
+
     def disk_files(self, site):
         return [path for path in (site.folder / "state" / "dictionary").rglob("*") if path.is_file()]
 
@@ -108,8 +115,7 @@ class Dictionaries(unittest.TestCase):
                 path.write_bytes(data)
             self.pair.start()
             with self.subTest(site.name, seed=SEED):
-                self.upload(1)
-                self.assertLess(self.upload(1), 0.02)  # from memory by now
+                self.recover()
 
     def test_files_cut_short_on_one_side_cost_bytes_and_never_a_wrong_one(self):
         dice = random.Random(SEED)
@@ -123,8 +129,7 @@ class Dictionaries(unittest.TestCase):
                 os.truncate(path, dice.randint(0, path.stat().st_size))
             self.pair.start()
             with self.subTest(site.name, seed=SEED):
-                self.upload(1)
-                self.assertLess(self.upload(1), 0.02)
+                self.recover()
 
 
 if __name__ == "__main__":
