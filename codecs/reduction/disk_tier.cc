@@ -17,7 +17,8 @@ enum Type : std::uint8_t { kHave = 9, kLost = 10, kSealed = 11, kCannot = 12 };
 
 constexpr std::size_t kIdsPerMessage = 1'000;
 constexpr std::size_t kMaxTwins = 1u << 22;  // segments that the twin may name
-constexpr std::uint64_t kFirstAhead = 1u << 20, kMostAhead = 8u << 20;
+// Of the blocks to come; a small ring takes less at once.
+constexpr std::uint64_t kFirstAhead = 4u << 20, kMostAhead = 16u << 20;
 constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats a little back
 
 std::uint64_t id_of(const SegmentName& name) {
@@ -27,8 +28,8 @@ std::uint64_t id_of(const SegmentName& name) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-// A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its own
-// is stored whole: what is read back along a segment later should have no holes.
+// A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its
+// own is stored whole: what is read back along a segment later should have no holes.
 bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
 
 }  // namespace
@@ -274,7 +275,8 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
     if (before.segment == hit.name && before.begin <= start && start < before.next) return;
     if (before.used == 0) ++flow.useless;
   }
-  Cursor cursor{.serial = ++serial_, .segment = hit.name, .ahead = kFirstAhead};
+  const std::uint64_t ahead = std::min(kFirstAhead, encoder_.ring()->size() / 16);
+  Cursor cursor{.serial = ++serial_, .segment = hit.name, .ahead = ahead};
   cursor.begin = cursor.next = static_cast<std::uint32_t>(std::min<std::uint64_t>(start, hit.name.length));
   flow.cursor = std::move(cursor);
   ask_ahead(stream, *flow.cursor);
