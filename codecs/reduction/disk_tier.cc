@@ -288,9 +288,11 @@ void DiskTier::ask_ahead(std::uint64_t stream, Cursor& cursor) {
   if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
   while (!cursor.over && cursor.asked < cursor.used + cursor.ahead) {
     if (cursor.next >= cursor.segment.length) {
-      auto next = common_.find(
-          {cursor.segment.writer, cursor.segment.epoch, cursor.segment.first + cursor.segment.length});
-      if (next == common_.end()) {
+      const Place end{cursor.segment.writer, cursor.segment.epoch,
+                      cursor.segment.first + cursor.segment.length};
+      // What stood between two segments, however much, was a repeat of what came before it.
+      auto next = common_.lower_bound(end);
+      if (next == common_.end() || next->first.writer != end.writer || next->first.epoch != end.epoch) {
         cursor.over = true;
         return;
       }

@@ -83,6 +83,23 @@ TEST_CASE("an edited file, and one that stands in another one, are found too") {
   CHECK(twins->wire_bytes(0) < 600'000 + file.size() / 20);
 }
 
+TEST_CASE("reading goes on past what was a repeat when it was stored, and so is not there") {
+  Sites sites;
+  Traffic traffic(8);
+  std::string first = traffic.noise(3 << 20), second = traffic.noise(3 << 20);
+  // The middle is no segment of its own: between the two there is a hole of 3 MiB.
+  std::string file = first + first + second;
+  {
+    auto twins = sites.session();
+    send(*twins, 0, kStream, file);
+    twins->rest();
+  }
+  auto twins = sites.session();
+  send(*twins, 0, kStream, file);
+  // The one block that found where to begin, and no second one.
+  CHECK(twins->wire_bytes(0) < 100'000);
+}
+
 TEST_CASE("a segment that only one side has is never referred to") {
   Sites sites;
   Traffic traffic(3);
