@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of writes that are answered before the server has answered them: what is outstanding, how much
+// more may be promised, which late errors the client has not seen yet. Pure book-keeping for SMB1 and SMB2
+// alike; whether an open may be written behind at all (oplock, lease, flags) is decided by the dialect's half
+// (smb2/near_writes.h).
+//
+//   promise() ──> now    the client is answered at once; kept() settles it later
+//            └──> held   no room under the bound: poll_answerable() says when it may be answered early after
+//            all,
+//                        or kept() comes first and brings the real answer, which was no promise then
+//            └──> refused  this open has failed before (or the message is known): forward it like any other
+//
+// A promise that fails leaves its status with the open until settle() has put it into an answer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+namespace longhaul::smb {
+
+// Every promise is in exactly one of: kept, failed, broken_off, outstanding. Every failed one is reported,
+// cut_off (the connection was reset, which is how the client learns of it), or still waits for an answer that
+// can carry it.
+struct PromiseAudit {
+  std::uint64_t made = 0, kept = 0, failed = 0, broken_off = 0, outstanding = 0;
+  std::uint64_t reported = 0, cut_off = 0, unreported = 0;
+  std::uint64_t delayed = 0;  // writes whose early answer had to wait for room
+
+  bool adds_up() const {
+    return made == kept + failed + broken_off + outstanding && failed == reported + cut_off + unreported;
+  }
+};
+
+class Promises {
+ public:
+  enum class Open : std::uint64_t {
+  };  // one open of this connection; the module's own number, never used twice
+  enum class Message : std::uint64_t {};  // SMB2: MessageId; SMB1: PID << 16 | MID
+  struct Range {
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+  };
+
+  static constexpr std::uint32_t kDiskFull = 0xC000007F;             // STATUS_DISK_FULL
+  static constexpr std::uint32_t kLostWriteBehindData = 0xC0000222;  // STATUS_LOST_WRITEBEHIND_DATA
+
+  // [MS-SMB2] knows no bound; ours is what the line drains in two seconds, so that a break is answered in
+  // time.
+  static constexpr std::uint64_t kLeastBoundBytes = 1 << 20, kMostBoundBytes = 64 << 20;
+  void set_line_rate(double bytes_per_second);
+  std::uint64_t bound_bytes() const { return bound_bytes_; }
+
+  enum class Verdict : std::uint8_t { now, held, refused };
+  // A WRITE that fulfils every other condition. Unless refused its server's answer must come back through
+  // kept().
+  Verdict promise(Open open, Message message, Range range);
+
+  // A held write for which there is room now: answer it; it is a promise from here on. In order of arrival.
+  std::optional<Message> poll_answerable();
+
+  struct Settled {
+    Open open{};
+    Range range;
+    bool answered = false;  // early; else the client still waits: answer with settle(open, write, status)
+  };
+  // The server's final answer to a promised or held write. A success that wrote less than was promised is a
+  // failure (SMB1 tells of a full disk that way). None: no such message.
+  std::optional<Settled> kept(Message message, std::uint32_t status, std::uint32_t written_bytes);
+
+  // From now on nothing of this open is answered early (a break, a full disk, the feature switched off): held
+  // writes wait for their real answers. What was promised stays promised.
+  void stop(Open open);
+  void resume(Open open);  // has no effect on an open that has failed
+
+  // Which answer is about to go to the client; interim answers (STATUS_PENDING) carry nothing and must not be
+  // asked for.
+  enum class Carrier : std::uint8_t { write, flush, close };
+  // The status that this answer is to bear: the open's late error, once, in the place of success. An answer
+  // that is an error of its own is left as it is; where it speaks for all that was written (flush, close), it
+  // is the report.
+  std::uint32_t settle(Open open, Carrier carrier, std::uint32_t status);
+
+  std::optional<std::uint32_t> late_error(Open open) const;  // not reported yet
+  bool failed(Open open) const;                              // ever: no early answers any more
+  std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
+  std::uint64_t outstanding_bytes(Open open) const;
+  std::size_t waiting(Open open) const;  // promised and held writes without the server's answer
+  std::size_t waiting() const { return entries_.size(); }
+  bool waits_for(Message message) const { return entries_.contains(message); }
+  bool overlaps(Open open, std::uint64_t offset, std::uint64_t length) const;
+
+  // True while a clean end of the connection would hide a loss: reset it instead.
+  bool owes() const { return audit_.outstanding != 0 || audit_.unreported != 0; }
+
+  // The open is gone (its CLOSE was answered, its tree or session ended). False: something was still owed; it
+  // is counted as cut off, and the connection must be reset.
+  [[nodiscard]] bool forget(Open open);
+  // The connection is reset: the client learns of everything owed by that.
+  void cut_off();
+
+  const PromiseAudit& audit() const { return audit_; }
+
+ private:
+  // Small writes cost memory and a server's answer too, so none counts for less.
+  static constexpr std::uint32_t kLeastChargeBytes = 1024;
+  static std::uint64_t charge(const Range& range);
+
+  struct Entry {
+    Open open{};
+    Range range;
+    bool answered = false;
+  };
+  struct OpenState {
+    std::uint64_t outstanding_bytes = 0;
+    std::uint32_t outstanding = 0, held = 0;
+    std::uint32_t failed_unreported = 0;
+    std::uint32_t late_status = 0;  // 0: none; the first one counts
+    bool failed = false, stopped = false;
+  };
+  bool room_for(const Range& range) const;
+  void answer(Entry& entry, OpenState& open);
+  void reported(OpenState& open);
+
+  std::map<Message, Entry> entries_;
+  std::deque<Message> held_;  // in order of arrival; some may be settled already
+  std::unordered_map<std::uint64_t, OpenState> opens_;
+  std::uint64_t outstanding_bytes_ = 0;
+  std::uint64_t bound_bytes_ = kLeastBoundBytes;
+  PromiseAudit audit_;
+};
+
+}  // namespace longhaul::smb
