@@ -26,12 +26,18 @@ struct Switch {
 constexpr std::array kSwitchesBeforeFec{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
-constexpr std::array kSwitchesAfterFec{Switch{"smb", &Features::smb}, Switch{"http", &Features::http},
-                                       Switch{"mapi", &Features::mapi}, Switch{"nfs", &Features::nfs},
+constexpr std::array kSwitchesAfterFec{Switch{"smb", &Features::smb},
+                                       Switch{"smb.read_ahead", &Features::smb_read_ahead},
+                                       Switch{"smb.write_behind", &Features::smb_write_behind},
+                                       Switch{"smb.metadata", &Features::smb_metadata},
+                                       Switch{"http", &Features::http},
+                                       Switch{"mapi", &Features::mapi},
+                                       Switch{"nfs", &Features::nfs},
                                        Switch{"dns", &Features::dns}};
-constexpr std::array<std::string_view, 13> kNames{
-    "preset", "transport", "window", "fast_connect", "compression", "dedup_memory", "dedup_disk",
-    "fec",    "smb",       "http",   "mapi",         "nfs",         "dns"};
+constexpr std::array<std::string_view, 16> kNames{
+    "preset", "transport", "window",         "fast_connect",     "compression",  "dedup_memory", "dedup_disk",
+    "fec",    "smb",       "smb.read_ahead", "smb.write_behind", "smb.metadata", "http",         "mapi",
+    "nfs",    "dns"};
 
 template <class Visit>
 void for_each_switch(Visit visit) {

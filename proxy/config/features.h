@@ -33,6 +33,9 @@ struct Features {
   bool dedup_disk = true;
   Fec fec;
   bool smb = true;
+  bool smb_read_ahead = true;  // these three: parts of smb, without effect where that is off
+  bool smb_write_behind = true;
+  bool smb_metadata = true;
   bool http = true;
   bool mapi = true;
   bool nfs = true;

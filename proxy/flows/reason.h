@@ -22,6 +22,12 @@ enum class Reason {
   flow_limit,           // more flows than `limits.flows`
   memory_limit,         // the memory cap leaves no credit for another flow
   source_fallback,      // optimised, but the server sees the far proxy's address: the client's got no answer
+  module_not_at_peer,   // optimised, but the peer does not have the protocol's module in this version
+  smb_signed,           // optimised, but nothing is answered early: requests are signed
+  smb_encrypted,        // the same: they are encrypted
+  smb_multichannel,     // the same: the session has other connections, which are not all seen here
+  smb_session,          // the same: the session was taken up again or has expired
+  smb_not_understood,   // the same: something in it is not SMB as this version knows it
 };
 
 struct ReasonText {
@@ -60,6 +66,31 @@ inline constexpr std::array kReasonTable{
                "The flow crosses the link, but the server sees the far proxy's address, because no answer "
                "to the client's address came back to the proxy.",
                "route the client's network through the far proxy, or set source = \"proxy\""},
+    ReasonText{Reason::module_not_at_peer, "module_not_at_peer",
+               "The flow crosses the link, but the peer does not have this protocol's module in the same "
+               "version, so round trips are not spared.",
+               "run the same version of Longhaul at both sites"},
+    ReasonText{Reason::smb_signed, "smb_signed",
+               "The flow is reduced, but its SMB requests are signed and this proxy has no key, so round "
+               "trips are not spared.",
+               "where your policy allows it, stop requiring signatures at the client or the server"},
+    ReasonText{Reason::smb_encrypted, "smb_encrypted",
+               "The flow crosses the link, but its SMB requests are encrypted and this proxy has no key, "
+               "so neither round trips nor bytes are spared.",
+               "where your policy allows it, turn encryption off for the share or the server: the link "
+               "between the sites is encrypted anyway"},
+    ReasonText{Reason::smb_multichannel, "smb_multichannel",
+               "The flow is reduced, but its SMB session has several connections, so round trips are not "
+               "spared.",
+               "turn SMB multichannel off at the client or the server"},
+    ReasonText{Reason::smb_session, "smb_session",
+               "The flow is reduced, but its SMB session was resumed or has expired, so round trips are not "
+               "spared.",
+               "none needed; the client's next connection is optimised again"},
+    ReasonText{Reason::smb_not_understood, "smb_not_understood",
+               "The flow is reduced, but something in it is not SMB as this version knows it, so the rest "
+               "passed unchanged.",
+               "none needed; if it is SMB, tell us which client and server it was"},
 };
 
 static_assert(
