@@ -122,6 +122,7 @@ class Promises {
   };
   bool room_for(const Range& range) const;
   void answer(Entry& entry, OpenState& open);
+  void drop_settled();
   void reported(OpenState& open);
 
   std::map<Message, Entry> entries_;

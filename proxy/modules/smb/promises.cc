@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// See promises.h: what was promised, what became of it, who still has to hear of it. Leaves every word on the
+// wire to the dialects' halves.
+#include "proxy/modules/smb/promises.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace longhaul::smb {
+namespace {
+
+// [MS-ERREF] 2.3: severity "error" in the two highest bits.
+bool is_error(std::uint32_t status) { return status >> 30 == 3; }
+
+}  // namespace
+
+void Promises::set_line_rate(double bytes_per_second) {
+  constexpr double kSeconds = 2;
+  const double bytes = std::isfinite(bytes_per_second) ? bytes_per_second * kSeconds : 0;
+  bound_bytes_ = static_cast<std::uint64_t>(
+      std::clamp(bytes, static_cast<double>(kLeastBoundBytes), static_cast<double>(kMostBoundBytes)));
+}
+
+std::uint64_t Promises::charge(const Range& range) { return std::max(range.length, kLeastChargeBytes); }
+
+// A single write larger than the bound may be promised while nothing else is.
+bool Promises::room_for(const Range& range) const {
+  return outstanding_bytes_ == 0 || outstanding_bytes_ + charge(range) <= bound_bytes_;
+}
+
+void Promises::answer(Entry& entry, OpenState& open) {
+  entry.answered = true;
+  outstanding_bytes_ += charge(entry.range);
+  open.outstanding_bytes += charge(entry.range);
+  ++open.outstanding;
+  ++audit_.made;
+  ++audit_.outstanding;
+}
+
+Promises::Verdict Promises::promise(Open open, Message message, Range range) {
+  if (entries_.contains(message)) return Verdict::refused;
+  OpenState& state = opens_[static_cast<std::uint64_t>(open)];
+  if (state.failed || state.stopped) return Verdict::refused;
+  Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
+  // A small write never overtakes one that waits for room: the client sees its answers in the order it asked.
+  drop_settled();
+  if (held_.empty() && room_for(range)) {
+    answer(entry, state);
+    return Verdict::now;
+  }
+  ++state.held;
+  ++audit_.delayed;
+  held_.push_back(message);
+  return Verdict::held;
+}
+
+// Those of stopped opens keep their place in the book, not in the queue: resume() is for later writes.
+void Promises::drop_settled() {
+  for (; !held_.empty(); held_.pop_front()) {
+    const auto found = entries_.find(held_.front());
+    if (found == entries_.end() || found->second.answered) continue;
+    const OpenState& open = opens_[static_cast<std::uint64_t>(found->second.open)];
+    if (!open.failed && !open.stopped) return;
+  }
+}
+
+std::optional<Promises::Message> Promises::poll_answerable() {
+  drop_settled();
+  if (held_.empty()) return std::nullopt;
+  const Message message = held_.front();
+  Entry& entry = entries_.at(message);
+  if (!room_for(entry.range)) return std::nullopt;
+  held_.pop_front();
+  OpenState& open = opens_[static_cast<std::uint64_t>(entry.open)];
+  --open.held;
+  answer(entry, open);
+  return message;
+}
+
+std::optional<Promises::Settled> Promises::kept(Message message, std::uint32_t status,
+                                                std::uint32_t written_bytes) {
+  const auto found = entries_.find(message);
+  if (found == entries_.end()) return std::nullopt;
+  const Entry entry = found->second;
+  entries_.erase(found);
+  OpenState& open = opens_[static_cast<std::uint64_t>(entry.open)];
+  if (!entry.answered) {
+    --open.held;
+    if (is_error(status)) open.failed = true;  // the client hears of it by this very answer
+    return Settled{.open = entry.open, .range = entry.range};
+  }
+  outstanding_bytes_ -= charge(entry.range);
+  open.outstanding_bytes -= charge(entry.range);
+  --open.outstanding;
+  --audit_.outstanding;
+  if (status == 0 && written_bytes >= entry.range.length) {
+    ++audit_.kept;
+  } else {
+    ++audit_.failed;
+    ++audit_.unreported;
+    ++open.failed_unreported;
+    open.failed = true;
+    if (open.late_status == 0) {
+      open.late_status = is_error(status) ? status : status == 0 ? kDiskFull : kLostWriteBehindData;
+    }
+  }
+  return Settled{.open = entry.open, .range = entry.range, .answered = true};
+}
+
+void Promises::stop(Open open) { opens_[static_cast<std::uint64_t>(open)].stopped = true; }
+
+void Promises::resume(Open open) { opens_[static_cast<std::uint64_t>(open)].stopped = false; }
+
+void Promises::reported(OpenState& open) {
+  audit_.reported += open.failed_unreported;
+  audit_.unreported -= open.failed_unreported;
+  open.failed_unreported = 0;
+  open.late_status = 0;
+}
+
+std::uint32_t Promises::settle(Open open, Carrier carrier, std::uint32_t status) {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  if (found == opens_.end() || found->second.late_status == 0) return status;
+  if (is_error(status)) {
+    // A WRITE's own error speaks for that write alone.
+    if (carrier != Carrier::write) reported(found->second);
+    return status;
+  }
+  const std::uint32_t late = found->second.late_status;
+  reported(found->second);
+  return late;
+}
+
+std::optional<std::uint32_t> Promises::late_error(Open open) const {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  if (found == opens_.end() || found->second.late_status == 0) return std::nullopt;
+  return found->second.late_status;
+}
+
+bool Promises::failed(Open open) const {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  return found != opens_.end() && found->second.failed;
+}
+
+std::uint64_t Promises::outstanding_bytes(Open open) const {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  return found == opens_.end() ? 0 : found->second.outstanding_bytes;
+}
+
+std::size_t Promises::waiting(Open open) const {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  return found == opens_.end() ? 0 : std::size_t{found->second.outstanding} + found->second.held;
+}
+
+bool Promises::overlaps(Open open, std::uint64_t offset, std::uint64_t length) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
+    const Entry& entry = each.second;
+    // Written so that no sum can wrap: offsets reach up to 2^64 - 1.
+    return entry.open == open &&
+           (offset <= entry.range.offset ? entry.range.offset - offset < length
+                                         : offset - entry.range.offset < entry.range.length);
+  });
+}
+
+bool Promises::forget(Open open) {
+  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+  if (found == opens_.end()) return true;
+  OpenState& state = found->second;
+  const bool clean = state.outstanding == 0 && state.failed_unreported == 0;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    entry = entry->second.open == open ? entries_.erase(entry) : std::next(entry);
+  }
+  audit_.broken_off += state.outstanding;
+  audit_.outstanding -= state.outstanding;
+  outstanding_bytes_ -= state.outstanding_bytes;
+  audit_.cut_off += state.failed_unreported;
+  audit_.unreported -= state.failed_unreported;
+  opens_.erase(found);
+  return clean;
+}
+
+void Promises::cut_off() {
+  audit_.broken_off += audit_.outstanding;
+  audit_.outstanding = 0;
+  audit_.cut_off += audit_.unreported;
+  audit_.unreported = 0;
+  entries_.clear();
+  held_.clear();
+  opens_.clear();
+  outstanding_bytes_ = 0;
+}
+
+}  // namespace longhaul::smb
