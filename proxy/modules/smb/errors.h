@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a connection cannot be understood any further. Each of them means the same to the caller: from the
+// first byte of that frame on the bytes pass unchanged. None of them ends a flow.
+#pragma once
+#include "codecs/result.h"
+
+namespace longhaul::smb {
+
+enum class Error {
+  frame_too_large = 1,  // larger than we hold at once
+  unknown_frame,        // no packet type of the NetBIOS session service, or no message of SMB
+  malformed_header,     // an SMB header, or a chain of them, that cannot be
+  malformed_record,     // a request or response whose lengths and offsets do not fit
+};
+
+const boost::system::error_category& error_category();
+inline boost::system::error_code make_error_code(Error error) {
+  return {static_cast<int>(error), error_category()};
+}
+
+}  // namespace longhaul::smb
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::smb::Error> : std::true_type {};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the SMB2 messages that a proxy sends itself, as whole frames with their head of four bytes, and
+// changes copies of others' in place. Never signed, never in compounds: signed and encrypted sessions are
+// left alone.
+#pragma once
+#include "codecs/slice.h"
+#include "proxy/modules/smb/smb2/header.h"
+#include "proxy/modules/smb/smb2/records_file.h"
+#include "proxy/modules/smb/smb2/records_query.h"
+
+namespace longhaul::smb::smb2 {
+
+// What a request of ours needs beside its body.
+struct RequestHead {
+  MessageId message_id = 0;
+  std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
+  std::uint16_t credit_request = 1;
+  TreeId tree_id = 0;
+  SessionId session_id = 0;
+  std::uint16_t channel_sequence = 0;
+  std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
+};
+
+// The header of a final response to `request` that succeeds or fails with `status`, granting as many credits
+// as the request took. Ids of a related element are to be resolved by the caller first.
+Header answer_to(const Header& request, Status status);
+
+// Any message from its header and its body: for bodies that were stored. The body of a response must not hold
+// offsets into a compound, so it is taken from an element's body() (offsets count from the element's header).
+Slice build_message(const Header& header, Bytes body);
+
+Slice build_create_request(const RequestHead& head,
+                           const CreateRequest& request);  // contexts as they are listed
+Slice build_close_request(const RequestHead& head, const CloseRequest& request);
+Slice build_read_request(const RequestHead& head, const ReadRequest& request);
+Slice build_query_directory_request(const RequestHead& head, const QueryDirectoryRequest& request);
+Slice build_query_info_request(const RequestHead& head, const QueryInfoRequest& request);
+Slice build_echo_request(const RequestHead& head);
+Slice build_oplock_acknowledgement(const RequestHead& head, const OplockBreak& acknowledgement);
+Slice build_lease_acknowledgement(const RequestHead& head, const LeaseBreakAcknowledgement& acknowledgement);
+
+Slice build_error_response(const Header& head);  // status and ids from the header; no error data
+Slice build_read_response(const Header& head, Bytes data);
+// The same without a copy: the frame's beginning, behind which exactly `data_bytes` of data are to be sent.
+Slice build_read_response_head(const Header& head, std::uint32_t data_bytes);
+Slice build_write_response(const Header& head, std::uint32_t count);
+Slice build_close_response(const Header& head, const CloseResponse& response);
+Slice build_empty_response(
+    const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: four bytes of body
+// QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
+Slice build_buffer_response(const Header& head, Bytes buffer);
+
+// A copy of a frame that may be changed before it is sent. Of a long frame only the front is copied, so it
+// goes out as two slices.
+class EditedFrame {
+ public:
+  // `frame` with its head of four bytes. `element` below: Element::offset of the element that is meant.
+  explicit EditedFrame(const Slice& frame);
+
+  void set_message_id(MessageId id, std::size_t element = 0);
+  void set_credits(std::uint16_t credits, std::size_t element = 0);  // CreditRequest or CreditResponse
+  void set_status(Status status, std::size_t element = 0);
+  // RequestedOplockLevel of a CREATE request, OplockLevel of a CREATE response.
+  void set_requested_oplock(OplockLevel level, std::size_t element = 0);
+  void set_granted_oplock(OplockLevel level, std::size_t element = 0);
+
+  struct Parts {
+    Slice front;
+    Slice back;  // empty unless the frame is long
+  };
+  Parts take() &&;
+  Slice whole() &&;  // in one piece: copies a long frame
+
+ private:
+  std::byte* at(std::size_t element, std::size_t offset, std::size_t bytes);
+
+  Slice front_;
+  Slice back_;
+  std::byte* memory_ = nullptr;  // of front_, which nobody else has seen yet
+};
+
+}  // namespace longhaul::smb::smb2

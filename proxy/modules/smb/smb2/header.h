@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The header that every SMB2 message begins with, the compounds made of several ([MS-SMB2]
+// sections 2.2.1, 3.2.4.1.4 and 3.3.5.2.7), and the transforms around them. What a request or response says
+// is in the records_*.h.
+#pragma once
+#include <boost/container/small_vector.hpp>
+
+#include "codecs/byte_writer.h"
+#include "proxy/modules/smb/errors.h"
+#include "proxy/modules/smb/smb2/types.h"
+
+namespace longhaul::smb::smb2 {
+
+// 2.2.1. `credits` asks in a request and grants in a response. The signature stays in the bytes.
+struct Header {
+  std::uint16_t credit_charge = 0;     // 0 in 2.0.2, and from clients without multi-credit; see charge()
+  Status status = Status::success;     // of a response
+  std::uint16_t channel_sequence = 0;  // of a request, from 3.0 on: the low half of the same field
+  Command command = Command::negotiate;
+  std::uint16_t credits = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t next_command = 0;
+  MessageId message_id = 0;
+  AsyncId async_id = 0;          // with header_flags::async only
+  std::uint32_t process_id = 0;  // without it
+  TreeId tree_id = 0;            // without it
+  SessionId session_id = 0;
+
+  bool is_response() const { return flags & header_flags::response; }
+  bool is_async() const { return flags & header_flags::async; }
+  bool is_related() const { return flags & header_flags::related; }
+  bool is_signed() const { return flags & header_flags::is_signed; }
+  bool is_replay() const { return flags & header_flags::replay; }
+  bool is_interim() const { return is_response() && is_async() && status == Status::pending; }
+  bool is_unsolicited() const { return is_response() && message_id == kUnsolicited; }
+  // How many ids a request takes: none for CANCEL, one at least for others (3.2.4.1.2, 3.3.5.2.3).
+  std::uint16_t charge() const {
+    return command == Command::cancel ? std::uint16_t{0}
+           : credit_charge == 0       ? std::uint16_t{1}
+                                      : credit_charge;
+  }
+};
+
+// `message` begins with FE 'SMB'. Commands that no dialect knows are an error.
+Result<Header> parse_header(Bytes message);
+// 64 bytes; the signature is zero.
+void write_header(const Header& header, Buffer& out);
+
+// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2); the larger of what is sent and what is asked
+// for.
+constexpr std::uint16_t charge_for(std::uint32_t payload_bytes) {
+  return static_cast<std::uint16_t>(payload_bytes == 0 ? 1 : 1 + (payload_bytes - 1) / kCreditBytes);
+}
+
+// One request or response of a message: all that the records are parsed from. Offsets in SMB2 count from its
+// first byte.
+struct Element {
+  Header header;
+  Bytes bytes;             // header, body, and padding up to the next element
+  std::size_t offset = 0;  // of `bytes` in the message
+
+  Bytes body() const { return bytes.subspan(kHeaderBytes); }
+};
+using Elements = boost::container::small_vector<Element, 3>;
+
+// All elements of `message` (a frame's, without its head of four bytes); one at least. A related element
+// keeps the ids of its own header: who reads it takes session, tree and file from the element before where
+// they are all ones.
+Result<Elements> parse_elements(Bytes message);
+inline constexpr std::size_t kMaxElements = 1024;
+
+// Whether a response carries the answer of its command; if not, its body is an ERROR response (3.3.4.4 lists
+// the statuses other than success that do).
+bool has_answer(const Header& response);
+
+// 2.2.41: encrypted. Everything behind it is closed to us.
+struct TransformHeader {
+  std::uint32_t original_message_bytes = 0;
+  std::uint16_t flags = 0;
+  SessionId session_id = 0;
+};
+Result<TransformHeader> parse_transform_header(Bytes message);
+
+// 2.2.42
+struct CompressionHeader {
+  std::uint32_t original_bytes = 0;
+  std::uint16_t algorithm = 0;
+  bool chained = false;
+  std::uint32_t offset_or_length = 0;  // of the compressed part; its length when chained
+};
+Result<CompressionHeader> parse_compression_header(Bytes message);
+
+}  // namespace longhaul::smb::smb2
