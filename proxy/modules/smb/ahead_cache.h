@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near side's store of file bytes that the far half pushed before they were asked for, and of the
+// client's READs that wait for such bytes. Who may read what when is expressed by stamps; protocols are the
+// halves'.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/modules/smb/twin_messages.h"
+
+namespace longhaul::smb {
+
+// Bytes held by all flows of a site. Shared by the caches of one loop.
+struct AheadAccount {
+  std::uint64_t held_bytes = 0;
+  std::uint64_t most_bytes = 256ull << 20;
+};
+
+struct AheadBounds {
+  std::uint64_t open_bytes = 16 << 20;
+  std::uint64_t flow_bytes = 64 << 20;
+};
+
+// What answers a READ: bytes in pieces, in order. Fewer than asked only at the end of the file.
+struct ReadData {
+  std::vector<Slice> pieces;
+  std::uint32_t length = 0;
+};
+
+class AheadCache {
+ public:
+  explicit AheadCache(std::shared_ptr<AheadAccount> account, AheadBounds bounds = {});
+  ~AheadCache();
+  AheadCache(const AheadCache&) = delete;
+  AheadCache& operator=(const AheadCache&) = delete;
+
+  // An open whose data may be ahead; both stamps begin at zero on both sides.
+  void opened(const OpenKey& open);
+  bool knows(const OpenKey& open) const { return opens_.contains(open); }
+  // The open is gone; its waiting READs wait for frames from then on.
+  void forget(const OpenKey& open);
+
+  // Everything held for it is void. By this half's own doing: the answer is the epoch to tell (Drop).
+  std::uint32_t drop(const OpenKey& open);
+  void far_dropped(const OpenKey& open, std::uint32_t epoch);
+  Stamp stamp(const OpenKey& open) const;
+
+  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve who waits under
+  // theirs.
+  void pushed(const Ahead& ahead, const Slice& bytes);
+
+  // The client READs. Complete data answer at once; otherwise the READ waits, and Asked is to be told before
+  // its frame.
+  struct Miss {
+    Asked asked;
+  };
+  std::variant<ReadData, Miss> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
+                                   std::uint32_t length);
+  // A waiting READ whose bytes have come by now.
+  struct Ready {
+    MessageNumber message = 0;
+    OpenKey open;
+    std::uint64_t offset = 0;
+    ReadData data;
+  };
+  std::optional<Ready> poll_ready();
+  // The server's own answer came, or the READ was cancelled: it waits no more.
+  void answered(MessageNumber message);
+  bool waits(MessageNumber message) const { return waiting_.contains(message); }
+
+  std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t wasted_bytes() const { return wasted_bytes_; }  // pushed and dropped without having been read
+
+ private:
+  struct Piece {
+    Slice bytes;
+    bool read = false;  // by the client, at least once to its end
+  };
+  struct Open {
+    Stamp stamp;
+    std::map<std::uint64_t, Piece> pieces;  // disjoint, by offset
+    std::optional<std::uint64_t> end_of_file;
+    std::uint64_t held_bytes = 0;
+    std::uint64_t seen = 0;  // Ahead messages
+    std::vector<MessageNumber> waiting;
+  };
+  struct Waiting {
+    OpenKey open;
+    Stamp stamp;
+    std::uint64_t offset = 0, end = 0;
+    std::map<std::uint64_t, Slice> pieces;  // gathered so far, disjoint
+    std::optional<std::uint64_t> end_of_file;
+  };
+
+  void clear(Open& open);
+  void make_room(Open& open, std::uint64_t bytes);
+  void insert(Open& open, std::uint64_t offset, const Slice& bytes);
+
+  std::shared_ptr<AheadAccount> account_;
+  AheadBounds bounds_;
+  std::unordered_map<OpenKey, Open, OpenKeyHash> opens_;
+  std::unordered_map<MessageNumber, Waiting> waiting_;
+  std::deque<Ready> ready_;
+  std::uint64_t held_bytes_ = 0;
+  std::uint64_t wasted_bytes_ = 0;
+};
+
+}  // namespace longhaul::smb

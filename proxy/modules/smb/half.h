@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one dialect's half of the SMB module is to the module: whole frames, messages of the twin and time in;
+// outputs, in order, out. Cutting frames, choosing the dialect and gathering attached bytes are the module's
+// (module.h).
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "proxy/modules/module.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/twin_messages.h"
+
+namespace longhaul::smb {
+
+using link::TimePoint;
+
+// Where a half puts what it wants done. Only whole frames go to the stream, and only through pass_on() and
+// tell(), so that the twin always finds frames where it expects them.
+class Outputs {
+ public:
+  void to_lan(Slice bytes) { queue_.push_back(modules::ToLan{std::move(bytes)}); }
+  // A whole frame towards the twin, which meets it in frame_from_stream().
+  void pass_on(Slice frame) { queue_.push_back(modules::ToStream{std::move(frame)}); }
+  // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
+  // reduced like any others; the message tells its length (attached_bytes()).
+  void tell(const TwinMessage& message, Slice attached = {}) {
+    queue_.push_back(modules::ToTwin{encode(message)});
+    if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
+  }
+  void end_lan() { queue_.push_back(modules::EndLan{}); }  // half-close, behind all that went before
+  void end_stream() { queue_.push_back(modules::EndStream{}); }
+  void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
+
+  bool empty() const { return queue_.empty(); }
+  std::optional<modules::Output> poll() {
+    if (queue_.empty()) return std::nullopt;
+    modules::Output first = std::move(queue_.front());
+    queue_.pop_front();
+    return first;
+  }
+
+ private:
+  std::deque<modules::Output> queue_;
+};
+
+class Half {
+ public:
+  virtual ~Half() = default;
+
+  // Frames as they came, head included; what is not taken must be passed on unchanged, at once, in order.
+  virtual void frame_from_lan(TimePoint now, const Frame& frame) = 0;
+  virtual void frame_from_stream(TimePoint now, const Frame& frame) = 0;
+  // `attached` has attached_bytes(message) bytes.
+  virtual void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
+
+  // No more frames from there: as Module::lan_ended and stream_ended, to be answered by end_stream and
+  // end_lan when every promise is kept, or by abort.
+  virtual void lan_ended(TimePoint now, modules::Ending ending) = 0;
+  virtual void stream_ended(TimePoint now, modules::Ending ending) = 0;
+
+  // One way is not understood any further, or both are to be left alone: what comes from the LAN (the stream)
+  // after this passes without the half. It starts nothing new and settles what it owes; the other way's
+  // frames still come. After lan_opaque() nothing may be told or passed on any more: the module has stepped
+  // aside from that way.
+  virtual void lan_opaque(TimePoint now) = 0;
+  virtual void stream_opaque(TimePoint now) = 0;
+  // Nothing of the way to the LAN is held or owed: the module may step aside from it.
+  virtual bool quiet() const = 0;
+  // Why this connection should be left alone altogether (it is signed, encrypted, of no use to us), as soon
+  // as that is known; the module steps aside from both ways when quiet() holds. `optimised`: it should not.
+  virtual flows::Reason leave_alone() const = 0;
+
+  virtual void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) = 0;
+  virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
+  virtual std::optional<TimePoint> next_timeout() const = 0;
+  virtual const modules::Counters& counters() const = 0;
+};
+
+}  // namespace longhaul::smb

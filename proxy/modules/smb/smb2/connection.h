@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both halves know of an SMB2 connection from the requests and answers that pass: its dialect, sessions,
+// trees, requests without an answer, open files and their oplocks and leases. Knows only what it saw granted;
+// decides nothing.
+#pragma once
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/modules/smb/smb2/records.h"
+#include "proxy/modules/smb/twin_messages.h"
+
+namespace longhaul::smb::smb2 {
+
+// A frame with its elements, parsed once. The elements borrow from the frame.
+struct Message {
+  explicit Message(const Frame& of, Elements parsed) : frame(of), elements(std::move(parsed)) {}
+  Frame frame;
+  Elements elements;
+  bool single() const { return elements.size() == 1; }
+  const Element& first() const { return elements.front(); }
+  const Header& header() const { return elements.front().header; }
+};
+Result<Message> parse_message(const Frame& frame);
+
+// A name in a share, for asking whether two opens may be of one file.
+struct FileName {
+  TreeId tree = 0;
+  std::u16string path;  // as the client sent it, folded to upper case where that is ASCII, without its stream
+  bool exact =
+      true;  // false: other spellings may name the same file (8.3 names, letters beyond ASCII, by id)
+  bool operator==(const FileName&) const = default;
+};
+// Errs on the side of yes.
+bool may_be_same_file(const FileName& a, const FileName& b);
+
+struct Session {
+  bool established = false;
+  // An ordinary request was signed, or came encrypted: nothing in it may be answered, changed or added.
+  bool untouchable = false;
+};
+
+struct Tree {
+  ShareType type = ShareType::disk;
+  std::uint32_t flags = 0;
+  std::uint32_t capabilities = 0;
+};
+
+struct Open {
+  OpenKey key;
+  FileId file;
+  SessionId session = 0;
+  TreeId tree = 0;
+  FileName name;
+  std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
+  std::uint32_t options = 0;
+  std::uint32_t share_access = 0;
+  Disposition disposition = Disposition::open;
+  bool directory = false;
+  bool disk_file = false;    // a plain file of a disk share, no reparse point
+  bool durable = false;      // durable, persistent or resilient, asked or granted
+  bool reconnected = false;  // its state began on another connection
+  bool replayed = false;
+  bool on_behalf = false;         // its oplock was asked by us; the client believes in none
+  bool locked = false;            // byte ranges were locked through it or another open of the same file
+  bool closing = false;           // its CLOSE has been seen
+  std::uint64_t end_of_file = 0;  // as CREATE answered it
+  std::uint64_t allocation_bytes = 0;
+  std::uint32_t file_attributes = 0;
+  FileTimes times;
+
+  // What is granted now, as the state of a lease (level II: R; exclusive: RW; batch: RWH). A break takes away
+  // from it as soon as it is seen, before it is acknowledged.
+  std::uint32_t caching = lease_state::none;
+  bool break_pending = false;
+  std::optional<LeaseKey> lease;
+  OplockLevel oplock = OplockLevel::none;  // as granted by the server
+
+  bool may_read() const;
+  bool may_write() const;
+  bool write_through() const;  // or unbuffered: never written behind, never read ahead
+};
+
+// A request without its final answer.
+struct Pending {
+  Command command = Command::echo;
+  MessageId id = 0;
+  SessionId session = 0;
+  TreeId tree = 0;
+  FileId file;  // resolved, where the command has one and it is known
+  bool in_compound = false;
+  bool async = false;  // an interim answer has come
+  AsyncId async_id = 0;
+  std::uint16_t charge = 1;
+  // READ, WRITE
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  // CREATE
+  std::unique_ptr<Open> opening;    // what its answer completes
+  bool closed_in_compound = false;  // its compound also closes the file: not worth anything ahead
+  // SET_INFO, QUERY_INFO
+  InfoType info_type = InfoType::file;
+  std::uint8_t info_class = 0;
+};
+
+// What a message changed, for who acts on it. In the order of the elements.
+struct Change {
+  enum class Kind : std::uint8_t {
+    opened,  // `open`
+    closed,  // the server has closed it, or its tree or session is gone; `open` is valid during the call only
+    broken,  // its caching was reduced, or is being reduced
+    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl,
+             // truncation)
+  };
+  Kind kind;
+  Open* open;
+};
+using Changes = std::vector<Change>;
+
+class Connection {
+ public:
+  // A request of the client, or one that was answered on its behalf (then answered_here() follows).
+  Changes on_request(const Message& message);
+  // A message of the server. Elements of requests nobody saw are ignored. After this call pending(id) of
+  // finally answered requests is gone; `finished` has them.
+  struct Answered {
+    const Element* element = nullptr;
+    Pending request;
+    bool interim = false;
+  };
+  struct Outcome {
+    Changes changes;
+    std::vector<Answered> answered;
+    std::vector<Open> closed;  // keeps what Change::closed points to
+  };
+  Outcome on_response(const Message& message);
+  // The near half answered this request itself: a CLOSE answered here closes.
+  Outcome answered_here(MessageId id);
+
+  // What every part may ask.
+  Dialect dialect() const { return dialect_; }
+  bool multi_credit() const { return multi_credit_; }
+  std::uint32_t max_read_bytes() const { return max_read_bytes_; }
+  std::uint32_t max_write_bytes() const { return max_write_bytes_; }
+  std::uint32_t max_transact_bytes() const { return max_transact_bytes_; }
+
+  // Signed, encrypted, signing demanded, bound to another channel, or expired and not yet renewed: hands off.
+  bool untouchable(SessionId session) const;
+  // Some session of this connection is untouchable: nothing may be injected or renumbered.
+  bool any_untouchable() const { return untouchable_ != 0; }
+  flows::Reason why_untouchable() const { return why_untouchable_; }
+
+  const Tree* tree(SessionId session, TreeId tree) const;
+  Open* open(const FileId& file);
+  Open* open(const OpenKey& key);
+  const Pending* pending(MessageId id) const;
+  std::size_t pending_count() const { return pending_.size(); }
+  // All opens that may be of that file, `name` included.
+  std::vector<Open*> opens_of(const FileName& name);
+  std::vector<Open*> opens_of(const LeaseKey& lease);
+  // The file an element means: its own, or that of the CREATE before it in the compound (then none until
+  // answered).
+  std::optional<FileId> file_of(const Element& element) const;
+
+  const std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash>& opens() const { return opens_; }
+
+ private:
+  Dialect dialect_ = Dialect::none;
+  bool multi_credit_ = false;
+  bool signing_required_ = false;
+  std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
+  std::unordered_map<SessionId, Session> sessions_;
+  std::unordered_map<std::uint64_t, Tree> trees_;  // by session and tree
+  std::unordered_map<MessageId, Pending> pending_;
+  std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash> opens_;
+  std::size_t untouchable_ = 0;
+  flows::Reason why_untouchable_ = flows::Reason::optimised;
+};
+
+OpenKey key_of(SessionId session, TreeId tree, const FileId& file);
+FileId file_of(const OpenKey& key);
+
+}  // namespace longhaul::smb::smb2

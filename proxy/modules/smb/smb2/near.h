@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
+// passes on what none of them takes. The parts decide: near_reads.h (data ahead), near_writes.h (early
+// answers), near_metadata.h.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class Near final : public Half, private NearSide {
+ public:
+  // `account`: the bytes that all flows of this site hold ahead.
+  Near(Outputs& out, std::shared_ptr<AheadAccount> account);
+
+  void frame_from_lan(TimePoint now, const Frame& frame) override;
+  void frame_from_stream(TimePoint now, const Frame& frame) override;
+  void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void lan_opaque(TimePoint now) override;
+  void stream_opaque(TimePoint now) override;
+  bool quiet() const override;
+  flows::Reason leave_alone() const override;
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_timeout(TimePoint now) override;
+  std::optional<TimePoint> next_timeout() const override;
+  const modules::Counters& counters() const override { return counters_; }
+
+ private:
+  Connection& connection() override { return connection_; }
+  Outputs& out() override { return out_; }
+  modules::Counters& counters() override { return counters_; }
+  const modules::Surroundings& surroundings() const override { return surroundings_; }
+  void answer(TimePoint now, MessageId id, Slice frame, Told told) override;
+  void pass_on(TimePoint now, const Message& message) override;
+  void drop(const Open& open) override;
+
+  Outputs& out_;
+  modules::Counters counters_;
+  modules::Surroundings surroundings_;
+  Connection connection_;
+  std::vector<std::unique_ptr<NearPart>> parts_;  // in the order in which requests are offered
+};
+
+}  // namespace longhaul::smb::smb2

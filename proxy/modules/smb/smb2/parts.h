@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How near.h and far.h ask their parts (reads, writes, metadata, order), one after the other, what is to
+// become of a message; and what the parts may use. A part keeps its own state and knows no other part.
+//
+//   near   request:  metadata, writes, reads, else passed on      response: writes, metadata, reads, else to
+//   the client far    request:  order (may hold it), metadata, reads, else sent   response: order, metadata,
+//   reads, else passed on
+#pragma once
+#include <functional>
+
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb2/build.h"
+#include "proxy/modules/smb/smb2/connection.h"
+#include "proxy/modules/smb/smb2/message_ids.h"
+
+namespace longhaul::smb::smb2 {
+
+enum class Taken : bool { no, yes };
+
+// The near half, as its parts see it.
+class NearSide {
+ public:
+  virtual ~NearSide() = default;
+  virtual Connection& connection() = 0;
+  virtual Outputs& out() = 0;
+  virtual modules::Counters& counters() = 0;
+  virtual const modules::Surroundings& surroundings() const = 0;
+  // Answers a single request that passed on_request() and was taken: the frame goes to the client, the id to
+  // the far half (Local; `told`: another message has told it, as Used does). Book-keeping included.
+  enum class Told { no, yes };
+  virtual void answer(TimePoint now, MessageId id, Slice frame, Told told = Told::no) = 0;
+  // Sends a request on that a part had taken before.
+  virtual void pass_on(TimePoint now, const Message& message) = 0;
+  // What is known of this open's data is void, told to the twin: before a frame that makes it so.
+  virtual void drop(const Open& open) = 0;
+};
+
+class NearPart {
+ public:
+  virtual ~NearPart() = default;
+  // A request that may be touched (its session is not signed or encrypted). Book-keeping is done; `changes`
+  // says what it does to opens. A part that takes it answers it, now or later, or passes it on with what it
+  // tells before it.
+  virtual Taken on_request(TimePoint now, const Message& message, const Changes& changes) = 0;
+  // A frame of the server, book-keeping done. Who takes it has put something in its place to the client.
+  virtual Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) = 0;
+  virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
+  virtual void on_surroundings(TimePoint, const modules::Surroundings&) {}
+  // The client sends nothing more, or is not understood any more. True: nothing is held or owed.
+  virtual void lan_ended(TimePoint) {}
+  virtual bool quiet() const { return true; }
+  virtual void on_timeout(TimePoint) {}
+  virtual std::optional<TimePoint> next_timeout() const { return std::nullopt; }
+};
+
+// The far half, as its parts see it.
+class FarSide {
+ public:
+  virtual ~FarSide() = default;
+  virtual Connection& connection() = 0;
+  virtual Outputs& out() = 0;
+  virtual modules::Counters& counters() = 0;
+  virtual const modules::Surroundings& surroundings() const = 0;
+
+  // A request of our own on an open's session and tree. `build` makes its frame from the head it gets. The
+  // final answer comes to `reply` (interim ones do not); if the connection ends before, none comes. False: no
+  // ids are free, or the connection must not be touched; try again when on_ids_freed() is called.
+  using Build = std::function<Slice(const RequestHead& head)>;
+  using Reply = std::function<void(TimePoint now, const Frame& frame, const Element& answer)>;
+  virtual bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
+                      Reply reply) = 0;
+  virtual bool can_inject(std::uint16_t charge) const = 0;
+  // Sends a client's request on that a part had held or swallowed, past the parts behind it.
+  virtual void send(TimePoint now, const Message& message) = 0;
+  // The server's data of this open that were read before now are void; what was swallowed is sent; told to
+  // the twin.
+  virtual void drop(TimePoint now, const Open& open) = 0;
+};
+
+class FarPart {
+ public:
+  virtual ~FarPart() = default;
+  // A request of the client on its way to the server; taken: held or swallowed. Book-keeping is done.
+  virtual Taken on_request(TimePoint now, const Message& message, const Changes& changes) = 0;
+  // A frame of the server that answers the client's requests, in the client's numbers; taken: not passed on.
+  virtual Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) = 0;
+  // After a frame of the server was passed on: what follows it, such as first blocks behind a CREATE answer.
+  virtual void after_response(TimePoint, const Connection::Outcome&) {}
+  virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
+  virtual void on_surroundings(TimePoint, const modules::Surroundings&) {}
+  virtual void on_ids_freed(TimePoint) {}
+  // The client's frames have ended; what is held goes to the server first. quiet(): nothing is held or owed.
+  virtual void stream_ended(TimePoint) {}
+  virtual bool quiet() const { return true; }
+  virtual void on_timeout(TimePoint) {}
+  virtual std::optional<TimePoint> next_timeout() const { return std::nullopt; }
+};
+
+}  // namespace longhaul::smb::smb2

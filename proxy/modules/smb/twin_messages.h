@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two halves of an SMB connection tell each other between its frames, for SMB1 and SMB2 alike.
+// Small: data never travel inside a message but behind it, as raw bytes of the stream. What follows from a
+// message is the halves'.
+#pragma once
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "codecs/byte_writer.h"
+#include "codecs/result.h"
+#include "codecs/slice.h"
+
+namespace longhaul::smb {
+
+// An open file of this connection, named as the client names it. SMB2: its FileId (16 bytes), session and
+// tree; SMB1: its FID (2 bytes), UID as session, TID as tree.
+struct OpenKey {
+  std::uint64_t session = 0;
+  std::uint32_t tree = 0;
+  std::array<std::byte, 16> id{};  // zero behind its size
+  bool operator==(const OpenKey&) const = default;
+  auto operator<=>(const OpenKey&) const = default;
+};
+struct OpenKeyHash {
+  std::size_t operator()(const OpenKey& key) const;
+};
+
+// A request's own number: SMB2 MessageId; SMB1 PID << 16 | MID.
+using MessageNumber = std::uint64_t;
+
+// When data were asked from the server, or a READ from us: how often each half had dropped what was known of
+// the open. Data of one stamp answer only READs of the same stamp.
+struct Stamp {
+  std::uint32_t near = 0, far = 0;
+  bool operator==(const Stamp&) const = default;
+};
+
+// ---- read-ahead
+
+// far -> near: `length` raw bytes follow, the file's bytes at `offset`.
+struct Ahead {
+  OpenKey open;
+  Stamp stamp;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;                  // attached
+  std::optional<std::uint64_t> end_of_file;  // the file ends there: known since a read came short
+};
+// near -> far: this READ was answered from what was ahead; its id is the far half's to use (as with Local).
+struct Used {
+  OpenKey open;
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  MessageNumber message = 0;
+  std::uint16_t charge = 0;
+};
+// near -> far: the frame behind this is a READ of which [missing_from, missing_to) is not here. Of this open
+// `seen` Ahead messages have come so far. The far half swallows the frame if all that is missing comes in
+// later ones.
+struct Asked {
+  OpenKey open;
+  Stamp stamp;
+  MessageNumber message = 0;
+  std::uint64_t missing_from = 0, missing_to = 0;
+  std::uint64_t seen = 0;
+};
+// Either way: what is known of this open's data is void; `epoch` is the teller's own count from here on.
+struct Drop {
+  OpenKey open;
+  std::uint32_t epoch = 0;
+};
+
+// ---- write-behind
+
+// near -> far: the frame behind this is a WRITE that has been answered; Kept is owed for it.
+struct Promised {
+  OpenKey open;
+  MessageNumber message = 0;
+};
+// far -> near: the server's answer to it.
+struct Kept {
+  MessageNumber message = 0;
+  std::uint32_t status = 0;
+  std::uint32_t written = 0;
+  std::uint16_t credits = 0;  // that the server granted with it
+};
+
+// ---- oplocks
+
+// far -> near: this open's oplock was asked on the client's behalf, with what caching it came.
+struct Held {
+  OpenKey open;
+  std::uint8_t level = 0;  // as the server's answer has it
+};
+// far -> near: the server breaks an oplock that the client does not know of, to `level`. Broken is awaited.
+struct Break {
+  OpenKey open;
+  std::uint8_t level = 0;
+};
+// near -> far: everything promised under it lies before this message.
+struct Broken {
+  OpenKey open;
+};
+
+// ---- answers made ahead, and ids
+
+// far -> near: a request that the client may be about to make, and the server's answer. Both without headers.
+struct Answer {
+  OpenKey open;
+  std::uint16_t command = 0;
+  std::uint32_t status = 0;
+  Slice request;
+  std::uint32_t response_bytes = 0;  // attached
+};
+// near -> far: this request was answered here; its id and those behind it were never used at the server.
+struct Local {
+  MessageNumber message = 0;
+  std::uint16_t charge = 0;
+};
+
+using TwinMessage =
+    std::variant<Ahead, Used, Asked, Drop, Promised, Kept, Held, Break, Broken, Answer, Local>;
+
+enum class TwinError { unknown_message = 1, malformed_message };
+const boost::system::error_category& twin_error_category();
+inline boost::system::error_code make_error_code(TwinError error) {
+  return {static_cast<int>(error), twin_error_category()};
+}
+
+Slice encode(const TwinMessage& message);
+// Copies what it keeps. An error means that the twin is not one of ours: reset the flow.
+Result<TwinMessage> decode(Bytes message);
+
+// How many raw bytes of the stream belong to the message, right behind it. Bounded: at most
+// kMaxAttachedBytes.
+inline constexpr std::uint32_t kMaxAttachedBytes = 1 << 20;
+std::uint32_t attached_bytes(const TwinMessage& message);
+
+}  // namespace longhaul::smb
+
+template <>
+struct boost::system::is_error_code_enum<longhaul::smb::TwinError> : std::true_type {};
