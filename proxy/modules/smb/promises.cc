@@ -8,13 +8,6 @@
 #include <cmath>
 
 namespace longhaul::smb {
-namespace {
-
-// [MS-ERREF] 2.3: severity "error" in the two highest bits.
-bool is_error(std::uint32_t status) { return status >> 30 == 3; }
-
-}  // namespace
-
 void Promises::set_line_rate(double bytes_per_second) {
   constexpr double kSeconds = 2;
   const double bytes = std::isfinite(bytes_per_second) ? bytes_per_second * kSeconds : 0;
@@ -38,9 +31,9 @@ void Promises::answer(Entry& entry, OpenState& open) {
   ++audit_.outstanding;
 }
 
-Promises::Verdict Promises::promise(Open open, Message message, Range range) {
+Promises::Verdict Promises::promise(const Open& open, Message message, Range range) {
   if (entries_.contains(message)) return Verdict::refused;
-  OpenState& state = opens_[static_cast<std::uint64_t>(open)];
+  OpenState& state = opens_[open];
   if (state.failed || state.stopped) return Verdict::refused;
   Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
   // A small write never overtakes one that waits for room: the client sees its answers in the order it asked.
@@ -60,7 +53,7 @@ void Promises::drop_settled() {
   for (; !held_.empty(); held_.pop_front()) {
     const auto found = entries_.find(held_.front());
     if (found == entries_.end() || found->second.answered) continue;
-    const OpenState& open = opens_[static_cast<std::uint64_t>(found->second.open)];
+    const OpenState& open = opens_[found->second.open];
     if (!open.failed && !open.stopped) return;
   }
 }
@@ -72,19 +65,18 @@ std::optional<Promises::Message> Promises::poll_answerable() {
   Entry& entry = entries_.at(message);
   if (!room_for(entry.range)) return std::nullopt;
   held_.pop_front();
-  OpenState& open = opens_[static_cast<std::uint64_t>(entry.open)];
+  OpenState& open = opens_[entry.open];
   --open.held;
   answer(entry, open);
   return message;
 }
 
-std::optional<Promises::Settled> Promises::kept(Message message, std::uint32_t status,
-                                                std::uint32_t written_bytes) {
+std::optional<Promises::Settled> Promises::kept(Message message, Status status, std::uint32_t written_bytes) {
   const auto found = entries_.find(message);
   if (found == entries_.end()) return std::nullopt;
   const Entry entry = found->second;
   entries_.erase(found);
-  OpenState& open = opens_[static_cast<std::uint64_t>(entry.open)];
+  OpenState& open = opens_[entry.open];
   if (!entry.answered) {
     --open.held;
     if (is_error(status)) open.failed = true;  // the client hears of it by this very answer
@@ -94,66 +86,68 @@ std::optional<Promises::Settled> Promises::kept(Message message, std::uint32_t s
   open.outstanding_bytes -= charge(entry.range);
   --open.outstanding;
   --audit_.outstanding;
-  if (status == 0 && written_bytes >= entry.range.length) {
+  if (status == Status::success && written_bytes >= entry.range.length) {
     ++audit_.kept;
   } else {
     ++audit_.failed;
     ++audit_.unreported;
     ++open.failed_unreported;
     open.failed = true;
-    if (open.late_status == 0) {
-      open.late_status = is_error(status) ? status : status == 0 ? kDiskFull : kLostWriteBehindData;
+    if (open.late_status == Status::success) {
+      open.late_status = is_error(status)            ? status
+                         : status == Status::success ? Status::disk_full
+                                                     : Status::lost_writebehind_data;
     }
   }
   return Settled{.open = entry.open, .range = entry.range, .answered = true};
 }
 
-void Promises::stop(Open open) { opens_[static_cast<std::uint64_t>(open)].stopped = true; }
+void Promises::stop(const Open& open) { opens_[open].stopped = true; }
 
-void Promises::resume(Open open) { opens_[static_cast<std::uint64_t>(open)].stopped = false; }
+void Promises::resume(const Open& open) { opens_[open].stopped = false; }
 
 void Promises::reported(OpenState& open) {
   audit_.reported += open.failed_unreported;
   audit_.unreported -= open.failed_unreported;
   open.failed_unreported = 0;
-  open.late_status = 0;
+  open.late_status = Status::success;
 }
 
-std::uint32_t Promises::settle(Open open, Carrier carrier, std::uint32_t status) {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
-  if (found == opens_.end() || found->second.late_status == 0) return status;
+Status Promises::settle(const Open& open, Carrier carrier, Status status) {
+  const auto found = opens_.find(open);
+  if (found == opens_.end() || found->second.late_status == Status::success) return status;
   if (is_error(status)) {
     // A WRITE's own error speaks for that write alone.
     if (carrier != Carrier::write) reported(found->second);
     return status;
   }
-  const std::uint32_t late = found->second.late_status;
+  const Status late = found->second.late_status;
   reported(found->second);
   return late;
 }
 
-std::optional<std::uint32_t> Promises::late_error(Open open) const {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
-  if (found == opens_.end() || found->second.late_status == 0) return std::nullopt;
+std::optional<Status> Promises::late_error(const Open& open) const {
+  const auto found = opens_.find(open);
+  if (found == opens_.end() || found->second.late_status == Status::success) return std::nullopt;
   return found->second.late_status;
 }
 
-bool Promises::failed(Open open) const {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+bool Promises::failed(const Open& open) const {
+  const auto found = opens_.find(open);
   return found != opens_.end() && found->second.failed;
 }
 
-std::uint64_t Promises::outstanding_bytes(Open open) const {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+std::uint64_t Promises::outstanding_bytes(const Open& open) const {
+  const auto found = opens_.find(open);
   return found == opens_.end() ? 0 : found->second.outstanding_bytes;
 }
 
-std::size_t Promises::waiting(Open open) const {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+std::size_t Promises::waiting(const Open& open) const {
+  const auto found = opens_.find(open);
   return found == opens_.end() ? 0 : std::size_t{found->second.outstanding} + found->second.held;
 }
 
-bool Promises::overlaps(Open open, std::uint64_t offset, std::uint64_t length) const {
+bool Promises::overlaps(const Open& open, std::uint64_t offset, std::uint64_t length) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
     const Entry& entry = each.second;
     // Written so that no sum can wrap: offsets reach up to 2^64 - 1.
@@ -163,8 +157,8 @@ bool Promises::overlaps(Open open, std::uint64_t offset, std::uint64_t length) c
   });
 }
 
-bool Promises::forget(Open open) {
-  const auto found = opens_.find(static_cast<std::uint64_t>(open));
+bool Promises::forget(const Open& open) {
+  const auto found = opens_.find(open);
   if (found == opens_.end()) return true;
   OpenState& state = found->second;
   const bool clean = state.outstanding == 0 && state.failed_unreported == 0;

@@ -15,9 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <unordered_map>
+
+#include "proxy/modules/smb/status.h"
+#include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb {
 
@@ -36,16 +38,12 @@ struct PromiseAudit {
 
 class Promises {
  public:
-  enum class Open : std::uint64_t {
-  };  // one open of this connection; the module's own number, never used twice
-  enum class Message : std::uint64_t {};  // SMB2: MessageId; SMB1: PID << 16 | MID
+  using Open = OpenKey;
+  using Message = MessageNumber;
   struct Range {
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
   };
-
-  static constexpr std::uint32_t kDiskFull = 0xC000007F;             // STATUS_DISK_FULL
-  static constexpr std::uint32_t kLostWriteBehindData = 0xC0000222;  // STATUS_LOST_WRITEBEHIND_DATA
 
   // [MS-SMB2] knows no bound; ours is what the line drains in two seconds, so that a break is answered in
   // time.
@@ -56,7 +54,7 @@ class Promises {
   enum class Verdict : std::uint8_t { now, held, refused };
   // A WRITE that fulfils every other condition. Unless refused its server's answer must come back through
   // kept().
-  Verdict promise(Open open, Message message, Range range);
+  Verdict promise(const Open& open, Message message, Range range);
 
   // A held write for which there is room now: answer it; it is a promise from here on. In order of arrival.
   std::optional<Message> poll_answerable();
@@ -68,12 +66,12 @@ class Promises {
   };
   // The server's final answer to a promised or held write. A success that wrote less than was promised is a
   // failure (SMB1 tells of a full disk that way). None: no such message.
-  std::optional<Settled> kept(Message message, std::uint32_t status, std::uint32_t written_bytes);
+  std::optional<Settled> kept(Message message, Status status, std::uint32_t written_bytes);
 
   // From now on nothing of this open is answered early (a break, a full disk, the feature switched off): held
   // writes wait for their real answers. What was promised stays promised.
-  void stop(Open open);
-  void resume(Open open);  // has no effect on an open that has failed
+  void stop(const Open& open);
+  void resume(const Open& open);  // has no effect on an open that has failed
 
   // Which answer is about to go to the client; interim answers (STATUS_PENDING) carry nothing and must not be
   // asked for.
@@ -81,23 +79,23 @@ class Promises {
   // The status that this answer is to bear: the open's late error, once, in the place of success. An answer
   // that is an error of its own is left as it is; where it speaks for all that was written (flush, close), it
   // is the report.
-  std::uint32_t settle(Open open, Carrier carrier, std::uint32_t status);
+  Status settle(const Open& open, Carrier carrier, Status status);
 
-  std::optional<std::uint32_t> late_error(Open open) const;  // not reported yet
-  bool failed(Open open) const;                              // ever: no early answers any more
+  std::optional<Status> late_error(const Open& open) const;  // not reported yet
+  bool failed(const Open& open) const;                       // ever: no early answers any more
   std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
-  std::uint64_t outstanding_bytes(Open open) const;
-  std::size_t waiting(Open open) const;  // promised and held writes without the server's answer
+  std::uint64_t outstanding_bytes(const Open& open) const;
+  std::size_t waiting(const Open& open) const;  // promised and held writes without the server's answer
   std::size_t waiting() const { return entries_.size(); }
   bool waits_for(Message message) const { return entries_.contains(message); }
-  bool overlaps(Open open, std::uint64_t offset, std::uint64_t length) const;
+  bool overlaps(const Open& open, std::uint64_t offset, std::uint64_t length) const;
 
   // True while a clean end of the connection would hide a loss: reset it instead.
   bool owes() const { return audit_.outstanding != 0 || audit_.unreported != 0; }
 
   // The open is gone (its CLOSE was answered, its tree or session ended). False: something was still owed; it
   // is counted as cut off, and the connection must be reset.
-  [[nodiscard]] bool forget(Open open);
+  [[nodiscard]] bool forget(const Open& open);
   // The connection is reset: the client learns of everything owed by that.
   void cut_off();
 
@@ -117,7 +115,7 @@ class Promises {
     std::uint64_t outstanding_bytes = 0;
     std::uint32_t outstanding = 0, held = 0;
     std::uint32_t failed_unreported = 0;
-    std::uint32_t late_status = 0;  // 0: none; the first one counts
+    Status late_status = Status::success;  // none; the first one counts
     bool failed = false, stopped = false;
   };
   bool room_for(const Range& range) const;
@@ -125,9 +123,9 @@ class Promises {
   void drop_settled();
   void reported(OpenState& open);
 
-  std::map<Message, Entry> entries_;
+  std::unordered_map<Message, Entry> entries_;
   std::deque<Message> held_;  // in order of arrival; some may be settled already
-  std::unordered_map<std::uint64_t, OpenState> opens_;
+  std::unordered_map<Open, OpenState, OpenKeyHash> opens_;
   std::uint64_t outstanding_bytes_ = 0;
   std::uint64_t bound_bytes_ = kLeastBoundBytes;
   PromiseAudit audit_;

@@ -74,7 +74,8 @@ struct Drop {
 
 // ---- write-behind
 
-// near -> far: the frame behind this is a WRITE that has been answered; Kept is owed for it.
+// near -> far: the frame behind this is a WRITE, or a CLOSE, that has been or will be answered by the near
+// half; Kept is owed for it, in the place of its answer.
 struct Promised {
   OpenKey open;
   MessageNumber message = 0;
@@ -85,6 +86,14 @@ struct Kept {
   std::uint32_t status = 0;
   std::uint32_t written = 0;
   std::uint16_t credits = 0;  // that the server granted with it
+};
+
+// far -> near: how much may still be promised to a tree's disk (disk_room.h).
+struct Room {
+  std::uint64_t session = 0;
+  std::uint32_t tree = 0;
+  std::uint64_t available_bytes = 0;
+  std::uint64_t counted_bytes = 0;
 };
 
 // ---- oplocks
@@ -106,7 +115,8 @@ struct Broken {
 
 // ---- answers made ahead, and ids
 
-// far -> near: a request that the client may be about to make, and the server's answer. Both without headers.
+// far -> near: a request that the client may be about to make, and the server's answer. Both without headers,
+// and the request without its file. A status of `pending`: there is none, ask yourself.
 struct Answer {
   OpenKey open;
   std::uint16_t command = 0;
@@ -114,14 +124,35 @@ struct Answer {
   Slice request;
   std::uint32_t response_bytes = 0;  // attached
 };
+// far -> near: the Answer to such a request on this open will come: who makes it waits for that, and it is
+// not sent on.
+struct Expect {
+  OpenKey open;
+  std::uint16_t command = 0;
+  Slice request;
+};
+// near -> far: the frame behind this asks for (a part of) a directory's listing: fetch the rest to its end,
+// as Answers with empty requests. `all`: the frame starts the listing afresh, and its own answer comes as an
+// Answer too.
+struct Enumerate {
+  OpenKey open;
+  MessageNumber message = 0;
+  bool all = false;
+};
+// near -> far: so many bytes of this listing have left the near half; the far half fetches a bounded part
+// ahead.
+struct More {
+  OpenKey open;
+  std::uint64_t bytes = 0;
+};
 // near -> far: this request was answered here; its id and those behind it were never used at the server.
 struct Local {
   MessageNumber message = 0;
   std::uint16_t charge = 0;
 };
 
-using TwinMessage =
-    std::variant<Ahead, Used, Asked, Drop, Promised, Kept, Held, Break, Broken, Answer, Local>;
+using TwinMessage = std::variant<Ahead, Used, Asked, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
+                                 Expect, Enumerate, More, Local>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

@@ -8,48 +8,51 @@
 
 using longhaul::smb::Promises;
 using Carrier = Promises::Carrier;
-using Message = Promises::Message;
-using Open = Promises::Open;
+using longhaul::smb::MessageNumber;
+using longhaul::smb::OpenKey;
+using longhaul::smb::Status;
 using Verdict = Promises::Verdict;
 
 namespace {
 
-constexpr std::uint32_t kAccessDenied = 0xC0000022;
 constexpr std::uint32_t kMiB = 1 << 20;
+
+OpenKey file(std::uint64_t number) { return {.session = number, .tree = 1}; }
 
 }  // namespace
 
 TEST_CASE("a write is promised, kept, and owed no longer") {
   Promises promises;
-  CHECK(promises.promise(Open{1}, Message{7}, {.offset = 0, .length = 4096}) == Verdict::now);
+  CHECK(promises.promise(file(1), 7, {.offset = 0, .length = 4096}) == Verdict::now);
   CHECK(promises.owes());
   CHECK(promises.outstanding_bytes() == 4096);
-  const auto settled = promises.kept(Message{7}, 0, 4096);
+  const auto settled = promises.kept(7, Status::success, 4096);
   REQUIRE(settled);
   CHECK(settled->answered);
   CHECK_FALSE(promises.owes());
-  CHECK(promises.settle(Open{1}, Carrier::close, 0) == 0);
-  CHECK(promises.forget(Open{1}));
+  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::success);
+  CHECK(promises.forget(file(1)));
   CHECK(promises.audit().adds_up());
   CHECK(promises.audit().kept == 1);
 }
 
 TEST_CASE("a late error is put into one answer, and no write of that open is answered early again") {
   Promises promises;
-  CHECK(promises.promise(Open{1}, Message{1}, {.offset = 0, .length = 10}) == Verdict::now);
-  CHECK(promises.promise(Open{1}, Message{2}, {.offset = 10, .length = 10}) == Verdict::now);
-  CHECK(promises.promise(Open{2}, Message{3}, {.offset = 0, .length = 10}) == Verdict::now);
-  promises.kept(Message{1}, Promises::kDiskFull, 0);
-  promises.kept(Message{2}, kAccessDenied, 0);
-  promises.kept(Message{3}, 0, 10);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
+  CHECK(promises.promise(file(1), 2, {.offset = 10, .length = 10}) == Verdict::now);
+  CHECK(promises.promise(file(2), 3, {.offset = 0, .length = 10}) == Verdict::now);
+  promises.kept(1, Status::disk_full, 0);
+  promises.kept(2, Status::access_denied, 0);
+  promises.kept(3, Status::success, 10);
   CHECK(promises.owes());
-  CHECK(promises.late_error(Open{1}) == Promises::kDiskFull);  // the first one
-  CHECK(promises.promise(Open{1}, Message{4}, {.offset = 20, .length = 10}) == Verdict::refused);
-  CHECK(promises.settle(Open{2}, Carrier::close, 0) == 0);  // another file's answer does not bear it
-  CHECK(promises.settle(Open{1}, Carrier::flush, 0) == Promises::kDiskFull);
-  CHECK(promises.settle(Open{1}, Carrier::close, 0) == 0);
-  CHECK(promises.failed(Open{1}));
-  CHECK(promises.forget(Open{1}));
+  CHECK(promises.late_error(file(1)) == Status::disk_full);  // the first one
+  CHECK(promises.promise(file(1), 4, {.offset = 20, .length = 10}) == Verdict::refused);
+  CHECK(promises.settle(file(2), Carrier::close, Status::success) ==
+        Status::success);  // another file's answer does not bear it
+  CHECK(promises.settle(file(1), Carrier::flush, Status::success) == Status::disk_full);
+  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::success);
+  CHECK(promises.failed(file(1)));
+  CHECK(promises.forget(file(1)));
   CHECK(promises.audit().failed == 2);
   CHECK(promises.audit().reported == 2);
   CHECK(promises.audit().adds_up());
@@ -57,32 +60,32 @@ TEST_CASE("a late error is put into one answer, and no write of that open is ans
 
 TEST_CASE("a write's own error does not speak for earlier writes, a close's does") {
   Promises promises;
-  promises.promise(Open{1}, Message{1}, {.offset = 0, .length = 10});
-  promises.kept(Message{1}, Promises::kDiskFull, 0);
-  CHECK(promises.settle(Open{1}, Carrier::write, kAccessDenied) == kAccessDenied);
+  promises.promise(file(1), 1, {.offset = 0, .length = 10});
+  promises.kept(1, Status::disk_full, 0);
+  CHECK(promises.settle(file(1), Carrier::write, Status::access_denied) == Status::access_denied);
   CHECK(promises.owes());
-  CHECK(promises.settle(Open{1}, Carrier::close, kAccessDenied) == kAccessDenied);
+  CHECK(promises.settle(file(1), Carrier::close, Status::access_denied) == Status::access_denied);
   CHECK_FALSE(promises.owes());
 }
 
 TEST_CASE("a success that wrote less than was promised is a full disk") {
   Promises promises;
-  promises.promise(Open{1}, Message{1}, {.offset = 0, .length = 10});
-  promises.kept(Message{1}, 0, 9);
-  CHECK(promises.settle(Open{1}, Carrier::close, 0) == Promises::kDiskFull);
+  promises.promise(file(1), 1, {.offset = 0, .length = 10});
+  promises.kept(1, Status::success, 9);
+  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::disk_full);
 }
 
 TEST_CASE("beyond the bound a write waits for room or for its real answer, in order") {
   Promises promises;
   promises.set_line_rate(1);  // the least bound: 1 MiB
-  CHECK(promises.promise(Open{1}, Message{1}, {.offset = 0, .length = kMiB}) == Verdict::now);
-  CHECK(promises.promise(Open{1}, Message{2}, {.offset = kMiB, .length = kMiB / 2}) == Verdict::held);
-  CHECK(promises.promise(Open{1}, Message{3}, {.offset = 2 * kMiB, .length = 1}) == Verdict::held);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = kMiB}) == Verdict::now);
+  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = kMiB / 2}) == Verdict::held);
+  CHECK(promises.promise(file(1), 3, {.offset = 2 * kMiB, .length = 1}) == Verdict::held);
   CHECK_FALSE(promises.poll_answerable());
   CHECK(promises.audit().made == 1);
-  promises.kept(Message{1}, 0, kMiB);
-  CHECK(promises.poll_answerable() == Message{2});
-  CHECK(promises.poll_answerable() == Message{3});
+  promises.kept(1, Status::success, kMiB);
+  CHECK(promises.poll_answerable() == 2);
+  CHECK(promises.poll_answerable() == 3);
   CHECK_FALSE(promises.poll_answerable());
   CHECK(promises.audit().made == 3);
   CHECK(promises.audit().delayed == 2);
@@ -90,46 +93,46 @@ TEST_CASE("beyond the bound a write waits for room or for its real answer, in or
 
 TEST_CASE("a held write that the server answers first was never a promise") {
   Promises promises;
-  promises.promise(Open{1}, Message{1}, {.offset = 0, .length = kMiB});
-  CHECK(promises.promise(Open{1}, Message{2}, {.offset = kMiB, .length = kMiB}) == Verdict::held);
-  const auto settled = promises.kept(Message{2}, Promises::kDiskFull, 0);
+  promises.promise(file(1), 1, {.offset = 0, .length = kMiB});
+  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = kMiB}) == Verdict::held);
+  const auto settled = promises.kept(2, Status::disk_full, 0);
   REQUIRE(settled);
   CHECK_FALSE(settled->answered);
-  CHECK(promises.settle(Open{1}, Carrier::write, Promises::kDiskFull) == Promises::kDiskFull);
-  promises.kept(Message{1}, 0, kMiB);
+  CHECK(promises.settle(file(1), Carrier::write, Status::disk_full) == Status::disk_full);
+  promises.kept(1, Status::success, kMiB);
   CHECK_FALSE(promises.owes());
   CHECK_FALSE(promises.poll_answerable());
-  CHECK(promises.promise(Open{1}, Message{3}, {.offset = 0, .length = 1}) == Verdict::refused);
+  CHECK(promises.promise(file(1), 3, {.offset = 0, .length = 1}) == Verdict::refused);
 }
 
 TEST_CASE("one write larger than the bound is promised while nothing else is") {
   Promises promises;
-  CHECK(promises.promise(Open{1}, Message{1}, {.offset = 0, .length = 8 * kMiB}) == Verdict::now);
-  CHECK(promises.promise(Open{1}, Message{2}, {.offset = 8 * kMiB, .length = 1}) == Verdict::held);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kMiB}) == Verdict::now);
+  CHECK(promises.promise(file(1), 2, {.offset = 8 * kMiB, .length = 1}) == Verdict::held);
 }
 
 TEST_CASE("a stopped open answers nothing early, what it held waits for the server, others go on") {
   Promises promises;
-  promises.promise(Open{1}, Message{1}, {.offset = 0, .length = kMiB});
-  CHECK(promises.promise(Open{1}, Message{2}, {.offset = kMiB, .length = 10}) == Verdict::held);
-  CHECK(promises.promise(Open{2}, Message{3}, {.offset = 0, .length = 10}) == Verdict::held);
-  promises.stop(Open{1});
-  promises.kept(Message{1}, 0, kMiB);
-  CHECK(promises.poll_answerable() == Message{3});
+  promises.promise(file(1), 1, {.offset = 0, .length = kMiB});
+  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = 10}) == Verdict::held);
+  CHECK(promises.promise(file(2), 3, {.offset = 0, .length = 10}) == Verdict::held);
+  promises.stop(file(1));
+  promises.kept(1, Status::success, kMiB);
+  CHECK(promises.poll_answerable() == 3);
   CHECK_FALSE(promises.poll_answerable());
-  CHECK(promises.waiting(Open{1}) == 1);
-  CHECK(promises.promise(Open{1}, Message{4}, {.offset = 0, .length = 1}) == Verdict::refused);
-  CHECK_FALSE(promises.kept(Message{2}, 0, 10)->answered);
-  promises.resume(Open{1});
-  CHECK(promises.promise(Open{1}, Message{5}, {.offset = 0, .length = 1}) == Verdict::now);
+  CHECK(promises.waiting(file(1)) == 1);
+  CHECK(promises.promise(file(1), 4, {.offset = 0, .length = 1}) == Verdict::refused);
+  CHECK_FALSE(promises.kept(2, Status::success, 10)->answered);
+  promises.resume(file(1));
+  CHECK(promises.promise(file(1), 5, {.offset = 0, .length = 1}) == Verdict::now);
 }
 
 TEST_CASE("an open or a connection that ends with promises outstanding says so") {
   Promises promises;
-  promises.promise(Open{1}, Message{1}, {.offset = 0, .length = 10});
-  promises.promise(Open{2}, Message{2}, {.offset = 0, .length = 10});
-  promises.kept(Message{2}, kAccessDenied, 0);
-  CHECK_FALSE(promises.forget(Open{1}));
+  promises.promise(file(1), 1, {.offset = 0, .length = 10});
+  promises.promise(file(2), 2, {.offset = 0, .length = 10});
+  promises.kept(2, Status::access_denied, 0);
+  CHECK_FALSE(promises.forget(file(1)));
   CHECK(promises.outstanding_bytes() == 0);
   CHECK(promises.owes());
   promises.cut_off();
@@ -137,21 +140,21 @@ TEST_CASE("an open or a connection that ends with promises outstanding says so")
   CHECK(promises.audit().broken_off == 1);
   CHECK(promises.audit().cut_off == 1);
   CHECK(promises.audit().adds_up());
-  CHECK_FALSE(promises.kept(Message{1}, 0, 10));  // an answer after the end is nobody's
+  CHECK_FALSE(promises.kept(1, Status::success, 10));  // an answer after the end is nobody's
 }
 
 TEST_CASE("ranges overlap up to the highest offset") {
   Promises promises;
   const std::uint64_t top = ~std::uint64_t{0} - 9;
-  promises.promise(Open{1}, Message{1}, {.offset = top, .length = 10});
-  promises.promise(Open{1}, Message{2}, {.offset = 100, .length = 10});
-  CHECK(promises.overlaps(Open{1}, top + 9, 1));
-  CHECK(promises.overlaps(Open{1}, 0, ~std::uint64_t{0}));
-  CHECK(promises.overlaps(Open{1}, 109, 1));
-  CHECK(promises.overlaps(Open{1}, 0, 101));
-  CHECK_FALSE(promises.overlaps(Open{1}, 110, 1000));
-  CHECK_FALSE(promises.overlaps(Open{1}, 0, 100));
-  CHECK_FALSE(promises.overlaps(Open{2}, 100, 10));
+  promises.promise(file(1), 1, {.offset = top, .length = 10});
+  promises.promise(file(1), 2, {.offset = 100, .length = 10});
+  CHECK(promises.overlaps(file(1), top + 9, 1));
+  CHECK(promises.overlaps(file(1), 0, ~std::uint64_t{0}));
+  CHECK(promises.overlaps(file(1), 109, 1));
+  CHECK(promises.overlaps(file(1), 0, 101));
+  CHECK_FALSE(promises.overlaps(file(1), 110, 1000));
+  CHECK_FALSE(promises.overlaps(file(1), 0, 100));
+  CHECK_FALSE(promises.overlaps(file(2), 100, 10));
 }
 
 TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and no loss goes unreported") {
@@ -161,16 +164,16 @@ TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     Promises promises;
     promises.set_line_rate(1);
-    std::vector<std::pair<Open, Message>> with_server;  // and whether the client was answered
-    std::set<Message> answered;
-    std::map<std::uint64_t, bool> lost;  // a loss of which the client does not know
-    std::uint64_t next = 1;
+    std::vector<std::pair<OpenKey, MessageNumber>> with_server;
+    std::set<MessageNumber> answered;
+    std::map<OpenKey, bool> lost;  // a loss of which the client does not know
+    MessageNumber next = 1;
     for (int step = 0; step < 2000; ++step) {
-      const Open open{below(4)};
+      const OpenKey open = file(below(4));
       switch (below(6)) {
         case 0:
         case 1: {
-          const Message message{next++};
+          const MessageNumber message = next++;
           const Verdict verdict =
               promises.promise(open, message, {.offset = next * 1000, .length = below(300'000)});
           if (verdict != Verdict::refused) with_server.emplace_back(open, message);
@@ -180,10 +183,9 @@ TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and
         case 2: {
           if (with_server.empty()) break;
           const auto at = with_server.begin() + below(static_cast<std::uint32_t>(with_server.size()));
-          const std::uint32_t status = below(20) == 0 ? Promises::kDiskFull : 0;
-          if (status != 0 && answered.contains(at->second))
-            lost[static_cast<std::uint64_t>(at->first)] = true;
-          const auto settled = promises.kept(at->second, status, status == 0 ? ~0u : 0);
+          const Status status = below(20) == 0 ? Status::disk_full : Status::success;
+          if (status != Status::success && answered.contains(at->second)) lost[at->first] = true;
+          const auto settled = promises.kept(at->second, status, status == Status::success ? ~0u : 0);
           REQUIRE(settled);
           REQUIRE(settled->answered == answered.contains(at->second));
           with_server.erase(at);
@@ -193,18 +195,18 @@ TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and
           while (const auto message = promises.poll_answerable()) answered.insert(*message);
           break;
         case 4:
-          if (promises.settle(open, Carrier::flush, 0) != 0) {
-            REQUIRE(lost[static_cast<std::uint64_t>(open)]);
-            lost[static_cast<std::uint64_t>(open)] = false;
+          if (promises.settle(open, Carrier::flush, Status::success) != Status::success) {
+            REQUIRE(lost[open]);
+            lost[open] = false;
           } else {
-            REQUIRE_FALSE(lost[static_cast<std::uint64_t>(open)]);
+            REQUIRE_FALSE(lost[open]);
           }
           break;
         default:
           if (promises.waiting(open) != 0) break;  // a CLOSE is held until then
-          if (promises.settle(open, Carrier::close, 0) == 0)
-            REQUIRE_FALSE(lost[static_cast<std::uint64_t>(open)]);
-          lost[static_cast<std::uint64_t>(open)] = false;
+          if (promises.settle(open, Carrier::close, Status::success) == Status::success)
+            REQUIRE_FALSE(lost[open]);
+          lost[open] = false;
           REQUIRE(promises.forget(open));
       }
       REQUIRE(promises.audit().adds_up());
