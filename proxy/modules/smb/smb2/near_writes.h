@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for writes: which WRITE may be answered before the server has answered it, and how a
+// late error reaches the client. The ledger is promises.h; who waits for the server at ordering points is
+// far_order.h.
+//
+// A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
+// Its frame goes on at once behind Promised; the far half gives the server's answer back as Kept. A late
+// error goes into the open's next answer to WRITE, FLUSH or CLOSE. If there is none to come, the connection
+// is reset.
+#pragma once
+#include <unordered_map>
+
+#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+// Everything but room and the open's own history. Pure, so that each condition can be tested.
+bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                     const Connection& connection);
+
+DiskTree disk_tree(SessionId session, TreeId tree);
+
+class NearWrites final : public NearPart {
+ public:
+  explicit NearWrites(NearSide& side) : side_(side) {}
+
+  // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
+  // on: what is ahead may be older than they are; CANCELs of writes that were answered.
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  // Puts a late error into the answer that is to bear it.
+  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  // Kept (of writes), Room, and Break, to which it answers Broken.
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
+
+  // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
+  bool owes() const { return promises_.owes(); }
+  const PromiseAudit& audit() const { return promises_.audit(); }
+
+ private:
+  struct Waiting {
+    Header header;
+    std::uint32_t length = 0;
+  };
+  Taken write(TimePoint now, const Message& message, const Changes& changes);
+  void answer_early(TimePoint now, const Waiting& write);
+  void kept(TimePoint now, const Kept& kept);
+  void broken(const Break& taken_back);
+  void ended(const Open& open);
+  void count();
+
+  NearSide& side_;
+  Promises promises_;
+  DiskRoom room_;
+  std::unordered_map<MessageId, Waiting> waiting_;  // promised or held
+  // Credits that the server granted beyond what early answers gave the client: for the next ones.
+  std::int64_t credits_due_ = 0;
+};
+
+}  // namespace longhaul::smb::smb2
