@@ -55,6 +55,7 @@ struct Used {
   std::uint32_t length = 0;
   MessageNumber message = 0;
   std::uint16_t charge = 0;
+  std::uint64_t seen = 0;  // Ahead messages of this open that have come so far
 };
 // near -> far: the frame behind this is a READ of which [missing_from, missing_to) is not here. Of this open
 // `seen` Ahead messages have come so far. The far half swallows the frame if all that is missing comes in
@@ -65,6 +66,11 @@ struct Asked {
   MessageNumber message = 0;
   std::uint64_t missing_from = 0, missing_to = 0;
   std::uint64_t seen = 0;
+};
+// far -> near: this READ that was asked has gone to the server after all: only a frame answers it. Told
+// before an Ahead that might complete it.
+struct Forwarded {
+  MessageNumber message = 0;
 };
 // Either way: what is known of this open's data is void; `epoch` is the teller's own count from here on.
 struct Drop {
@@ -151,8 +157,8 @@ struct Local {
   std::uint16_t charge = 0;
 };
 
-using TwinMessage = std::variant<Ahead, Used, Asked, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
-                                 Expect, Enumerate, More, Local>;
+using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
+                                 Broken, Answer, Expect, Enumerate, More, Local>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();
