@@ -33,6 +33,12 @@ def until(condition, seconds=10.0, what="the condition"):
     return value
 
 
+def long_test(test):
+    """Marks a test method that takes minutes: it runs when all tests are asked for (tests/e2e/run --long)."""
+    test.is_long = True
+    return test
+
+
 class Process:
     """A program running in a node, with its output in a file. Ends with the lab at the latest."""
 

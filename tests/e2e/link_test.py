@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The link itself: who may have it, and what becomes of flows when it is cut, falls silent, or its peer restarts."""
 
-import contextlib
 import itertools
 import threading
 import time
@@ -9,21 +8,7 @@ import unittest
 
 import tcp
 from lab import BRANCH_WAN, BRANCH_WAN6, DATACENTER_WAN, DATACENTER_WAN6, SERVER, SERVER6, Lab, until
-from pair import LINK_PORT, Pair, PairTest
-
-
-@contextlib.contextmanager
-def link_cut_off(lab, verdict):
-    """Packets of the link alone, TCP and UDP, are dropped or refused in the branch; everything else passes."""
-    rules = f"""table inet cut {{
-      chain out {{ type filter hook output priority 0; udp dport {LINK_PORT} drop; tcp dport {LINK_PORT} {verdict}; }}
-      chain in {{ type filter hook input priority 0; iifname != "lo" meta l4proto {{ tcp, udp }} th sport {LINK_PORT} drop; }}
-    }}"""
-    lab.run("branch", "nft", "-f", "-", text=rules)
-    try:
-        yield
-    finally:
-        lab.run("branch", "nft", "delete", "table", "inet", "cut")
+from pair import LINK_PORT, Pair, PairTest, link_cut_off
 
 
 class Copies:

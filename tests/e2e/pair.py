@@ -2,6 +2,7 @@
 """The pair of daemons in a lab: keys, configuration files, start, stop, crash, and the control API. What flows
 through them is in the other modules."""
 
+import contextlib
 import copy
 import http.client
 import json
@@ -250,6 +251,20 @@ class PairTest(unittest.TestCase):
         """What flows of the branch were given after `since`, an earlier answer of branch.reasons()."""
         return {code: count - since.get(code, 0) for code, count in self.branch.reasons().items()
                 if count != since.get(code, 0)}
+
+
+@contextlib.contextmanager
+def link_cut_off(lab, verdict):
+    """Packets of the link alone, TCP and UDP, are dropped or refused in the branch; everything else passes."""
+    rules = f"""table inet cut {{
+      chain out {{ type filter hook output priority 0; udp dport {LINK_PORT} drop; tcp dport {LINK_PORT} {verdict}; }}
+      chain in {{ type filter hook input priority 0; iifname != "lo" meta l4proto {{ tcp, udp }} th sport {LINK_PORT} drop; }}
+    }}"""
+    lab.run("branch", "nft", "-f", "-", text=rules)
+    try:
+        yield
+    finally:
+        lab.run("branch", "nft", "delete", "table", "inet", "cut")
 
 
 def configuration(site, peer):

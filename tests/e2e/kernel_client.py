@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linux's own SMB client: mounts in the tests' guest, and what on_mount.py does there."""
+
+import itertools
+import json
+import shlex
+
+from guest import FOLDER
+from lab import REPOSITORY, SERVER
+from smb import USER
+
+VERSIONS = {"NT1": "1.0,nounix", "2.1": "2.1", "3.0": "3.0", "3.1.1": "3.1.1"}  # nounix: as with a server of Windows
+PROGRAM = REPOSITORY / "tests" / "e2e" / "on_mount.py"
+_numbers = itertools.count(1)
+
+
+def is_there():
+    return (FOLDER / "made-by").exists()
+
+
+class Mount:
+    """`with Mount(guest, smbd, "3.1.1", "cache=none") as mount: mount.work("read", "file")`"""
+
+    def __init__(self, guest, smbd, dialect, *options, share="share", host=SERVER):
+        self.guest = guest
+        self.folder = f"/mnt/{next(_numbers)}"
+        words = ",".join((f"username={USER}", f"password={smbd.password}", f"vers={VERSIONS[dialect]}", *options))
+        self.command = f"mkdir -p {self.folder} && mount -t cifs //{host}/{share} {self.folder} -o {words}"
+
+    def __enter__(self):
+        code, said = self.guest.run(self.command, check=False)
+        if code != 0:
+            said += self.guest.run("dmesg | tail -n 20")
+            raise AssertionError(f"mount in the guest: {said}")
+        return self
+
+    def __exit__(self, *_):
+        self.guest.run(f"umount {self.folder}")
+
+    def work(self, what, path, seconds=120, **options):
+        """Does one thing of on_mount.py with a path in the share and gives what it found."""
+        words = [PROGRAM, what, f"{self.folder}/{path}"]
+        for name, value in options.items():
+            words += [f"--{name}"] if value is True else [f"--{name}", value]
+        # Nothing that an earlier one has left in the guest's memory.
+        script = "sync; echo 3 >/proc/sys/vm/drop_caches; /usr/bin/python3 " + " ".join(
+            shlex.quote(str(word)) for word in words)
+        return json.loads(self.guest.run(script, seconds=seconds))

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samba's own test suites for SMB, smbtorture, as a referee: what each test of a suite gives, so that two runs can be
+compared. Which failures are this server's and not the pair's is told by a run without the pair."""
+
+import re
+
+import smb
+from lab import SERVER
+
+# What the suites want of a server. The share is theirs alone.
+SETTINGS = {"map archive": "yes"}
+SHARE = {"create mask": "0777", "directory mask": "0777", "force create mode": "0600"}
+
+QUICK = ("smb2.read", "smb2.rw", "smb2.lock", "smb2.compound", "smb2.compound_async", "smb2.credits", "smb2.sharemode",
+         "smb2.dir", "smb2.durable-open", "smb2.durable-v2-open", "smb2.streams", "smb2.getinfo", "smb2.session",
+         "smb2.deny", "smb2.ioctl", "smb2.rename", "smb2.connect")
+QUICK_SMB1 = ("raw.read", "raw.write", "raw.open", "raw.close", "raw.mux", "raw.seek", "base.rw1", "base.xcopy")
+LONG = ("smb2.oplock", "smb2.lease", "smb2.create", "smb2.notify", "smb2.compound_find", "smb2.setinfo", "smb2.timestamps",
+        "smb2.replay")
+LONG_SMB1 = ("raw.lock", "raw.oplock", "base.lock", "base.delaywrite", "base.delete", "raw.rename", "raw.unlink", "raw.search",
+             "raw.streams", "raw.notify")
+
+
+class Server(smb.Smbd):
+    def __init__(self, lab):
+        super().__init__(lab, SETTINGS, SHARE)
+
+    def clear(self):
+        """Takes away what a suite has left, so that the next run begins as the first did."""
+        self.lab.run(self.node, "find", self.share, "-mindepth", 1, "-delete")
+
+    def suite(self, name, seconds=300):
+        """One suite from the client: the outcome of each of its tests, and what it printed."""
+        self.clear()
+        smb1 = not name.startswith("smb2.")
+        words = ["smbtorture", f"//{SERVER}/share", name, "-s", self.client_configuration, "-U", f"{self.user}%{self.password}",
+                 "--option=torture:samba3=yes", "--format=subunit", "-t", 30 if smb1 else 60]
+        if smb1:
+            words.append("--option=clientmaxprotocol=NT1")
+        done = self.lab.run("client", "timeout", "--kill-after=5", seconds, *words, seconds=seconds + 30, check=False)
+        return outcomes(done.stdout, done.returncode == 124), done.stdout + done.stderr
+
+
+def outcomes(text, cut_off=False):
+    """Of subunit's lines, such as `success: rw1` or `failure: one [`: each test's name with all that it gave."""
+    found = {}
+    for outcome, test in re.findall(r"^(success|failure|error|skip|xfail): ([^\[\n]+?)(?: \[)?$", text, re.M):
+        found.setdefault(test, []).append(outcome)
+    begun = set(re.findall(r"^test: (.+)$", text, re.M))
+    for test in begun - set(found):
+        found[test] = ["cut off" if cut_off else "no outcome"]
+    return found
+
+
+def differences(direct, through):
+    """Lines for a reader; none when both lists are the same."""
+    lines = []
+    for test in sorted({*direct, *through}):
+        one, other = direct.get(test, ["absent"]), through.get(test, ["absent"])
+        if one != other:
+            lines.append(f"{test}: direct {', '.join(one)}; through the pair {', '.join(other)}")
+    return lines
