@@ -48,16 +48,17 @@ class LittleEndianReader {
     return taken;
   }
   void skip(std::uint64_t size) { (void)bytes(size); }
+  // What was read makes no sense to the caller: as if it had not fitted.
+  void fail() {
+    ok_ = false;
+    rest_ = {};
+  }
 
  private:
   template <class Int>
   Int take() {
     Bytes taken = bytes(sizeof(Int));
     return taken.empty() ? Int{0} : load_le<Int>(taken, 0);
-  }
-  void fail() {
-    ok_ = false;
-    rest_ = {};
   }
 
   Bytes rest_;

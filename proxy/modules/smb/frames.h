@@ -56,6 +56,8 @@ class FrameSplitter {
  public:
   explicit FrameSplitter(Framing framing, std::size_t max_frame_bytes = kMaxFrameBytes)
       : framing_(framing), max_frame_bytes_(max_frame_bytes) {}
+  FrameSplitter(const FrameSplitter&) = delete;  // two would fill the same frame
+  FrameSplitter& operator=(const FrameSplitter&) = delete;
 
   // In any pieces. A frame that lies whole in one piece shares its memory; others are copied once.
   void push(Slice piece);
@@ -77,7 +79,8 @@ class FrameSplitter {
   };
   Result<std::optional<Head>> read_head(Bare bare) const;
   std::size_t peek(MutableBytes into) const;
-  Slice take(std::size_t bytes);
+  void fill_joined(Bytes bytes);
+  void drop(std::size_t bytes);
 
   Framing framing_;
   std::size_t max_frame_bytes_;

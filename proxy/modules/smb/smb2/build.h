@@ -56,6 +56,8 @@ class EditedFrame {
  public:
   // `frame` with its head of four bytes. `element` below: Element::offset of the element that is meant.
   explicit EditedFrame(const Slice& frame);
+  EditedFrame(const EditedFrame&) = delete;  // two would write into the same memory
+  EditedFrame& operator=(const EditedFrame&) = delete;
 
   void set_message_id(MessageId id, std::size_t element = 0);
   void set_credits(std::uint16_t credits, std::size_t element = 0);  // CreditRequest or CreditResponse

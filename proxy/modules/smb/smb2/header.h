@@ -69,9 +69,9 @@ using Elements = boost::container::small_vector<Element, 3>;
 Result<Elements> parse_elements(Bytes message);
 inline constexpr std::size_t kMaxElements = 1024;
 
-// Whether a response carries the answer of its command; if not, its body is an ERROR response (3.3.4.4 lists
-// the statuses other than success that do).
-bool has_answer(const Header& response);
+// Whether a response carries the answer of its command; if not, its body is an ERROR response. 3.3.4.4 lists
+// the statuses other than success that do.
+bool has_answer(const Element& response);
 
 // 2.2.41: encrypted. Everything behind it is closed to us.
 struct TransformHeader {

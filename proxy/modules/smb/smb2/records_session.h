@@ -4,6 +4,7 @@
 // or made by us.
 #pragma once
 #include <boost/container/small_vector.hpp>
+#include <optional>
 
 #include "proxy/modules/smb/smb2/header.h"
 

@@ -46,8 +46,9 @@ enum class Command : std::uint16_t {
   query_info = 16,
   set_info = 17,
   oplock_break = 18,  // leases too
+  notification = 19,  // server to client, unsolicited: the session was closed (2.2.44)
 };
-inline constexpr Command kLastCommand = Command::oplock_break;
+inline constexpr Command kLastCommand = Command::notification;
 
 // 2.2.1.2, Flags
 namespace header_flags {
@@ -251,6 +252,7 @@ inline constexpr std::uint8_t valid_data_length = 39;
 inline constexpr std::uint8_t normalized_name = 48;
 inline constexpr std::uint8_t id = 59;
 inline constexpr std::uint8_t id_extd_directory = 60;
+inline constexpr std::uint8_t id_extd_both_directory = 63;
 inline constexpr std::uint8_t disposition_ex = 64;
 inline constexpr std::uint8_t rename_ex = 65;
 }  // namespace file_info
