@@ -38,8 +38,8 @@ struct ToStream {  // on along the flow, as raw bytes, which are reduced like an
 struct ToTwin {  // to the other half, at this position between the raw bytes
   Slice message;
 };
-// The end of a way, behind all that was put out before. Nothing is put out that way afterwards, but messages
-// to the twin.
+// The end of a way, behind all that was put out before. Nothing is put out that way afterwards; no message to
+// the twin either behind EndStream.
 struct EndLan {};
 struct EndStream {};
 // From here on all that comes this way passes unchanged, its end too, and the module is not asked any more;
@@ -66,9 +66,9 @@ struct Surroundings {
   config::Features features;    // in force for this flow
 };
 
-// Inputs come only while little of what was put out before waits for the LAN or the stream (the twin's bytes
-// do not wait for the stream): who puts out about as much as it takes in need not count. After each input
-// poll_output() is called until it is empty.
+// Inputs from the LAN come only while little of what was put out before waits for the stream, those from the
+// stream only while little waits for the LAN: who puts out about as much as it takes in need not count. After
+// each input poll_output() is called until it is empty.
 class Module {
  public:
   virtual ~Module() = default;
