@@ -130,20 +130,21 @@ struct Answer {
   Slice request;
   std::uint32_t response_bytes = 0;  // attached
 };
-// far -> near: the Answer to such a request on this open will come: who makes it waits for that, and it is
-// not sent on.
+// near -> far: if the CREATE with this id, right behind, opens a file, ask this about it too and push the
+// Answer; who asks the near half waits for it.
 struct Expect {
-  OpenKey open;
+  MessageNumber message = 0;
   std::uint16_t command = 0;
   Slice request;
 };
 // near -> far: the frame behind this asks for (a part of) a directory's listing: fetch the rest to its end,
-// as Answers with empty requests. `all`: the frame starts the listing afresh, and its own answer comes as an
-// Answer too.
+// as Answers whose request is this id (8 bytes). `all`: the frame starts the listing afresh, its own answer
+// comes as an Answer too, and the first `served` entries that were listed before are left out.
 struct Enumerate {
   OpenKey open;
   MessageNumber message = 0;
   bool all = false;
+  std::uint64_t served = 0;
 };
 // near -> far: so many bytes of this listing have left the near half; the far half fetches a bounded part
 // ahead.
