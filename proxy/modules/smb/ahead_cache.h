@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near side's store of file bytes that the far half pushed before they were asked for, and of the
-// client's READs that wait for such bytes. Who may read what when is expressed by stamps; protocols are the
-// halves'.
+// The near side's store of file bytes that the far half pushed before they were asked for, and of the client's READs
+// that wait for such bytes. Who may read what when is expressed by stamps; protocols are the halves'.
 #pragma once
 #include <deque>
 #include <map>
@@ -21,7 +20,8 @@ struct AheadAccount {
 };
 
 struct AheadBounds {
-  std::uint64_t open_bytes = 16 << 20;
+  // Twice what is fetched ahead of one open: half of it may have been read already, and is kept for who reads again.
+  std::uint64_t open_bytes = 32 << 20;
   std::uint64_t flow_bytes = 64 << 20;
 };
 
@@ -41,25 +41,24 @@ class AheadCache {
   // An open whose data may be ahead; both stamps begin at zero on both sides.
   void opened(const OpenKey& open);
   bool knows(const OpenKey& open) const { return opens_.contains(open); }
-  // The open is gone; its waiting READs wait for frames from then on.
+  // The open is gone. READs that wait for its data may still get them.
   void forget(const OpenKey& open);
 
   // Everything held for it is void. By this half's own doing: the answer is the epoch to tell (Drop).
   std::uint32_t drop(const OpenKey& open);
   void far_dropped(const OpenKey& open, std::uint32_t epoch);
-  Stamp stamp(const OpenKey& open) const;
+  std::optional<Stamp> stamp(const OpenKey& open) const;
+  std::uint64_t seen(const OpenKey& open) const;
 
-  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve who waits under
-  // theirs.
+  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve who waits under theirs.
   void pushed(const Ahead& ahead, const Slice& bytes);
+  // Bytes of a frame that answered a READ of this stamp: as good as pushed ones, for who reads them again.
+  void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes);
 
-  // The client READs. Complete data answer at once; otherwise the READ waits, and Asked is to be told before
-  // its frame.
-  struct Miss {
-    Asked asked;
-  };
-  std::variant<ReadData, Miss> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
-                                   std::uint32_t length);
+  // The client READs. Complete data answer at once; otherwise the READ waits, and what it lacks is told to the far half
+  // before its frame. The open must be known.
+  std::variant<ReadData, Asked> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
+                                    std::uint32_t length);
   // A waiting READ whose bytes have come by now.
   struct Ready {
     MessageNumber message = 0;
@@ -68,17 +67,25 @@ class AheadCache {
     ReadData data;
   };
   std::optional<Ready> poll_ready();
-  // The server's own answer came, or the READ was cancelled: it waits no more.
-  void answered(MessageNumber message);
+  // The server's own answer is on its way: pushed bytes complete it no more.
+  void forwarded(MessageNumber message);
+  // The server's own answer came: it waits no more. Its range and stamp, if it did.
+  struct Answered {
+    OpenKey open;
+    Stamp stamp;
+    std::uint64_t offset = 0;
+  };
+  std::optional<Answered> answered(MessageNumber message);
   bool waits(MessageNumber message) const { return waiting_.contains(message); }
+  std::size_t waiting() const { return waiting_.size(); }
 
   std::uint64_t held_bytes() const { return held_bytes_; }
-  std::uint64_t wasted_bytes() const { return wasted_bytes_; }  // pushed and dropped without having been read
+  std::uint64_t wasted_bytes() const { return wasted_bytes_; }  // pushed, and dropped without having been read
 
  private:
   struct Piece {
     Slice bytes;
-    bool read = false;  // by the client, at least once to its end
+    bool read = false;  // to its end, at least once
   };
   struct Open {
     Stamp stamp;
@@ -86,19 +93,20 @@ class AheadCache {
     std::optional<std::uint64_t> end_of_file;
     std::uint64_t held_bytes = 0;
     std::uint64_t seen = 0;  // Ahead messages
-    std::vector<MessageNumber> waiting;
   };
   struct Waiting {
     OpenKey open;
     Stamp stamp;
     std::uint64_t offset = 0, end = 0;
+    bool forwarded = false;
     std::map<std::uint64_t, Slice> pieces;  // gathered so far, disjoint
     std::optional<std::uint64_t> end_of_file;
   };
 
   void clear(Open& open);
-  void make_room(Open& open, std::uint64_t bytes);
+  bool make_room(Open& open, std::uint64_t bytes);
   void insert(Open& open, std::uint64_t offset, const Slice& bytes);
+  void release(Open& open, std::map<std::uint64_t, Piece>::iterator piece);
 
   std::shared_ptr<AheadAccount> account_;
   AheadBounds bounds_;

@@ -33,7 +33,10 @@ class ReadAhead {
   void on_read(std::uint64_t offset, std::uint64_t length, const ReadAheadLimits& limits);
   // What the client asked at `offset` is not with the near half although it may have been fetched once:
   // neither is what lies behind it.
-  void missed(std::uint64_t offset) { fetched_.remove({offset, ~0ull}); }
+  void missed(std::uint64_t offset) {
+    fetched_.remove({offset, ~0ull});
+    read_.remove({offset, ~0ull});
+  }
   void on_end_of_file(std::uint64_t end);
   std::optional<std::uint64_t> end_of_file() const { return end_of_file_; }
 

@@ -3,11 +3,14 @@
 // trees, requests without an answer, open files and their oplocks and leases. Knows only what it saw granted;
 // decides nothing.
 #pragma once
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "proxy/flows/reason.h"
 #include "proxy/modules/smb/smb2/records.h"
 #include "proxy/modules/smb/twin_messages.h"
 
@@ -36,7 +39,7 @@ struct FileName {
 bool may_be_same_file(const FileName& a, const FileName& b);
 
 struct Session {
-  bool established = false;
+  bool expired = false;
   // An ordinary request was signed, or came encrypted: nothing in it may be answered, changed or added.
   bool untouchable = false;
 };
@@ -98,6 +101,7 @@ struct Pending {
   std::uint32_t length = 0;
   // CREATE
   std::unique_ptr<Open> opening;    // what its answer completes
+  std::vector<MessageId> followers;  // elements of its compound that mean its file
   bool closed_in_compound = false;  // its compound also closes the file: not worth anything ahead
   // SET_INFO, QUERY_INFO
   InfoType info_type = InfoType::file;
@@ -108,37 +112,40 @@ struct Pending {
 struct Change {
   enum class Kind : std::uint8_t {
     opened,  // `open`
-    closed,  // the server has closed it, or its tree or session is gone; `open` is valid during the call only
+    closed,  // the server has closed it, or its tree or session is gone; `open` is valid as long as the Outcome
     broken,  // its caching was reduced, or is being reduced
-    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl,
-             // truncation)
+    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl, truncation)
   };
   Kind kind;
   Open* open;
+  MessageId by = kUnsolicited;  // the request that did it, or that was answered
 };
 using Changes = std::vector<Change>;
 
 class Connection {
  public:
-  // A request of the client, or one that was answered on its behalf (then answered_here() follows).
+  // A request of the client, or one that is about to be answered on its behalf (then answered_here() follows).
   Changes on_request(const Message& message);
-  // A message of the server. Elements of requests nobody saw are ignored. After this call pending(id) of
-  // finally answered requests is gone; `finished` has them.
+
+  // A message of the server. Elements that answer no request are ignored. After this call pending(id) of finally
+  // answered requests is gone; `answered` has them.
   struct Answered {
     const Element* element = nullptr;
-    Pending request;
+    Pending request;  // of an interim answer only its numbers
     bool interim = false;
   };
   struct Outcome {
     Changes changes;
     std::vector<Answered> answered;
-    std::vector<Open> closed;  // keeps what Change::closed points to
+    std::vector<std::unique_ptr<Open>> closed;  // keeps what Change::closed points to
   };
   Outcome on_response(const Message& message);
   // The near half answered this request itself: a CLOSE answered here closes.
   Outcome answered_here(MessageId id);
 
-  // What every part may ask.
+  // A frame was encrypted, or makes no sense: nothing on this connection may be touched from here on.
+  void leave_alone(flows::Reason reason);
+
   Dialect dialect() const { return dialect_; }
   bool multi_credit() const { return multi_credit_; }
   std::uint32_t max_read_bytes() const { return max_read_bytes_; }
@@ -148,7 +155,7 @@ class Connection {
   // Signed, encrypted, signing demanded, bound to another channel, or expired and not yet renewed: hands off.
   bool untouchable(SessionId session) const;
   // Some session of this connection is untouchable: nothing may be injected or renumbered.
-  bool any_untouchable() const { return untouchable_ != 0; }
+  bool any_untouchable() const { return why_untouchable_ != flows::Reason::optimised; }
   flows::Reason why_untouchable() const { return why_untouchable_; }
 
   const Tree* tree(SessionId session, TreeId tree) const;
@@ -156,29 +163,43 @@ class Connection {
   Open* open(const OpenKey& key);
   const Pending* pending(MessageId id) const;
   std::size_t pending_count() const { return pending_.size(); }
-  // All opens that may be of that file, `name` included.
+  // All opens that may be of that file, its own included.
   std::vector<Open*> opens_of(const FileName& name);
   std::vector<Open*> opens_of(const LeaseKey& lease);
-  // The file an element means: its own, or that of the CREATE before it in the compound (then none until
-  // answered).
-  std::optional<FileId> file_of(const Element& element) const;
+  // Whether an open of that file has been asked for and not answered.
+  bool being_opened(const FileName& name, MessageId except) const;
 
   const std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash>& opens() const { return opens_; }
 
  private:
+  struct Chain;  // of a compound: what a related element takes from the one before
+  void note(const Element& element, Chain& chain, Changes& changes);
+  void note_create(const Element& element, Pending& request, Changes& changes);
+  void note_file(Pending& request, const Result<FileId>& file, Chain& chain);
+  void voids(const Pending& request, const Chain& chain, Changes& changes);
+  void finish(const Element& element, Pending request, Outcome& outcome);
+  void opened(const Element& element, Pending& request, Outcome& outcome);
+  void close(const FileId& file, MessageId by, Outcome& outcome);
+  template <class Which>
+  void close_all(Which&& which, MessageId by, Outcome& outcome);
+  void broken(const Element& element, Outcome& outcome);
+  void make_untouchable(SessionId session, flows::Reason reason);
+
   Dialect dialect_ = Dialect::none;
   bool multi_credit_ = false;
-  bool signing_required_ = false;
+  bool all_untouchable_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
   std::unordered_map<SessionId, Session> sessions_;
-  std::unordered_map<std::uint64_t, Tree> trees_;  // by session and tree
+  std::map<std::pair<SessionId, TreeId>, Tree> trees_;
   std::unordered_map<MessageId, Pending> pending_;
   std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash> opens_;
-  std::size_t untouchable_ = 0;
   flows::Reason why_untouchable_ = flows::Reason::optimised;
 };
 
 OpenKey key_of(SessionId session, TreeId tree, const FileId& file);
 FileId file_of(const OpenKey& key);
+FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header);
+// An oplock as the state of a lease.
+std::uint32_t caching_of(OplockLevel level);
 
 }  // namespace longhaul::smb::smb2
