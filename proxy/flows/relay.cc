@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -42,6 +43,20 @@ bool has_failed(tcp::socket& socket) {
   socklen_t size = sizeof error;
   ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &error, &size);
   return error != 0;
+}
+
+// What stands in a pipe leaves at once, faster than the client sent it, and a long line's queue may not take
+// that much: paced by the kernel, at twice the window in a round trip, it does. On a LAN it would only cost.
+void pace_on_wan(tcp::socket& socket) {
+  constexpr std::uint32_t kLanMicroseconds = 300;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  if (info.tcpi_rtt < kLanMicroseconds) return;
+  // Any bound but "none" makes the kernel pace (socket(7)); this one no line reaches.
+  const std::uint64_t bytes_per_second = 1'000'000'000'000;
+  ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
+               sizeof bytes_per_second);
 }
 
 bool is_drained(tcp::socket& socket) {
@@ -243,7 +258,10 @@ asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, F
   error_code error;
   client.native_non_blocking(true, error);
   if (!error) server.native_non_blocking(true, error);
-  for (tcp::socket* socket : {&client, &server}) reset_on_close(socket->native_handle(), true);
+  for (tcp::socket* socket : {&client, &server}) {
+    reset_on_close(socket->native_handle(), true);
+    pace_on_wan(*socket);
+  }
   Join join{
       .up = {client, server, bytes.lan_in, bytes.wan_out, RelayEnd::client_reset, RelayEnd::server_reset},
       .down = {server, client, bytes.wan_in, bytes.lan_out, RelayEnd::server_reset, RelayEnd::client_reset}};
