@@ -145,6 +145,8 @@ struct Enumerate {
   MessageNumber message = 0;
   bool all = false;
   std::uint64_t served = 0;
+  std::uint8_t info_class = 0;
+  Slice pattern;  // as the request has it
 };
 // near -> far: so many bytes of this listing have left the near half; the far half fetches a bounded part
 // ahead.
