@@ -2,18 +2,21 @@
 #include "proxy/modules/modules.h"
 
 #include <algorithm>
-#include <array>
 
 namespace longhaul::modules {
-namespace {
 
-// One line for each module:
-//   Listed{"smb", 1, kSmbPorts, &config::Features::smb, &smb::make_near, &smb::make_far},
-constexpr std::array<Listed, 0> kAll{};
-
-}  // namespace
-
-List all() { return kAll; }
+std::vector<Listed> all() {
+  std::vector<Listed> list;
+  // One entry for each module, with what its flows share:
+  //   const auto site = std::make_shared<smb::Site>();
+  //   const auto smb_half = [site](smb::Side side) {
+  //     return [=](std::uint16_t port) { return std::make_unique<smb::SmbModule>(side, port, *site); };
+  //   };
+  //   list.push_back({.name = "smb", .version = smb::kModuleVersion, .ports = {445, 139},
+  //                   .feature = &config::Features::smb,
+  //                   .make_near = smb_half(smb::Side::near), .make_far = smb_half(smb::Side::far)});
+  return list;
+}
 
 const Listed* for_port(List list, std::uint16_t port) {
   const auto found = std::ranges::find_if(

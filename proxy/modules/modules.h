@@ -2,26 +2,31 @@
 // The modules that this version has: by which name and version two proxies agree on one, which flows it is
 // for, and how its halves are made. What a module does is its own folder's business.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "proxy/modules/module.h"
 
 namespace longhaul::modules {
 
+// Makes a half for one flow, whose server is at `port`.
+using Maker = std::function<std::unique_ptr<Module>(std::uint16_t port)>;
+
 struct Listed {
-  std::string_view name;      // in OPEN and HELLO; at most 32 bytes
-  std::uint64_t version = 1;  // of what the halves say to each other: another one is another module
-  std::span<const std::uint16_t> ports;  // of servers
+  std::string_view name;             // in OPEN and HELLO; at most 32 bytes, lives as long as the program
+  std::uint64_t version = 1;         // of what the halves say to each other: another one is another module
+  std::vector<std::uint16_t> ports;  // of servers
   bool config::Features::*feature = nullptr;
-  std::unique_ptr<Module> (*make_near)() = nullptr;  // before the client
-  std::unique_ptr<Module> (*make_far)() = nullptr;   // before the server
+  Maker make_near;  // before the client
+  Maker make_far;   // before the server
 };
 using List = std::span<const Listed>;
 
-// Good for as long as the program runs.
-List all();
+// For one site: what its flows share lives as long as the list and the halves.
+std::vector<Listed> all();
 
 // None: nobody here speaks what is spoken there.
 const Listed* for_port(List list, std::uint16_t port);
