@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/dedup/history_ring.h"
 
-#include <algorithm>
-#include <cassert>
-
 #include "codecs/byte_writer.h"
 
 namespace longhaul::dedup {
@@ -37,16 +34,6 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
   return {memory_.data() + at(offset), size};
 }
 
-bool HistoryRing::holds(std::uint64_t offset, std::uint64_t size) const {
-  if (offset < floor() || offset > head_ || size > head_ - offset) return false;
-  return size <= this->size() - at(offset);
-}
-
-Bytes HistoryRing::read(std::uint64_t offset, std::size_t size) const {
-  assert(holds(offset, size));
-  return {memory_.data() + at(offset), size};
-}
-
 void HistoryRing::forget_before(std::uint64_t floor) {
   floor = std::min(floor, head_);
   std::uint64_t from = this->floor();
@@ -57,10 +44,6 @@ void HistoryRing::forget_before(std::uint64_t floor) {
     from += piece;
   }
   forgotten_ = std::max(forgotten_, floor);
-}
-
-std::uint64_t HistoryRing::floor() const {
-  return head_ > size() ? std::max(forgotten_, head_ - size()) : forgotten_;
 }
 
 }  // namespace longhaul::dedup

@@ -2,6 +2,9 @@
 // The bytes that passed lately in one direction of a session, at 64-bit offsets that only grow; both sides
 // keep the same bytes at the same offsets. Leaves to others which of them the twin is known to have.
 #pragma once
+#include <algorithm>
+#include <cassert>
+
 #include "codecs/dedup/lazy_memory.h"
 
 namespace longhaul::dedup {
@@ -31,16 +34,22 @@ class HistoryRing {
 
   // Whether the range can be read: within the last size() bytes, not forgotten, and in one piece. The bytes
   // that place() skipped, or that nobody wrote yet, are not told apart.
-  bool holds(std::uint64_t offset, std::uint64_t size) const;
+  bool holds(std::uint64_t offset, std::uint64_t size) const {
+    if (offset < floor() || offset > head_ || size > head_ - offset) return false;
+    return size <= this->size() - at(offset);
+  }
   // The bytes of a range that the ring holds, until they are overwritten. LazyMemory::kMargin bytes before
   // and behind may be read too, and mean nothing.
-  Bytes read(std::uint64_t offset, std::size_t size) const;
+  Bytes read(std::uint64_t offset, std::size_t size) const {
+    assert(holds(offset, size));
+    return {memory_.data() + at(offset), size};
+  }
 
   // Everything below is held no more; whole pages go back to the kernel.
   void forget_before(std::uint64_t floor);
 
   // The lowest offset that is held.
-  std::uint64_t floor() const;
+  std::uint64_t floor() const { return head_ > size() ? std::max(forgotten_, head_ - size()) : forgotten_; }
 
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
