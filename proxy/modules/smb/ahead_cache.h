@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near side's store of file bytes that the far half pushed before they were asked for, and of the client's READs
-// that wait for such bytes. Who may read what when is expressed by stamps; protocols are the halves'.
+// The near side's store of file bytes that the far half pushed before they were asked for, and of the
+// client's READs that wait for such bytes. Who may read what when is expressed by stamps; protocols are the
+// halves'.
 #pragma once
 #include <deque>
 #include <map>
@@ -20,7 +21,8 @@ struct AheadAccount {
 };
 
 struct AheadBounds {
-  // Twice what is fetched ahead of one open: half of it may have been read already, and is kept for who reads again.
+  // Twice what is fetched ahead of one open: half of it may have been read already, and is kept for who reads
+  // again.
   std::uint64_t open_bytes = 32 << 20;
   std::uint64_t flow_bytes = 64 << 20;
 };
@@ -50,13 +52,14 @@ class AheadCache {
   std::optional<Stamp> stamp(const OpenKey& open) const;
   std::uint64_t seen(const OpenKey& open) const;
 
-  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve who waits under theirs.
+  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve who waits under
+  // theirs.
   void pushed(const Ahead& ahead, const Slice& bytes);
   // Bytes of a frame that answered a READ of this stamp: as good as pushed ones, for who reads them again.
   void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes);
 
-  // The client READs. Complete data answer at once; otherwise the READ waits, and what it lacks is told to the far half
-  // before its frame. The open must be known.
+  // The client READs. Complete data answer at once; otherwise the READ waits, and what it lacks is told to
+  // the far half before its frame. The open must be known.
   std::variant<ReadData, Asked> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
                                     std::uint32_t length);
   // A waiting READ whose bytes have come by now.
@@ -80,7 +83,9 @@ class AheadCache {
   std::size_t waiting() const { return waiting_.size(); }
 
   std::uint64_t held_bytes() const { return held_bytes_; }
-  std::uint64_t wasted_bytes() const { return wasted_bytes_; }  // pushed, and dropped without having been read
+  std::uint64_t wasted_bytes() const {
+    return wasted_bytes_;
+  }  // pushed, and dropped without having been read
 
  private:
   struct Piece {

@@ -5,6 +5,7 @@
 #pragma once
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "proxy/modules/module.h"
 #include "proxy/modules/smb/frames.h"
@@ -20,26 +21,44 @@ class Outputs {
  public:
   void to_lan(Slice bytes) { queue_.push_back(modules::ToLan{std::move(bytes)}); }
   // A whole frame towards the twin, which meets it in frame_from_stream().
-  void pass_on(Slice frame) { queue_.push_back(modules::ToStream{std::move(frame)}); }
+  void pass_on(Slice frame) {
+    if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
+  }
   // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
   // reduced like any others; the message tells its length (attached_bytes()).
   void tell(const TwinMessage& message, Slice attached = {}) {
+    if (stream_ == Stream::aside || (stream_ == Stream::ended && !attached.empty())) return;
     queue_.push_back(modules::ToTwin{encode(message)});
     if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
   }
   void end_lan() { queue_.push_back(modules::EndLan{}); }  // half-close, behind all that went before
-  void end_stream() { queue_.push_back(modules::EndStream{}); }
+  void end_stream() {
+    if (stream_ != Stream::open) return;
+    queue_.push_back(modules::EndStream{});
+    stream_ = Stream::ended;
+  }
   void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
 
-  bool empty() const { return queue_.empty(); }
+  // The module's. What is passed on or told afterwards is dropped.
+  void step_aside_to_stream(flows::Reason reason) {
+    queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
+    stream_ = Stream::aside;
+  }
+  void step_aside_to_lan() { queue_.push_back(modules::StepAside{modules::Way::to_lan}); }
+
   std::optional<modules::Output> poll() {
     if (queue_.empty()) return std::nullopt;
     modules::Output first = std::move(queue_.front());
     queue_.pop_front();
     return first;
   }
+  // Takes out what was put in, to be put in again later.
+  std::deque<modules::Output> exchange(std::deque<modules::Output> queue) {
+    return std::exchange(queue_, std::move(queue));
+  }
 
  private:
+  enum class Stream : std::uint8_t { open, ended, aside } stream_ = Stream::open;
   std::deque<modules::Output> queue_;
 };
 
@@ -69,6 +88,8 @@ class Half {
   // Why this connection should be left alone altogether (it is signed, encrypted, of no use to us), as soon
   // as that is known; the module steps aside from both ways when quiet() holds. `optimised`: it should not.
   virtual flows::Reason leave_alone() const = 0;
+  // What keeps it from doing all it could, for people.
+  virtual flows::Reason reason() const { return leave_alone(); }
 
   virtual void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) = 0;
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless

@@ -4,14 +4,15 @@
 // understood or nothing is to gain.
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/half.h"
 
 namespace longhaul::smb {
 
-// Both halves of a flow must have the same; travels in the open request.
-inline constexpr std::uint16_t kModuleVersion = 1;
+// Of what the halves say to each other: another one is another module.
+inline constexpr std::uint64_t kModuleVersion = 1;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 
@@ -22,8 +23,8 @@ struct Site {
 
 class SmbModule final : public modules::Module {
  public:
+  // `port`: the server's.
   SmbModule(Side side, std::uint16_t port, const Site& site);
-  ~SmbModule() override;
 
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void from_lan(TimePoint now, Slice bytes) override;
@@ -33,14 +34,50 @@ class SmbModule final : public modules::Module {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
   void on_timeout(TimePoint now) override;
-  std::optional<modules::Output> poll_output() override;
+  std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override;
   flows::Reason reason() const override;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // Of one way: from the LAN into the stream, or from the stream to the LAN.
+  enum class State : std::uint8_t {
+    frames,  // cut, and given to the half
+    bytes,   // not frames any more, or of no interest: as they come
+    aside,   // the host does not ask any more
+  };
+
+  void frame(TimePoint now, const Frame& frame, modules::Way way);
+  bool decide(TimePoint now, const Frame& frame, modules::Way way);
+  void make_smb1_half();
+  void take_frames(TimePoint now, modules::Way way);
+  void lan_opaque(TimePoint now, flows::Reason reason);
+  void stream_opaque(TimePoint now);
+  void review(TimePoint now);
+  Slice take_attached(Slice bytes);
+
+  Side side_;
+  Site site_;
+  Outputs out_;
+  modules::Surroundings surroundings_;
+  std::unique_ptr<Half> half_;  // none until the dialect is known
+  // An SMB1 NEGOTIATE that offers SMB2 too: its answer decides.
+  std::optional<Frame> offer_;
+
+  FrameSplitter lan_;
+  FrameSplitter stream_;
+  State lan_state_ = State::frames, stream_state_ = State::frames;
+  bool lan_ended_ = false, stream_ended_ = false;
+
+  // A message of the twin whose raw bytes have not all come.
+  std::optional<TwinMessage> attaching_;
+  Slice attached_;
+  std::byte* attached_room_ = nullptr;
+  std::size_t attached_missing_ = 0;
+
+  flows::Reason reason_ = flows::Reason::optimised;
+  modules::Counters counters_;  // without a half
+  mutable modules::Counters shown_;
 };
 
 }  // namespace longhaul::smb

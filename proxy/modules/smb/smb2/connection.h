@@ -100,9 +100,9 @@ struct Pending {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
   // CREATE
-  std::unique_ptr<Open> opening;    // what its answer completes
+  std::unique_ptr<Open> opening;     // what its answer completes
   std::vector<MessageId> followers;  // elements of its compound that mean its file
-  bool closed_in_compound = false;  // its compound also closes the file: not worth anything ahead
+  bool closed_in_compound = false;   // its compound also closes the file: not worth anything ahead
   // SET_INFO, QUERY_INFO
   InfoType info_type = InfoType::file;
   std::uint8_t info_class = 0;
@@ -112,9 +112,11 @@ struct Pending {
 struct Change {
   enum class Kind : std::uint8_t {
     opened,  // `open`
-    closed,  // the server has closed it, or its tree or session is gone; `open` is valid as long as the Outcome
+    closed,  // the server has closed it, or its tree or session is gone; `open` is valid as long as the
+             // Outcome
     broken,  // its caching was reduced, or is being reduced
-    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl, truncation)
+    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl,
+             // truncation)
   };
   Kind kind;
   Open* open;
@@ -124,11 +126,12 @@ using Changes = std::vector<Change>;
 
 class Connection {
  public:
-  // A request of the client, or one that is about to be answered on its behalf (then answered_here() follows).
+  // A request of the client, or one that is about to be answered on its behalf (then answered_here()
+  // follows).
   Changes on_request(const Message& message);
 
-  // A message of the server. Elements that answer no request are ignored. After this call pending(id) of finally
-  // answered requests is gone; `answered` has them.
+  // A message of the server. Elements that answer no request are ignored. After this call pending(id) of
+  // finally answered requests is gone; `answered` has them.
   struct Answered {
     const Element* element = nullptr;
     Pending request;  // of an interim answer only its numbers

@@ -3,10 +3,14 @@
 // answers) and asks its parts what to add, hold and keep: far_order.h (ordering points), far_metadata.h,
 // far_reads.h.
 #pragma once
+#include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/far_oplocks.h"
+#include "proxy/modules/smb/smb2/far_reads.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -14,6 +18,9 @@ namespace longhaul::smb::smb2 {
 class Far final : public Half, private FarSide {
  public:
   explicit Far(Outputs& out);
+
+  // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
+  void begun_with_smb1() { (void)ids_.forward(0, 1, MessageIds::Renumber::forbidden); }
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -24,6 +31,7 @@ class Far final : public Half, private FarSide {
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
   flows::Reason leave_alone() const override;
+  flows::Reason reason() const override { return connection_.why_untouchable(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -40,13 +48,37 @@ class Far final : public Half, private FarSide {
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
 
+  std::optional<Message> parse(const Frame& frame);
+  // A client's request on its way: the ids that its elements have got so far.
+  struct Outgoing {
+    Message message;
+    std::vector<MessageId> ids;
+  };
+  enum class Sent { yes, waits };
+  Sent try_send(Outgoing& outgoing);
+  void cancel(const Message& message);
+  bool own_answer(TimePoint now, const Message& message);
+  Message in_clients_numbers(Message message);
+  void ids_freed(TimePoint now);
+  void burn(TimePoint now);
+  void settle(TimePoint now);
+
   Outputs& out_;
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
   MessageIds ids_;
-  std::unordered_map<MessageId, Reply> own_;     // by the server's number
-  std::vector<std::unique_ptr<FarPart>> parts_;  // in the order in which requests are offered
+  std::unordered_map<MessageId, Reply> own_;  // our requests, by the server's number
+  std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
+  std::deque<Outgoing> waiting_;              // for ids, in order
+  FarOplocks oplocks_;
+  FarReads reads_;
+  std::vector<FarPart*> parts_;  // in the order in which messages are offered
+  bool burning_ = false;
+  bool touched_ = false;  // something was added here, or answered at the near half
+  bool opaque_ = false;   // the client's way
+  std::optional<modules::Ending> stream_ended_;
+  bool end_told_ = false;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far side's account of MessageIds and credits at the server ([MS-SMB2] sections 3.2.4.1.2 and 3.3.1.1): which id
-// every request takes there, the client's and our own. The client's are used as they are while they are free; ours come
-// from what the near half answered itself (the bank), else from the top of what the server has granted.
+// The far side's account of MessageIds and credits at the server ([MS-SMB2] sections 3.2.4.1.2 and 3.3.1.1):
+// which id every request takes there, the client's and our own. The client's are used as they are while they
+// are free; ours come from what the near half answered itself (the bank), else from the top of what the
+// server has granted.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,9 +12,9 @@
 
 namespace longhaul::smb::smb2 {
 
-// Each id below top() is free or used at the server. Of the free ones, some were used up by the client without the
-// server seeing them: the bank. The client may be ahead of top() too, because the near half grants what it answers: what
-// it used up there (skipped_) becomes the bank's when the server grants so far.
+// Each id below top() is free or used at the server. Of the free ones, some were used up by the client
+// without the server seeing them: the bank. The client may be ahead of top() too, because the near half
+// grants what it answers: what it used up there (skipped_) becomes the bank's when the server grants so far.
 class MessageIds {
  public:
   MessageIds() { free_.add({0, 1}); }
@@ -48,7 +49,8 @@ class MessageIds {
   // `charge` ids in a row. From the top only while at least `keep` ids stay free there for the client.
   std::optional<std::uint64_t> take(std::uint16_t charge, std::uint64_t keep);
   bool can_take(std::uint16_t charge, std::uint64_t keep) const { return find(charge, keep).has_value(); }
-  // What a request of ours should ask for, so that the server's window comes to kTargetWindow and stays there.
+  // What a request of ours should ask for, so that the server's window comes to kTargetWindow and stays
+  // there.
   std::uint16_t credits_to_ask(std::uint16_t charge) const;
   // Ids of the bank that hold the server's window back, or a client's request that waits: for an ECHO.
   struct Burn {
@@ -80,7 +82,7 @@ class MessageIds {
   IntervalSet bank_;     // a part of free_
   IntervalSet skipped_;  // from top_ on: used up by the client
   std::uint64_t top_ = 1;
-  std::uint64_t client_next_ = 0;  // behind the highest id that the client used
+  std::uint64_t client_next_ = 0;                               // behind the highest id that the client used
   std::unordered_map<std::uint64_t, std::uint64_t> sent_as_;    // client's id -> server's, where they differ
   std::unordered_map<std::uint64_t, std::uint64_t> client_id_;  // and back
 };

@@ -4,10 +4,10 @@
 // answers), near_metadata.h.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "proxy/modules/smb/ahead_cache.h"
-#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/near_reads.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -25,6 +25,7 @@ class Near final : public Half, private NearSide {
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
   flows::Reason leave_alone() const override;
+  flows::Reason reason() const override { return connection_.why_untouchable(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -39,11 +40,19 @@ class Near final : public Half, private NearSide {
   void pass_on(TimePoint now, const Message& message) override;
   void drop(const Open& open) override;
 
+  std::optional<Message> parse(const Frame& frame);
+  bool owes() const;
+  void settle(TimePoint now);
+
   Outputs& out_;
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
-  std::vector<std::unique_ptr<NearPart>> parts_;  // in the order in which requests are offered
+  NearReads reads_;
+  std::vector<NearPart*> asked_in_order_;     // requests
+  std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
+  bool used_ = false;                         // something was answered here, or pushed
+  bool reset_ = false;                        // the client's connection
 };
 
 }  // namespace longhaul::smb::smb2

@@ -38,6 +38,10 @@ class NearSide {
 class NearPart {
  public:
   virtual ~NearPart() = default;
+  // Every request, before anybody is asked to take it, and in sessions that must not be touched too.
+  virtual void before_request(TimePoint, const Message&, const Changes&) {}
+  // What every answer changed, those made here too; before on_response().
+  virtual void on_outcome(TimePoint, const Connection::Outcome&) {}
   // A request that may be touched (its session is not signed or encrypted). Book-keeping is done; `changes`
   // says what it does to opens. A part that takes it answers it, now or later, or passes it on with what it
   // tells before it.
@@ -80,6 +84,10 @@ class FarSide {
 class FarPart {
  public:
   virtual ~FarPart() = default;
+  // Every request, before anybody is asked to take it, and in sessions that must not be touched too.
+  virtual void before_request(TimePoint, const Message&, const Changes&) {}
+  // What every answer changed, those that the near half gave too; before on_response().
+  virtual void on_outcome(TimePoint, const Connection::Outcome&) {}
   // A request of the client on its way to the server; taken: held or swallowed. Book-keeping is done.
   virtual Taken on_request(TimePoint now, const Message& message, const Changes& changes) = 0;
   // A frame of the server that answers the client's requests, in the client's numbers; taken: not passed on.
@@ -92,6 +100,8 @@ class FarPart {
   // The client's frames have ended; what is held goes to the server first. quiet(): nothing is held or owed.
   virtual void stream_ended(TimePoint) {}
   virtual bool quiet() const { return true; }
+  // Promises that the server has not kept: its end is no clean end.
+  virtual bool owes() const { return false; }
   virtual void on_timeout(TimePoint) {}
   virtual std::optional<TimePoint> next_timeout() const { return std::nullopt; }
 };

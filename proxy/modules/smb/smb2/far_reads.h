@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part for reads: fetches from the server what the client will want (read_ahead.h says what),
+// pushes it to the near half, and swallows READs whose data are on their way. A READ that is swallowed is
+// answered by the near half, or sent to the server after all when what it waits for is dropped.
+#pragma once
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/unsettled.h"
+
+namespace longhaul::smb::smb2 {
+
+class FarReads final : public FarPart {
+ public:
+  explicit FarReads(FarSide& side) : side_(side) {}
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  void after_response(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_ids_freed(TimePoint now) override;
+  void stream_ended(TimePoint) override { ended_ = true; }
+  bool quiet() const override { return owed_ == 0; }
+
+  void drop(TimePoint now, const Open& open);
+
+ private:
+  struct Fetch {  // a READ of ours at the server
+    std::uint64_t number = 0;
+    Interval range;
+  };
+  struct Push {  // an Ahead message that the near half had not seen when it told us last
+    std::uint64_t number = 0;
+    Interval range;
+  };
+  struct Owed {  // a READ that was swallowed
+    Message message;
+    IntervalSet missing;  // not pushed yet; all of it is being fetched
+  };
+  struct File {
+    FileId file;
+    SessionId session = 0;
+    TreeId tree = 0;
+    ReadAhead policy;
+    Stamp stamp;
+    bool usable = true;         // the oplock or lease still says that what is read stays right
+    bool near_dropped = false;  // with the message right before the frame that is looked at
+    std::uint64_t pushes = 0;   // Ahead messages told
+    std::deque<Push> in_flight;
+    std::vector<Fetch> fetches;  // of this stamp
+    std::vector<Owed> owed;
+  };
+  struct AtServer {  // a READ that was asked and sent on
+    OpenKey open;
+    Interval range;
+    bool told = false;
+  };
+
+  File* find(const OpenKey& open);
+  void begin(TimePoint now, const Open& open);
+  Taken read(TimePoint now, const Message& message, const Asked& asked);
+  void fetch_more(TimePoint now, const OpenKey& key, File& file);
+  bool fetch(TimePoint now, const OpenKey& key, File& file, Interval range);
+  void fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
+               const Element& answer);
+  void push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes);
+  void tell_forwarded(const OpenKey& key);
+  void settle_owed(TimePoint now, File& file);
+  void send_owed(TimePoint now, File& file, const Owed& owed);
+  void void_fetched(TimePoint now, File& file);
+  bool may_fetch(const OpenKey& key, const File& file);
+  std::uint32_t largest_read() const;
+  ReadAheadLimits limits() const;
+
+  FarSide& side_;
+  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  std::unordered_map<MessageId, AtServer> at_server_;
+  Unsettled unsettled_;
+  std::optional<Asked> asked_;  // the frame that it is about comes next
+  std::size_t owed_ = 0;
+  std::uint64_t numbers_ = 0;
+  bool starved_ = false;  // for ids, which are told when they are free
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::smb::smb2
