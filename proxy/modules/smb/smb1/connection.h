@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both halves know of an SMB1 connection from the requests and answers that pass: what was negotiated,
+// requests without an answer, open files and their oplocks. Knows only what it saw granted; decides nothing.
+#pragma once
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "proxy/flows/reason.h"
+#include "proxy/modules/smb/smb1/file_name.h"
+#include "proxy/modules/smb/smb1/records.h"
+#include "proxy/modules/smb/smb1/transactions.h"
+#include "proxy/modules/smb/twin_messages.h"
+
+namespace longhaul::smb::smb1 {
+
+MessageNumber number_of(const Header& header);
+OpenKey key_of(std::uint16_t uid, std::uint16_t tid, std::uint16_t fid);
+std::uint16_t fid_of(const OpenKey& key);
+
+struct Open {
+  OpenKey key;
+  std::uint64_t serial = 0;  // of this connection, never used twice
+  std::uint16_t uid = 0, tid = 0, fid = 0;
+  std::uint32_t pid = 0;
+  std::uint16_t flags2 = 0;  // of the request that opened it
+  FileName name;
+  std::uint64_t end_of_file = 0;             // as the answer had it
+  bool size_is_known = false;                // OPEN_ANDX tells only 32 bits of it
+  bool may_read = false, may_write = false;  // write: at any place, not only at the end
+  bool write_through = false;                // or unbuffered
+  bool random = false;                       // the client says that it will read here and there
+  bool delete_on_close = false;
+  bool changed = false;    // attributes were set through it: its CLOSE may matter
+  bool locked = false;     // byte ranges were locked through it
+  bool on_behalf = false;  // its oplock was asked by us; the client believes in none
+  // What is granted now. A break takes away from it as soon as it is seen, before it is acknowledged.
+  Oplock oplock = Oplock::none;
+  bool break_pending = false;
+
+  bool may_cache_reads() const { return oplock != Oplock::none && !break_pending && !locked; }
+  bool may_cache_writes() const {
+    return (oplock == Oplock::exclusive || oplock == Oplock::batch) && !break_pending && !locked;
+  }
+  bool may_cache_handle() const { return oplock == Oplock::batch && !break_pending; }
+};
+
+// What an open that is being asked for will be when it is granted.
+struct Opening {
+  Open open;
+  std::uint16_t open_andx_flags = 0;
+  bool is_nt_create = false;
+};
+
+// What a request does to files that are open, for who holds data of them.
+enum class Effect : std::uint8_t {
+  none,   // nothing that data or attributes that were read before could show
+  file,   // the file behind its FID
+  names,  // what is found under names: deleted, renamed, truncated by an open
+  locks,  // byte ranges of the file behind its FID
+};
+
+// A request without its final answer.
+struct Pending {
+  Header header;
+  bool chained = false;
+  Effect effect = Effect::none;
+  std::unique_ptr<Opening> opening;
+  std::vector<std::uint16_t> closing;   // FIDs that a success closes
+  std::optional<std::uint64_t> serial;  // of the open it speaks of, where that was known
+  bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
+  std::uint16_t dialect = 0xFFFF;       // NEGOTIATE: the index of NT LM 0.12
+  std::uint16_t function = 0;           // of a transaction
+  bool secondaries_due = false;         // the request is in several parts: an interim answer comes first
+  std::uint32_t answer_bytes = 0;       // of a transaction's answer, that have come
+  unsigned answers_due = 1;             // ECHO asks for several
+};
+
+class Connection {
+ public:
+  // A request of the client.
+  void on_request(const Message& request);
+  // An answer of the server. `opened` lies in opens(); `closed` are no more in there.
+  struct Answered {
+    std::optional<Pending> request;  // none: of a request that nobody saw, or not the last part
+    Open* opened = nullptr;
+    std::vector<Open> closed;
+  };
+  Answered on_reply(const Message& reply);
+  // A break of the server (LOCKING_ANDX that is no answer): the open, its oplock reduced. None: not known.
+  Open* on_break(const Message& request);
+
+  // The request was answered by us, or will never be: it waits no more.
+  void answered_here(MessageNumber number) { pending_.erase(number); }
+  std::optional<Open> close(const OpenKey& key);
+
+  const Pending* pending(MessageNumber number) const;
+  Open* open(const OpenKey& key);
+  Open* open_of(std::uint16_t fid);
+  // The open that the first block of a request speaks of, asked by who opened it.
+  Open* open_of(const Message& request);
+  std::unordered_map<std::uint16_t, Open>& opens() { return opens_; }
+
+  // NT LM 0.12 was agreed on, nothing is signed.
+  bool is_ready() const { return ready_ && why_untouchable_ == flows::Reason::optimised; }
+  flows::Reason why_untouchable() const { return why_untouchable_; }
+  std::uint16_t max_mpx() const { return max_mpx_; }
+  bool large_reads() const { return (capabilities_ & client_capabilities_ & kCapLargeReadX) != 0; }
+  // The largest READ that one answer may carry to this client.
+  std::uint32_t max_read_bytes() const;
+  std::uint32_t max_answer_bytes() const { return client_buffer_; }
+  bool is_disk(std::uint16_t tid) const { return disk_trees_.contains(tid); }
+
+ private:
+  void on_block(const Message& request, const Block& block, Pending& pending);
+  void on_opened(const Message& reply, const Block& block, Pending& request, Answered& answered);
+  void on_negotiated(const Message& reply, const Pending& request);
+  bool is_last_part(const Message& reply, Pending& request) const;
+  template <class Which>
+  void close_where(Which&& which, Answered& answered);
+
+  bool ready_ = false;
+  flows::Reason why_untouchable_ = flows::Reason::optimised;
+  std::uint16_t max_mpx_ = 1;
+  std::uint32_t capabilities_ = 0, client_capabilities_ = 0;
+  std::uint32_t client_buffer_ = 0;
+  std::unordered_map<MessageNumber, Pending> pending_;
+  std::unordered_map<std::uint16_t, Open> opens_;  // by FID, which is the connection's
+  std::unordered_set<std::uint16_t> disk_trees_;
+  std::uint64_t opened_ = 0;
+};
+
+// Whether the server answers this request at all.
+bool has_answer(const Message& request);
+Effect effect_of(const Message& request);
+// Raw transfers and multiplexed ones: parsed no further.
+bool is_raw(const Message& request);
+
+}  // namespace longhaul::smb::smb1

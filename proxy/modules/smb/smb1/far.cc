@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/far.h"
+
+#include "proxy/modules/smb/smb1/fields.h"
+
+namespace longhaul::smb::smb1 {
+
+namespace {
+
+constexpr std::size_t kMaxRemembered = 4096;
+
+DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
+
+// [MS-CIFS] 2.2.8.2.3: SMB_QUERY_FS_SIZE_INFO, in the units of the user's quota where the server has one.
+constexpr std::uint16_t kQueryFsSize = 0x0103;
+std::optional<std::uint64_t> free_bytes(const Message& answer) {
+  if (answer.header.status != 0) return std::nullopt;
+  const auto part = parse_transaction(answer, answer.first());
+  if (!part || part->data.size() < 24) return std::nullopt;
+  const std::uint64_t units = u64_at(part->data, 8);
+  const std::uint64_t unit = std::uint64_t{u32_at(part->data, 16)} * u32_at(part->data, 20);
+  if (unit != 0 && units > (1ull << 62) / unit) return 1ull << 62;
+  return units * unit;
+}
+
+}  // namespace
+
+void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  if (const auto* asked = std::get_if<Asked>(&message)) asked_ = *asked;
+  if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
+  if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
+  if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
+  if (const auto* drop = std::get_if<Drop>(&message)) {
+    reads_.near_dropped(*drop);
+    searches_.near_dropped(*drop);
+  }
+  if (const auto* broken = std::get_if<Broken>(&message)) {
+    if (const auto found = breaks_.find(broken->open); found != breaks_.end()) {
+      found->second.near_done = true;
+    } else if (Open* open = connection_.open(broken->open)) {
+      open->locked = true;  // given up beforehand: the client is about to open the file again
+      given_up_.insert(broken->open);
+    }
+  }
+  (void)now;
+  settle();
+}
+
+void Far::frame_from_stream(TimePoint now, const Frame& frame) {
+  if (frame.kind != FrameKind::smb1) return out_.to_lan(frame.bytes);
+  const auto message = parse_message(frame.message());
+  if (!message) {
+    asked_.reset();
+    promised_.reset();
+    leg_.send(frame.bytes, 0, false, {ServerLeg::Scope::Of::everything, {}, {}});
+    return settle();
+  }
+  if (promised_) {
+    const Promised told = *promised_;
+    promised_.reset();
+    promised(now, told, frame, *message);
+  } else {
+    request(now, frame, *message);
+  }
+  asked_.reset();
+  settle();
+}
+
+void Far::promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message) {
+  if (lan_over_) return out_.abort();  // nobody could tell whether it is kept
+  ServerLeg::Promise promise{told.open, {}};
+  std::uint64_t length = 0;
+  if (message.header.command == Command::close) {
+    reads_.closed(told.open);
+    leg_.send_promised(frame.bytes, promise, [this, told](const Message& answer) {
+      connection_.close(told.open);
+      breaks_.erase(told.open);
+      given_up_.erase(told.open);
+      out_.tell(Kept{told.message, answer.header.status, 0, 0});
+      return ServerLeg::Parts::last;
+    });
+    return;
+  }
+  if (const auto write = parse_write_request(message, message.first())) {
+    promise.range = {write->offset, write->offset + write->data.size()};
+    length = write->data.size();
+  }
+  leg_.send_promised(frame.bytes, promise, [this, told, length, now](const Message& answer) {
+    const auto reply = parse_write_reply(answer.first());
+    out_.tell(Kept{told.message, answer.header.status, reply ? reply->count : 0, 0});
+    if (const Open* open = connection_.open(told.open)) {
+      questions_.written(disk_tree(*open), length);
+      ask_room(now, *open);
+    }
+    return ServerLeg::Parts::last;
+  });
+}
+
+void Far::request(TimePoint, const Frame& frame, const Message& message) {
+  const Header& header = message.header;
+  const Slice passed = asking_for_oplock(frame, message);
+  connection_.on_request(message);
+  if (is_raw(message)) {
+    raw_ = true;
+    reads_.stop();
+    searches_.stop();
+  }
+  if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
+    if (const auto read = parse_read_request(message.first())) {
+      const OpenKey key = key_of(header.uid, header.tid, read->fid);
+      if (asked_ && asked_->open == key && asked_->message == number_of(header)) {
+        if (reads_.asked(*asked_, frame.bytes, *read)) return connection_.answered_here(number_of(header));
+      } else {
+        reads_.passed(key, *read);
+      }
+    }
+  }
+  if (header.command == Command::close) {
+    if (const Open* open = connection_.open_of(message)) reads_.closed(open->key);
+  }
+  const auto searched = searches_.request(message, passed);
+  if (!searched) return connection_.answered_here(number_of(header));
+  leg_.send(*searched, number_of(header), has_answer(message), scope_of(message));
+}
+
+// Behind promises: whatever could show that they are not kept yet. All data have come by then, so waiting for
+// them costs no round trip of the line.
+ServerLeg::Scope Far::scope_of(const Message& message) {
+  using Of = ServerLeg::Scope::Of;
+  if (raw_) return {Of::silence, {}, {}};
+  switch (message.header.command) {
+    case Command::negotiate:
+    case Command::session_setup_andx:
+    case Command::echo:
+    case Command::nt_cancel:
+    case Command::transaction:
+    case Command::transaction_secondary:
+      return {};
+    default:
+      break;
+  }
+  if (!message.is_chained()) {
+    if (const Open* open = connection_.open_of(message)) return {Of::open, open->key, {}};
+    // Pipes and the like: nothing is promised on them.
+    if (fid_of(message.first())) return {};
+  }
+  return {Of::everything, {}, {}};
+}
+
+// [MS-CIFS] 2.2.4.64.1. Asked only for the first handle of a name, for data, and never again once it was
+// taken back: two handles of one client break each other's oplocks.
+Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
+  const auto& features = surroundings_.features;
+  if (message.header.command != Command::nt_create_andx || message.is_chained() || !connection_.is_ready() ||
+      stream_over_ || !(features.smb_read_ahead || features.smb_write_behind || features.smb_metadata))
+    return frame.bytes;
+  const auto create = parse_nt_create_request(message.first(), message.header);
+  constexpr std::uint32_t kData =
+      kReadData | kWriteData | kAppendData | kGenericRead | kGenericWrite | kGenericAll;
+  if (!create || (create->flags & (kRequestOplock | kRequestBatch | kOpenTargetDirectory)) != 0 ||
+      create->root_fid != 0 || (create->access & kData) == 0 || (create->options & kOptionDirectory) != 0 ||
+      !connection_.is_disk(message.header.tid))
+    return frame.bytes;
+  const FileName name = file_name(message.header.tid, create->name, message.header.is_unicode());
+  if (name.path.empty() || taken_back_.contains(name.path) || taken_back_.size() >= kMaxRemembered ||
+      on_behalf_.size() >= kMaxRemembered)
+    return frame.bytes;
+  for (const auto& [fid, open] : connection_.opens())
+    if (open.name.path == name.path) return frame.bytes;
+  on_behalf_.insert(number_of(message.header));
+  return with_create_flags(frame.bytes, create->flags | kRequestOplock | kRequestBatch);
+}
+
+void Far::frame_from_lan(TimePoint now, const Frame& frame) {
+  if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
+  const auto message = parse_message(frame.message());
+  if (!message) {
+    // An answer that is not understood still is one.
+    if (const auto header = parse_header(frame.message())) leg_.answered(number_of(*header));
+    out_.pass_on(frame.bytes);
+    return settle();
+  }
+  if (!message->header.is_reply()) {
+    server_break(frame, *message);
+  } else if (!leg_.on_answer(*message)) {
+    answered(now, frame, *message);
+  }
+  settle();
+}
+
+void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
+  auto answered = connection_.on_reply(message);
+  const MessageNumber number = number_of(message.header);
+  leg_.set_max_mpx(connection_.max_mpx());
+  if (answered.request && answered.request->effect != Effect::none) changed(*answered.request);
+  const bool wished = answered.request && on_behalf_.erase(number) != 0;
+  Open* open = answered.opened;
+  const bool got = wished && open && open->oplock != Oplock::none;
+  // Also where the file is none that we follow: the client has not asked for an oplock.
+  const bool shown = wished && message.header.status == 0 && message.first().word_count() >= 34;
+  out_.pass_on(shown ? with_oplock(frame.bytes, Oplock::none) : frame.bytes);
+  if (!connection_.pending(number)) leg_.answered(number);  // else: more parts of it come
+  for (const Open& closed : answered.closed) {
+    reads_.closed(closed.key);
+    breaks_.erase(closed.key);
+    given_up_.erase(closed.key);
+  }
+  if (open) {
+    if (got) {
+      open->on_behalf = true;
+      out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
+    }
+    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
+      ask_room(now, *open);
+    reads_.opened(*open);
+  }
+  searches_.answered(message, answered.request);
+}
+
+// Before the answer goes on: from then on the client may rely on the change.
+void Far::changed(const Pending& request) {
+  for (const auto& [fid, open] : connection_.opens())
+    if (open.serial == request.serial || open.oplock == Oplock::level2) reads_.changed(open.key);
+}
+
+void Far::server_break(const Frame& frame, const Message& message) {
+  const auto locking = message.header.command == Command::locking_andx
+                           ? parse_locking_request(message.first())
+                           : Result<LockingRequest>(Error::malformed_record);
+  if (!locking || !locking->is_oplock_release()) return out_.pass_on(frame.bytes);
+  Open* open = connection_.open_of(locking->fid);
+  if (!open) return out_.pass_on(frame.bytes);
+  ++counters_.breaks;
+  const bool needs_answer = open->oplock != Oplock::level2;
+  connection_.on_break(message);
+  reads_.drop(open->key);
+  if (!open->on_behalf) return out_.pass_on(frame.bytes);
+  if (taken_back_.size() < kMaxRemembered) taken_back_.insert(open->name.path);
+  const bool keeps_reads = needs_answer && locking->oplock_level == 1;
+  out_.tell(longhaul::smb::Break{open->key,
+                                 static_cast<std::uint8_t>(keeps_reads ? Oplock::level2 : Oplock::none)});
+  if (!needs_answer) return;
+  breaks_[open->key] = {given_up_.contains(open->key) || stream_over_, keeps_reads};
+}
+
+// What waited for something that is over now.
+void Far::settle() {
+  for (auto at = breaks_.begin(); at != breaks_.end();) {
+    Open* open = connection_.open(at->first);
+    if (open && (!at->second.near_done || leg_.is_busy(at->first))) {
+      ++at;
+      continue;
+    }
+    if (open) {
+      const bool keeps_reads = at->second.keeps_reads && !given_up_.contains(at->first);
+      leg_.inject_unanswered(open->uid, open->tid, open->flags2, [&](const Ids& ids) {
+        return oplock_release(ids, open->fid, keeps_reads ? 1 : 0);
+      });
+      open->oplock = keeps_reads ? Oplock::level2 : Oplock::none;
+      open->break_pending = false;
+    }
+    at = breaks_.erase(at);
+  }
+  reads_.pump();
+  searches_.pump();
+  if (stream_ended_ && !ended_ && leg_.is_idle()) {
+    ended_ = true;
+    if (reset_) {
+      out_.abort();
+    } else {
+      out_.end_lan();
+    }
+  }
+}
+
+void Far::ask_room(TimePoint now, const Open& open) {
+  const DiskTree tree = disk_tree(open);
+  if (stream_over_ || !questions_.ask_for(tree, now)) return;
+  Buffer parameters;
+  append_field<std::uint16_t>(parameters, kQueryFsSize);
+  ++counters_.injected;
+  leg_.inject(
+      open.uid, open.tid, open.flags2,
+      [&](const Ids& ids) {
+        return trans2_request(ids, static_cast<std::uint16_t>(Trans2::query_fs_information), parameters, 0,
+                              64);
+      },
+      [this, tree, uid = open.uid, tid = open.tid](const Message& answer) {
+        if (const auto told = questions_.answered(tree, free_bytes(answer)))
+          out_.tell(Room{uid, tid, told->available_bytes, told->counted_bytes});
+        return ServerLeg::Parts::last;
+      });
+}
+
+void Far::lan_ended(TimePoint, modules::Ending ending) {
+  // What was promised cannot be kept any more: the client has to know.
+  if (ending == modules::Ending::reset || leg_.owes()) return out_.abort();
+  if (stream_ended_ && !ended_) {
+    ended_ = true;
+    out_.end_lan();
+  }
+  out_.end_stream();
+}
+
+void Far::stream_ended(TimePoint now, modules::Ending ending) {
+  reset_ = ending == modules::Ending::reset;
+  stream_ended_ = true;
+  stream_opaque(now);
+}
+
+void Far::lan_opaque(TimePoint) {
+  lan_over_ = true;
+  // Answers to what is promised will not be recognised any more.
+  if (leg_.owes()) out_.abort();
+}
+
+void Far::stream_opaque(TimePoint) {
+  stream_over_ = true;
+  if (!stream_ended_) leg_.flush();  // what comes next does not wait behind it
+  reads_.stop();
+  searches_.stop();
+  for (auto& [key, waits] : breaks_) waits.near_done = true;
+  settle();
+}
+
+flows::Reason Far::leave_alone() const {
+  // Answers to requests of ours must not be taken for the client's.
+  if (!quiet()) return flows::Reason::optimised;
+  return raw_ ? flows::Reason::smb_not_understood : connection_.why_untouchable();
+}
+
+void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+  surroundings_ = surroundings;
+  reads_.on_surroundings(surroundings);
+  searches_.on_surroundings(surroundings);
+  settle();
+}
+
+}  // namespace longhaul::smb::smb1

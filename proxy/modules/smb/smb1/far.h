@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half for SMB1, at the server's side: keeps what the client believes done before what builds on it
+// (server_leg.h), turns the server's answers to promised requests into Kept, asks for batch oplocks on the
+// client's behalf and answers their breaks, and feeds its parts: far_reads.h, far_searches.h.
+#pragma once
+#include <map>
+#include <set>
+
+#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/smb1/far_reads.h"
+#include "proxy/modules/smb/smb1/far_searches.h"
+
+namespace longhaul::smb::smb1 {
+
+class Far final : public Half {
+ public:
+  explicit Far(Outputs& out)
+      : out_(out),
+        leg_(out),
+        reads_(out, leg_, connection_, counters_),
+        searches_(out, leg_, connection_, counters_) {}
+
+  void frame_from_lan(TimePoint now, const Frame& frame) override;
+  void frame_from_stream(TimePoint now, const Frame& frame) override;
+  void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void lan_opaque(TimePoint now) override;
+  void stream_opaque(TimePoint now) override;
+  bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
+  flows::Reason leave_alone() const override;
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_timeout(TimePoint) override {}
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  const modules::Counters& counters() const override { return counters_; }
+
+ private:
+  // A break of an oplock that the client does not know of.
+  struct Break {
+    bool near_done = false;    // nothing more is promised under it
+    bool keeps_reads = false;  // level II is left
+  };
+  void request(TimePoint now, const Frame& frame, const Message& message);
+  void promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message);
+  Slice asking_for_oplock(const Frame& frame, const Message& message);
+  ServerLeg::Scope scope_of(const Message& message);
+  void server_break(const Frame& frame, const Message& message);
+  void answered(TimePoint now, const Frame& frame, const Message& message);
+  void changed(const Pending& request);
+  void ask_room(TimePoint now, const Open& open);
+  void settle();
+
+  Outputs& out_;
+  modules::Counters counters_;
+  modules::Surroundings surroundings_;
+  Connection connection_;
+  ServerLeg leg_;
+  FarReads reads_;
+  FarSearches searches_;
+  DiskQuestions questions_;
+  std::optional<Asked> asked_;           // about the next frame
+  std::optional<Promised> promised_;     // about the next frame
+  std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock
+  std::set<std::u16string> taken_back_;  // names whose oplock the server has taken back once
+  std::map<OpenKey, Break> breaks_;
+  std::set<OpenKey> given_up_;  // the near half relies on these no more
+  bool lan_over_ = false;       // the server is not understood any more
+  bool stream_over_ = false;    // ended, or not understood any more
+  bool stream_ended_ = false;
+  bool reset_ = false;  // it ended by a reset
+  bool ended_ = false;  // and we have said so to the server
+  bool raw_ = false;
+};
+
+}  // namespace longhaul::smb::smb1

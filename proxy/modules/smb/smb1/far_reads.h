@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's reads: fetches from the server what clients will ask for, and pushes it to the near half.
+// Every READ that the near half could not answer whole comes with Asked; while its stamp holds it is
+// swallowed, and what is missing is fetched and pushed instead, so that a READ is answered by one side only.
+// When what is known becomes void, swallowed READs go to the server after all.
+#pragma once
+#include <deque>
+#include <functional>
+#include <unordered_map>
+
+#include "codecs/interval_set.h"
+#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarReads {
+ public:
+  FarReads(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
+      : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
+
+  void on_surroundings(const modules::Surroundings& surroundings) { surroundings_ = surroundings; }
+
+  // An open was answered, and its answer passed on.
+  void opened(const Open& open);
+  // It is closed, or about to be.
+  void closed(const OpenKey& key);
+  // A READ of the client behind Asked. True: swallowed.
+  bool asked(const Asked& asked, const Slice& frame, const ReadRequest& read);
+  // A READ that passes.
+  void passed(const OpenKey& key, const ReadRequest& read);
+  // A READ that the near half answered.
+  void used(const Used& used);
+  void near_dropped(const Drop& drop);
+  // What was read of this file is void.
+  void drop(const OpenKey& key);
+  // The same, if anything was: a change of the file has been answered, and what was read beside it may be
+  // older.
+  void changed(const OpenKey& key);
+  // The client asks nothing more, or is not understood any more: no more is fetched ahead.
+  void stop() { stopped_ = true; }
+  void pump();
+  bool is_idle() const { return swallowed_ == 0; }
+
+ private:
+  struct Push {
+    std::uint64_t number = 0;  // the first is 1
+    Interval range;
+  };
+  struct Swallowed {
+    Slice frame;
+    MessageNumber number = 0;
+    IntervalSet missing;
+  };
+  struct File {
+    Stamp stamp;
+    ReadAhead policy;
+    std::deque<Interval> wanted;  // for swallowed READs: before all that is ahead
+    std::vector<std::pair<std::uint64_t, Interval>> fetching;
+    std::deque<Push> pushes;  // since the near half's last Asked
+    std::uint64_t pushed = 0;
+    std::optional<std::uint64_t> end_of_file;
+    std::uint64_t end_pushed_with = 0;
+    std::vector<Swallowed> swallowed;
+    bool may_plan = true;  // false: void until the client's next READ
+    bool is_void = true;   // nothing was fetched under this stamp
+  };
+  void fetch(const Open& open, File& file, Interval range);
+  void fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interval range, const Message& answer);
+  void push(const OpenKey& key, File& file, Interval range, Bytes data, std::optional<std::uint64_t> end);
+  void give_up(const OpenKey& key, File& file);
+  void make_void(File& file);
+  std::optional<Interval> next(const Open& open, File& file);
+  ReadAheadLimits limits() const;
+
+  Outputs& out_;
+  ServerLeg& leg_;
+  Connection& connection_;
+  modules::Counters& counters_;
+  modules::Surroundings surroundings_;
+  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  std::uint64_t fetches_ = 0;
+  std::size_t swallowed_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace longhaul::smb::smb1

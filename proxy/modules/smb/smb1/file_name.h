@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A name in a share as an SMB1 client sends it, for asking whether two requests may mean the same file. Errs
+// on the side of yes; knows nothing of what lies on the server.
+#pragma once
+#include <string>
+
+#include "codecs/bytes.h"
+
+namespace longhaul::smb::smb1 {
+
+struct FileName {
+  std::uint16_t tid = 0;
+  std::u16string path;  // folded to upper case where it is ASCII, without a stream's name
+  bool exact =
+      true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
+  bool operator==(const FileName&) const = default;
+};
+
+FileName file_name(std::uint16_t tid, Bytes name, bool unicode);
+bool may_be_same_file(const FileName& a, const FileName& b);
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dispatch, READs and ends; WRITEs and CLOSEs are in near_writes.cc, questions in near_questions.cc.
+#include "proxy/modules/smb/smb1/near.h"
+
+#include <algorithm>
+
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+namespace longhaul::smb::smb1 {
+
+void Near::frame_from_lan(TimePoint, const Frame& frame) {
+  if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
+  const auto message = parse_message(frame.message());
+  if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
+    not_understood_ = true;  // or not to be told from requests of our own
+    return out_.pass_on(frame.bytes);
+  }
+  connection_.on_request(*message);
+  request(frame, *message);
+}
+
+void Near::request(const Frame& frame, const Message& message) {
+  if (is_raw(message)) raw_ = true;
+  if (connection_.is_ready() && !raw_) {
+    if (!message.is_chained()) {
+      switch (message.header.command) {
+        case Command::read_andx:
+          if (read(frame, message)) return;
+          break;
+        case Command::write_andx:
+          if (write(frame, message)) return;
+          break;
+        case Command::close:
+          if (close(frame, message)) return;
+          break;
+        case Command::trans2:
+          if (question(message) || searches_.request(message, frame.bytes)) return;
+          break;
+        case Command::find_close2:
+          searches_.request(message, frame.bytes);
+          break;
+        case Command::nt_create_andx:
+        case Command::open_andx:
+          give_up_same_name(message);
+          break;
+        default:
+          break;
+      }
+    }
+    void_by(message);
+  }
+  switch (message.header.command) {
+    case Command::write_andx:
+    case Command::flush:
+    case Command::close:
+      if (const Open* open = connection_.open_of(message); open && has_answer(message))
+        carriers_.insert_or_assign(number_of(message.header), open->key);
+      break;
+    default:
+      break;
+  }
+  out_.pass_on(frame.bytes);
+}
+
+bool Near::read(const Frame& frame, const Message& message) {
+  const auto read = parse_read_request(message.first());
+  if (!read) return false;
+  const Open* open = connection_.open(key_of(message.header.uid, message.header.tid, read->fid));
+  if (!open) return false;
+  void_.erase(open->key);  // the far half may fetch again from here on
+  if (!features(&config::Features::smb_read_ahead) || !open->may_read || !open->may_cache_reads() ||
+      !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
+      read->offset > (1ull << 62) || promises_.waiting(open->key) != 0)
+    return false;
+  const MessageNumber number = number_of(message.header);
+  auto found = cache_.ask(open->key, number, read->offset, read->length);
+  if (const auto* data = std::get_if<ReadData>(&found)) {
+    connection_.answered_here(number);
+    out_.tell(Used{.open = open->key,
+                   .offset = read->offset,
+                   .length = data->length,
+                   .message = number,
+                   .seen = cache_.seen(open->key)});
+    answer_read(message.header, *data);
+    return true;
+  }
+  reads_.insert_or_assign(number, message.header);
+  out_.tell(std::get<Asked>(found));
+  out_.pass_on(frame.bytes);
+  return true;
+}
+
+void Near::answer_read(const Header& header, const ReadData& data) {
+  ++counters_.round_trips_saved;
+  counters_.ahead_used_bytes += data.length;
+  out_.to_lan(read_reply(header, data.pieces));
+}
+
+// Another open of a file breaks the oplock that we hold for the first: given up beforehand, the server's
+// break needs no round trip of the line.
+void Near::give_up_same_name(const Message& message) {
+  const Pending* pending = connection_.pending(number_of(message.header));
+  if (!pending || !pending->opening) return;
+  const FileName& name = pending->opening->open.name;
+  for (auto& [fid, open] : connection_.opens()) {
+    if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
+    drop(open);
+    promises_.stop(open.key);
+    open.oplock = Oplock::none;
+    out_.tell(Broken{open.key});
+  }
+}
+
+// What a request that passes makes void of what is known. Files under exclusive oplocks are the server's to
+// watch: it breaks them before it lets another handle change them.
+void Near::void_by(const Message& message) {
+  const Effect effect = effect_of(message);
+  if (effect == Effect::none) return;
+  const Open* meant = connection_.open_of(message);
+  for (auto& [fid, open] : connection_.opens()) {
+    if (meant == &open || (meant == nullptr && message.is_chained()) || open.oplock == Oplock::level2)
+      drop(open);
+  }
+}
+
+void Near::drop(const Open& open) {
+  questions_.erase(open.key);
+  if (!cache_.knows(open.key) || !void_.insert(open.key).second) return;
+  out_.tell(Drop{open.key, cache_.drop(open.key)});
+}
+
+void Near::frame_from_stream(TimePoint, const Frame& frame) {
+  if (frame.kind != FrameKind::smb1) return out_.to_lan(frame.bytes);
+  const auto message = parse_message(frame.message());
+  if (!message) return out_.to_lan(frame.bytes);
+  if (!message->header.is_reply()) {
+    const auto locking = parse_locking_request(message->first());
+    if (message->header.command == Command::locking_andx && locking) {
+      ++counters_.breaks;
+      if (Open* open = connection_.on_break(*message)) {
+        promises_.stop(open->key);
+        questions_.erase(open->key);
+      } else if (std::any_of(closes_.begin(), closes_.end(),
+                             [&](const auto& each) { return each.second == locking->fid; })) {
+        return;  // the client has closed it; the CLOSE on its way answers the break
+      }
+    }
+    return out_.to_lan(frame.bytes);
+  }
+  const MessageNumber number = number_of(message->header);
+  const Pending* pending = connection_.pending(number);
+  searches_.answered(*message, pending);
+  if (pending) remember(*message, *pending);
+  if (reads_.erase(number) != 0) cache_.answered(number);
+  const auto carrier = carriers_.find(number);
+  if (carrier != carriers_.end() && pending) {
+    out_.to_lan(with_late_error(frame, *message, *pending, carrier->second));
+    carriers_.erase(carrier);
+  } else {
+    out_.to_lan(frame.bytes);
+  }
+  const auto answered = connection_.on_reply(*message);
+  // An answer that crossed with a change may be older than it.
+  if (answered.request && answered.request->effect != Effect::none && answered.request->serial) {
+    for (const auto& [fid, open] : connection_.opens())
+      if (open.serial == *answered.request->serial) questions_.erase(open.key);
+  }
+  if (answered.opened) {
+    const OpenKey key = answered.opened->key;
+    over(key);
+    cache_.opened(key);
+  }
+  for (const Open& closed : answered.closed) over(closed.key);
+}
+
+void Near::over(const OpenKey& key) {
+  cache_.forget(key);
+  questions_.erase(key);
+  void_.erase(key);
+  if (promises_.forget(key) || aborted_) return;
+  aborted_ = true;  // promised data are gone, and no answer is left that could tell
+  out_.abort();
+}
+
+void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attached) {
+  if (const auto* ahead = std::get_if<Ahead>(&message)) {
+    counters_.ahead_bytes += ahead->length;
+    cache_.pushed(*ahead, attached);
+    while (auto ready = cache_.poll_ready()) {
+      const auto waiting = reads_.find(ready->message);
+      if (waiting == reads_.end()) continue;
+      const Header header = waiting->second;
+      reads_.erase(waiting);
+      connection_.answered_here(ready->message);
+      answer_read(header, ready->data);
+    }
+    counters_.ahead_wasted_bytes = cache_.wasted_bytes();
+  } else if (const auto* drop = std::get_if<Drop>(&message)) {
+    cache_.far_dropped(drop->open, drop->epoch);
+    questions_.erase(drop->open);
+  } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
+    kept(*kept_now);
+  } else if (const auto* room = std::get_if<Room>(&message)) {
+    room_.told(DiskTree{room->session << 16 | room->tree}, room->available_bytes, room->counted_bytes);
+  } else if (const auto* held = std::get_if<Held>(&message)) {
+    if (Open* open = connection_.open(held->open); open && held->level <= 3) {
+      open->on_behalf = true;
+      open->oplock = static_cast<Oplock>(held->level);
+    }
+  } else if (const auto* broken = std::get_if<Break>(&message)) {
+    taken_back(*broken);
+  } else if (const auto* answer = std::get_if<Answer>(&message)) {
+    searches_.pushed(*answer, attached);
+  }
+}
+
+void Near::taken_back(const Break& message) {
+  ++counters_.breaks;
+  promises_.stop(message.open);
+  questions_.erase(message.open);
+  if (Open* open = connection_.open(message.open)) {
+    // Given up before: it stays so.
+    const bool reads =
+        open->oplock != Oplock::none && message.level == static_cast<std::uint8_t>(Oplock::level2);
+    open->oplock = reads ? Oplock::level2 : Oplock::none;
+  }
+  if (!lan_over_) out_.tell(Broken{message.open});
+}
+
+void Near::lan_ended(TimePoint, modules::Ending ending) {
+  lan_over_ = true;
+  if (ending == modules::Ending::closed) return out_.end_stream();
+  promises_.cut_off();
+  aborted_ = true;
+  out_.abort();
+}
+
+void Near::stream_ended(TimePoint, modules::Ending ending) {
+  if (aborted_) return;
+  if (ending == modules::Ending::closed && !promises_.owes() && reads_.empty()) return out_.end_lan();
+  promises_.cut_off();
+  aborted_ = true;
+  out_.abort();
+}
+
+void Near::lan_opaque(TimePoint) { lan_over_ = true; }
+
+void Near::stream_opaque(TimePoint) {
+  stream_over_ = true;
+  // What was promised and what waits cannot be settled any more.
+  if (quiet() || aborted_) return;
+  aborted_ = true;
+  promises_.cut_off();
+  out_.abort();
+}
+
+bool Near::quiet() const {
+  return reads_.empty() && promises_.waiting() == 0 && !promises_.owes() && closes_.empty() &&
+         searches_.is_idle();
+}
+
+flows::Reason Near::leave_alone() const {
+  if (not_understood_) return flows::Reason::smb_not_understood;
+  return connection_.why_untouchable();
+}
+
+void Near::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+  surroundings_ = surroundings;
+  promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+}
+
+}  // namespace longhaul::smb::smb1

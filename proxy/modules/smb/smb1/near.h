@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half for SMB1, at the client's side: answers READs from what the far half pushed, WRITEs and
+// CLOSEs that the client could have kept to itself, searches and repeated questions about open files; passes
+// on the rest, with what the far half has to know of it. What may be answered early is decided here, and only
+// here.
+#pragma once
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb1/near_searches.h"
+
+namespace longhaul::smb::smb1 {
+
+// Everything but room and the open's own history. Pure, so that each condition can be tested.
+bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
+
+class Near final : public Half {
+ public:
+  // `account`: the bytes that all flows of this site hold ahead.
+  Near(Outputs& out, std::shared_ptr<AheadAccount> account)
+      : out_(out), cache_(std::move(account)), searches_(out, connection_, counters_) {}
+
+  void frame_from_lan(TimePoint now, const Frame& frame) override;
+  void frame_from_stream(TimePoint now, const Frame& frame) override;
+  void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void lan_ended(TimePoint now, modules::Ending ending) override;
+  void stream_ended(TimePoint now, modules::Ending ending) override;
+  void lan_opaque(TimePoint now) override;
+  void stream_opaque(TimePoint now) override;
+  bool quiet() const override;
+  flows::Reason leave_alone() const override;
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_timeout(TimePoint) override {}
+  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  const modules::Counters& counters() const override { return counters_; }
+
+  const PromiseAudit& audit() const { return promises_.audit(); }
+
+ private:
+  struct Early {  // a WRITE that goes on behind Promised
+    Header header;
+    std::uint32_t length = 0;
+  };
+  struct Questions {  // answers about an open file, by the parameters that asked
+    std::uint64_t generation = 0;
+    std::map<std::vector<std::byte>, std::pair<Slice, Slice>> answers;
+  };
+
+  void request(const Frame& frame, const Message& message);
+  bool read(const Frame& frame, const Message& message);
+  bool write(const Frame& frame, const Message& message);
+  bool close(const Frame& frame, const Message& message);
+  bool question(const Message& message);
+  void give_up_same_name(const Message& message);
+  void void_by(const Message& message);
+  void drop(const Open& open);
+  void answer_read(const Header& header, const ReadData& data);
+  void answer_write(const Early& early);
+  void kept(const Kept& kept);
+  void taken_back(const Break& message);
+  Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                        const OpenKey& key);
+  void remember(const Message& answer, const Pending& request);
+  void over(const OpenKey& key);
+  bool features(bool config::Features::*feature) const {
+    return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
+  }
+
+  Outputs& out_;
+  modules::Counters counters_;
+  modules::Surroundings surroundings_;
+  Connection connection_;
+  AheadCache cache_;
+  NearSearches searches_;
+  Promises promises_;
+  DiskRoom room_;
+  std::unordered_map<MessageNumber, Header> reads_;  // that wait for what is ahead
+  std::unordered_map<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
+  std::unordered_map<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
+  std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
+  std::unordered_map<OpenKey, Questions, OpenKeyHash> questions_;
+  struct Question {  // one that goes on
+    OpenKey open;
+    std::uint64_t generation = 0;
+    std::vector<std::byte> parameters;
+  };
+  std::unordered_map<MessageNumber, Question> asked_;
+  std::uint64_t generation_ = 0;
+  std::unordered_map<MessageNumber, OpenKey>
+      carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
+  MessageNumber promised_ = 0;
+  bool lan_over_ = false;     // the client says nothing more that we understand
+  bool stream_over_ = false;  // the same of the server
+  bool not_understood_ = false;
+  bool raw_ = false;  // raw transfers are used: nothing is answered early any more
+  bool aborted_ = false;
+};
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/near_searches.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb1 {
+
+namespace {
+
+Bytes without_end(Bytes name) {
+  while (!name.empty() && name.back() == std::byte{0}) name = name.first(name.size() - 1);
+  return name;
+}
+
+bool equal(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+}  // namespace
+
+bool NearSearches::request(const Message& message, const Slice& frame) {
+  const Header& header = message.header;
+  if (header.command == Command::find_close2 && message.first().words.size() >= 2) {
+    const OpenKey key = search_key(header.uid, header.tid, u16_at(message.first().words, 0));
+    pages_.erase(key);
+    plain_.insert(key);
+    return false;
+  }
+  if (header.command != Command::trans2 || message.is_chained()) return false;
+  const auto part = parse_transaction(message, message.first());
+  if (!part || !part->is_whole() || static_cast<Trans2>(part->function) != Trans2::find_next2) return false;
+  const auto next = parse_find_next(part->parameters);
+  if (!next) return false;
+  const OpenKey key = search_key(header.uid, header.tid, next->sid);
+  if (plain_.contains(key)) return false;
+  const auto found = pages_.find(key);
+  if (found == pages_.end() || found->second.empty()) {
+    waiting_.insert_or_assign(key, Waiting{header, frame, part->max_data, Slice::copy_of(part->parameters)});
+    return false;
+  }
+  const Page page = std::move(found->second.front());
+  found->second.pop_front();
+  if (give(key, page, header, part->parameters, part->max_data)) return true;
+  go_plain(key);
+  return false;
+}
+
+bool NearSearches::give(const OpenKey& key, const Page& page, const Header& header, Bytes parameters,
+                        std::uint32_t max_data) {
+  const auto asked = parse_find_next(parameters);
+  const auto fetched = parse_find_next(page.request.bytes());
+  const auto answer = split_answer(page.attached.bytes());
+  if (!asked || !fetched || !answer) return false;
+  constexpr std::uint16_t kSame = kCloseAtEnd | kResumeKeys;
+  if (asked->level != fetched->level || (asked->flags & kSame) != (fetched->flags & kSame) ||
+      (asked->flags & kCloseAfter) != 0 || max_data < answer->data.size())
+    return false;
+  if ((asked->flags & kContinueFromLast) == 0 && !equal(without_end(asked->name), without_end(fetched->name)))
+    return false;
+  if (page.status == 0) {
+    const auto reply = parse_find_next_reply(answer->parameters);
+    if (!reply || reply->count > asked->count) return false;
+    for (Slice& part :
+         trans2_reply(header, 0, answer->parameters, answer->data, connection_.max_answer_bytes()))
+      out_.to_lan(std::move(part));
+  } else {
+    out_.to_lan(empty_reply(header, page.status));
+  }
+  connection_.answered_here(number_of(header));
+  out_.tell(More{key, page.attached.size()});
+  ++counters_.round_trips_saved;
+  ++counters_.metadata_answers;
+  return true;
+}
+
+void NearSearches::go_plain(const OpenKey& key) {
+  pages_.erase(key);
+  plain_.insert(key);
+  out_.tell(Drop{key, 0});
+}
+
+void NearSearches::answered(const Message& answer, const Pending* request) {
+  if (!request || request->header.command != Command::trans2) return;
+  const auto function = static_cast<Trans2>(request->function);
+  if (function == Trans2::find_next2) {
+    std::erase_if(waiting_, [&](const auto& each) {
+      return number_of(each.second.header) == number_of(answer.header);
+    });
+  } else if (function == Trans2::find_first2 && answer.header.status == 0) {
+    // A handle of this number begins anew.
+    const auto part = parse_transaction(answer, answer.first());
+    if (!part || part->parameters_at != 0 || part->parameters.size() < 2) return;
+    const OpenKey key = search_key(answer.header.uid, answer.header.tid, u16_at(part->parameters, 0));
+    pages_.erase(key);
+    plain_.erase(key);
+    waiting_.erase(key);
+  }
+}
+
+bool NearSearches::pushed(const Answer& answer, const Slice& attached) {
+  if (answer.command != static_cast<std::uint16_t>(Command::trans2) || answer.open.id[2] != std::byte{'S'})
+    return false;
+  if (plain_.contains(answer.open)) return true;
+  Page page{answer.status, answer.request, attached};
+  const auto found = waiting_.find(answer.open);
+  if (found == waiting_.end()) {
+    pages_[answer.open].push_back(std::move(page));
+    return true;
+  }
+  const Waiting waiting = std::move(found->second);
+  waiting_.erase(found);
+  if (give(answer.open, page, waiting.header, waiting.parameters.bytes(), waiting.max_data)) return true;
+  go_plain(answer.open);
+  out_.pass_on(waiting.frame);  // the far half has swallowed it
+  return true;
+}
+
+}  // namespace longhaul::smb::smb1

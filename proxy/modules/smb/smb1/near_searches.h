@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's searches: answers FIND_NEXT2 from what the far half fetched on, once and in order. A
+// request that does not fit what was fetched gives the search back to its client.
+#pragma once
+#include <deque>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/search.h"
+
+namespace longhaul::smb::smb1 {
+
+class NearSearches {
+ public:
+  NearSearches(Outputs& out, Connection& connection, modules::Counters& counters)
+      : out_(out), connection_(connection), counters_(counters) {}
+
+  // A request of the client. True: answered.
+  bool request(const Message& message, const Slice& frame);
+  // A frame of the server's answer to it.
+  void answered(const Message& answer, const Pending* request);
+  // False: no answer about a search.
+  bool pushed(const Answer& answer, const Slice& attached);
+  bool is_idle() const { return waiting_.empty(); }
+
+ private:
+  struct Page {
+    std::uint32_t status = 0;
+    Slice request;  // FIND_NEXT2 parameters as the far half asked
+    Slice attached;
+  };
+  struct Waiting {
+    Header header;
+    Slice frame;
+    std::uint32_t max_data = 0;
+    Slice parameters;
+  };
+  bool give(const OpenKey& key, const Page& page, const Header& header, Bytes parameters,
+            std::uint32_t max_data);
+  void go_plain(const OpenKey& key);
+
+  Outputs& out_;
+  Connection& connection_;
+  modules::Counters& counters_;
+  std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
+  std::unordered_set<OpenKey, OpenKeyHash> plain_;  // what is pushed for these is dropped
+  std::unordered_map<OpenKey, Waiting, OpenKeyHash> waiting_;
+};
+
+}  // namespace longhaul::smb::smb1

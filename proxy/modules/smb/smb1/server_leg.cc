@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb1 {
+
+namespace {
+
+bool overlap(const Interval& a, const Interval& b) { return a.begin < b.end && b.begin < a.end; }
+
+}  // namespace
+
+void ServerLeg::send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope) {
+  queue_.push_back({std::move(frame), number, has_answer, scope, std::nullopt, {}});
+  pump();
+}
+
+void ServerLeg::send_promised(Slice frame, const Promise& promise, OnAnswer on_answer) {
+  // Servers do not promise to write in the order in which they were asked.
+  const Scope scope{promise.range.size() ? Scope::Of::overlap : Scope::Of::open, promise.open, promise.range};
+  queue_.push_back({std::move(frame), 0, true, scope, promise, std::move(on_answer)});
+  pump();
+}
+
+void ServerLeg::answered(MessageNumber number) {
+  clients_.erase(number);
+  pump();
+}
+
+bool ServerLeg::may_go(const Waiting& waiting) const {
+  if (outstanding() >= max_mpx_ && !own_.empty() && waiting.has_answer) return false;
+  const Scope& scope = waiting.scope;
+  if (scope.of == Scope::Of::nothing) return true;
+  if (scope.of == Scope::Of::silence) return own_.empty();
+  return std::none_of(own_.begin(), own_.end(), [&](const auto& each) {
+    const auto& promise = each.second.promise;
+    if (!promise) return false;
+    if (scope.of == Scope::Of::everything) return true;
+    if (promise->open != scope.open) return false;
+    return scope.of == Scope::Of::open || promise->range.size() == 0 || overlap(promise->range, scope.range);
+  });
+}
+
+void ServerLeg::pump() {
+  while (!queue_.empty() && may_go(queue_.front())) {
+    Waiting next = std::move(queue_.front());
+    queue_.pop_front();
+    go(std::move(next));
+  }
+}
+
+void ServerLeg::flush() {
+  while (!queue_.empty()) {
+    Waiting next = std::move(queue_.front());
+    queue_.pop_front();
+    go(std::move(next));
+  }
+}
+
+void ServerLeg::go(Waiting next) {
+  if (!next.promise) {
+    if (next.has_answer) clients_.insert(next.number);
+    out_.to_lan(std::move(next.frame));
+    return;
+  }
+  // The client may have used its MID again: to it the request is answered.
+  const std::uint16_t mid = take_mid();
+  own_[mid] = {std::move(next.on_answer), next.promise};
+  Renumbered request = renumbered(next.frame, kOwnPid, mid);
+  out_.to_lan(std::move(request.head));
+  out_.to_lan(std::move(request.rest));
+}
+
+bool ServerLeg::has_room() const {
+  if (!queue_.empty()) return false;
+  const std::size_t reserve = max_mpx_ > 8 ? 2 : 1;  // so that the client's next request need not wait
+  return outstanding() + reserve < max_mpx_;
+}
+
+std::uint16_t ServerLeg::take_mid() {
+  do {
+    ++last_mid_;
+  } while (last_mid_ == 0 || last_mid_ == kBreakMid || own_.contains(last_mid_));
+  return last_mid_;
+}
+
+void ServerLeg::inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+                       const std::function<Slice(const Ids&)>& build, OnAnswer on_answer) {
+  const std::uint16_t mid = take_mid();
+  own_[mid] = {std::move(on_answer), std::nullopt};
+  out_.to_lan(build({kOwnPid, uid, tid, mid, flags2}));
+}
+
+void ServerLeg::inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+                                  const std::function<Slice(const Ids&)>& build) {
+  out_.to_lan(build({kOwnPid, uid, tid, take_mid(), flags2}));
+}
+
+bool ServerLeg::on_answer(const Message& answer) {
+  if (answer.header.pid != kOwnPid) return false;
+  const auto found = own_.find(answer.header.mid);
+  if (found == own_.end()) return true;  // more than the server said would come: the client must not see it
+  // The callback may inject, which moves what is in the map, and must find its own request done.
+  Own own = std::move(found->second);
+  own_.erase(found);
+  if (own.on_answer && own.on_answer(answer) == Parts::more)
+    own_.insert_or_assign(answer.header.mid, std::move(own));
+  pump();
+  return true;
+}
+
+bool ServerLeg::is_busy(const OpenKey& open) const {
+  const auto of_open = [&](const auto& promise) { return promise && promise->open == open; };
+  return std::any_of(own_.begin(), own_.end(),
+                     [&](const auto& each) { return of_open(each.second.promise); }) ||
+         std::any_of(queue_.begin(), queue_.end(), [&](const Waiting& waiting) {
+           return of_open(waiting.promise) ||
+                  (waiting.scope.of == Scope::Of::open && waiting.scope.open == open);
+         });
+}
+
+bool ServerLeg::owes() const {
+  return std::any_of(own_.begin(), own_.end(),
+                     [](const auto& each) { return each.second.promise.has_value(); }) ||
+         std::any_of(queue_.begin(), queue_.end(),
+                     [](const Waiting& waiting) { return waiting.promise.has_value(); });
+}
+
+}  // namespace longhaul::smb::smb1

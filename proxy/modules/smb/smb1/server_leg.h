@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's way to the server: in which order requests go there, under which ids, and how many at once.
+// The client's requests keep their ids, those that the near half has answered and our own get a PID and MIDs
+// of ours. Whoever may sign one day signs here.
+#pragma once
+#include <deque>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "codecs/interval_set.h"
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/connection.h"
+
+namespace longhaul::smb::smb1 {
+
+class ServerLeg {
+ public:
+  explicit ServerLeg(Outputs& out) : out_(out) {}
+
+  // [MS-CIFS] 2.2.4.52.2, MaxMpxCount: requests without an answer, the client's and ours together.
+  void set_max_mpx(std::uint16_t max) { max_mpx_ = max; }
+
+  // What has to be answered by the server before a request may go there.
+  struct Scope {
+    enum class Of : std::uint8_t {
+      nothing,
+      overlap,     // promised writes of the open that overlap the range
+      open,        // everything promised of one open
+      everything,  // everything promised
+      silence,     // every request of ours: the answer has no header to tell it by
+    } of = Of::nothing;
+    OpenKey open{};
+    Interval range{};
+  };
+  // A request of the client; it goes behind all that is held.
+  void send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope);
+  // A request that the near half has answered. `on_answer` gets the server's; it tells whether more parts of
+  // it come.
+  enum class Parts : std::uint8_t { last, more };
+  using OnAnswer = std::function<Parts(const Message& answer)>;
+  struct Promise {
+    OpenKey open;
+    Interval range;  // empty: no WRITE
+  };
+  void send_promised(Slice frame, const Promise& promise, OnAnswer on_answer);
+  // A client's request has its last answer.
+  void answered(MessageNumber number);
+
+  // A request of our own, if there is room.
+  bool has_room() const;
+  void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+              const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
+  // What has no answer needs no room.
+  void inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+                         const std::function<Slice(const Ids&)>& build);
+
+  // An answer of the server. True: to a request of ours, and told to whoever made it.
+  bool on_answer(const Message& answer);
+
+  // Something promised on this open is not answered, or something of it waits to be sent.
+  bool is_busy(const OpenKey& open) const;
+  bool is_idle() const { return queue_.empty() && own_.empty(); }
+  bool owes() const;  // a promise without its answer
+  void pump();
+  // All that is held goes at once.
+  void flush();
+
+ private:
+  struct Waiting {
+    Slice frame;
+    MessageNumber number = 0;
+    bool has_answer = true;
+    Scope scope;
+    std::optional<Promise> promise;
+    OnAnswer on_answer;
+  };
+  struct Own {
+    OnAnswer on_answer;
+    std::optional<Promise> promise;
+  };
+  void go(Waiting next);
+  bool may_go(const Waiting& waiting) const;
+  std::size_t outstanding() const { return clients_.size() + own_.size(); }
+  std::uint16_t take_mid();
+
+  Outputs& out_;
+  std::size_t max_mpx_ = 1;
+  std::deque<Waiting> queue_;
+  std::unordered_set<MessageNumber> clients_;  // sent, without an answer
+  std::unordered_map<std::uint16_t, Own> own_;
+  std::uint16_t last_mid_ = 0;
+};
+
+// Of our requests. Process ids of real clients are smaller.
+inline constexpr std::uint32_t kOwnPid = 0x4C48'4C48;
+
+}  // namespace longhaul::smb::smb1
