@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// One SMB2 message, and every parser on every element of it, whatever its command says: what they borrow lies
+// in the element, and what we build from what was read is read as the same again.
+#include <functional>
+#include <string>
+
+#include "fuzz/choices.h"
+#include "proxy/modules/smb/smb2/build.h"
+#include "proxy/modules/smb/smb2/records.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using longhaul::fuzz::require;
+
+namespace {
+
+void within(Bytes part, Bytes whole) {
+  if (part.empty()) return;
+  require(!std::less<>{}(part.data(), whole.data()));
+  require(!std::less<>{}(whole.data() + whole.size(), part.data() + part.size()));
+}
+
+Bytes element_of(const Slice& frame) {
+  const Bytes message = frame.bytes().subspan(kFrameHeadBytes);
+  auto elements = parse_elements(message);
+  require(elements && elements->size() == 1);
+  return elements->front().bytes;
+}
+
+void read_session_records(Bytes e) {
+  if (auto r = parse_negotiate_request(e))
+    for (const auto& context : r->contexts) within(context.data, e);
+  if (auto r = parse_negotiate_response(e)) {
+    within(r->security, e);
+    for (const auto& context : r->contexts) within(context.data, e);
+  }
+  if (auto r = parse_session_setup_request(e)) within(r->security, e);
+  if (auto r = parse_session_setup_response(e)) within(r->security, e);
+  if (auto r = parse_tree_connect_request(e)) within(r->path, e);
+  (void)parse_tree_connect_response(e);
+  (void)parse_empty(e);
+  if (auto r = parse_error_response(e)) {
+    within(r->data, e);
+    for (const auto& context : r->contexts) within(context.data, r->data);
+  }
+}
+
+void read_create(const RequestHead& head, Bytes e) {
+  if (auto r = parse_create_request(e)) {
+    within(r->name, e);
+    bool short_names = true;  // as all are; an offset of 16 bits points behind them
+    for (const auto& context : r->contexts) {
+      within(context.name, e);
+      within(context.data, e);
+      short_names &= context.name.size() <= 1000;
+    }
+    if (short_names) {
+      const Slice frame = build_create_request(head, *r);
+      auto again = parse_create_request(element_of(frame));
+      require(again && as_text(again->name) == as_text(r->name) &&
+              again->contexts.size() == r->contexts.size());
+      for (std::size_t i = 0; i < r->contexts.size(); ++i) {
+        require(as_text(again->contexts[i].name) == as_text(r->contexts[i].name));
+        require(as_text(again->contexts[i].data) == as_text(r->contexts[i].data));
+      }
+      require(again->oplock == r->oplock && again->options == r->options && again->durable == r->durable);
+      require(again->lease.has_value() == r->lease.has_value() && again->persistent == r->persistent);
+    }
+  }
+  if (auto r = parse_create_response(e)) {
+    for (const auto& context : r->contexts) within(context.data, e);
+    require(r->caching() <= 7);
+  }
+}
+
+void read_file_records(const RequestHead& head, const Header& answer, Bytes e) {
+  if (auto r = parse_close_request(e)) {
+    const Slice frame = build_close_request(head, *r);
+    auto again = parse_close_request(element_of(frame));
+    require(again && again->file == r->file && again->flags == r->flags);
+  }
+  if (auto r = parse_close_response(e)) {
+    const Slice frame = build_close_response(answer, *r);
+    auto again = parse_close_response(element_of(frame));
+    require(again && again->end_of_file == r->end_of_file && again->times.change == r->times.change);
+  }
+  (void)parse_flush_request(e);
+  if (auto r = parse_read_request(e)) {
+    const Slice frame = build_read_request(head, *r);
+    auto again = parse_read_request(element_of(frame));
+    require(again && again->offset == r->offset && again->length == r->length && again->file == r->file);
+  }
+  if (auto r = parse_read_response(e)) {
+    within(r->data, e);
+    const Slice frame = build_read_response(answer, r->data);
+    auto again = parse_read_response(element_of(frame));
+    require(again && as_text(again->data) == as_text(r->data));
+  }
+  if (auto r = parse_write_request(e)) within(r->data, e);
+  if (auto r = parse_write_response(e)) {
+    const Slice frame = build_write_response(answer, r->count);
+    auto again = parse_write_response(element_of(frame));
+    require(again && again->count == r->count);
+  }
+  if (auto r = parse_lock_request(e)) require(r->ranges.size() * 24 <= e.size());
+  if (auto r = parse_ioctl_request(e)) within(r->input, e);
+  if (auto r = parse_ioctl_response(e)) {
+    within(r->input, e);
+    within(r->output, e);
+  }
+  if (auto r = parse_break(e)) {
+    if (const auto* oplock = std::get_if<OplockBreak>(&*r)) {
+      const Slice frame = build_oplock_acknowledgement(head, *oplock);
+      auto again = parse_break(element_of(frame));
+      require(again && std::get<OplockBreak>(*again).file == oplock->file);
+    } else if (const auto* lease = std::get_if<LeaseBreakAcknowledgement>(&*r)) {
+      const Slice frame = build_lease_acknowledgement(head, *lease);
+      auto again = parse_break(element_of(frame));
+      require(again && std::get<LeaseBreakAcknowledgement>(*again).key == lease->key);
+    }
+  }
+}
+
+void read_query_records(const RequestHead& head, const Header& answer, Bytes e) {
+  if (auto r = parse_query_directory_request(e)) {
+    within(r->pattern, e);
+    const Slice frame = build_query_directory_request(head, *r);
+    auto again = parse_query_directory_request(element_of(frame));
+    require(again && as_text(again->pattern) == as_text(r->pattern) && again->file == r->file);
+  }
+  if (auto r = parse_buffer_response(e)) {
+    within(r->buffer, e);
+    const Slice frame = build_buffer_response(answer, r->buffer);
+    auto again = parse_buffer_response(element_of(frame));
+    require(again && as_text(again->buffer) == as_text(r->buffer));
+    for (unsigned info_class = 0; info_class < 70; ++info_class) {
+      Bytes rest = r->buffer;
+      while (true) {
+        const std::size_t before = rest.size();
+        auto entry = take_directory_entry(static_cast<std::uint8_t>(info_class), rest);
+        if (!entry || !*entry) break;
+        require(rest.size() < before);
+        within((*entry)->name, r->buffer);
+      }
+    }
+  }
+  (void)parse_change_notify_request(e);
+  if (auto r = parse_query_info_request(e)) {
+    within(r->input, e);
+    const Slice frame = build_query_info_request(head, *r);
+    auto again = parse_query_info_request(element_of(frame));
+    require(again && as_text(again->input) == as_text(r->input) && again->info_class == r->info_class);
+  }
+  if (auto r = parse_set_info_request(e)) within(r->buffer, e);
+}
+
+void edit(Bytes message, const Elements& elements) {
+  Buffer bytes(kFrameHeadBytes);
+  write_frame_head(message.size(), bytes.data());
+  append(bytes, message);
+  EditedFrame frame(Slice::copy_of(bytes));
+  for (const Element& element : elements) frame.set_message_id(element.offset, element.offset);
+  const Slice edited = std::move(frame).whole();
+  require(edited.size() == bytes.size());
+  auto again = parse_elements(edited.bytes().subspan(kFrameHeadBytes));
+  require(again && again->size() == elements.size());
+  for (const Element& element : *again) require(element.header.message_id == element.offset);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const Bytes message = std::as_bytes(std::span(data, size));
+  require(!describe(message).empty());
+  (void)parse_multi_protocol_negotiate(message);
+  (void)parse_transform_header(message);
+  (void)parse_compression_header(message);
+  auto elements = parse_elements(message);
+  if (!elements) return 0;
+  require(!elements->empty());
+  std::size_t covered = 0;
+  for (const Element& element : *elements) {
+    require(element.offset == covered && element.bytes.size() >= kHeaderBytes);
+    within(element.bytes, message);
+    covered += element.bytes.size();
+    Buffer header;
+    write_header(element.header, header);
+    require(header.size() == kHeaderBytes);
+    auto again = parse_header(header);
+    require(again && again->message_id == element.header.message_id && again->flags == element.header.flags);
+    require(again->status == element.header.status && again->tree_id == element.header.tree_id);
+    (void)has_answer(element);
+    const RequestHead head{.message_id = element.header.message_id, .tree_id = element.header.tree_id};
+    const Header answer = answer_to(element.header, Status::success);
+    read_session_records(element.bytes);
+    read_create(head, element.bytes);
+    read_file_records(head, answer, element.bytes);
+    read_query_records(head, answer, element.bytes);
+  }
+  require(covered == message.size());
+  edit(message, *elements);
+  return 0;
+}
