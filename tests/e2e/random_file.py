@@ -21,8 +21,8 @@ def check(make, operations, seed, most_bytes=256 * 1024, offset=0, also=()):
     def expect(got, wanted, what):
         if got != wanted:
             at = next((i for i, pair in enumerate(zip(got, wanted)) if pair[0] != pair[1]), min(len(got), len(wanted)))
-            raise Mismatch(f"seed {seed}, operation {len(log)}: {what}: {len(got)} bytes, wanted {len(wanted)}, the first "
-                           f"that differs is at {offset} + {at}; before it:\n" + "\n".join(log[-20:]))
+            raise Mismatch(f"seed {seed}, operation {len(log)}: {what}: {len(got)} bytes, wanted {len(wanted)}, the "
+                           f"first that differs is at {offset} + {at}; before it:\n" + "\n".join(log[-20:]))
 
     def span():
         at = chance.randrange(most_bytes)

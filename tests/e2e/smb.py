@@ -74,7 +74,8 @@ class Smbd:
     """A server with the share `share`, whose folder is `.share`. `settings` and `share` are lines of smb.conf that are
     added or changed: Smbd(lab, {"smb encrypt": "off"}, {"oplocks": "no"}); None takes one away. `shares` has more
     shares by name, each over a folder of its own, `smbd.folder_of(name)`. `small="8m"` adds a share of that name's
-    size, in memory, where writing meets the end of the disk."""
+    size, in memory, where writing meets the end of the disk. It runs until the lab ends, or, where another is to take its
+    place, until its `with` block does."""
 
     def __init__(self, lab, settings=None, share=None, shares=None, small=None, node="server"):
         self.lab, self.node = lab, node
@@ -126,6 +127,13 @@ class Smbd:
     def stop(self):
         """As an administrator would: clients are told by the end of their connections."""
         self.process.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.is_running():
+            self.stop()
 
     def crash(self):
         """Ends it and the processes that serve its clients, at once."""

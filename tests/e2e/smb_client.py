@@ -57,11 +57,11 @@ class Broken(ConnectionError):
     """The connection ended or was reset before the answer."""
 
 
-def connect(lab, smbd, dialect="3.1.1", node="client", host=SERVER, share="share", protection="none"):
+def connect(lab, smbd, dialect="3.1.1", node="client", host=SERVER, share="share", protection="none", port=445):
     """A connection to a share. `protection` is none, sign or encrypt. With none a session of 3.1.1 is what smbclient's
     is: the requests up to the tree connect are signed, as the dialect demands, and those on files are not."""
     with lab.inside(node):
-        outer = SMBConnection(host, host, sess_port=445, timeout=FOREVER, preferredDialect=DIALECTS[dialect])
+        outer = SMBConnection(host, host, sess_port=port, timeout=FOREVER, preferredDialect=DIALECTS[dialect])
     kind = Smb1Client if dialect == "NT1" else Smb2Client
     return kind(outer, dialect, smbd, share, protection)
 
@@ -236,7 +236,7 @@ def answer_buffer(body):
 def names_and_sizes(buffer, name_at):
     """Of a chain of directory entries ([MS-FSCC] 2.4); . and .. are left out."""
     at, found = 0, {}
-    while buffer:
+    while at < len(buffer):  # the last entry of SMB1 names its own end as the next
         (following,) = struct.unpack_from("<I", buffer, at)
         (size,) = struct.unpack_from("<Q", buffer, at + 40)
         (length,) = struct.unpack_from("<I", buffer, at + 60)
@@ -359,7 +359,8 @@ class Smb1Client(Client):
                            self.pid, self.uid, next(self.mids))
 
     def send(self, command, words, data=b""):
-        message = self._header(command) + bytes((len(words) // 2,)) + words + struct.pack("<H", len(data) & 0xFFFF) + data
+        count = struct.pack("<H", len(data) & 0xFFFF)  # large writes overflow it, and nobody reads it there
+        message = self._header(command) + bytes((len(words) // 2,)) + words + count + data
         self.session.send_packet(message)
         return message[30:32]
 
@@ -403,8 +404,8 @@ class Smb1Client(Client):
             raise ValueError("SMB1 has no leases")
         text = unicode_path(name)
         flags = {NO_OPLOCK: 0, EXCLUSIVE: 2, BATCH: 6}[oplock]
-        words = struct.pack("<BBHBHIIIQIIIIIB", 0xFF, 0, 0, 0, len(text) - 2, flags, 0, access, 0, 0, share, disposition,
-                            options, 2, 0)
+        words = struct.pack("<BBHBHIIIQIIIIIB", 0xFF, 0, 0, 0, len(text) - 2, flags, 0, access, 0, 0, share,
+                            disposition, options, 2, 0)
         _, got, _ = self.ask(0xA2, words, b"\0" + text, what=f"open {name}")
         return Smb1File(self, name, got)
 
@@ -427,8 +428,9 @@ class Smb1Client(Client):
             count, end = struct.unpack_from("<HH", parameters)
             if end or not count:
                 return found
+            # On from the last one, and closed at the end.
             parameters, data = self.transact2(2, struct.pack("<HHHIH", search, 2000, 0x104, 0, 0xE) + bytes(2),
-                                              most=buffer_bytes, what=f"list {folder} on")  # on from the last, close at end
+                                              most=buffer_bytes, what=f"list {folder} on")
 
     def remove(self, name):
         self.ask(0x06, struct.pack("<H", 0x16), b"\4" + unicode_path(name), what=f"remove {name}")

@@ -48,7 +48,7 @@ def write_file(client, name, data, block=BLOCK, oplock=smb.NO_OPLOCK, dispositio
 
 
 def read_many(client, folder):
-    """Lists a folder and reads every file whole, one after the other. Gives the SHA-256 of all bytes by name's order."""
+    """Lists a folder and reads every file whole, one after the other by name. Gives how many, and the SHA-256 of all."""
     names = sorted(client.listing(folder))
     sha = hashlib.sha256()
     for name in names:

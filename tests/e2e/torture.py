@@ -15,10 +15,10 @@ QUICK = ("smb2.read", "smb2.rw", "smb2.lock", "smb2.compound", "smb2.compound_as
          "smb2.dir", "smb2.durable-open", "smb2.durable-v2-open", "smb2.streams", "smb2.getinfo", "smb2.session",
          "smb2.deny", "smb2.ioctl", "smb2.rename", "smb2.connect")
 QUICK_SMB1 = ("raw.read", "raw.write", "raw.open", "raw.close", "raw.mux", "raw.seek", "base.rw1", "base.xcopy")
-LONG = ("smb2.oplock", "smb2.lease", "smb2.create", "smb2.notify", "smb2.compound_find", "smb2.setinfo", "smb2.timestamps",
-        "smb2.replay")
-LONG_SMB1 = ("raw.lock", "raw.oplock", "base.lock", "base.delaywrite", "base.delete", "raw.rename", "raw.unlink", "raw.search",
-             "raw.streams", "raw.notify")
+LONG = ("smb2.oplock", "smb2.lease", "smb2.create", "smb2.notify", "smb2.compound_find", "smb2.setinfo",
+        "smb2.timestamps", "smb2.replay")
+LONG_SMB1 = ("raw.lock", "raw.oplock", "base.lock", "base.delaywrite", "base.delete", "raw.rename", "raw.unlink",
+             "raw.search", "raw.streams", "raw.notify")
 
 
 class Server(smb.Smbd):
@@ -33,8 +33,9 @@ class Server(smb.Smbd):
         """One suite from the client: the outcome of each of its tests, and what it printed."""
         self.clear()
         smb1 = not name.startswith("smb2.")
-        words = ["smbtorture", f"//{SERVER}/share", name, "-s", self.client_configuration, "-U", f"{self.user}%{self.password}",
-                 "--option=torture:samba3=yes", "--format=subunit", "-t", 30 if smb1 else 60]
+        words = ["smbtorture", f"//{SERVER}/share", name, "-s", self.client_configuration,
+                 "-U", f"{self.user}%{self.password}", "--option=torture:samba3=yes", "--format=subunit",
+                 "-t", 30 if smb1 else 60]
         if smb1:
             words.append("--option=clientmaxprotocol=NT1")
         done = self.lab.run("client", "timeout", "--kill-after=5", seconds, *words, seconds=seconds + 30, check=False)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Linux's own SMB client, in the guest, through the pair: with and without a cache of its own, signed, encrypted. What
+it reads, writes and finds on a file of random operations is what is on the server's disk."""
+
+import hashlib
+import unittest
+
+import kernel_client
+import smb
+from guest import Guest
+from kernel_client import Mount
+from lab import long_test
+from pair import PairTest
+
+
+@unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+class Kernel(PairTest):
+    line = ("51.84mbit,20",)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab)
+        cls.guest = cls.enterClassContext(Guest(cls.lab))
+
+    def story(self, dialect, *options, operations, size, offset=0, seed=3):
+        with self.subTest(dialect=dialect, options=options, offset=offset), \
+                Mount(self.guest, self.smbd, dialect, *options) as mount:
+            there = self.smbd.make("there", size, seed=seed)
+            found = mount.work("read", "there")
+            self.assertEqual((found["bytes"], found["sha256"]), (size, there))
+            found = mount.work("write", "here", size=size, seed=seed + 1)
+            self.assertEqual(self.smbd.sha256_of("here"), found["sha256"])
+            mapped = {"mapped": True} if "cache=strict" in options else {}
+            found = mount.work("random", "random", 300, count=operations, seed=seed, offset=offset, **mapped)
+            with open(self.smbd.share / "random", "rb") as file:
+                file.seek(offset)
+                rest = file.read()
+            self.assertEqual(hashlib.sha256(rest).hexdigest(), found["sha256_of_rest"])
+            self.assert_tree(mount)
+
+    def assert_tree(self, mount):
+        folder = self.smbd.share / "tree"
+        folder.mkdir(exist_ok=True)
+        for file in folder.iterdir():
+            file.unlink()
+        found = mount.work("write-many", "tree", count=30, size=5000, seed=9)
+        self.assertEqual(mount.work("list", "tree")["files"], 30)
+        self.assertEqual(mount.work("read-many", "tree")["sha256"], found["sha256"])
+        data = b"".join((folder / f"file-{number:04}").read_bytes() for number in range(30))
+        self.assertEqual(hashlib.sha256(data).hexdigest(), found["sha256"])
+
+    def test_mounts_of_smb_1_and_3_read_write_and_pass_random_operations(self):
+        self.story("NT1", "cache=none", operations=120, size=600_000)
+        self.story("3.1.1", "cache=none", operations=120, size=600_000)
+        self.story("3.1.1", "cache=strict", operations=120, size=600_000)
+
+    @long_test
+    def test_every_dialect_and_cache_with_random_operations_also_beyond_two_and_four_gibibytes(self):
+        for dialect in kernel_client.VERSIONS:
+            for cache in "cache=none", "cache=strict":
+                for offset in 0, (1 << 31) - 100_000, (1 << 32) - 100_000:
+                    self.story(dialect, cache, operations=1000, size=3_000_001, offset=offset)
+
+    @long_test
+    def test_signed_and_encrypted_mounts(self):
+        for dialect, protection in (("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "seal"),
+                                    ("3.1.1", "seal")):
+            for cache in "cache=none", "cache=strict":
+                self.story(dialect, protection, cache, operations=300, size=3_000_001)
+
+
+if __name__ == "__main__":
+    unittest.main()

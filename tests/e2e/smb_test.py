@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SMB in every dialect, plain, signed and encrypted, by impacket and smbclient: what is read and written is the same
+with the pair and without it. What two clients see of each other is in smb_two_clients_test.py."""
+
+import hashlib
+import unittest
+import zlib
+
+import random_file
+import smb
+import smb_client
+import smb_work
+import tcp
+from lab import SERVER, Lab
+from pair import PairTest
+from smb_client import BATCH, NO_OPLOCK
+
+DIALECTS = ("NT1", "2.02", "2.1", "3.0", "3.1.1")
+
+
+def made(size, seed):
+    return b"".join(tcp.pieces(size, seed))
+
+
+def seed_of(*words):
+    return zlib.crc32(repr(words).encode())
+
+
+class WithoutPair(unittest.TestCase):
+    """The counterparts themselves: what fails here is not the pair's doing."""
+
+    def test_every_dialect_reads_writes_lists_renames_locks_and_breaks(self):
+        lab = self.enterContext(Lab())
+        smbd = smb.Smbd(lab)
+        whole_story(self, lab, smbd)
+
+    def test_signed_and_encrypted_sessions_read_and_write(self):
+        lab = self.enterContext(Lab())
+        protected_story(self, lab, smb.Smbd(lab))
+
+
+class ThroughPair(PairTest):
+    line = ("51.84mbit,10",)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab)
+
+    def test_every_dialect_reads_writes_lists_renames_locks_and_breaks(self):
+        whole_story(self, self.lab, self.smbd)
+
+    def test_signed_and_encrypted_sessions_read_and_write(self):
+        protected_story(self, self.lab, self.smbd)
+
+    def test_smbclient_copies_in_every_dialect(self):
+        for name, word in smb.DIALECTS.items():
+            with self.subTest(name):
+                there = self.smbd.make("there", 1_500_000, seed=seed_of(name))
+                self.assertEqual(self.smbd.get("there", "-m", word), there)
+                self.assertEqual(self.smbd.put(self.smbd.share / "there", f"copy-{word}", "-m", word), there)
+
+    def test_smbclient_copies_signed_and_encrypted(self):
+        newer = (("3.0", "SMB3_00"), ("3.1.1", "SMB3_11"))
+        for protection, dialects in (("sign", smb.DIALECTS.items()), ("encrypt", newer)):
+            for name, word in dialects:
+                with self.subTest(protection=protection, dialect=name):
+                    words = ("-m", word, f"--client-protection={protection}")
+                    there = self.smbd.make("there", 1_500_000, seed=seed_of(protection, name))
+                    self.assertEqual(self.smbd.get("there", *words), there)
+                    self.assertEqual(self.smbd.put(self.smbd.share / "there", "copy", *words), there)
+
+    def test_random_operations_give_what_memory_gives(self):
+        for dialect, oplock, offset in (("NT1", NO_OPLOCK, 0), ("2.1", BATCH, 0), ("3.1.1", NO_OPLOCK, 0),
+                                        ("3.1.1", BATCH, (1 << 31) - 100_000), ("NT1", BATCH, (1 << 32) - 100_000)):
+            with self.subTest(dialect=dialect, oplock=oplock, offset=offset):
+                name = f"random-{dialect}-{oplock}-{offset}"
+                (self.smbd.share / name).touch()
+                with smb_client.connect(self.lab, self.smbd, dialect) as client:
+                    data = random_file.check(lambda: Chunked(client, name, oplock), 150, seed=7, offset=offset)
+                with open(self.smbd.share / name, "rb") as file:
+                    file.seek(offset)
+                    self.assertEqual(hashlib.sha256(file.read()).digest(), hashlib.sha256(data).digest())
+                (self.smbd.share / name).unlink()
+
+    def test_an_office_programs_document_opens_and_saves(self):
+        for dialect in ("NT1", "3.1.1"):
+            with self.subTest(dialect):
+                size = 400_000
+                there = self.smbd.make(f"document-{dialect}", size, seed=seed_of(dialect))
+                with smb_client.connect(self.lab, self.smbd, dialect) as client:
+                    requests, sha256 = smb_work.open_document(client, f"document-{dialect}", size)
+                    self.assertEqual(sha256, there)
+                    self.assertEqual(requests, smb_work.DOCUMENT_REQUESTS)
+                    new = made(size + 1000, 5)
+                    smb_work.save_document(client, f"document-{dialect}", new)
+                    self.assertEqual(self.smbd.sha256_of(f"document-{dialect}"), smb_work.sha256(new))
+
+    def test_many_small_files_are_written_listed_and_read(self):
+        for dialect in ("NT1", "3.1.1"):
+            with self.subTest(dialect):
+                folder = f"many-{dialect}"
+                (self.smbd.share / folder).mkdir()
+                files = {f"file-{number:03}": made(3000 + number, number) for number in range(60)}
+                with smb_client.connect(self.lab, self.smbd, dialect) as client:
+                    smb_work.write_many(client, folder, files)
+                    for name, data in files.items():
+                        self.assertEqual((self.smbd.share / folder / name).read_bytes(), data)
+                with smb_client.connect(self.lab, self.smbd, dialect) as client:
+                    count, sha256 = smb_work.read_many(client, folder)
+                self.assertEqual(count, 60)
+                self.assertEqual(sha256, smb_work.sha256(b"".join(files[name] for name in sorted(files))))
+
+
+class NotSmb(PairTest):
+    """What speaks another protocol on SMB's ports, or stops in the middle of it, crosses as any other stream does."""
+
+    line = ("51.84mbit,20",)
+
+    def test_other_protocols_on_smbs_ports_cross_untouched_whoever_speaks_first(self):
+        data = made(600_000, 8)
+        for port in 445, 139:
+            with self.subTest(port):
+                with tcp.Server(self.lab, tcp.report_digest, port=port):
+                    self.assertEqual(tcp.upload(self.lab, SERVER, port, len(data), 8), tcp.digest(len(data), 8))
+                with tcp.Server(self.lab, tcp.sender(len(data), 8), port=port):
+                    self.assertEqual(tcp.download(self.lab, SERVER, port), tcp.digest(len(data), 8))
+
+    def test_messages_that_begin_as_smb_and_do_not_go_on_cross_with_their_end(self):
+        negotiate = bytes.fromhex("000000b4fe534d4240000000")  # the head of a frame of 180 bytes
+        for sent in (b"", b"\0", negotiate[:4], negotiate, negotiate + bytes(100), b"\0\0\0\0" * 3 + b"\0\xff\xff\xff" + bytes(50),
+                     b"\x85\0\0\0" + negotiate, b"GET / HTTP/1.0\r\n\r\n"):
+            with self.subTest(sent=sent[:16]), tcp.Listener(self.lab, port=445) as listener:
+                here = tcp.connect(self.lab, SERVER, 445)
+                there = listener.accept()
+                here.send(sent)
+                here.end()
+                self.assertEqual(there.receive_rest(), (sent, "end"))
+                there.send(b"answer")
+                there.end()
+                self.assertEqual(here.receive_rest(), (b"answer", "end"))
+
+    def test_a_reset_on_smbs_port_crosses_as_a_reset(self):
+        with tcp.Listener(self.lab, port=445) as listener:
+            here = tcp.connect(self.lab, SERVER, 445)
+            there = listener.accept()
+            here.send(b"\0\0\0\x10\xfeSMB")
+            self.assertEqual(there.receive(8), b"\0\0\0\x10\xfeSMB")
+            there.reset()
+            self.assertEqual(here.receive_rest(), (b"", "reset"))
+
+
+class OlderPort(PairTest):
+    """Over NetBIOS sessions, port 139."""
+
+    def test_smbclient_copies_over_port_139(self):
+        smbd = smb.Smbd(self.lab, {"smb ports": "139 445", "disable netbios": "no"})
+        there = smbd.make("there", 500_000, seed=139)
+        for dialect in "NT1", "SMB3_11":
+            with self.subTest(dialect):
+                self.assertEqual(smbd.get("there", "-m", dialect, "-p", 139), there)
+                self.assertEqual(smbd.put(smbd.share / "there", "copy", "-m", dialect, "-p", 139), there)
+
+
+class Demanding(PairTest):
+    """Servers that want more than the clients would give."""
+
+    line = ("51.84mbit,20",)
+
+    def copy_both_ways(self, smbd, *words, **where):
+        there = smbd.make("there", 900_000, seed=seed_of(*words))
+        if share := where.get("share"):
+            smbd.folder_of(share).joinpath("there").write_bytes((smbd.share / "there").read_bytes())
+        self.assertEqual(smbd.get("there", *words, **where), there)
+        self.assertEqual(smbd.put(smbd.share / "there", "copy", *words, **where), there)
+
+    def test_servers_that_demand_signatures(self):
+        with smb.Smbd(self.lab, {"server signing": "mandatory"}) as smbd:
+            for name, word in smb.DIALECTS.items():
+                with self.subTest(name):
+                    self.copy_both_ways(smbd, "-m", word)
+
+    def test_servers_and_shares_that_demand_encryption(self):
+        with smb.Smbd(self.lab, shares={"secret": {"smb encrypt": "required"}}) as smbd:
+            for word in "SMB3_00", "SMB3_11":
+                with self.subTest(word):
+                    self.copy_both_ways(smbd, "-m", word, share="secret")
+                    self.copy_both_ways(smbd, "-m", word)
+        with smb.Smbd(self.lab, {"smb encrypt": "required"}) as smbd:
+            self.copy_both_ways(smbd, "-m", "SMB3_11")
+
+
+class WhileRunning(PairTest):
+    """Features are changed under sessions that go on."""
+
+    line = ("51.84mbit,20",)
+
+    def test_features_and_presets_change_while_files_are_copied(self):
+        smbd = smb.Smbd(self.lab)
+        for dialect in "NT1", "3.1.1":
+            with self.subTest(dialect), smb_client.connect(self.lab, smbd, dialect) as client:
+                for turn, preset in enumerate(("A", "T", "A", "B", "A")):
+                    self.branch.set(preset=preset)
+                    name = f"file-{dialect}-{turn}"
+                    data = made(400_000, seed_of(name))
+                    smb_work.write_file(client, name, data, oplock=BATCH)
+                    self.assertEqual((smbd.share / name).read_bytes(), data)
+                    self.assertEqual(smb_work.read_file(client, name), data)
+                    with smb_client.connect(self.lab, smbd, dialect) as other:
+                        self.assertEqual(smb_work.read_file(other, name), data)
+
+
+class Chunked:
+    """A handle as random_file wants it: any size, in requests the dialect allows."""
+
+    def __init__(self, client, name, oplock):
+        self.file = client.open(name, smb_client.READ | smb_client.WRITE, oplock=oplock)
+        self.most = min(smb_work.BLOCK, client.largest)
+
+    def read(self, at, size):
+        found = bytearray()
+        while len(found) < size and (piece := self.file.read(at + len(found), min(self.most, size - len(found)))):
+            found += piece
+        return bytes(found)
+
+    def write(self, at, data):
+        for start in range(0, len(data), self.most):
+            self.file.write(at + start, data[start:start + self.most])
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+def whole_story(test, lab, smbd):
+    for dialect in DIALECTS:
+        with test.subTest(dialect), smb_client.connect(lab, smbd, dialect) as client:
+            folder = f"story-{dialect}"
+            (smbd.share / folder).mkdir()
+            data = made(700_001, seed_of(dialect))
+            smb_work.write_file(client, f"{folder}/one", data)
+            test.assertEqual((smbd.share / folder / "one").read_bytes(), data)
+            test.assertEqual(smb_work.read_file(client, f"{folder}/one"), data)
+            smb_work.write_file(client, f"{folder}/two", data[:1234])
+            test.assertEqual(client.listing(folder), {"one": 700_001, "two": 1234})
+
+            with client.open(f"{folder}/one", smb_client.READ | smb_client.WRITE, oplock=BATCH) as file:
+                test.assertEqual(file.oplock, BATCH)
+                test.assertEqual(file.size_at_open, 700_001)
+                file.lock(100, 50)
+                file.unlock(100, 50)
+                with test.assertRaises(smb_client.SmbError) as failed:
+                    file.unlock(100, 50)
+                test.assertEqual(failed.exception.status, smb_client.RANGE_NOT_LOCKED)
+                file.write(10, b"changed")
+                test.assertEqual(file.read(8, 11), data[8:10] + b"changed" + data[17:19])
+                file.truncate(20)
+                test.assertEqual(file.size(), 20)
+                test.assertEqual(file.read(20, 10), b"")
+                file.flush()
+                # Another client, at the server: the oplock breaks.
+                with smb_client.connect(lab, smbd, dialect, node="server") as other:
+                    opened = smb_client.beside(lambda: other.open(f"{folder}/one"))
+                    found = client.wait_break()
+                    client.acknowledge(found, found["to"])
+                    opened().close()
+
+            client.rename(f"{folder}/two", f"{folder}/three")
+            client.remove(f"{folder}/three")
+            test.assertEqual(client.listing(folder), {"one": 20})
+            with test.assertRaises(smb_client.SmbError) as failed:
+                client.open(f"{folder}/three")
+            test.assertEqual(failed.exception.status, smb_client.NAME_NOT_FOUND)
+            client.echo()
+            client.disconnect()
+
+
+def protected_story(test, lab, smbd):
+    for dialect, protection in (("2.02", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"),
+                                ("3.0", "encrypt"), ("3.1.1", "encrypt")):
+        with test.subTest(dialect=dialect, protection=protection), \
+                smb_client.connect(lab, smbd, dialect, protection=protection) as client:
+            data = made(300_000, seed_of(dialect, protection))
+            smb_work.write_file(client, f"{protection}-{dialect}", data)
+            test.assertEqual((smbd.share / f"{protection}-{dialect}").read_bytes(), data)
+            test.assertEqual(smb_work.read_file(client, f"{protection}-{dialect}"), data)
+            client.disconnect()
+
+
+if __name__ == "__main__":
+    unittest.main()

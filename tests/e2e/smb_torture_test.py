@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samba's own suites through the pair give, test by test, what they give without it. A suite that differs is run once
+more on both ways, since a few of their tests depend on the moment; only what differs twice fails."""
+
+import unittest
+
+import torture
+from lab import Lab, long_test
+from pair import Pair
+
+
+class Torture(unittest.TestCase):
+    def compare(self, suites, line=None):
+        lab = self.enterContext(Lab(line))
+        server, pair = torture.Server(lab), Pair(lab)
+        direct = {name: server.suite(name)[0] for name in suites}
+        with pair:
+            through = {name: server.suite(name) for name in suites}
+            self.assertIn("optimised", pair.branch.reasons())
+        differ = {name: found for name in suites if (found := torture.differences(direct[name], through[name][0]))}
+        if differ:
+            print("".join(f"        once more: {name}: {'; '.join(found)}\n" for name, found in differ.items()), end="")
+            again = {name: server.suite(name)[0] for name in differ}
+            with pair:
+                through |= {name: server.suite(name) for name in differ}
+            differ = {name: [line for line in torture.differences(again[name], through[name][0])
+                             if line.partition(":")[0] in {other.partition(":")[0] for other in found}]
+                      for name, found in differ.items()}
+        for name in suites:
+            with self.subTest(name):
+                self.assertTrue(direct[name], f"{name} ran no test")
+                self.assertEqual(differ.get(name, []), [], f"{name}:\n{through[name][1][-6000:]}")
+        results = sum(len(outcomes) for suite in direct.values() for outcomes in suite.values())
+        print(f"        {results} results of {len(suites)} suites compared", flush=True)
+
+    def test_the_quick_suites_of_smb_2_and_3_give_the_same_list(self):
+        self.compare(torture.QUICK)
+
+    def test_the_quick_suites_of_smb_1_give_the_same_list(self):
+        self.compare(torture.QUICK_SMB1)
+
+    @long_test
+    def test_the_quick_suites_give_the_same_list_at_two_milliseconds(self):
+        self.compare((*torture.QUICK, *torture.QUICK_SMB1), "1000mbit,2")
+
+    @long_test
+    def test_the_long_suites_of_smb_2_and_3_give_the_same_list(self):
+        self.compare(torture.LONG)
+
+    @long_test
+    def test_the_long_suites_of_smb_1_give_the_same_list(self):
+        self.compare(torture.LONG_SMB1)
+
+
+if __name__ == "__main__":
+    unittest.main()
