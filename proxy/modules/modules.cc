@@ -3,18 +3,23 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/module.h"
+
 namespace longhaul::modules {
 
 std::vector<Listed> all() {
   std::vector<Listed> list;
-  // One entry for each module, with what its flows share:
-  //   const auto site = std::make_shared<smb::Site>();
-  //   const auto smb_half = [site](smb::Side side) {
-  //     return [=](std::uint16_t port) { return std::make_unique<smb::SmbModule>(side, port, *site); };
-  //   };
-  //   list.push_back({.name = "smb", .version = smb::kModuleVersion, .ports = {445, 139},
-  //                   .feature = &config::Features::smb,
-  //                   .make_near = smb_half(smb::Side::near), .make_far = smb_half(smb::Side::far)});
+  // One entry for each module, with what its flows share.
+  const auto site = std::make_shared<smb::Site>();
+  const auto smb_half = [site](smb::Side side) -> Maker {
+    return [=](std::uint16_t port) { return std::make_unique<smb::SmbModule>(side, port, *site); };
+  };
+  list.push_back({.name = "smb",
+                  .version = smb::kModuleVersion,
+                  .ports = {445, 139},
+                  .feature = &config::Features::smb,
+                  .make_near = smb_half(smb::Side::near),
+                  .make_far = smb_half(smb::Side::far)});
   return list;
 }
 

@@ -47,8 +47,9 @@ class Outputs {
   void step_aside_to_lan() { queue_.push_back(modules::StepAside{modules::Way::to_lan}); }
 
   std::optional<modules::Output> poll() {
-    if (queue_.empty()) return std::nullopt;
-    modules::Output first = std::move(queue_.front());
+    std::optional<modules::Output> first;
+    if (queue_.empty()) return first;
+    first.emplace(std::move(queue_.front()));
     queue_.pop_front();
     return first;
   }

@@ -132,7 +132,7 @@ std::string text_of(const LeaseBreakNotification& b) {
 std::string text_of(const LeaseBreakAcknowledgement& b) {
   return fmt::format("lease={}", caching_text(b.state));
 }
-std::string text_of(const Break& any) {
+std::string text_of(const AnyBreak& any) {
   return std::visit([](const auto& b) { return text_of(b); }, any);
 }
 

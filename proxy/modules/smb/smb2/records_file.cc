@@ -336,13 +336,13 @@ Result<IoctlResponse> parse_ioctl_response(Bytes element) {
 }
 
 // The three layouts of 2.2.23 to 2.2.25 differ in their size.
-Result<Break> parse_break(Bytes element) {
+Result<AnyBreak> parse_break(Bytes element) {
   if (BodyReader in(element, 24); in.ok()) {
     OplockBreak oplock;
     oplock.level = static_cast<OplockLevel>(in.u8());
     in.skip(5);
     oplock.file = in.file_id();
-    return in.finish(Break(oplock));
+    return in.finish(AnyBreak(oplock));
   }
   if (BodyReader in(element, 44); in.ok()) {
     LeaseBreakNotification lease;
@@ -352,7 +352,7 @@ Result<Break> parse_break(Bytes element) {
     lease.current_state = in.u32();
     lease.new_state = in.u32();
     in.skip(12);  // BreakReason, AccessMaskHint, ShareMaskHint: reserved
-    return in.finish(Break(lease));
+    return in.finish(AnyBreak(lease));
   }
   BodyReader in(element, 36);
   LeaseBreakAcknowledgement lease;
@@ -361,7 +361,7 @@ Result<Break> parse_break(Bytes element) {
   lease.key = in.id16();
   lease.state = in.u32();
   in.skip(8);  // LeaseDuration
-  return in.finish(Break(lease));
+  return in.finish(AnyBreak(lease));
 }
 
 }  // namespace longhaul::smb::smb2

@@ -216,7 +216,7 @@ struct LeaseBreakAcknowledgement {
   std::uint32_t state = 0;
   std::uint32_t flags = 0;
 };
-using Break = std::variant<OplockBreak, LeaseBreakNotification, LeaseBreakAcknowledgement>;
-Result<Break> parse_break(Bytes element);
+using AnyBreak = std::variant<OplockBreak, LeaseBreakNotification, LeaseBreakAcknowledgement>;
+Result<AnyBreak> parse_break(Bytes element);
 
 }  // namespace longhaul::smb::smb2

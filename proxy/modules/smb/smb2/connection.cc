@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/connection.h"
+
+#include <algorithm>
+
+#include "codecs/little_endian.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+// A server grants no more than some thousands of credits; who has more requests than this without an answer
+// is not understood.
+constexpr std::size_t kMostPending = 1 << 16;
+constexpr SessionId kPreviousSession = ~SessionId{0};
+constexpr TreeId kPreviousTree = ~TreeId{0};
+
+// Requests that are signed (or not) whatever the session is like: 3.2.4.1.1, 3.2.5.5, 3.1.4.1.
+bool is_ordinary(const Element& element) {
+  switch (element.header.command) {
+    case Command::negotiate:
+    case Command::session_setup:
+    case Command::tree_connect:
+    case Command::logoff:
+      return false;
+    case Command::ioctl: {
+      auto request = parse_ioctl_request(element.bytes);
+      return !request || request->code != fsctl::validate_negotiate_info;
+    }
+    default:
+      return true;
+  }
+}
+
+// IOCTLs that change nothing in a file.
+bool is_harmless(const IoctlRequest& request) {
+  if (!(request.flags & kIoctlIsFsctl)) return false;
+  switch (request.code) {
+    case fsctl::dfs_get_referrals:
+    case fsctl::pipe_peek:
+    case fsctl::pipe_wait:
+    case fsctl::pipe_transceive:
+    case fsctl::request_resume_key:
+    case fsctl::query_network_interface_info:
+    case fsctl::validate_negotiate_info:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool truncates(Disposition disposition) {
+  return disposition == Disposition::supersede || disposition == Disposition::overwrite ||
+         disposition == Disposition::overwrite_if;
+}
+
+// [MS-SMB2] 2.2.13.1.1: what generic rights stand for, as far as we ask.
+std::uint32_t mapped(std::uint32_t wanted) {
+  if (wanted & access::generic_all)
+    wanted |= access::generic_read | access::generic_write | access::generic_execute;
+  if (wanted & access::generic_read) wanted |= access::read_data | access::read_ea | access::read_attributes;
+  if (wanted & access::generic_write)
+    wanted |= access::write_data | access::append_data | access::write_attributes;
+  if (wanted & access::generic_execute) wanted |= access::execute | access::read_attributes;
+  return wanted;
+}
+
+template <class Request>
+Result<FileId> file_in(const Result<Request>& request) {
+  if (!request) return request.error();
+  return request->file;
+}
+
+}  // namespace
+
+struct Connection::Chain {
+  SessionId session = 0;
+  TreeId tree = 0;
+  std::optional<FileId> file;       // that the element before meant
+  std::optional<MessageId> create;  // the CREATE whose answer will tell it
+  bool compound = false;
+};
+
+Result<Message> parse_message(const Frame& frame) {
+  auto elements = parse_elements(frame.message());
+  if (!elements) return elements.error();
+  return Message(frame, std::move(*elements));
+}
+
+bool Open::may_read() const { return access & (access::read_data | access::execute); }
+bool Open::may_write() const { return access & access::write_data; }
+bool Open::write_through() const {
+  return options & (create_options::write_through | create_options::no_intermediate_buffering);
+}
+
+std::uint32_t caching_of(OplockLevel level) {
+  switch (level) {
+    case OplockLevel::level_ii:
+      return lease_state::read;
+    case OplockLevel::exclusive:
+      return lease_state::read | lease_state::write;
+    case OplockLevel::batch:
+      return lease_state::read | lease_state::write | lease_state::handle;
+    default:
+      return lease_state::none;
+  }
+}
+
+OpenKey key_of(SessionId session, TreeId tree, const FileId& file) {
+  OpenKey key{.session = session, .tree = tree};
+  store_le(key.id.data(), file.persistent_part);
+  store_le(key.id.data() + 8, file.volatile_part);
+  return key;
+}
+
+FileId file_of(const OpenKey& key) {
+  return {load_le<std::uint64_t>(key.id, 0), load_le<std::uint64_t>(key.id, 8)};
+}
+
+FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& header) {
+  FileName name{.tree = tree};
+  if (request.options & create_options::open_by_file_id || header.flags & header_flags::dfs)
+    name.exact = false;
+  for (std::size_t i = 0; i + 2 <= request.name.size(); i += 2) {
+    auto letter = load_le<char16_t>(request.name, i);
+    if (letter == u':') break;  // a stream of the file
+    if (letter == u'~') name.exact = false;
+    if (letter >= u'a' && letter <= u'z') letter = static_cast<char16_t>(letter - u'a' + u'A');
+    name.path.push_back(letter);
+  }
+  while (!name.path.empty() && name.path.back() == u'\\') name.path.pop_back();
+  return name;
+}
+
+bool may_be_same_file(const FileName& a, const FileName& b) {
+  if (!a.exact || !b.exact) return true;
+  std::u16string_view left = a.path, right = b.path;
+  if (a.tree != b.tree) {  // shares may overlap: their last parts then are the same
+    left.remove_prefix(left.rfind(u'\\') + 1);
+    right.remove_prefix(right.rfind(u'\\') + 1);
+  }
+  // Servers fold letters beyond ASCII too, each to one letter.
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](char16_t l, char16_t r) { return l == r || l > 0x7f || r > 0x7f; });
+}
+
+// ---- requests
+
+Changes Connection::on_request(const Message& message) {
+  Changes changes;
+  Chain chain{.compound = !message.single()};
+  for (const Element& element : message.elements) note(element, chain, changes);
+  if (pending_.size() > kMostPending) {
+    pending_.clear();
+    leave_alone(flows::Reason::smb_not_understood);
+  }
+  return changes;
+}
+
+void Connection::note(const Element& element, Chain& chain, Changes& changes) {
+  const Header& header = element.header;
+  if (!header.is_related()) {
+    chain.file.reset();
+    chain.create.reset();
+  }
+  if (!header.is_related() || header.session_id != kPreviousSession) chain.session = header.session_id;
+  if (!header.is_related() || header.tree_id != kPreviousTree) chain.tree = header.tree_id;
+  if (header.command == Command::cancel) return;
+  if (header.is_signed() && is_ordinary(element)) make_untouchable(chain.session, flows::Reason::smb_signed);
+
+  Pending request;
+  request.command = header.command;
+  request.id = header.message_id;
+  request.session = chain.session;
+  request.tree = chain.tree;
+  request.in_compound = chain.compound;
+  request.charge = header.charge();
+
+  switch (header.command) {
+    case Command::session_setup: {
+      auto setup = parse_session_setup_request(element.bytes);
+      if (setup && setup->binding) make_untouchable(chain.session, flows::Reason::smb_multichannel);
+      break;
+    }
+    case Command::create: {
+      note_create(element, request, changes);
+      chain.file.reset();
+      chain.create = request.id;
+      break;
+    }
+    case Command::close:
+      note_file(request, file_in(parse_close_request(element.bytes)), chain);
+      if (auto* open = this->open(request.file)) open->closing = true;
+      if (auto create = chain.create ? pending_.find(*chain.create) : pending_.end();
+          create != pending_.end())
+        create->second.closed_in_compound = true;
+      break;
+    case Command::flush:
+      note_file(request, file_in(parse_flush_request(element.bytes)), chain);
+      break;
+    case Command::read: {
+      auto read = parse_read_request(element.bytes);
+      note_file(request, file_in(read), chain);
+      if (!read) break;
+      request.offset = read->offset;
+      request.length = read->length;
+      break;
+    }
+    case Command::write: {
+      auto write = parse_write_request(element.bytes);
+      note_file(request, file_in(write), chain);
+      if (write) {
+        request.offset = write->offset;
+        request.length = static_cast<std::uint32_t>(write->data.size());
+      }
+      voids(request, chain, changes);
+      break;
+    }
+    case Command::lock:
+      note_file(request, file_in(parse_lock_request(element.bytes)), chain);
+      if (auto* open = this->open(request.file))
+        for (Open* same : opens_of(open->name)) same->locked = true;
+      voids(request, chain, changes);
+      break;
+    case Command::ioctl: {
+      auto ioctl = parse_ioctl_request(element.bytes);
+      note_file(request, file_in(ioctl), chain);
+      if (ioctl && ioctl->code == fsctl::lmr_request_resiliency)
+        if (auto* open = this->open(request.file)) open->durable = true;
+      if (!ioctl || !is_harmless(*ioctl)) voids(request, chain, changes);
+      break;
+    }
+    case Command::query_directory:
+      note_file(request, file_in(parse_query_directory_request(element.bytes)), chain);
+      break;
+    case Command::change_notify:
+      note_file(request, file_in(parse_change_notify_request(element.bytes)), chain);
+      break;
+    case Command::query_info: {
+      auto query = parse_query_info_request(element.bytes);
+      note_file(request, file_in(query), chain);
+      if (!query) break;
+      request.info_type = query->type;
+      request.info_class = query->info_class;
+      break;
+    }
+    case Command::set_info: {
+      auto set = parse_set_info_request(element.bytes);
+      note_file(request, file_in(set), chain);
+      voids(request, chain, changes);
+      if (!set) break;
+      request.info_type = set->type;
+      request.info_class = set->info_class;
+      // A new name, which is not ours to follow: from now on it may be any.
+      bool renames = set->info_class == file_info::rename || set->info_class == file_info::rename_ex ||
+                     set->info_class == file_info::link;
+      if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames)
+        open->name.exact = false;
+      break;
+    }
+    default:
+      break;
+  }
+  pending_.insert_or_assign(request.id, std::move(request));
+}
+
+void Connection::note_create(const Element& element, Pending& request, Changes& changes) {
+  request.opening = std::make_unique<Open>();
+  Open& open = *request.opening;
+  open.session = request.session;
+  open.tree = request.tree;
+  open.replayed = element.header.is_replay();
+  auto create = parse_create_request(element.bytes);
+  if (!create) {
+    open.name.exact = false;
+    return leave_alone(flows::Reason::smb_not_understood);
+  }
+  open.name = file_name_of(request.tree, *create, element.header);
+  open.access = mapped(create->desired_access);
+  open.options = create->options;
+  open.share_access = create->share_access;
+  open.disposition = create->disposition;
+  open.durable = create->durable != Durable::none || create->persistent;
+  open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
+  // What a reconnect finds was named on another connection.
+  if (open.reconnected) open.name.exact = false;
+  if (truncates(open.disposition))
+    for (Open* same : opens_of(open.name)) changes.push_back({Change::Kind::voided, same, request.id});
+}
+
+void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& chain) {
+  if (!file) return leave_alone(flows::Reason::smb_not_understood);
+  if (*file != kPreviousFile) {
+    chain.create.reset();
+    chain.file = *file;
+  }
+  if (chain.file) request.file = *chain.file;
+  if (!chain.create) return;
+  if (auto create = pending_.find(*chain.create); create != pending_.end())
+    create->second.followers.push_back(request.id);
+}
+
+// The data of all opens that may be of the request's file.
+void Connection::voids(const Pending& request, const Chain& chain, Changes& changes) {
+  std::optional<FileName> name;
+  if (auto* open = this->open(request.file)) {
+    name = open->name;
+  } else if (auto create = chain.create ? pending_.find(*chain.create) : pending_.end();
+             create != pending_.end() && create->second.opening) {
+    name = create->second.opening->name;
+  }
+  // Of an open that we know nothing of, it may be any.
+  if (!name) name = FileName{.exact = false};
+  for (Open* same : opens_of(*name)) changes.push_back({Change::Kind::voided, same, request.id});
+}
+
+// ---- answers
+
+Connection::Outcome Connection::on_response(const Message& message) {
+  Outcome outcome;
+  for (const Element& element : message.elements) {
+    const Header& header = element.header;
+    if (header.is_unsolicited()) {
+      if (header.command == Command::oplock_break) broken(element, outcome);
+      continue;
+    }
+    auto found = pending_.find(header.message_id);
+    if (found == pending_.end() || found->second.command != header.command) continue;
+    if (header.is_interim()) {
+      found->second.async = true;
+      found->second.async_id = header.async_id;
+      Answered interim{.element = &element, .interim = true};
+      interim.request.command = found->second.command;
+      interim.request.id = found->second.id;
+      interim.request.session = found->second.session;
+      interim.request.tree = found->second.tree;
+      interim.request.file = found->second.file;
+      outcome.answered.push_back(std::move(interim));
+      continue;
+    }
+    Pending request = std::move(found->second);
+    pending_.erase(found);
+    finish(element, std::move(request), outcome);
+  }
+  return outcome;
+}
+
+void Connection::finish(const Element& element, Pending request, Outcome& outcome) {
+  const Header& header = element.header;
+  bool success = header.status == Status::success;
+  if (header.status == Status::network_session_expired || header.status == Status::user_session_deleted) {
+    sessions_[request.session].expired = true;
+    if (!any_untouchable()) why_untouchable_ = flows::Reason::smb_session;
+  }
+  switch (header.command) {
+    case Command::negotiate: {
+      auto answer = parse_negotiate_response(element.bytes);
+      if (!success || !answer || answer->dialect == Dialect::wildcard) break;
+      dialect_ = answer->dialect;
+      multi_credit_ = answer->multi_credit();
+      max_read_bytes_ = answer->max_read_bytes;
+      max_write_bytes_ = answer->max_write_bytes;
+      max_transact_bytes_ = answer->max_transact_bytes;
+      if (answer->signing_required()) leave_alone(flows::Reason::smb_signed);
+      break;
+    }
+    case Command::session_setup: {
+      if (!success) break;
+      sessions_[header.session_id].expired = false;
+      auto answer = parse_session_setup_response(element.bytes);
+      if (answer && answer->flags & session_flags::encrypt_data)
+        make_untouchable(header.session_id, flows::Reason::smb_encrypted);
+      break;
+    }
+    case Command::tree_connect: {
+      auto answer = parse_tree_connect_response(element.bytes);
+      if (!success || !answer) break;
+      trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
+      if (answer->flags & share_flags::encrypt_data)
+        make_untouchable(request.session, flows::Reason::smb_encrypted);
+      break;
+    }
+    case Command::create:
+      if (success) opened(element, request, outcome);
+      break;
+    case Command::close:
+      if (success) {
+        close(request.file, request.id, outcome);
+      } else if (auto* open = this->open(request.file)) {
+        open->closing = false;
+      }
+      break;
+    case Command::tree_disconnect:
+      if (!success) break;
+      close_all(
+          [&](const Open& open) { return open.session == request.session && open.tree == request.tree; },
+          request.id, outcome);
+      trees_.erase({request.session, request.tree});
+      break;
+    case Command::logoff:
+      if (!success) break;
+      close_all([&](const Open& open) { return open.session == request.session; }, request.id, outcome);
+      std::erase_if(trees_, [&](const auto& tree) { return tree.first.first == request.session; });
+      sessions_.erase(request.session);
+      break;
+    case Command::oplock_break: {
+      auto answer = parse_break(element.bytes);
+      if (!answer) break;
+      if (auto* oplock = std::get_if<OplockBreak>(&*answer)) {
+        if (auto* open = this->open(oplock->file)) {
+          open->break_pending = false;
+          open->oplock = oplock->level;
+        }
+      } else if (auto* lease = std::get_if<LeaseBreakAcknowledgement>(&*answer)) {
+        for (Open* open : opens_of(lease->key)) open->break_pending = false;
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  outcome.answered.push_back({.element = &element, .request = std::move(request)});
+}
+
+void Connection::opened(const Element& element, Pending& request, Outcome& outcome) {
+  auto answer = parse_create_response(element.bytes);
+  if (!answer) return leave_alone(flows::Reason::smb_not_understood);
+  close(answer->file, request.id, outcome);  // a number used again: the one before is gone
+  auto open = std::make_unique<Open>(*request.opening);
+  open->file = answer->file;
+  open->key = key_of(open->session, open->tree, open->file);
+  open->end_of_file = answer->end_of_file;
+  open->allocation_bytes = answer->allocation_bytes;
+  open->file_attributes = answer->file_attributes;
+  open->times = answer->times;
+  open->durable = open->durable || answer->durable || answer->persistent;
+  open->directory = answer->file_attributes & file_attributes::directory;
+  const Tree* tree = this->tree(open->session, open->tree);
+  constexpr std::uint32_t kNotPlain = file_attributes::directory | file_attributes::reparse_point |
+                                      file_attributes::offline | file_attributes::recall_on_data_access;
+  open->disk_file = tree && tree->type == ShareType::disk && !(answer->file_attributes & kNotPlain);
+  open->oplock = answer->oplock;
+  open->caching = answer->caching();
+  for (Open* same : opens_of(open->name)) open->locked = open->locked || same->locked;
+  if (answer->oplock == OplockLevel::lease && answer->lease) {
+    open->lease = answer->lease->key;
+    open->break_pending = answer->lease->flags & lease_flags::break_in_progress;
+    // One lease is shared by all opens under its key, and may have grown with this one.
+    for (Open* sharer : opens_of(answer->lease->key)) {
+      sharer->caching = open->caching;
+      sharer->break_pending = open->break_pending;
+    }
+  }
+  for (MessageId follower : request.followers)
+    if (auto next = pending_.find(follower); next != pending_.end()) next->second.file = open->file;
+
+  Open* kept = open.get();
+  opens_.insert_or_assign(open->file, std::move(open));
+  outcome.changes.push_back({Change::Kind::opened, kept, request.id});
+}
+
+void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
+  auto found = opens_.find(file);
+  if (found == opens_.end()) return;
+  outcome.closed.push_back(std::move(found->second));
+  opens_.erase(found);
+  outcome.changes.push_back({Change::Kind::closed, outcome.closed.back().get(), by});
+}
+
+template <class Which>
+void Connection::close_all(Which&& which, MessageId by, Outcome& outcome) {
+  std::vector<FileId> files;
+  for (const auto& [file, open] : opens_)
+    if (which(*open)) files.push_back(file);
+  for (const FileId& file : files) close(file, by, outcome);
+}
+
+void Connection::broken(const Element& element, Outcome& outcome) {
+  auto parsed = parse_break(element.bytes);
+  if (!parsed) return leave_alone(flows::Reason::smb_not_understood);
+  if (auto* oplock = std::get_if<OplockBreak>(&*parsed)) {
+    Open* open = this->open(oplock->file);
+    if (!open) return;
+    // 3.3.4.6: a broken level II asks for no acknowledgement.
+    open->break_pending = open->caching & lease_state::write;
+    open->caching &= caching_of(oplock->level);
+    open->oplock = oplock->level;
+    outcome.changes.push_back({Change::Kind::broken, open});
+  } else if (auto* lease = std::get_if<LeaseBreakNotification>(&*parsed)) {
+    for (Open* open : opens_of(lease->key)) {
+      open->break_pending = lease->needs_acknowledgement;
+      open->caching &= lease->new_state;
+      outcome.changes.push_back({Change::Kind::broken, open});
+    }
+  }
+}
+
+Connection::Outcome Connection::answered_here(MessageId id) {
+  Outcome outcome;
+  auto found = pending_.find(id);
+  if (found == pending_.end()) return outcome;
+  Pending request = std::move(found->second);
+  pending_.erase(found);
+  if (request.command == Command::close) close(request.file, request.id, outcome);
+  outcome.answered.push_back({.request = std::move(request)});
+  return outcome;
+}
+
+// ---- questions
+
+void Connection::leave_alone(flows::Reason reason) {
+  all_untouchable_ = true;
+  if (!any_untouchable()) why_untouchable_ = reason;
+}
+
+void Connection::make_untouchable(SessionId session, flows::Reason reason) {
+  sessions_[session].untouchable = true;
+  if (!any_untouchable()) why_untouchable_ = reason;
+}
+
+bool Connection::untouchable(SessionId session) const {
+  if (all_untouchable_) return true;
+  auto found = sessions_.find(session);
+  return found != sessions_.end() && (found->second.untouchable || found->second.expired);
+}
+
+const Tree* Connection::tree(SessionId session, TreeId tree) const {
+  auto found = trees_.find({session, tree});
+  return found == trees_.end() ? nullptr : &found->second;
+}
+
+Open* Connection::open(const FileId& file) {
+  auto found = opens_.find(file);
+  return found == opens_.end() ? nullptr : found->second.get();
+}
+
+Open* Connection::open(const OpenKey& key) {
+  Open* found = open(file_of(key));
+  return found && found->key == key ? found : nullptr;
+}
+
+const Pending* Connection::pending(MessageId id) const {
+  auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : &found->second;
+}
+
+std::vector<Open*> Connection::opens_of(const FileName& name) {
+  std::vector<Open*> same;
+  for (const auto& [file, open] : opens_)
+    if (may_be_same_file(open->name, name)) same.push_back(open.get());
+  return same;
+}
+
+std::vector<Open*> Connection::opens_of(const LeaseKey& lease) {
+  std::vector<Open*> sharers;
+  for (const auto& [file, open] : opens_)
+    if (open->lease == lease) sharers.push_back(open.get());
+  return sharers;
+}
+
+bool Connection::being_opened(const FileName& name, MessageId except) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+    const Pending& request = entry.second;
+    return request.id != except && request.opening && may_be_same_file(request.opening->name, name);
+  });
+}
+
+}  // namespace longhaul::smb::smb2

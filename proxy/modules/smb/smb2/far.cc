@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/far.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb2 {
+
+using flows::Reason;
+using modules::Ending;
+
+namespace {
+
+// Ids that stay free for the client when we take some at the top of the server's window. A request that comes
+// to one of ours takes another; but from 3.0 on some are signed in every session and cannot.
+std::uint64_t kept_for_client(Dialect dialect) { return dialect >= Dialect::smb_3_0 ? 16 : 0; }
+
+// NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
+// alone.
+bool must_stay(const Header& header) {
+  return header.is_signed() || header.command == Command::negotiate ||
+         header.command == Command::session_setup || header.command == Command::tree_connect ||
+         header.command == Command::logoff;
+}
+
+}  // namespace
+
+Far::Far(Outputs& out) : out_(out), oplocks_(connection_), reads_(*this), parts_{&reads_} {}
+
+// ---- the client's requests
+
+void Far::frame_from_stream(TimePoint now, const Frame& frame) {
+  auto message = parse(frame);
+  if (!message) return out_.to_lan(frame.bytes);
+  Changes changes = connection_.on_request(*message);
+  for (FarPart* part : parts_) part->before_request(now, *message, changes);
+  for (FarPart* part : parts_)
+    if (part->on_request(now, *message, changes) == Taken::yes) return settle(now);
+  send(now, *message);
+  settle(now);
+}
+
+// Nothing for what is encrypted, compressed or makes no sense: it passes, and from then on nothing is
+// touched.
+std::optional<Message> Far::parse(const Frame& frame) {
+  if (frame.kind != FrameKind::smb2) {
+    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? Reason::smb_encrypted
+                                                                    : Reason::smb_not_understood);
+    return std::nullopt;
+  }
+  auto message = parse_message(frame);
+  if (message) return std::move(*message);
+  connection_.leave_alone(Reason::smb_not_understood);
+  return std::nullopt;
+}
+
+void Far::send(TimePoint now, const Message& message) {
+  if (message.single() && message.header().command == Command::cancel) return cancel(message);
+  Outgoing outgoing{message, {}};
+  if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
+  waiting_.push_back(std::move(outgoing));
+  burn(now);
+}
+
+// 3.3.5.16: it names its target, which may have another number at the server, or never have come there; then
+// there is nothing to cancel, and the number may be somebody else's.
+void Far::cancel(const Message& message) {
+  const Header& header = message.header();
+  if (header.is_async()) return out_.to_lan(message.frame.bytes);
+  if (!at_server_.contains(header.message_id)) return;
+  MessageId id = ids_.sent_as(header.message_id);
+  if (id == header.message_id) return out_.to_lan(message.frame.bytes);
+  EditedFrame edited(message.frame.bytes);
+  edited.set_message_id(id);
+  out_.to_lan(std::move(edited).whole());
+}
+
+Far::Sent Far::try_send(Outgoing& outgoing) {
+  const Message& message = outgoing.message;
+  bool fixed = connection_.any_untouchable();
+  for (const Element& element : message.elements) fixed = fixed || must_stay(element.header);
+  for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
+    const Header& header = message.elements[i].header;
+    if (header.command == Command::cancel) {
+      outgoing.ids.push_back(header.message_id);
+      continue;
+    }
+    auto forwarded = ids_.forward(header.message_id, header.charge(),
+                                  fixed ? MessageIds::Renumber::forbidden : MessageIds::Renumber::allowed);
+    if (forwarded.refusal == MessageIds::Refusal::wait) {
+      // Before anything was added the server is who says what is too far.
+      if (touched_) return Sent::waits;
+    } else if (forwarded.refusal == MessageIds::Refusal::impossible && touched_ &&
+               header.command != Command::negotiate) {
+      out_.abort();
+    }
+    outgoing.ids.push_back(forwarded.id);
+  }
+
+  std::optional<EditedFrame> edited;
+  auto edit = [&]() -> EditedFrame& {
+    if (!edited) edited.emplace(message.frame.bytes);
+    return *edited;
+  };
+  for (std::size_t i = 0; i < message.elements.size(); ++i) {
+    const Element& element = message.elements[i];
+    if (element.header.command != Command::cancel) at_server_.insert(element.header.message_id);
+    if (outgoing.ids[i] != element.header.message_id) edit().set_message_id(outgoing.ids[i], element.offset);
+  }
+  if (!fixed && oplocks_.ask_for(message, surroundings_.features))
+    edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
+  if (!edited) {
+    out_.to_lan(message.frame.bytes);
+    return Sent::yes;
+  }
+  EditedFrame::Parts parts = std::move(*edited).take();
+  out_.to_lan(std::move(parts.front));
+  if (!parts.back.empty()) out_.to_lan(std::move(parts.back));
+  return Sent::yes;
+}
+
+// ---- the server's answers
+
+void Far::frame_from_lan(TimePoint now, const Frame& frame) {
+  auto parsed = parse(frame);
+  if (!parsed) return out_.pass_on(frame.bytes);
+  for (const Element& element : parsed->elements) ids_.granted(element.header.credits);
+  if (own_answer(now, *parsed)) {
+    ids_freed(now);
+    return settle(now);
+  }
+
+  Message message = in_clients_numbers(std::move(*parsed));
+  Connection::Outcome outcome = connection_.on_response(message);
+  for (FarPart* part : parts_) part->on_outcome(now, outcome);
+  bool taken = false;
+  for (FarPart* part : parts_)
+    if (!taken) taken = part->on_response(now, message, outcome) == Taken::yes;
+  std::optional<Held> held = oplocks_.asked_for(outcome);
+  if (held && !taken) {
+    EditedFrame edited(message.frame.bytes);
+    edited.set_granted_oplock(OplockLevel::none, message.first().offset);
+    out_.pass_on(std::move(edited).whole());
+  } else if (!taken) {
+    out_.pass_on(message.frame.bytes);
+  }
+  if (held && held->level != 0) out_.tell(*held);
+  for (FarPart* part : parts_) part->after_response(now, outcome);
+  ids_freed(now);
+  settle(now);
+}
+
+bool Far::own_answer(TimePoint now, const Message& message) {
+  auto found = own_.find(message.header().message_id);
+  if (found == own_.end() || message.header().is_unsolicited()) return false;
+  if (message.header().is_interim()) return true;
+  Reply reply = std::move(found->second);
+  own_.erase(found);
+  reply(now, message.frame, message.first());
+  return true;
+}
+
+Message Far::in_clients_numbers(Message message) {
+  std::optional<EditedFrame> edited;
+  for (const Element& element : message.elements) {
+    const Header& header = element.header;
+    if (header.is_unsolicited()) continue;
+    MessageId id = ids_.client_id(header.message_id);
+    if (!header.is_interim()) {
+      at_server_.erase(id);
+      ids_.finished(header.message_id);
+    }
+    if (id == header.message_id) continue;
+    if (!edited) edited.emplace(message.frame.bytes);
+    edited->set_message_id(id, element.offset);
+  }
+  if (!edited) return message;
+  Frame frame{message.frame.kind, std::move(*edited).whole()};
+  auto again = parse_message(frame);
+  return again ? std::move(*again) : message;  // it was understood a moment ago
+}
+
+// ---- ids
+
+bool Far::can_inject(std::uint16_t charge) const {
+  return !connection_.any_untouchable() && !opaque_ && !stream_ended_ && waiting_.empty() &&
+         ids_.can_take(charge, kept_for_client(connection_.dialect()));
+}
+
+bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
+                 Reply reply) {
+  if (connection_.any_untouchable() || opaque_) return false;
+  auto id = ids_.take(charge, kept_for_client(connection_.dialect()));
+  if (!id) return false;
+  touched_ = true;
+  RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};
+  head.credit_charge = connection_.multi_credit() ? charge : std::uint16_t{0};
+  head.credit_request = ids_.credits_to_ask(charge);
+  out_.to_lan(build(head));
+  own_.emplace(*id, std::move(reply));
+  ++counters_.injected;
+  return true;
+}
+
+void Far::ids_freed(TimePoint now) {
+  while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) waiting_.pop_front();
+  burn(now);
+  if (waiting_.empty())
+    for (FarPart* part : parts_) part->on_ids_freed(now);
+}
+
+// One at a time: ids that nobody needs are given back to the server's window.
+void Far::burn(TimePoint) {
+  if (burning_ || connection_.any_untouchable() || opaque_) return;
+  auto burnt = ids_.burn(!waiting_.empty());
+  if (!burnt) return;
+  burning_ = true;
+  RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};
+  if (!connection_.multi_credit()) head.credit_charge = 0;
+  head.credit_request = ids_.credits_to_ask(burnt->charge);
+  out_.to_lan(build_echo_request(head));
+  own_.emplace(burnt->id, [this](TimePoint then, const Frame&, const Element&) {
+    burning_ = false;
+    burn(then);
+  });
+  ++counters_.injected;
+}
+
+// ---- the twin
+
+void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
+  auto unused = [&](MessageId id, std::uint16_t charge) {
+    touched_ = true;
+    ids_.bank(id, charge);
+    Connection::Outcome outcome = connection_.answered_here(id);
+    for (FarPart* part : parts_) part->on_outcome(now, outcome);
+  };
+  if (auto* used = std::get_if<Used>(&message)) unused(used->message, used->charge);
+  if (auto* local = std::get_if<Local>(&message)) unused(local->message, local->charge);
+  for (FarPart* part : parts_)
+    if (part->on_twin(now, message, attached) == Taken::yes) break;
+  if (std::holds_alternative<Used>(message) || std::holds_alternative<Local>(message)) ids_freed(now);
+  settle(now);
+}
+
+void Far::drop(TimePoint now, const Open& open) { reads_.drop(now, open); }
+
+// ---- ends
+
+void Far::lan_ended(TimePoint, Ending ending) {
+  bool owes = std::any_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->owes(); });
+  if (ending == Ending::reset || owes) return out_.abort();
+  out_.end_stream();
+}
+
+void Far::stream_ended(TimePoint now, Ending ending) {
+  if (ending == Ending::reset) end_told_ = false;
+  stream_ended_ = ending;
+  for (FarPart* part : parts_) part->stream_ended(now);
+  settle(now);
+}
+
+void Far::lan_opaque(TimePoint now) { stream_opaque(now); }
+
+void Far::stream_opaque(TimePoint now) {
+  opaque_ = true;
+  for (FarPart* part : parts_) part->stream_ended(now);
+}
+
+void Far::settle(TimePoint) {
+  if (!stream_ended_ || end_told_ || !quiet()) return;
+  end_told_ = true;
+  if (*stream_ended_ == Ending::reset) return out_.abort();
+  out_.end_lan();
+}
+
+bool Far::quiet() const {
+  if (!waiting_.empty()) return false;
+  return std::all_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->quiet(); });
+}
+
+// Only behind the near half, which does so before anything was added or answered: from then on the ids of
+// both legs differ, and somebody has to keep account of that.
+Reason Far::leave_alone() const {
+  if (!opaque_ || stream_ended_ || !own_.empty() || !quiet()) return Reason::optimised;
+  return connection_.any_untouchable() ? connection_.why_untouchable() : Reason::smb_not_understood;
+}
+
+// ---- surroundings and time
+
+void Far::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {
+  surroundings_ = surroundings;
+  for (FarPart* part : parts_) part->on_surroundings(now, surroundings);
+}
+
+void Far::on_timeout(TimePoint now) {
+  for (FarPart* part : parts_) part->on_timeout(now);
+  settle(now);
+}
+
+std::optional<TimePoint> Far::next_timeout() const {
+  std::optional<TimePoint> first;
+  for (const FarPart* part : parts_)
+    if (auto at = part->next_timeout(); at && (!first || *at < *first)) first = at;
+  return first;
+}
+
+}  // namespace longhaul::smb::smb2

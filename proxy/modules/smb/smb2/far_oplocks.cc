@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/far_oplocks.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb2 {
+
+bool FarOplocks::ask_for(const Message& message, const config::Features& features) {
+  if (!message.single() || message.header().command != Command::create) return false;
+  if (!features.smb_read_ahead && !features.smb_write_behind) return false;
+  const Pending* pending = connection_.pending(message.header().message_id);
+  if (!pending || !pending->opening) return false;
+  const Open& open = *pending->opening;
+  const Tree* tree = connection_.tree(pending->session, pending->tree);
+  if (!tree || tree->type != ShareType::disk) return false;
+
+  auto create = parse_create_request(message.first().bytes);
+  if (!create || create->oplock != OplockLevel::none || create->lease || create->name.empty()) return false;
+  if (open.durable || open.reconnected || open.replayed) return false;
+  if (open.options & (create_options::directory_file | create_options::open_by_file_id)) return false;
+  bool reads = features.smb_read_ahead && open.may_read() && !open.write_through();
+  bool writes = features.smb_write_behind && open.may_write() && !open.write_through();
+  if (!reads && !writes) return false;
+  // Two oplocked opens of one client break each other: only the first of a name is worth one.
+  if (!connection_.opens_of(open.name).empty() || connection_.being_opened(open.name, pending->id))
+    return false;
+  if (contended_.size() >= kMostContended || contended_.contains(open.name.path)) return false;
+  asked_.insert(pending->id);
+  return true;
+}
+
+std::optional<Held> FarOplocks::asked_for(const Connection::Outcome& outcome) {
+  for (const Change& change : outcome.changes)
+    if (change.kind == Change::Kind::broken && change.open->on_behalf && contended_.size() < kMostContended)
+      contended_.insert(change.open->name.path);
+  if (asked_.empty()) return std::nullopt;
+  std::optional<Held> held;
+  for (const auto& answered : outcome.answered) {
+    if (answered.interim || asked_.erase(answered.request.id) == 0) continue;
+    for (const Change& change : outcome.changes) {
+      if (change.kind != Change::Kind::opened || change.by != answered.request.id) continue;
+      Open& open = *change.open;
+      open.on_behalf = open.oplock != OplockLevel::none;
+      held = Held{open.key, static_cast<std::uint8_t>(open.oplock)};
+    }
+  }
+  return held;
+}
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/far_reads.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+// Pieces of what is pushed: small enough that the near half answers while the rest still comes.
+constexpr std::size_t kPieceBytes = 64 << 10;
+static_assert(kPieceBytes <= kMaxAttachedBytes);
+constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
+constexpr std::uint64_t kMostAheadOfFlow = 64 << 20;
+
+}  // namespace
+
+FarReads::File* FarReads::find(const OpenKey& open) {
+  auto found = files_.find(open);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
+// ---- what makes data void
+
+void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
+  unsettled_.begin(changes);
+  for (const Change& change : changes) {
+    File* file = find(change.open->key);
+    if (!file || change.kind != Change::Kind::voided) continue;
+    // The near half tells of every open that it knows. Of one whose CREATE answer is on its way to it, it
+    // does not.
+    if (!file->near_dropped) drop(now, *change.open);
+    file->near_dropped = false;
+  }
+  const Header& header = message.header();
+  if (header.command == Command::close && message.single()) {
+    const Pending* close = side_.connection().pending(header.message_id);
+    Open* open = close ? side_.connection().open(close->file) : nullptr;
+    if (open && find(open->key)) drop(now, *open);
+  }
+  if (asked_ && header.command == Command::read && header.message_id == asked_->message) {
+    // Unless it is swallowed.
+    at_server_[asked_->message] = {asked_->open, {asked_->missing_from, asked_->missing_to}};
+  } else {
+    asked_.reset();
+  }
+}
+
+void FarReads::drop(TimePoint now, const Open& open) {
+  File* file = find(open.key);
+  if (!file) return;
+  ++file->stamp.far;
+  side_.out().tell(Drop{open.key, file->stamp.far});
+  void_fetched(now, *file);
+}
+
+void FarReads::void_fetched(TimePoint now, File& file) {
+  file.in_flight.clear();
+  file.fetches.clear();  // their answers find nobody
+  file.policy.forget_fetched();
+  std::vector<Owed> owed = std::move(file.owed);
+  file.owed.clear();
+  for (const Owed& read : owed) send_owed(now, file, read);
+}
+
+void FarReads::send_owed(TimePoint now, File& file, const Owed& owed) {
+  --owed_;
+  const Header& header = owed.message.header();
+  at_server_[header.message_id] = {key_of(file.session, file.tree, file.file), {0, ~0ull}};
+  side_.send(now, owed.message);
+}
+
+void FarReads::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
+  for (const auto& answered : outcome.answered) {
+    if (answered.interim) continue;
+    unsettled_.end(answered.request.id);
+    at_server_.erase(answered.request.id);
+  }
+  for (const Change& change : outcome.changes) {
+    File* file = find(change.open->key);
+    if (!file) continue;
+    if (change.kind == Change::Kind::broken) {
+      if (!(change.open->caching & lease_state::read)) file->usable = false;
+      drop(now, *change.open);
+    } else if (change.kind == Change::Kind::closed) {
+      void_fetched(now, *file);
+      files_.erase(change.open->key);
+    }
+  }
+}
+
+// ---- opens
+
+void FarReads::after_response(TimePoint now, const Connection::Outcome& outcome) {
+  for (const Change& change : outcome.changes) {
+    if (change.kind != Change::Kind::opened) continue;
+    for (const auto& answered : outcome.answered)
+      if (answered.request.id == change.by && !answered.request.closed_in_compound) begin(now, *change.open);
+  }
+  // Requests that changed a file may have been answered: what waited for that may be fetched.
+  for (const auto& answered : outcome.answered) {
+    if (answered.interim || answered.request.command == Command::read) continue;
+    Open* open = side_.connection().open(answered.request.file);
+    if (File* file = open ? find(open->key) : nullptr) fetch_more(now, open->key, *file);
+  }
+}
+
+void FarReads::begin(TimePoint now, const Open& open) {
+  if (!side_.surroundings().features.smb_read_ahead) return;
+  if (!open.disk_file || !open.may_read() || open.write_through() || open.locked) return;
+  if (!(open.caching & lease_state::read) || open.break_pending || open.reconnected || open.replayed) return;
+  auto [entry, fresh] = files_.try_emplace(open.key);
+  if (!fresh) return;
+  File& file = entry->second;
+  file.file = open.file;
+  file.session = open.session;
+  file.tree = open.tree;
+  file.policy.opened(open.end_of_file, limits());
+  fetch_more(now, open.key, file);
+}
+
+// ---- the client's READs
+
+Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  if (auto* asked = std::get_if<Asked>(&message)) {
+    asked_ = *asked;
+    return Taken::yes;
+  }
+  if (auto* used = std::get_if<Used>(&message)) {
+    if (File* file = find(used->open)) {
+      while (!file->in_flight.empty() && file->in_flight.front().number <= used->seen)
+        file->in_flight.pop_front();
+      file->policy.on_read(used->offset, used->length, limits());
+      fetch_more(now, used->open, *file);
+    }
+    return Taken::yes;
+  }
+  if (auto* dropped = std::get_if<Drop>(&message)) {
+    if (File* file = find(dropped->open)) {
+      file->stamp.near = dropped->epoch;
+      file->near_dropped = true;
+      void_fetched(now, *file);
+    }
+    return Taken::yes;
+  }
+  return Taken::no;
+}
+
+Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (!asked_) return Taken::no;
+  Asked asked = *asked_;
+  asked_.reset();
+  if (!message.single() || message.header().message_id != asked.message) return Taken::no;
+  return read(now, message, asked);
+}
+
+Taken FarReads::read(TimePoint now, const Message& message, const Asked& asked) {
+  File* file = find(asked.open);
+  const Pending* request = side_.connection().pending(asked.message);
+  if (!file || !request || request->command != Command::read) return Taken::no;
+  while (!file->in_flight.empty() && file->in_flight.front().number <= asked.seen)
+    file->in_flight.pop_front();
+
+  Interval missing{asked.missing_from, std::max(asked.missing_from, asked.missing_to)};
+  bool swallowed = false;
+  if (may_fetch(asked.open, *file) && asked.stamp == file->stamp) {
+    Owed owed{message, {}};
+    owed.missing.add(missing);
+    for (const Push& push : file->in_flight) owed.missing.remove(push.range);
+    if (auto end = file->policy.end_of_file(); end && file->pushes > 0) owed.missing.remove({*end, ~0ull});
+    IntervalSet holes = owed.missing;
+    for (const Fetch& fetch : file->fetches) holes.remove(fetch.range);
+    std::uint64_t hole_bytes = 0;
+    for (const Interval& hole : holes.intervals()) hole_bytes += hole.size();
+    // What is coming in part is fetched to its end; what nothing comes for is faster as it is.
+    swallowed = hole_bytes < missing.size();
+    for (const Interval& hole : holes.intervals())
+      for (Interval part{hole.begin, hole.begin}; swallowed && part.begin < hole.end; part.begin = part.end) {
+        part.end = std::min(hole.end, part.begin + largest_read());
+        swallowed = fetch(now, asked.open, *file, part);
+      }
+    if (swallowed) {
+      at_server_.erase(asked.message);
+      if (!owed.missing.empty()) {
+        file->owed.push_back(std::move(owed));
+        ++owed_;
+      }
+    } else {
+      file->policy.missed(request->offset);
+    }
+  }
+  if (!swallowed) side_.send(now, message);
+  file->policy.on_read(request->offset, request->length, limits());
+  fetch_more(now, asked.open, *file);
+  return Taken::yes;
+}
+
+// ---- fetching
+
+bool FarReads::may_fetch(const OpenKey& key, const File& file) {
+  if (!file.usable || ended_ || unsettled_.contains(key)) return false;
+  if (!side_.surroundings().features.smb_read_ahead || side_.connection().untouchable(file.session))
+    return false;
+  const Open* open = side_.connection().open(key);
+  return open && !open->locked && !open->closing && (open->caching & lease_state::read);
+}
+
+std::uint32_t FarReads::largest_read() const {
+  const Connection& connection = side_.connection();
+  std::uint32_t most = connection.multi_credit() ? kLargestRead : kCreditBytes;
+  return std::max<std::uint32_t>(1, std::min(most, connection.max_read_bytes()));
+}
+
+ReadAheadLimits FarReads::limits() const {
+  const modules::Surroundings& line = side_.surroundings();
+  return limits_for(static_cast<double>(line.line_bytes_per_second),
+                    std::chrono::duration<double>(line.round_trip).count(), largest_read());
+}
+
+void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
+  if (!may_fetch(key, file) || starved_) return;
+  std::uint64_t ahead = 0;
+  for (const auto& [other, of] : files_) ahead += of.policy.ahead_bytes();
+  ReadAheadLimits limits = this->limits();
+  while (ahead < kMostAheadOfFlow) {
+    // What the ids that are free allow: some smaller READs rather than none.
+    while (limits.largest_read > kCreditBytes && !side_.can_inject(charge_for(limits.largest_read)))
+      limits.largest_read = std::max(limits.largest_read / 4, kCreditBytes);
+    starved_ = starved_ || !side_.can_inject(charge_for(limits.largest_read));
+    if (starved_) return;
+    auto range = file.policy.next(limits);
+    if (!range) return;
+    ahead += range->size();
+    if (!fetch(now, key, file, *range)) return;
+  }
+}
+
+bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval range) {
+  std::uint64_t number = ++numbers_;
+  auto length = static_cast<std::uint32_t>(range.size());
+  auto build = [&](const RequestHead& head) {
+    ReadRequest read;
+    read.length = length;
+    read.offset = range.begin;
+    read.file = file.file;
+    return build_read_request(head, read);
+  };
+  auto reply = [this, key, number](TimePoint then, const Frame& frame, const Element& answer) {
+    fetched(then, key, number, frame, answer);
+  };
+  if (!side_.inject(now, file.session, file.tree, charge_for(length), build, reply)) return false;
+  file.fetches.push_back({number, range});
+  return true;
+}
+
+void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
+                       const Element& answer) {
+  File* file = find(key);
+  if (!file) return;
+  auto fetch = std::find_if(file->fetches.begin(), file->fetches.end(),
+                            [&](const Fetch& f) { return f.number == number; });
+  if (fetch == file->fetches.end()) return;  // dropped meanwhile
+  Interval range = fetch->range;
+  file->fetches.erase(fetch);
+
+  Result<ReadResponse> response = parse_read_response(answer.bytes);
+  if (answer.header.status == Status::success && response && response->data.size() <= range.size()) {
+    std::uint64_t end = range.begin + response->data.size();
+    // 3.3.5.12: a READ comes short at the end of the file only.
+    if (end < range.end) file->policy.on_end_of_file(end);
+    auto at = static_cast<std::size_t>(response->data.data() - frame.bytes.bytes().data());
+    Slice data = response->data.empty() ? Slice{} : frame.bytes.sub(at, response->data.size());
+    push(key, *file, range.begin, data);
+  } else if (answer.header.status == Status::end_of_file) {
+    // It ends here or before: good for not fetching there, no answer for anybody.
+    std::uint64_t end = file->policy.end_of_file().value_or(~0ull);
+    if (end > range.begin) file->usable = false;  // it is shorter than it was when it was opened
+  } else {
+    file->usable = false;  // a lock, a lack of rights: what the client is to see itself
+  }
+  settle_owed(now, *file);
+  fetch_more(now, key, *file);
+}
+
+// READs whose last bytes were pushed are the near half's to answer; those that nothing comes for any more are
+// sent.
+void FarReads::settle_owed(TimePoint now, File& file) {
+  std::vector<Owed> lost;
+  std::erase_if(file.owed, [&](Owed& owed) {
+    for (const Push& push : file.in_flight) owed.missing.remove(push.range);
+    if (auto end = file.policy.end_of_file(); end && file.pushes > 0) owed.missing.remove({*end, ~0ull});
+    if (owed.missing.empty()) {
+      --owed_;
+      return true;
+    }
+    IntervalSet nobodys = owed.missing;
+    for (const Fetch& fetch : file.fetches) nobodys.remove(fetch.range);
+    if (nobodys.empty() && file.usable) return false;
+    lost.push_back(std::move(owed));
+    return true;
+  });
+  for (const Owed& owed : lost) send_owed(now, file, owed);
+}
+
+void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes) {
+  std::size_t done = 0;
+  do {
+    std::size_t piece = std::min(kPieceBytes, bytes.size() - done);
+    Interval range{offset + done, offset + done + piece};
+    tell_forwarded(key);
+    Ahead ahead{.open = key, .stamp = file.stamp, .offset = range.begin};
+    ahead.length = static_cast<std::uint32_t>(piece);
+    ahead.end_of_file = file.policy.end_of_file();
+    side_.out().tell(ahead, piece == 0 ? Slice{} : bytes.sub(done, piece));
+    file.in_flight.push_back({++file.pushes, range});
+    done += piece;
+  } while (done < bytes.size());
+}
+
+// What is pushed from here on must not complete a READ that the server answers: it would be answered twice.
+void FarReads::tell_forwarded(const OpenKey& key) {
+  for (auto& [id, read] : at_server_) {
+    if (read.told || read.open != key) continue;
+    read.told = true;
+    side_.out().tell(Forwarded{id});
+  }
+}
+
+void FarReads::on_surroundings(TimePoint now, const modules::Surroundings&) {
+  for (auto& [key, file] : files_) fetch_more(now, key, file);
+}
+
+void FarReads::on_ids_freed(TimePoint now) {
+  if (!starved_) return;
+  starved_ = false;
+  for (auto& [key, file] : files_) fetch_more(now, key, file);
+}
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/message_ids.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+// No server goes so far, and arithmetic above it is safe.
+constexpr std::uint64_t kLastId = 1ull << 62;
+
+}  // namespace
+
+std::uint64_t MessageIds::count(const IntervalSet& ids) {
+  std::uint64_t sum = 0;
+  for (const Interval& i : ids.intervals()) sum += i.size();
+  return sum;
+}
+
+bool MessageIds::all_free(Interval ids) const {
+  for (const Interval& i : free_.intervals())
+    if (i.begin <= ids.begin && ids.end <= i.end) return true;
+  return false;
+}
+
+void MessageIds::use(Interval ids) {
+  free_.remove(ids);
+  bank_.remove(ids);
+}
+
+MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t charge, Renumber renumber) {
+  if (client_id >= kLastId) return {client_id, Refusal::none};  // the server's to refuse
+  Interval ids{client_id, client_id + charge};
+  if (all_free(ids) && !bank_.overlaps(ids)) {
+    use(ids);
+    client_next_ = std::max(client_next_, ids.end);
+    return {client_id, Refusal::none};
+  }
+  if (bank_.overlaps(ids) || skipped_.overlaps(ids) ||
+      (ids.end <= client_next_ && sent_as_.contains(client_id))) {
+    // The client uses an id twice: as it would be at the server, its connection is at an end.
+    return {client_id, Refusal::impossible};
+  }
+  if (renumber == Renumber::forbidden) {
+    // Granted, but used by us; or not granted yet.
+    bool taken = ids.begin < top_ && !all_free({ids.begin, std::min(ids.end, top_)});
+    return {client_id, taken ? Refusal::impossible : Refusal::wait};
+  }
+  auto other = find(charge, 0);
+  if (!other) return {client_id, Refusal::wait};
+  use({*other, *other + charge});
+  client_next_ = std::max(client_next_, ids.end);
+  sent_as_[client_id] = *other;
+  client_id_[*other] = client_id;
+  bank(client_id, charge);  // what of its own ids is free now serves others
+  return {*other, Refusal::none};
+}
+
+std::uint64_t MessageIds::sent_as(std::uint64_t client_id) const {
+  auto found = sent_as_.find(client_id);
+  return found == sent_as_.end() ? client_id : found->second;
+}
+
+std::uint64_t MessageIds::client_id(std::uint64_t id) const {
+  auto found = client_id_.find(id);
+  return found == client_id_.end() ? id : found->second;
+}
+
+void MessageIds::finished(std::uint64_t id) {
+  auto found = client_id_.find(id);
+  if (found == client_id_.end()) return;
+  sent_as_.erase(found->second);
+  client_id_.erase(found);
+}
+
+void MessageIds::bank(std::uint64_t client_id, std::uint16_t charge) {
+  if (client_id >= kLastId) return;
+  Interval ids{client_id, client_id + charge};
+  client_next_ = std::max(client_next_, ids.end);
+  // Only what is free: the others have been taken by us, which was an advance on them.
+  for (const Interval& i : free_.intervals())
+    bank_.add({std::max(i.begin, ids.begin), std::min(i.end, ids.end)});
+  skipped_.add({std::max(ids.begin, top_), ids.end});
+}
+
+std::optional<std::uint64_t> MessageIds::find_banked(std::uint16_t charge) const {
+  for (const Interval& i : bank_.intervals())
+    if (i.size() >= charge) return i.begin;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> MessageIds::find(std::uint16_t charge, std::uint64_t keep) const {
+  if (auto banked = find_banked(charge)) return banked;
+  // The highest run of ids that the client has not come to; what lies below it is the client's.
+  std::uint64_t below = 0;
+  std::optional<std::uint64_t> highest;
+  std::uint64_t below_highest = 0;
+  for (Interval i : free_.intervals()) {
+    i.begin = std::max(i.begin, client_next_);
+    if (i.begin >= i.end) continue;
+    if (i.size() >= charge) {
+      highest = i.end - charge;
+      below_highest = below + i.size() - charge;
+    }
+    below += i.size();
+  }
+  if (!highest || below_highest < keep) return std::nullopt;
+  return highest;
+}
+
+std::optional<std::uint64_t> MessageIds::take(std::uint16_t charge, std::uint64_t keep) {
+  auto id = find(charge, keep);
+  if (id) use({*id, *id + charge});
+  return id;
+}
+
+std::uint16_t MessageIds::credits_to_ask(std::uint16_t charge) const {
+  std::uint64_t free = free_ids();
+  std::uint64_t lacking = free < kTargetWindow ? kTargetWindow - free : 0;
+  return static_cast<std::uint16_t>(std::min<std::uint64_t>(charge + lacking, kTargetWindow + charge));
+}
+
+std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits) {
+  if (bank_.empty()) return std::nullopt;
+  Interval first = bank_.intervals().front();
+  // The client is ahead of what was granted, or the window's low end lags: both end when the bank is spent.
+  bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
+  if (!client_waits && !lags) return std::nullopt;
+  auto charge = static_cast<std::uint16_t>(std::min<std::uint64_t>(first.size(), kMostBurnCharge));
+  use({first.begin, first.begin + charge});
+  return Burn{first.begin, charge};
+}
+
+void MessageIds::granted(std::uint16_t credits) {
+  Interval added{top_, top_ + credits};
+  top_ = added.end;
+  free_.add(added);
+  for (const Interval& i : skipped_.intervals())
+    bank_.add({std::max(i.begin, added.begin), std::min(i.end, added.end)});
+  skipped_.remove({0, top_});
+}
+
+bool MessageIds::in_step() const {
+  return bank_.empty() && skipped_.empty() && sent_as_.empty() && low() >= client_next_ &&
+         (free_.intervals().size() <= 1) && (free_.empty() || free_.intervals().front().end == top_);
+}
+
+}  // namespace longhaul::smb::smb2

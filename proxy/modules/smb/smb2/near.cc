@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/near.h"
+
+namespace longhaul::smb::smb2 {
+
+using flows::Reason;
+using modules::Ending;
+
+Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account)
+    : out_(out), reads_(*this, std::move(account)), asked_in_order_{&reads_}, answered_in_order_{&reads_} {}
+
+// ---- frames
+
+void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  auto message = parse(frame);
+  if (!message) return out_.pass_on(frame.bytes);
+  Changes changes = connection_.on_request(*message);
+  for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
+  if (!connection_.any_untouchable()) {
+    // Behind the answer of a CREATE the far half may add requests of its own.
+    used_ = used_ || message->header().command == Command::create || !message->single();
+    for (NearPart* part : asked_in_order_)
+      if (part->on_request(now, *message, changes) == Taken::yes) return;
+  }
+  out_.pass_on(frame.bytes);
+}
+
+void Near::frame_from_stream(TimePoint now, const Frame& frame) {
+  if (auto message = parse(frame)) {
+    Connection::Outcome outcome = connection_.on_response(*message);
+    for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+    for (NearPart* part : answered_in_order_)
+      if (part->on_response(now, *message, outcome) == Taken::yes) return settle(now);
+  }
+  out_.to_lan(frame.bytes);
+  settle(now);
+}
+
+// Nothing for what is encrypted, compressed or makes no sense: it passes, and from then on nothing is
+// touched.
+std::optional<Message> Near::parse(const Frame& frame) {
+  if (frame.kind != FrameKind::smb2) {
+    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? Reason::smb_encrypted
+                                                                    : Reason::smb_not_understood);
+    return std::nullopt;
+  }
+  auto message = parse_message(frame);
+  if (message) return std::move(*message);
+  connection_.leave_alone(Reason::smb_not_understood);
+  return std::nullopt;
+}
+
+void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
+  used_ = true;
+  if (auto* held = std::get_if<Held>(&message)) {
+    if (Open* open = connection_.open(held->open)) {
+      open->on_behalf = true;
+      open->oplock = static_cast<OplockLevel>(held->level);
+      open->caching = caching_of(open->oplock);
+    }
+  } else if (auto* taken_back = std::get_if<Break>(&message)) {
+    ++counters_.breaks;
+    if (Open* open = connection_.open(taken_back->open)) {
+      open->break_pending = open->caching & lease_state::write;
+      open->oplock = static_cast<OplockLevel>(taken_back->level);
+      open->caching &= caching_of(open->oplock);
+    }
+  }
+  for (NearPart* part : answered_in_order_)
+    if (part->on_twin(now, message, attached) == Taken::yes) break;
+  settle(now);
+}
+
+void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
+  used_ = true;
+  const Pending* request = connection_.pending(id);
+  if (told == Told::no && request) out_.tell(Local{id, request->charge});
+  out_.to_lan(std::move(frame));
+  ++counters_.round_trips_saved;
+  Connection::Outcome outcome = connection_.answered_here(id);
+  for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+}
+
+void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.frame.bytes); }
+
+void Near::drop(const Open& open) { reads_.drop(open); }
+
+// ---- ends
+
+void Near::lan_ended(TimePoint now, Ending ending) {
+  for (NearPart* part : asked_in_order_) part->lan_ended(now);
+  if (ending == Ending::closed) return out_.end_stream();
+  reset_ = true;
+  settle(now);
+}
+
+// The server can answer nothing more: what was promised and not told to be kept is lost.
+void Near::stream_ended(TimePoint, Ending ending) {
+  if (ending == Ending::reset || owes()) return out_.abort();
+  out_.end_lan();
+}
+
+void Near::lan_opaque(TimePoint now) {
+  for (NearPart* part : asked_in_order_) part->lan_ended(now);
+}
+
+void Near::stream_opaque(TimePoint) {}
+
+// A client that has gone is told to the server when what it was promised is done.
+void Near::settle(TimePoint) {
+  if (!reset_ || owes()) return;
+  reset_ = false;
+  out_.abort();
+}
+
+bool Near::owes() const {
+  for (const NearPart* part : asked_in_order_)
+    if (part != &reads_ && !part->quiet()) return true;
+  return false;
+}
+
+bool Near::quiet() const { return !owes() && reads_.quiet(); }
+
+// Only as long as nothing has been added or answered: from then on the ids of both legs differ, and somebody
+// has to keep account of that.
+Reason Near::leave_alone() const {
+  bool untouched = !used_ && connection_.opens().empty() && quiet();
+  return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : Reason::optimised;
+}
+
+// ---- surroundings and time
+
+void Near::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {
+  surroundings_ = surroundings;
+  for (NearPart* part : asked_in_order_) part->on_surroundings(now, surroundings);
+}
+
+void Near::on_timeout(TimePoint now) {
+  for (NearPart* part : asked_in_order_) part->on_timeout(now);
+  settle(now);
+}
+
+std::optional<TimePoint> Near::next_timeout() const {
+  std::optional<TimePoint> first;
+  for (const NearPart* part : asked_in_order_)
+    if (auto at = part->next_timeout(); at && (!first || *at < *first)) first = at;
+  return first;
+}
+
+}  // namespace longhaul::smb::smb2
