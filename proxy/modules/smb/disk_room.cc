@@ -62,4 +62,11 @@ std::optional<DiskQuestions::Told> DiskQuestions::answered(DiskTree tree,
   return Told{.available_bytes = *available_bytes, .counted_bytes = state.asked_at_bytes};
 }
 
+void DiskQuestions::not_asked(DiskTree tree) {
+  const auto found = trees_.find(tree);
+  if (found == trees_.end()) return;
+  found->second.asking = false;
+  found->second.asked_at = {};
+}
+
 }  // namespace longhaul::smb

@@ -7,6 +7,7 @@
 // beforehand may be all holes.
 #pragma once
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,7 +16,12 @@
 
 namespace longhaul::smb {
 
-enum class DiskTree : std::uint64_t {};  // a tree connect of one session: what the space is asked for
+// A tree connect of one session: what the space is asked for.
+struct DiskTree {
+  std::uint64_t session = 0;
+  std::uint32_t tree = 0;
+  auto operator<=>(const DiskTree&) const = default;
+};
 
 // Near side: may these bytes be promised?
 class DiskRoom {
@@ -47,6 +53,8 @@ class DiskQuestions {
     std::uint64_t available_bytes = 0, counted_bytes = 0;
   };
   std::optional<Told> answered(DiskTree tree, std::optional<std::uint64_t> available_bytes);
+  // It could not be sent, or its file was closed meanwhile: ask again when there is cause.
+  void not_asked(DiskTree tree);
   void forget(DiskTree tree) { trees_.erase(tree); }
 
  private:

@@ -5,13 +5,12 @@
 // client's behalf. What may be promised is decided in near_writes.h and near_metadata.h.
 //
 // A request waits for promises that were made before it:
-//   the same file (all its opens)   CLOSE FLUSH LOCK IOCTL SET_INFO QUERY_INFO OPLOCK_BREAK, CREATE of its
-//   name, WRITE,
-//                                   READ of a range that is being written, and a promised WRITE over another
-//   everything                      LOGOFF TREE_DISCONNECT SESSION_SETUP QUERY_DIRECTORY, renames and links,
-//   space and
-//                                   quota, compounds, a lease's break acknowledged, the end of the client's
-//                                   stream
+// - of the same file, through any open: CLOSE, FLUSH, LOCK, SET_INFO, QUERY_INFO, a CREATE of its name, a
+// READ of or
+//   before what is being written, and a WRITE, promised or not, over another;
+// - of everything: LOGOFF, TREE_DISCONNECT, SESSION_SETUP, QUERY_DIRECTORY, IOCTL, renames and links,
+// questions for
+//   space and quota, compounds, the acknowledgement of a break, the end of the client's stream;
 // and behind whatever of the same file is held already.
 #pragma once
 #include <deque>
@@ -32,43 +31,59 @@ class FarOrder final : public FarPart {
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_ids_freed(TimePoint now) override;
-  bool quiet() const override { return promised_.empty() && held_.empty(); }
+  void on_ids_freed(TimePoint now) override { give_back(now); }
+  bool quiet() const override { return promises_.empty() && held_.empty(); }
+  bool owes() const override { return !promises_.empty(); }
 
-  // What is promised and not done for this file: data read from it now would be older than the client
+  // Something is promised and not done for this file: data read from it now may be older than the client
   // believes.
-  bool busy(const Open& open) const;
+  bool busy(const FileName& name) const;
 
  private:
+  using Sequence = std::uint64_t;  // the order in which promises and held requests came
   struct Promise {
     OpenKey open;
-    FileName name;
-    bool sent = false;   // its frame has gone to the server
+    Sequence sequence = 0;
     bool write = false;  // or a CLOSE
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
-    std::uint32_t credits = 0;  // granted with interim answers
+    std::uint16_t credits = 0;  // granted with interim answers
+  };
+  // What is promised through one open and not done.
+  struct Work {
+    std::optional<FileName> name;  // none: not known, so it may be any file
+    std::map<Sequence, MessageId> promises;
+    std::multimap<std::uint64_t, MessageId> writes;  // by offset
+    std::uint64_t longest_write = 0;
+  };
+  // What a request must wait for.
+  struct Scope {
+    enum class Kind : std::uint8_t { nothing, range, file, everything };
+    Kind kind = Kind::everything;
+    std::optional<FileName> name;  // none: any file
+    std::uint64_t offset = 0, length = 0;
   };
   struct Held {
     Message message;
-    std::optional<FileName> name;  // none: everything
-    bool promised = false;
+    Scope scope;
+    Sequence sequence = 0;
   };
-  struct Scope {
-    bool waits = false;            // false: an ordering point of nothing
-    std::optional<FileName> name;  // none: everything
-    std::uint64_t offset = 0, length = 0;
-    bool range_only = false;  // only promised writes that overlap
-  };
-  Scope scope_of(const Message& message);
-  bool blocked(const Scope& scope, MessageId self) const;
+
+  Scope scope_of(const Message& message) const;
+  bool waits(const Scope& scope, Sequence before) const;
+  bool overlaps(const Work& work, const Scope& scope, Sequence before) const;
+  static bool same(const std::optional<FileName>& a, const std::optional<FileName>& b);
+  void begin(Promise& promise, MessageId id, const Message& message);
+  void done(TimePoint now, MessageId id, const Element& answer);
   void release(TimePoint now);
-  void sent(MessageId id);
   void ask_room(TimePoint now, const Open& open);
+  bool take_break(const Message& message);
   void give_back(TimePoint now);
 
   FarSide& side_;
-  std::map<MessageId, Promise> promised_;  // without the server's answer
+  Sequence next_sequence_ = 1;
+  std::unordered_map<MessageId, Promise> promises_;  // without the server's answer
+  std::map<OpenKey, Work> work_;
   std::deque<Held> held_;
   DiskQuestions questions_;
   struct GivingBack {

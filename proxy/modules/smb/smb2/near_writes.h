@@ -9,9 +9,11 @@
 // is reset.
 #pragma once
 #include <unordered_map>
+#include <vector>
 
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -29,9 +31,10 @@ class NearWrites final : public NearPart {
   // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
   // on: what is ahead may be older than they are; CANCELs of writes that were answered.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into the answer that is to bear it.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // Kept (of writes), Room, and Break, to which it answers Broken.
+  // Kept (of writes) and Room; answers Break with Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
@@ -44,11 +47,11 @@ class NearWrites final : public NearPart {
   struct Waiting {
     Header header;
     std::uint32_t length = 0;
+    bool answered = false;
   };
-  Taken write(TimePoint now, const Message& message, const Changes& changes);
-  void answer_early(TimePoint now, const Waiting& write);
+  Taken write(TimePoint now, const Message& message);
+  void answer_early(TimePoint now, MessageId id);
   void kept(TimePoint now, const Kept& kept);
-  void broken(const Break& taken_back);
   void ended(const Open& open);
   void count();
 
@@ -56,6 +59,7 @@ class NearWrites final : public NearPart {
   Promises promises_;
   DiskRoom room_;
   std::unordered_map<MessageId, Waiting> waiting_;  // promised or held
+  std::vector<NewStatus> late_;                     // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;
 };

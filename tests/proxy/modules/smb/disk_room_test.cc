@@ -11,7 +11,7 @@ using longhaul::smb::DiskTree;
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr DiskTree kTree{5};
+constexpr DiskTree kTree{.session = 5, .tree = 1};
 
 }  // namespace
 
@@ -20,7 +20,7 @@ TEST_CASE("nothing is promised to a disk of which nothing is known") {
   CHECK_FALSE(room.has_room(kTree, 1));
   room.told(kTree, 100 * kMiB, 0);
   CHECK(room.has_room(kTree, kMiB));
-  CHECK_FALSE(room.has_room(DiskTree{6}, 1));
+  CHECK_FALSE(room.has_room(DiskTree{.session = 6}, 1));
 }
 
 TEST_CASE(
@@ -69,5 +69,13 @@ TEST_CASE("a server that never tells is not asked again") {
   CHECK(questions.ask_for(kTree, start));
   CHECK_FALSE(questions.answered(kTree, std::nullopt));
   CHECK_FALSE(questions.ask_for(kTree, start + 1h));
-  CHECK_FALSE(questions.answered(DiskTree{9}, 1));  // never asked for
+  CHECK_FALSE(questions.answered(DiskTree{.session = 9}, 1));  // never asked for
+}
+
+TEST_CASE("a question that was never sent is asked again") {
+  DiskQuestions questions;
+  const auto start = longhaul::link::TimePoint{} + 1h;
+  CHECK(questions.ask_for(kTree, start));
+  questions.not_asked(kTree);
+  CHECK(questions.ask_for(kTree, start));
 }

@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/promises.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <random>
 #include <set>
 #include <vector>

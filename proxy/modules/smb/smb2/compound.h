@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts errors in the place of answers, in single responses and in compounds ([MS-SMB2] section 3.3.4.1.3).
+// Which answers, and why, is the callers' business; signed messages are never given to it.
+#pragma once
+#include <span>
+
+#include "proxy/modules/smb/smb2/build.h"
+#include "proxy/modules/smb/smb2/connection.h"
+
+namespace longhaul::smb::smb2 {
+
+struct NewStatus {
+  const Element* element = nullptr;  // of the message that is changed
+  Status status = Status::success;   // an error
+};
+
+// The frame of a response with these elements turned into ERROR responses (2.2.2), ids and credits as they
+// were.
+Slice with_statuses(const Message& message, std::span<const NewStatus> changed);
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// See far_metadata.h.
+#include "proxy/modules/smb/smb2/far_metadata.h"
+
+#include <algorithm>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/question.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+Slice name_of_listing(MessageId generation) {
+  std::byte bytes[sizeof(generation)];
+  store_le(bytes, generation);
+  return Slice::copy_of(bytes);
+}
+
+}  // namespace
+
+Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  if (const auto* expect = std::get_if<Expect>(&message)) {
+    if (expect->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::yes;
+    std::vector<Slice>& questions = expected_[expect->message];
+    if (questions.size() < kMostQuestions) questions.push_back(expect->request);
+    return Taken::yes;
+  }
+  if (const auto* enumerate = std::get_if<Enumerate>(&message)) {
+    Listing& listing = listings_[enumerate->open];
+    std::vector<std::string> names = std::move(listing.names);
+    names.resize(enumerate->all ? std::min<std::size_t>(names.size(), enumerate->served) : 0);
+    beginning_.erase(listing.generation);
+    beginning_.emplace(enumerate->message, enumerate->open);
+    listing = Listing{.generation = enumerate->message,
+                      .info_class = enumerate->info_class,
+                      .pattern = enumerate->pattern,
+                      .all = enumerate->all,
+                      .window_bytes = enumerate->all ? kRepeatedWindowBytes : kWindowBytes,
+                      .skip = names};
+    listing.names = std::move(names);
+    std::sort(listing.skip.begin(), listing.skip.end());
+    return Taken::yes;
+  }
+  if (const auto* more = std::get_if<More>(&message)) {
+    const auto found = listings_.find(more->open);
+    if (found != listings_.end()) {
+      found->second.left_bytes += more->bytes;
+      found->second.window_bytes = std::min(found->second.window_bytes * 2, kWindowBytes);
+      fetch(now, more->open);
+    }
+    return Taken::yes;
+  }
+  return Taken::no;
+}
+
+Taken FarMetadata::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
+  Taken taken = Taken::no;
+  for (const Connection::Answered& each : outcome.answered) {
+    const auto begins = each.element ? beginning_.find(each.request.id) : beginning_.end();
+    if (begins == beginning_.end()) continue;
+    const OpenKey key = begins->second;
+    if (!each.interim) beginning_.erase(begins);
+    const auto found = listings_.find(key);
+    if (found == listings_.end()) continue;
+    Listing& listing = found->second;
+    if (listing.all && message.single()) taken = Taken::yes;  // the interim answer, too
+    if (each.interim) continue;
+    listing.begun = true;
+    const Status status = each.element->header.status;
+    const auto response = parse_buffer_response(each.element->bytes);
+    const Slice buffer = status == Status::success && response ? Slice::copy_of(response->buffer) : Slice{};
+    if (listing.all) {
+      listed(now, key, listing.generation, status, buffer);
+      continue;
+    }
+    // It goes to the client as it is; what comes after it is pushed (after_response).
+    const auto entries = parse_listing(listing.info_class, buffer);
+    if (status != Status::success || !entries) {
+      if (status == Status::success)
+        push(key, Command::query_directory, Status::pending, name_of_listing(listing.generation), {});
+      listings_.erase(found);
+      continue;
+    }
+    for (const ListingEntry& entry : *entries) listing.names.push_back(entry.name);
+  }
+  return taken;
+}
+
+void FarMetadata::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  for (const Change& change : outcome.changes) {
+    if (change.kind == Change::Kind::closed) listings_.erase(change.open->key);
+  }
+}
+
+void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (!each.element || each.interim) continue;
+    if (each.request.command == Command::query_directory) {
+      fetch(now, key_of(each.request.session, each.request.tree, each.request.file));
+    }
+    if (each.request.command != Command::create) continue;
+    const auto found = expected_.find(each.request.id);
+    if (found == expected_.end()) continue;
+    const std::vector<Slice> questions = std::move(found->second);
+    expected_.erase(found);
+    const auto created = parse_create_response(each.element->bytes);
+    if (each.element->header.status != Status::success || !created) continue;
+    const Open* open = side_.connection().open(created->file);
+    if (!open) continue;
+    for (const Slice& question : questions) ask(now, *open, question);
+  }
+}
+
+void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
+  auto request = request_of(question.bytes());
+  const OpenKey key = open.key;
+  bool sent = false;
+  if (request && request->output_bytes <= kQuestionBytes) {
+    request->file = open.file;
+    sent = side_.inject(
+        now, open.session, open.tree, 1,
+        [request](const RequestHead& head) { return build_query_info_request(head, *request); },
+        [this, key, question](TimePoint, const Frame&, const Element& answer) {
+          // The near half knows whole answers and errors without data; the rest the client asks itself.
+          const Status status = answer.header.status;
+          const auto response = parse_buffer_response(answer.bytes);
+          if (status == Status::success && response) {
+            push(key, Command::query_info, status, question, Slice::copy_of(response->buffer));
+          } else {
+            push(key, Command::query_info, has_answer(answer) ? Status::pending : status, question, {});
+          }
+        });
+  }
+  if (!sent) push(key, Command::query_info, Status::pending, question, {});
+}
+
+void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
+  const auto found = listings_.find(key);
+  if (found == listings_.end()) return;
+  Listing& listing = found->second;
+  const Open* open = side_.connection().open(key);
+  if (!open || !listing.begun || listing.asking || listing.ended) return;
+  if (listing.pushed_bytes - std::min(listing.pushed_bytes, listing.left_bytes) >= listing.window_bytes)
+    return;
+  const QueryDirectoryRequest question{
+      .info_class = listing.info_class,
+      .file = open->file,
+      .output_bytes = std::min(kQuestionBytes, side_.connection().max_transact_bytes())};
+  const Slice pattern = listing.pattern;
+  const MessageId generation = listing.generation;
+  listing.asking = side_.inject(
+      now, open->session, open->tree, 1,
+      [question, pattern](const RequestHead& head) {
+        QueryDirectoryRequest request = question;
+        request.pattern = pattern.bytes();
+        return build_query_directory_request(head, request);
+      },
+      [this, key, generation](TimePoint later, const Frame&, const Element& answer) {
+        const auto response = parse_buffer_response(answer.bytes);
+        const bool good = answer.header.status == Status::success && response;
+        listed(later, key, generation, answer.header.status,
+               good ? Slice::copy_of(response->buffer) : Slice{});
+      });
+  listing.wants_ids = !listing.asking;
+  if (listing.wants_ids && side_.connection().untouchable(open->session)) {
+    listing.ended = true;
+    push(key, Command::query_directory, Status::pending, name_of_listing(generation), {});
+  }
+}
+
+void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation, Status status,
+                         const Slice& buffer) {
+  const auto found = listings_.find(key);
+  // Started afresh meanwhile: the position that this answer has moved, the new start has put back.
+  if (found == listings_.end() || found->second.generation != generation) return;
+  Listing& listing = found->second;
+  listing.asking = false;
+  if (status != Status::success) {
+    listing.ended = true;
+    push(key, Command::query_directory, status, name_of_listing(generation), {});
+    return;
+  }
+  const auto entries = parse_listing(listing.info_class, buffer);
+  if (!entries) {
+    listing.ended = true;
+    push(key, Command::query_directory, Status::pending, name_of_listing(generation), {});
+    return;
+  }
+  ListingQueue left;
+  for (const ListingEntry& entry : *entries) {
+    if (std::binary_search(listing.skip.begin(), listing.skip.end(), entry.name)) continue;
+    left.add(entry.bytes);
+    if (listing.names.size() < kMostNames) listing.names.push_back(entry.name);
+  }
+  if (!left.empty()) {
+    const auto part = left.take(kMaxAttachedBytes, false);
+    listing.pushed_bytes += part.buffer.size();
+    push(key, Command::query_directory, Status::success, name_of_listing(generation),
+         Slice::copy_of(part.buffer));
+  }
+  fetch(now, key);
+}
+
+void FarMetadata::push(const OpenKey& key, Command command, Status status, Slice request, Slice response) {
+  side_.counters().ahead_bytes += response.size();
+  Answer answer{.open = key,
+                .command = static_cast<std::uint16_t>(command),
+                .status = static_cast<std::uint32_t>(status),
+                .request = std::move(request),
+                .response_bytes = static_cast<std::uint32_t>(response.size())};
+  side_.out().tell(answer, std::move(response));
+}
+
+void FarMetadata::on_ids_freed(TimePoint now) {
+  std::vector<OpenKey> waiting;
+  for (const auto& [key, listing] : listings_) {
+    if (listing.wants_ids) waiting.push_back(key);
+  }
+  for (const OpenKey& key : waiting) fetch(now, key);
+}
+
+}  // namespace longhaul::smb::smb2

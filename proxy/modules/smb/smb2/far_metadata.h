@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part for metadata: asks the server what the near half expects to be asked (Expect, with a
+// CREATE; Enumerate, with a QUERY_DIRECTORY) and pushes the Answers. How long they are good is decided in
+// near_metadata.h.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/modules/smb/smb2/listing.h"
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class FarMetadata final : public FarPart {
+ public:
+  explicit FarMetadata(FarSide& side) : side_(side) {}
+
+  Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  // Takes the answer to a listing that was started afresh for the near half.
+  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  void after_response(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_ids_freed(TimePoint now) override;
+
+ private:
+  struct Listing {
+    MessageId generation = 0;  // the Enumerate that it follows
+    std::uint8_t info_class = 0;
+    Slice pattern;
+    bool all = false;
+    bool begun = false;   // its first answer has come
+    bool asking = false;  // a question of ours is at the server
+    bool wants_ids = false;
+    bool ended = false;
+    std::uint64_t window_bytes = 0, pushed_bytes = 0, left_bytes = 0;
+    std::vector<std::string> names;  // in the order in which they were told
+    std::size_t served = 0;          // of these: not to be told again
+    std::vector<std::string> skip;   // sorted
+  };
+
+  void ask(TimePoint now, const Open& open, const Slice& question);
+  void fetch(TimePoint now, const OpenKey& key);
+  void listed(TimePoint now, const OpenKey& key, MessageId generation, Status status, const Slice& buffer);
+  void push(const OpenKey& key, Command command, Status status, Slice request, Slice response);
+
+  // Bounds of a listing that the client has not fetched: at first, when it must be repeated, at most.
+  static constexpr std::uint64_t kWindowBytes = 4 << 20, kRepeatedWindowBytes = 128 << 10;
+  static constexpr std::uint32_t kQuestionBytes = 64 << 10;
+  static constexpr std::size_t kMostNames = 1 << 16;
+  static constexpr std::size_t kMostQuestions = 8;
+
+  FarSide& side_;
+  std::unordered_map<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
+  std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
+  std::unordered_map<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
+};
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// See near_listings.h.
+#include "proxy/modules/smb/smb2/near_listings.h"
+
+#include "codecs/little_endian.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+constexpr std::uint8_t kAfresh = query_directory_flags::restart_scans | query_directory_flags::reopen;
+
+// An element of a compound as a message of its own. QUERY_DIRECTORY and CLOSE have their file at the same
+// place (2.2.33, 2.2.15).
+std::optional<Message> alone(const Element& element, const Pending& request) {
+  constexpr std::size_t kFileAt = 8;
+  Header header = element.header;
+  header.flags &= ~header_flags::related;
+  header.next_command = 0;
+  header.session_id = request.session;
+  header.tree_id = request.tree;
+  Buffer body;
+  append(body, element.body());
+  if (body.size() < kFileAt + 16) return std::nullopt;
+  store_le(body.data() + kFileAt, request.file.persistent_part);
+  store_le(body.data() + kFileAt + 8, request.file.volatile_part);
+  auto message = parse_message({.kind = FrameKind::smb2, .bytes = build_message(header, body)});
+  return message ? std::optional(std::move(*message)) : std::nullopt;
+}
+
+}  // namespace
+
+void NearListings::before_request(TimePoint, const Message& message, const Changes& changes) {
+  // A listing of which the server has told us more than the client has got cannot be left to a signed
+  // session.
+  if (side_.connection().any_untouchable()) {
+    for (const auto& [key, listing] : listings_) {
+      const Pending* request = side_.connection().pending(message.header().message_id);
+      if (!listing.active || !request || request->command != Command::query_directory) continue;
+      if (key == key_of(request->session, request->tree, request->file)) side_.out().abort();
+    }
+  }
+  bool changed = changes_names(message);
+  for (const Change& change : changes) changed |= change.kind == Change::Kind::voided;
+  if (changed) {
+    for (auto& [key, listing] : listings_) {
+      if (key.session == message.header().session_id && key.tree == message.header().tree_id)
+        listing.stale = true;
+    }
+  }
+}
+
+Taken NearListings::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (!message.single()) return compound(now, message);
+  if (message.header().command != Command::query_directory) return Taken::no;
+  const auto request = parse_query_directory_request(message.first().bytes);
+  const Open* open = request ? side_.connection().open(request->file) : nullptr;
+  if (!open || open->session != message.header().session_id || open->tree != message.header().tree_id)
+    return Taken::no;
+  const auto found = listings_.find(open->key);
+  if (found == listings_.end()) {
+    // From the beginning only: if it was listed before we knew, we do not know what the client has had.
+    const bool ours = side_.surroundings().features.smb_metadata && open->directory &&
+                      lists(request->info_class) &&
+                      !(request->flags & query_directory_flags::index_specified);
+    listings_[open->key].given_up = !ours;
+  }
+  Listing& listing = listings_[open->key];
+  if (listing.given_up && !((request->flags & kAfresh) && side_.surroundings().features.smb_metadata))
+    return Taken::no;
+  listing.given_up = !lists(request->info_class);
+  if (listing.given_up && !listing.active && listing.waiting.empty()) return Taken::no;
+  listing.given_up = false;
+  listing.waiting.push_back(message);
+  advance(now, open->key);
+  return Taken::yes;
+}
+
+// Those that begin a listing pass, and it goes on without us: [MS-SMB2] section 3.3.5.2.7 asks for their
+// answers in a row. Where the server's position is ours already their elements are answered one by one, as
+// servers may (3.3.4.1.3).
+Taken NearListings::compound(TimePoint now, const Message& message) {
+  bool ours = false, simple = true;
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    const Open* open = request ? side_.connection().open(request->file) : nullptr;
+    const bool lists = element.header.command == Command::query_directory;
+    simple &= lists || element.header.command == Command::close;
+    if (!lists || !open) continue;
+    Listing& listing = listings_[open->key];
+    if (listing.active || listing.at_server || !listing.waiting.empty()) {
+      ours = true;
+    } else {
+      listing.given_up = true;
+    }
+  }
+  if (!ours) return Taken::no;
+  if (!simple) {
+    side_.out().abort();  // nobody has been seen to do so
+    return Taken::yes;
+  }
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    const auto single = request ? alone(element, *request) : std::nullopt;
+    if (!single) {
+      side_.out().abort();
+    } else if (element.header.command == Command::close || on_request(now, *single, {}) == Taken::no) {
+      side_.pass_on(now, *single);
+    }
+  }
+  return Taken::yes;
+}
+
+// What may make names come and go, or change what is told of them.
+bool NearListings::changes_names(const Message& message) const {
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    switch (element.header.command) {
+      case Command::create: {
+        const auto create = parse_create_request(element.bytes);
+        if (!create || create->disposition != Disposition::open ||
+            (create->options & create_options::delete_on_close)) {
+          return true;
+        }
+        break;
+      }
+      case Command::set_info:
+      case Command::write:
+        return true;
+      case Command::close: {
+        const Open* open = request ? side_.connection().open(request->file) : nullptr;
+        if (!open || (open->access & (access::delete_file | access::generic_all | access::maximum_allowed)))
+          return true;
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+void NearListings::advance(TimePoint now, const OpenKey& key) {
+  for (;;) {
+    const auto found = listings_.find(key);
+    if (found == listings_.end() || found->second.waiting.empty() || found->second.at_server) return;
+    Listing& listing = found->second;
+    const Message message = listing.waiting.front();
+    const auto request = parse_query_directory_request(message.first().bytes);
+    if (!request) return;
+    const bool begun_for_it = listing.generation == message.header().message_id;
+    if (!begun_for_it && (!listing.active || (request->flags & kAfresh))) {
+      listing.waiting.pop_front();
+      if (!begin(now, key, listing, message, *request)) return;
+      continue;
+    }
+    const bool old = listing.came != TimePoint{} && now - listing.came > kLife;
+    const bool rest = !listing.end || !listing.queue.empty();
+    const bool other = request->info_class != listing.info_class;
+    if (!begun_for_it && rest && (listing.stale || old || other) && listing.served <= kMostRepeated) {
+      begin_afresh(now, key, listing, message, *request);
+      return;
+    }
+    if (!serve(now, key, listing, message, *request)) return;
+  }
+}
+
+// As the client asked it. False: others wait for its answer.
+bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+                         const QueryDirectoryRequest& request) {
+  listing.active = false;
+  listing.queue.clear();
+  listing.end.reset();
+  if (!side_.surroundings().features.smb_metadata || !lists(request.info_class)) {
+    side_.pass_on(now, message);
+    return true;
+  }
+  listing.generation = message.header().message_id;
+  listing.info_class = request.info_class;
+  listing.at_server = true;
+  listing.stale = false;
+  listing.served = 0;
+  listing.left_bytes = 0;
+  listing.came = {};
+  side_.out().tell(Enumerate{.open = key,
+                             .message = listing.generation,
+                             .info_class = request.info_class,
+                             .pattern = Slice::copy_of(request.pattern)});
+  side_.pass_on(now, message);
+  return false;
+}
+
+void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+                                const QueryDirectoryRequest& request) {
+  const Header& header = message.header();
+  listing.generation = header.message_id;
+  listing.info_class = request.info_class;
+  listing.queue.clear();
+  listing.end.reset();
+  listing.stale = false;
+  listing.left_bytes = 0;
+  listing.came = {};
+  QueryDirectoryRequest again = request;
+  again.flags = query_directory_flags::restart_scans;
+  const RequestHead head{.message_id = header.message_id,
+                         .credit_charge = header.credit_charge,
+                         .credit_request = header.credits,
+                         .tree_id = header.tree_id,
+                         .session_id = header.session_id,
+                         .channel_sequence = header.channel_sequence,
+                         .process_id = header.process_id};
+  const Frame frame{.kind = FrameKind::smb2, .bytes = build_query_directory_request(head, again)};
+  const auto parsed = parse_message(frame);
+  if (!parsed) return side_.out().abort();  // our own making
+  side_.out().tell(Enumerate{.open = key,
+                             .message = listing.generation,
+                             .all = true,
+                             .served = listing.served,
+                             .info_class = request.info_class,
+                             .pattern = Slice::copy_of(request.pattern)});
+  side_.pass_on(now, *parsed);
+}
+
+// False: it must wait.
+bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+                         const QueryDirectoryRequest& request) {
+  if (listing.queue.empty() && !listing.end) return false;
+  if (listing.queue.empty()) {
+    answer(now, listing, message, *listing.end, {});
+  } else {
+    const bool single = request.flags & query_directory_flags::return_single_entry;
+    const auto part = listing.queue.take(request.output_bytes, single);
+    listing.served += part.entries;
+    listing.left_bytes += part.buffer.size();
+    // [MS-FSA] 2.1.5.6.3: the first entry must fit.
+    answer(now, listing, message, part.entries ? Status::success : Status::info_length_mismatch, part.buffer);
+    if (listing.left_bytes >= kToldBytes && !listing.end) {
+      side_.out().tell(More{.open = key, .bytes = listing.left_bytes});
+      listing.left_bytes = 0;
+    }
+  }
+  listing.waiting.pop_front();
+  return true;
+}
+
+void NearListings::answer(TimePoint now, const Listing& listing, const Message& request, Status status,
+                          Bytes entries) {
+  const Header header = answer_to(request.header(), status);
+  modules::Counters& counters = side_.counters();
+  // The one that the listing was begun afresh for has cost a round trip, and the server knows its id.
+  const bool sent = listing.generation == header.message_id;
+  if (!sent) ++counters.metadata_answers;
+  counters.ahead_used_bytes += entries.size();
+  side_.answer(
+      now, header.message_id,
+      status == Status::success ? build_buffer_response(header, entries) : build_error_response(header),
+      sent ? NearSide::Told::yes : NearSide::Told::no);
+}
+
+void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (!each.element || each.interim || each.request.command != Command::query_directory) continue;
+    const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
+    const auto found = listings_.find(key);
+    if (found == listings_.end() || found->second.generation != each.request.id || !found->second.at_server)
+      continue;
+    Listing& listing = found->second;
+    listing.at_server = false;
+    const auto response = parse_buffer_response(each.element->bytes);
+    if (each.element->header.status == Status::success && response) {
+      const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
+      listing.active = entries.has_value();  // if not, the far half does not go on either
+      if (entries) listing.served += entries->size();
+    }
+    advance(now, key);
+  }
+  for (const Change& change : outcome.changes) {
+    if (change.kind != Change::Kind::closed) continue;
+    const auto found = listings_.find(change.open->key);
+    if (found == listings_.end()) continue;
+    const Listing listing = std::move(found->second);
+    listings_.erase(found);
+    for (const Message& request : listing.waiting) answer(now, listing, request, Status::file_closed, {});
+  }
+}
+
+Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
+  const auto* pushed = std::get_if<Answer>(&message);
+  if (!pushed || pushed->command != static_cast<std::uint16_t>(Command::query_directory)) return Taken::no;
+  const auto found = listings_.find(pushed->open);
+  if (found == listings_.end() || pushed->request.size() != sizeof(MessageId)) return Taken::yes;
+  Listing& listing = found->second;
+  if (load_le<std::uint64_t>(pushed->request.bytes(), 0) != listing.generation) return Taken::yes;
+  listing.came = now;
+  const Status status{pushed->status};
+  if (status == Status::success) {
+    const auto entries = parse_listing(listing.info_class, attached);
+    if (!entries) {
+      side_.out().abort();  // the far half has understood it: the twin is not one of ours
+      return Taken::yes;
+    }
+    for (const ListingEntry& entry : *entries) listing.queue.add(entry.bytes);
+  } else {
+    // `pending`: it cannot go on, and neither can we know where the client stands. An error says so.
+    listing.end = status == Status::pending ? Status::insufficient_resources : status;
+  }
+  advance(now, pushed->open);
+  return Taken::yes;
+}
+
+bool NearListings::quiet() const {
+  for (const auto& [key, listing] : listings_) {
+    if (!listing.waiting.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace longhaul::smb::smb2

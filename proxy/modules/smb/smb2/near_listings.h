@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for directories: a client's first QUERY_DIRECTORY goes on with the request to fetch
+// the listing to its end, and the following ones are answered from what comes. Other metadata are
+// near_metadata.h.
+//
+// A listing belongs to one open and is told once, in order, as the server told it after the client had asked
+// for its beginning. What this connection changes in the share, another class of entries, or age makes the
+// rest of it void: then the far half lists afresh and leaves out what the client has had.
+#pragma once
+#include <deque>
+#include <unordered_map>
+
+#include "proxy/modules/smb/smb2/listing.h"
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class NearListings final : public NearPart {
+ public:
+  explicit NearListings(NearSide& side) : side_(side) {}
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;  // Answers
+  bool quiet() const override;
+
+ private:
+  struct Listing {
+    MessageId generation = 0;  // the request that began it, or began it afresh
+    std::uint8_t info_class = 0;
+    bool at_server = false;  // its beginning has been asked for as the client asked, and not been answered
+    bool active = false;     // what is behind its beginning comes, or has come, as Answers
+    bool stale = false;
+    bool given_up = false;  // the client asks the server from here on
+    std::optional<Status> end;
+    ListingQueue queue;
+    TimePoint came{};              // the last Answer
+    std::uint64_t served = 0;      // entries that the client has got
+    std::uint64_t left_bytes = 0;  // of the queue, not told to the far half yet
+    std::deque<Message> waiting;   // the client's questions, in order
+  };
+
+  Taken compound(TimePoint now, const Message& message);
+  bool changes_names(const Message& message) const;
+  void advance(TimePoint now, const OpenKey& key);
+  bool begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+             const QueryDirectoryRequest& request);
+  void begin_afresh(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+                    const QueryDirectoryRequest& request);
+  bool serve(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
+             const QueryDirectoryRequest& request);
+  void answer(TimePoint now, const Listing& listing, const Message& request, Status status, Bytes entries);
+
+  // Between the far half and the client lie at most so many milliseconds of other clients' changes, and a
+  // line.
+  static constexpr std::chrono::seconds kLife{10};
+  static constexpr std::uint64_t kToldBytes = 32 << 10;
+  static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
+
+  NearSide& side_;
+  std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
+};
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for metadata: answers QUERY_INFO from what was asked together with the open, or again
+// under a lease, and CLOSE under a handle-caching lease or batch oplock. Listings of directories are
+// near_listings.h; who asks the server is far_metadata.h.
+//
+// How long an answer is good: as long as data read then. Without an oplock it serves one question, shortly
+// after it came, of which nothing was known to be newer when the open was answered. With one it serves again
+// until the file is changed through this connection or the oplock is broken; for a bounded time if others may
+// still change attributes.
+#pragma once
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+// Which questions this client is likely to ask about the next file that it opens, from what it asked about
+// earlier ones. Kinds of opens differ in that: directories, data, attributes.
+class QuestionHabits {
+ public:
+  enum class Kind : std::uint8_t { directory, data, attributes };
+  static Kind kind_of(const CreateRequest& request);
+
+  std::vector<std::string> likely(Kind kind) const;
+  void asked(Kind kind, const std::string& question);
+  void in_vain(Kind kind, const std::string& question);
+
+ private:
+  static constexpr std::size_t kMostKnown = 16, kMostLikely = 4;
+  static constexpr int kMostScore = 4;
+  struct Habit {
+    std::string question;
+    int score = 0;  // likely while above zero
+  };
+  std::vector<Habit> habits_[3];
+};
+
+class NearMetadata final : public NearPart {
+ public:
+  explicit NearMetadata(NearSide& side) : side_(side) {}
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  // Answers to QUERY_INFO, and Kept of CLOSEs.
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  bool quiet() const override { return closing_.empty() && waiting_ == 0; }
+
+ private:
+  struct Known {          // what is known of a question's answer
+    bool here = false;    // else it will come
+    bool voided = false;  // what comes is too old for later questions
+    Status status = Status::success;
+    Slice response;
+    TimePoint came{};
+    std::deque<Message> waiting;  // asked before it came
+  };
+  struct File {
+    QuestionHabits::Kind kind = QuestionHabits::Kind::data;
+    std::unordered_map<std::string, Known> answers;
+    std::unordered_set<std::string> asked;
+    std::vector<std::string> pushed;
+    std::uint64_t version = 0;  // how often it was changed through this connection
+    bool changed = false;       // something was done through this open that its CLOSE must wait for
+  };
+  struct Asked {  // a question on its way to the server
+    OpenKey open;
+    std::string question;
+    std::uint64_t version = 0;
+  };
+  struct Closing {
+    FileId file;
+    std::optional<LeaseKey> lease;
+  };
+  struct Opening {
+    QuestionHabits::Kind kind;
+    std::vector<std::string> questions;
+  };
+
+  void before_create(const Message& message);
+  void opened(const Open& open, MessageId by);
+  Taken query_info(TimePoint now, const Message& message);
+  Taken close(TimePoint now, const Message& message);
+  void came(TimePoint now, const Answer& answer, const Slice& response);
+  void voided(const Open& open);
+  void closed(TimePoint now, const Open& open);
+  bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
+  bool breaks_closed(const Message& message);
+  void answer(TimePoint now, const Message& request, const Known& known);
+
+  NearSide& side_;
+  QuestionHabits habits_;
+  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  std::unordered_map<MessageId, Opening> opening_;
+  std::unordered_map<MessageId, Asked> asked_;
+  std::unordered_map<MessageId, Closing> closing_;  // CLOSEs answered before the server did
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// See near_writes.h.
+#include "proxy/modules/smb/smb2/near_writes.h"
+
+#include <algorithm>
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
+
+std::optional<Promises::Carrier> carrier_of(Command command) {
+  switch (command) {
+    case Command::write:
+      return Promises::Carrier::write;
+    case Command::flush:
+      return Promises::Carrier::flush;
+    case Command::close:
+      return Promises::Carrier::close;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
+
+bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                     const Connection& connection) {
+  // Nobody else may read or write the file without our being told first.
+  if (!(open.caching & lease_state::write) || open.break_pending) return false;
+  // A plain file, written through this open from its first byte to its last on this connection. What a handle
+  // that outlives the connection had been promised, its client would not ask for again after a reset.
+  if (!open.disk_file || open.directory || open.closing) return false;
+  if (open.durable || open.reconnected || open.replayed || open.locked) return false;
+  if (!(open.access & access::write_data) || open.write_through()) return false;
+  if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
+    return false;
+  // The request itself: ordinary, whole, and such that the server has no reason of its own to refuse it.
+  if (header.is_signed() || header.is_async() || header.is_related() || header.is_replay()) return false;
+  if (header.channel_sequence != 0 || request.channel != 0 || request.flags != 0) return false;
+  if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
+  const auto length = static_cast<std::uint32_t>(request.data.size());
+  if (connection.multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes) return false;
+  // [MS-FSA] 2.1.5.3: offsets are signed; two negative ones mean the end of the file and the current
+  // position.
+  constexpr std::uint64_t kMostOffset = ~std::uint64_t{0} >> 1;
+  return request.offset <= kMostOffset - length;
+}
+
+Taken NearWrites::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (!message.single()) return Taken::no;
+  const Header& header = message.header();
+  if (header.command == Command::write) return write(now, message);
+  if (header.command == Command::cancel && !header.is_async()) {
+    // It crossed our answer: the server must not take back what the client was told is done.
+    const auto found = waiting_.find(header.message_id);
+    return found != waiting_.end() && found->second.answered ? Taken::yes : Taken::no;
+  }
+  if (header.command == Command::read && promises_.waiting() != 0) {
+    const Pending* request = side_.connection().pending(header.message_id);
+    const Open* open = request ? side_.connection().open(request->file) : nullptr;
+    if (!open) return Taken::no;
+    for (const Open* each : side_.connection().opens_of(open->name)) {
+      if (promises_.waiting(each->key) == 0) continue;
+      side_.pass_on(now, message);
+      return Taken::yes;
+    }
+  }
+  return Taken::no;
+}
+
+Taken NearWrites::write(TimePoint now, const Message& message) {
+  if (!side_.surroundings().features.smb_write_behind) return Taken::no;
+  const auto request = parse_write_request(message.first().bytes);
+  if (!request) return Taken::no;
+  const Header& header = message.header();
+  const Open* open = side_.connection().open(request->file);
+  if (!open || open->session != header.session_id || open->tree != header.tree_id) return Taken::no;
+  const Tree* tree = side_.connection().tree(open->session, open->tree);
+  if (!tree || !may_be_promised(*open, *tree, header, *request, side_.connection())) return Taken::no;
+  const auto length = static_cast<std::uint32_t>(request->data.size());
+  const DiskTree disk = disk_tree(open->session, open->tree);
+  if (!room_.has_room(disk, length)) return Taken::no;
+
+  const auto verdict =
+      promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length});
+  if (verdict == Promises::Verdict::refused) return Taken::no;
+  room_.promised(disk, length);
+  side_.out().tell(Promised{.open = open->key, .message = header.message_id});
+  side_.pass_on(now, message);
+  waiting_.emplace(header.message_id, Waiting{.header = header, .length = length});
+  if (verdict == Promises::Verdict::now) answer_early(now, header.message_id);
+  count();
+  return Taken::yes;
+}
+
+void NearWrites::answer_early(TimePoint now, MessageId id) {
+  Waiting& write = waiting_.at(id);
+  write.answered = true;
+  Header answer = answer_to(write.header, Status::success);
+  const auto extra = std::clamp<std::int64_t>(credits_due_, 0, kMostExtraCredits);
+  answer.credits = static_cast<std::uint16_t>(answer.credits + extra);
+  credits_due_ -= answer.credits;
+  side_.counters().promised_bytes += write.length;
+  side_.answer(now, id, build_write_response(answer, write.length), NearSide::Told::yes);
+}
+
+void NearWrites::kept(TimePoint now, const Kept& kept) {
+  const Status status{kept.status};
+  const auto settled = promises_.kept(kept.message, status, kept.written);
+  const auto found = waiting_.find(kept.message);
+  if (!settled || found == waiting_.end()) return;
+  const Waiting write = found->second;
+  waiting_.erase(found);
+  if (settled->answered) {
+    credits_due_ += kept.credits;
+  } else {
+    const Status final = promises_.settle(settled->open, Promises::Carrier::write, status);
+    Header answer = answer_to(write.header, final);
+    answer.credits = kept.credits;
+    side_.answer(
+        now, kept.message,
+        final == Status::success ? build_write_response(answer, kept.written) : build_error_response(answer),
+        NearSide::Told::yes);
+  }
+  // What was read ahead while the server was still writing may be older than what it wrote.
+  if (promises_.waiting(settled->open) == 0) {
+    if (const Open* open = side_.connection().open(settled->open)) {
+      for (const Open* each : side_.connection().opens_of(open->name)) side_.drop(*each);
+    }
+  }
+  while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
+  count();
+}
+
+void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  late_.clear();
+  for (const Connection::Answered& each : outcome.answered) {
+    const auto carrier = carrier_of(each.request.command);
+    if (!carrier || each.interim || !each.element) continue;
+    const Status status = each.element->header.status;
+    const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
+    // An error that was not late: whoever caches writes stops there, too.
+    if (*carrier == Promises::Carrier::write && is_error(status)) promises_.stop(key);
+    const Status final = promises_.settle(key, *carrier, status);
+    if (final != status) late_.push_back({.element = each.element, .status = final});
+  }
+  for (const Change& change : outcome.changes) {
+    if (change.kind == Change::Kind::closed) ended(*change.open);
+  }
+  count();
+}
+
+Taken NearWrites::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
+  if (late_.empty()) return Taken::no;
+  // What was signed since then cannot be changed; then only a reset tells the client.
+  if (side_.connection().any_untouchable()) {
+    side_.out().abort();
+  } else {
+    side_.out().to_lan(with_statuses(message, late_));
+  }
+  late_.clear();
+  return Taken::yes;
+}
+
+// Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
+void NearWrites::ended(const Open& open) {
+  if (!promises_.forget(open.key)) side_.out().abort();
+}
+
+Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  if (const auto* done = std::get_if<Kept>(&message)) {
+    if (!waiting_.contains(done->message)) return Taken::no;
+    kept(now, *done);
+    return Taken::yes;
+  }
+  if (const auto* told = std::get_if<Room>(&message)) {
+    room_.told(disk_tree(told->session, told->tree), told->available_bytes, told->counted_bytes);
+    return Taken::yes;
+  }
+  // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
+  if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
+    promises_.stop(taken_back->open);
+    side_.out().tell(Broken{.open = taken_back->open});
+  }
+  return Taken::no;
+}
+
+void NearWrites::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+  if (surroundings.line_bytes_per_second != 0) {
+    promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+  }
+}
+
+void NearWrites::count() {
+  const PromiseAudit& audit = promises_.audit();
+  modules::Counters& counters = side_.counters();
+  counters.promises_made = audit.made;
+  counters.promises_kept = audit.kept;
+  counters.promises_failed = audit.failed + audit.broken_off;
+  counters.late_errors = audit.reported;
+}
+
+}  // namespace longhaul::smb::smb2
