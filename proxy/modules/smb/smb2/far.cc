@@ -211,7 +211,7 @@ void Far::ids_freed(TimePoint now) {
 // One at a time: ids that nobody needs are given back to the server's window.
 void Far::burn(TimePoint) {
   if (burning_ || connection_.any_untouchable() || opaque_) return;
-  auto burnt = ids_.burn(!waiting_.empty());
+  auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   burning_ = true;
   RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};

@@ -121,13 +121,20 @@ std::uint16_t MessageIds::credits_to_ask(std::uint16_t charge) const {
   return static_cast<std::uint16_t>(std::min<std::uint64_t>(charge + lacking, kTargetWindow + charge));
 }
 
-std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits) {
-  if (bank_.empty()) return std::nullopt;
-  Interval first = bank_.intervals().front();
-  // The client is ahead of what was granted, or the window's low end lags: both end when the bank is spent.
-  bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
-  if (!client_waits && !lags) return std::nullopt;
-  auto charge = static_cast<std::uint16_t>(std::min<std::uint64_t>(first.size(), kMostBurnCharge));
+std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_t most_charge) {
+  Interval first;
+  if (!bank_.empty()) {
+    first = bank_.intervals().front();
+    // The client is ahead of what was granted, or the window's low end lags: both end when the bank is spent.
+    bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
+    if (!client_waits && !lags) return std::nullopt;
+  } else {
+    // What is free lies in runs too short for the request that waits.
+    if (!client_waits || low() + kMostLag >= top_) return std::nullopt;
+    first = free_.intervals().front();
+  }
+  auto charge = static_cast<std::uint16_t>(
+      std::min<std::uint64_t>(first.size(), std::min(most_charge, kMostBurnCharge)));
   use({first.begin, first.begin + charge});
   return Burn{first.begin, charge};
 }

@@ -52,12 +52,14 @@ class MessageIds {
   // What a request of ours should ask for, so that the server's window comes to kTargetWindow and stays
   // there.
   std::uint16_t credits_to_ask(std::uint16_t charge) const;
-  // Ids of the bank that hold the server's window back, or a client's request that waits: for an ECHO.
+  // Ids that hold the server's window back, or a client's request that waits: for an ECHO. The bank's; and the
+  // client's own where its request waits while the window's low end is far behind, for then no grants will come.
   struct Burn {
     std::uint64_t id = 0;
     std::uint16_t charge = 0;
   };
-  std::optional<Burn> burn(bool client_waits);
+  // At most `most_charge` ids at once: a server without multi-credit takes one for each request.
+  std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
 
   // ---- the server
   void granted(std::uint16_t credits);

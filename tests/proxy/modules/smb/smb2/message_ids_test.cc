@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/message_ids.h"
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+using namespace longhaul::smb::smb2;
+
+namespace {
+
+using Renumber = MessageIds::Renumber;
+using Refusal = MessageIds::Refusal;
+
+// [MS-SMB2] 3.3.1.1: which ids a server takes. Each once, within what it granted; Samba grants no more while
+// the lowest unused lies so far behind.
+class Server {
+ public:
+  bool take(std::uint64_t id, std::uint16_t charge) {
+    for (std::uint64_t i = id; i < id + charge; ++i)
+      if (!free_.contains(i)) return false;
+    for (std::uint64_t i = id; i < id + charge; ++i) free_.erase(i);
+    return true;
+  }
+  std::uint16_t grant(std::uint16_t asked) {
+    const std::uint64_t low = free_.empty() ? high_ : *free_.begin();
+    const std::uint64_t room = kMostWindow - (high_ - low);
+    const std::uint64_t granted = std::min<std::uint64_t>(room, asked);
+    for (std::uint64_t i = 0; i < granted; ++i) free_.insert(high_++);
+    return static_cast<std::uint16_t>(granted);
+  }
+  std::size_t free() const { return free_.size(); }
+
+ private:
+  static constexpr std::uint64_t kMostWindow = 8192;
+  std::set<std::uint64_t> free_{0};
+  std::uint64_t high_ = 1;
+};
+
+std::optional<std::uint64_t> sent(const MessageIds::Forwarded& forwarded) {
+  if (forwarded.refusal != Refusal::none) return std::nullopt;
+  return forwarded.id;
+}
+
+// Ids below 1 + `credits` granted, id 0 used by NEGOTIATE.
+MessageIds with(std::uint16_t credits) {
+  MessageIds ids;
+  REQUIRE(sent(ids.forward(0, 1, Renumber::forbidden)) == 0u);
+  ids.granted(credits);
+  ids.finished(0);
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("the client's ids go to the server as they are") {
+  MessageIds ids;
+  CHECK(ids.top() == 1);
+  CHECK(sent(ids.forward(0, 1, Renumber::forbidden)) == 0u);
+  CHECK(ids.forward(1, 1, Renumber::allowed).refusal == Refusal::wait);
+  ids.granted(10);
+  CHECK(ids.top() == 11);
+  CHECK(ids.free_ids() == 10);
+  CHECK(sent(ids.forward(1, 1, Renumber::allowed)) == 1u);
+  CHECK(sent(ids.forward(2, 4, Renumber::forbidden)) == 2u);
+  CHECK(ids.client_id(2) == 2);
+  CHECK(ids.sent_as(2) == 2);
+  CHECK(ids.low() == 6);
+  CHECK(ids.free_ids() == 5);
+  // Out of order, as multi-threaded clients send.
+  CHECK(sent(ids.forward(8, 1, Renumber::allowed)) == 8u);
+  CHECK(sent(ids.forward(6, 2, Renumber::allowed)) == 6u);
+  CHECK(ids.low() == 9);
+}
+
+TEST_CASE("our requests take what the near half left unused, before anything else") {
+  MessageIds ids = with(20);
+  ids.bank(3, 1);
+  ids.bank(5, 2);
+  CHECK(ids.banked() == 3);
+  CHECK(ids.take(2, 0) == 5u);  // in a row
+  CHECK(ids.take(1, 1'000) == 3u);
+  CHECK(ids.banked() == 0);
+  // The bank is empty: from the top, as long as enough stay for the client.
+  CHECK_FALSE(ids.take(1, 1'000));
+  const auto top = ids.take(2, 4);
+  REQUIRE(top);
+  CHECK(*top == 19);
+  CHECK(ids.free_ids() <= 18);
+}
+
+TEST_CASE("what lies side by side in the bank makes one request, in whichever order it was put there") {
+  MessageIds ids = with(20);
+  ids.bank(4, 1);
+  ids.bank(2, 1);
+  ids.bank(3, 1);
+  CHECK(ids.take(3, 1'000) == 2u);
+  CHECK(ids.banked() == 0);
+}
+
+TEST_CASE("an id that we used is given another when the client comes to it, and its answer finds back") {
+  MessageIds ids = with(8);  // 1 to 8
+  const auto ours = ids.take(2, 0);
+  REQUIRE(ours == 7u);
+  for (std::uint64_t id = 1; id < 7; ++id) REQUIRE(sent(ids.forward(id, 1, Renumber::allowed)) == id);
+  // All are used up now; what the server grants next is beyond.
+  ids.granted(8);
+  const auto moved = sent(ids.forward(7, 1, Renumber::allowed));
+  REQUIRE(moved);
+  CHECK(*moved > 8);
+  CHECK_FALSE(ids.in_step());
+  CHECK(ids.client_id(*moved) == 7);
+  CHECK(ids.sent_as(7) == *moved);
+  ids.finished(*moved);
+  CHECK(ids.sent_as(7) == 7);
+
+  CHECK(ids.forward(8, 1, Renumber::forbidden).refusal == Refusal::impossible);
+}
+
+TEST_CASE(
+    "a client and a proxy together never use an id twice nor one that was not granted, and nobody starves") {
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto one_in = [&](unsigned n) { return random() % n == 0; };
+    const unsigned local_of_ten = seed % 10;  // so many of ten requests does the near half answer
+    const std::uint16_t most_charge = seed % 3 == 0 ? 16 : 1;  // 1: no multi-credit
+    const std::uint16_t generous = seed % 2 ? 33 : 1;          // what the client asks for with each request
+    Server server;
+    MessageIds ids;
+    struct Sent {
+      std::uint64_t id;
+      std::uint16_t asked;
+      std::optional<std::uint64_t> client_id;
+    };
+    std::vector<Sent> at_server;
+    std::uint64_t client_next = 0, client_credits = 1;
+    struct Waiting {
+      std::uint64_t id;
+      std::uint16_t charge;
+    };
+    std::deque<Waiting> waiting;
+    std::size_t answered = 0, own = 0;
+
+    const auto answer = [&](std::size_t index) {
+      const Sent sent = at_server[index];
+      at_server.erase(at_server.begin() + static_cast<std::ptrdiff_t>(index));
+      const std::uint16_t granted = server.grant(sent.asked);
+      ids.granted(granted);
+      if (sent.client_id) {
+        CHECK(ids.client_id(sent.id) == *sent.client_id);
+        client_credits += granted;
+        ++answered;
+      }
+      ids.finished(sent.id);
+    };
+    const auto try_waiting = [&] {
+      while (!waiting.empty()) {
+        const auto forwarded = ids.forward(waiting.front().id, waiting.front().charge, Renumber::allowed);
+        REQUIRE(forwarded.refusal != Refusal::impossible);
+        if (forwarded.refusal == Refusal::wait) return;
+        REQUIRE(server.take(forwarded.id, waiting.front().charge));
+        at_server.push_back({forwarded.id, std::max(generous, waiting.front().charge), waiting.front().id});
+        waiting.pop_front();
+      }
+    };
+    const auto burn = [&] {
+      while (const auto burnt = ids.burn(!waiting.empty(), most_charge)) {
+        REQUIRE(burnt->charge >= 1);
+        REQUIRE(burnt->charge <= most_charge);
+        REQUIRE(server.take(burnt->id, burnt->charge));
+        at_server.push_back({burnt->id, ids.credits_to_ask(burnt->charge), {}});
+      }
+    };
+
+    for (int step = 0; step < 3'000; ++step) {
+      if (client_credits > 0 && !one_in(3)) {
+        const auto charge =
+            static_cast<std::uint16_t>(1 + random() % std::min<std::uint64_t>(most_charge, client_credits));
+        const std::uint64_t id = client_next;
+        client_next += charge;
+        client_credits -= charge;
+        if (answered > 0 && random() % 10 < local_of_ten) {
+          ids.bank(id, charge);
+          client_credits += charge;
+        } else {
+          waiting.push_back({id, charge});
+        }
+      }
+      if (answered > 0 && one_in(3)) {
+        const auto charge = static_cast<std::uint16_t>(1 + random() % most_charge);
+        const std::uint16_t asked = ids.credits_to_ask(charge);
+        if (const auto id = ids.take(charge, 16)) {
+          REQUIRE(server.take(*id, charge));
+          at_server.push_back({*id, asked, {}});
+          ++own;
+        }
+      }
+      burn();
+      try_waiting();
+      if (!at_server.empty() && one_in(2)) answer(random() % at_server.size());
+      try_waiting();
+    }
+    // Everybody is served in the end.
+    for (int rounds = 0; rounds < 10'000 && !(waiting.empty() && at_server.empty()); ++rounds) {
+      burn();
+      try_waiting();
+      if (!at_server.empty()) answer(0);
+      try_waiting();
+    }
+    CHECK(waiting.empty());
+    CHECK(at_server.empty());
+    CHECK(answered > 50);
+    if (local_of_ten > 0 || generous > 1) CHECK(own > 0);  // else the client uses all that there is
+    CHECK(ids.free_ids() == server.free());
+  }
+}
