@@ -26,6 +26,7 @@
 #include "proxy/listeners/forward_listener.h"
 #include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
+#include "proxy/path_keeper.h"
 #include "proxy/version.h"
 
 namespace longhaul {
@@ -94,6 +95,7 @@ class Daemon final : public control::Controlled {
   void stop();
   void log_findings();
   std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer);
+  link::udp::PathBook paths() const;
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
 
@@ -107,6 +109,7 @@ class Daemon final : public control::Controlled {
   DiskDictionary disk_;  // before the links, whose codecs use it
   link::LinkShared shared_;
   std::vector<std::unique_ptr<link::PeerLink>> links_;
+  PathKeeper path_keeper_;
   flows::FlowTable table_;
   flows::Dialer dialer_;
   flows::Flows flows_;
@@ -148,6 +151,7 @@ Daemon::Daemon(const config::Config& config)
               .total_rate = {.bits = config.link.total_rate_bits},
               .make_codec = [this](const config::Peer& peer) { return make_codec(peer); },
               .on_peer_allows = [this] { flows_.apply_features(); }},
+      path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config, features_, table_, dialer_, links_) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
@@ -155,6 +159,15 @@ Daemon::Daemon(const config::Config& config)
     links_.push_back(std::make_unique<link::PeerLink>(
         shared_, peer,
         [this](link::PeerLink& link, link::Stream& stream) { flows_.on_opened(link, stream); }));
+  for (auto& link : links_)
+    if (const auto memory = path_keeper_.known().find(link->peer().fingerprint)) link->recall(*memory);
+}
+
+link::udp::PathBook Daemon::paths() const {
+  link::udp::PathBook book;
+  for (const auto& link : links_)
+    if (const auto memory = link->path_memory()) book.put(link->peer().fingerprint, *memory);
+  return book;
 }
 
 bool Daemon::wants_to_divert() const {
@@ -211,6 +224,7 @@ void Daemon::start() {
   }
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
+  path_keeper_.begin();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
@@ -243,6 +257,7 @@ void Daemon::stop() {
   if (interception_) interception_->close();
   flows_.cut_all();
   disk_.stop();
+  path_keeper_.stop();
   for (auto& link : links_) link->remember();
   for (auto& link : links_) link->stop();
   control_->stop();

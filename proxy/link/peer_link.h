@@ -69,6 +69,9 @@ class PeerLink final : private CarrierOwner {
   // Valid while usable(), and for every stream until its user is told of the reset.
   Session& session() { return *session_; }
   const Session* session_if_any() const { return session_.get(); }
+  // What is known of the line to this peer, for the next daemon; and what the last one knew.
+  std::optional<udp::PathMemory> path_memory() const { return udp_.memory(); }
+  void recall(const udp::PathMemory& memory) { udp_.recall(memory); }
   void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
   // The flow is done with its stream, or with a stream that was reset.
   void release(StreamId stream);

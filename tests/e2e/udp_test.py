@@ -141,6 +141,18 @@ class Udp(unittest.TestCase):
         with Copies(lab, 4_000_000) as copies:
             self.assertEqual(copies.wait(), copies.expected())
 
+    def test_a_daemon_that_starts_again_begins_at_the_rate_that_was_found(self):
+        self.start_on_udp("51.84mbit,100")
+        with Copies(self.lab, 12_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+        self.pair.stop()
+        self.pair.start()
+        wait_carrier(self.pair.sites, "udp")
+        for site in self.pair.sites:  # nothing was sent yet; the first packets of an unknown line go at 192 Mbit/s
+            self.assertAlmostEqual(site.link()["udp"]["pacing_rate_bits"], 51.84e6, delta=12e6)
+        with Copies(self.lab, 2_000_000) as copies:
+            self.assertEqual(copies.wait(), copies.expected())
+
     def test_udp_that_dies_in_mid_transfer_is_left_in_time_and_tried_again(self):
         self.start_on_udp("51.84mbit,100")
         with Copies(self.lab, 16_000_000) as copies:

@@ -359,6 +359,8 @@ const char* MeasuredLaw::describe() const {
 
 std::optional<PathMemory> MeasuredLaw::memory() const {
   if (!watch_.measured() || phase_ == Phase::train || phase_ == Phase::ramp) return std::nullopt;
+  // Too little was sent to know more than before.
+  if (config_.memory && carried_ == 0 && !competing()) return config_.memory;
   return PathMemory{static_cast<std::uint64_t>(line_), watch_.base_rtt()};
 }
 

@@ -79,8 +79,7 @@ void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& se
   session_ = &session;
   config.rate_bits = rate_bits_;
   config.most_bits = most_bits_;
-  if (!paths_.empty())
-    if (auto memory = newest()->carrier().path_memory()) memory_ = memory;
+  memory_ = memory();
   config.path = memory_;
   for (auto& old : paths_)
     if (!old.ends) old.ends = now + kOldest;
@@ -109,6 +108,12 @@ void UdpPaths::drop(std::size_t index) {
   ended_ += carrier.counters();
   if (sending_ == paths_[index].path.get()) sending_ = nullptr;
   paths_.erase(paths_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+std::optional<PathMemory> UdpPaths::memory() const {
+  if (const UdpPath* path = newest())
+    if (auto found = path->carrier().path_memory()) return found;
+  return memory_;
 }
 
 void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {

@@ -41,6 +41,10 @@ class UdpPaths final : private UdpPathOwner {
   void probe_now(TimePoint now);
   void kick();
 
+  // What is known of the path: found out by a carrier, or told before the first one.
+  std::optional<PathMemory> memory() const;
+  void recall(const PathMemory& memory) { memory_ = memory; }
+
   bool carrying() const { return sending_ != nullptr; }
   // The control connection has gone and nothing was heard over UDP since: perhaps the peer has gone with it.
   bool in_doubt() const;

@@ -295,5 +295,25 @@ TEST_CASE("the wished transport is taken while flows run") {
   pair.complete();
 }
 
+TEST_CASE("a path that an earlier daemon knew begins at its rate, and is still known if nothing was sent") {
+  Pair pair;
+  for (End* end : {&pair.a, &pair.b}) {
+    end->rate_bits = 0;
+    end->transport = Transport::udp;
+  }
+  CHECK_FALSE(pair.a.paths.memory());
+  pair.a.paths.recall({.rate = kRate / 8, .min_rtt = 1ms});
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    pair.new_keys(epoch);
+    REQUIRE(pair.both_on_udp());
+    CHECK(status_of(pair.a).udp.pacing_rate_bits > kRate * 9 / 10);
+    CHECK(status_of(pair.a).udp.pacing_rate_bits < kRate * 11 / 10);
+    REQUIRE(pair.a.paths.memory());
+    CHECK(pair.a.paths.memory()->rate == kRate / 8);
+  }
+  pair.a.paths.end();
+  CHECK(pair.a.paths.memory()->rate == kRate / 8);
+}
+
 }  // namespace
 }  // namespace longhaul::link::udp

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the paths to peers, as the text that a daemon leaves for the next one. It is believed as a
+// whole or not at all. Leaves files to proxy/path_keeper.h, and what a memory is good for to the laws.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "proxy/link/udp/rate_law.h"
+
+namespace longhaul::link::udp {
+
+class PathBook {
+ public:
+  // Far more than a daemon has peers; bounds what is read.
+  static constexpr std::size_t kMostPaths = 4096;
+  static constexpr std::size_t kMostBytes = 1 << 20;
+
+  // Nothing, unless it is what text() gave: cut off, damaged or written by hand is not.
+  static std::optional<PathBook> parse(std::string_view text);
+  std::string text() const;
+
+  // By the peer's fingerprint, as the configuration has it.
+  std::optional<PathMemory> find(const std::string& fingerprint) const;
+  // What no line can be is left out.
+  void put(const std::string& fingerprint, const PathMemory& memory);
+
+  bool empty() const { return paths_.empty(); }
+  // The same peers, and nothing that a transfer would notice.
+  bool resembles(const PathBook& other) const;
+
+ private:
+  std::map<std::string, PathMemory> paths_;
+};
+
+}  // namespace longhaul::link::udp

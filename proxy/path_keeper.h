@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps what is known of the paths to peers over restarts: reads one file at the start, writes it when it
+// would say something else, and at the end. Leaves what stands in it to link/udp/path_book.h.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <filesystem>
+#include <functional>
+
+#include "proxy/link/udp/path_book.h"
+
+namespace longhaul {
+
+class PathKeeper {
+ public:
+  // `collect` gives what is known now, and is called on the loop from begin() to stop(). A file that cannot
+  // be read is as good as none: what it says is only where rates begin.
+  PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
+             std::function<link::udp::PathBook()> collect);
+
+  // From the file, as it was at the start.
+  const link::udp::PathBook& known() const { return written_; }
+  void begin();
+  // Writes what there is to write, and no more.
+  void stop();
+
+ private:
+  void wait();
+  void save(const link::udp::PathBook& book);
+
+  std::filesystem::path file_;
+  std::function<link::udp::PathBook()> collect_;
+  boost::asio::steady_timer timer_;
+  link::udp::PathBook written_;
+  bool complained_ = false;
+};
+
+}  // namespace longhaul

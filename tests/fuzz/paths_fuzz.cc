@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a daemon finds in the file of paths: any bytes, and any lines under a right checksum. What is believed
+// is written again as it was.
+#include <xxhash.h>
+
+#include <cstdio>
+
+#include "fuzz/choices.h"
+#include "proxy/link/udp/path_book.h"
+
+using longhaul::link::udp::PathBook;
+
+namespace {
+
+void check(const std::string& text) {
+  const auto book = PathBook::parse(text);
+  if (!book) return;
+  const auto again = PathBook::parse(book->text());
+  longhaul::fuzz::require(again && again->text() == book->text() &&
+                          book->text().size() <= PathBook::kMostBytes);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  std::string text(reinterpret_cast<const char*>(data), size);
+  check(text);
+  char sum[32];
+  std::snprintf(sum, sizeof sum, "sum %016llx\n",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  check(text + sum);
+  return 0;
+}
