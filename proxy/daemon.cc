@@ -16,6 +16,7 @@
 #include "proxy/control/controlled.h"
 #include "proxy/control/server.h"
 #include "proxy/control/token.h"
+#include "proxy/dictionary_memory.h"
 #include "proxy/disk_dictionary.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
@@ -306,6 +307,9 @@ control::Status Daemon::status() const {
           : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
+  status.dictionary_bytes = disk_.memory_bytes();
+  for (const auto& link : links_) status.dictionary_bytes += link->dictionary_bytes();
+  status.dictionary_limit_bytes = most_dictionary_memory(config_);
   for (const auto& link : links_) status.links.push_back(link->status());
   return status;
 }

@@ -24,6 +24,8 @@ class DiskDictionary {
   // Null: none is configured, or it cannot be used.
   reduction::SegmentStore* store() { return store_.get(); }
   cache::StoreCounters counters() const { return store_ ? store_->counters() : cache::StoreCounters{}; }
+  // Memory of the index, and of what waits to be written. (Not RocksDB's, nor what is being read.)
+  std::uint64_t memory_bytes() const { return counters().memory_bytes + counters().queued_bytes; }
   // Everything is dropped; how many bytes that were.
   std::uint64_t clear();
   void stop() { timer_.cancel(); }

@@ -61,6 +61,7 @@ class BlockEncoder {
 
   // Nothing before the first block that enters the history.
   dedup::HistoryRing* ring() { return history_ ? &history_->ring : nullptr; }
+  std::size_t index_bytes() const { return history_ ? history_->finder.index_bytes() : 0; }
   const SharedHistory* shared() const { return history_ ? &history_->shared : nullptr; }
 
  private:

@@ -107,6 +107,10 @@ void Reduction::on_quiet() {
 }
 
 Counters Reduction::counters() const { return {encoder_->counters(), decoder_->counters()}; }
+std::uint64_t Reduction::memory_bytes() const {
+  return encoder_->counters().ring_filled_bytes + encoder_->index_bytes() +
+         decoder_->counters().ring_filled_bytes;
+}
 const BlockFigures& Reduction::last_encoded() const { return encoder_->last(); }
 const BlockFigures& Reduction::last_decoded() const { return decoder_->last(); }
 

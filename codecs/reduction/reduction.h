@@ -51,6 +51,8 @@ class Reduction final : public BlockCodec {
   void on_quiet();
 
   Counters counters() const;
+  // What both histories hold, and what finding repeats takes beside that.
+  std::uint64_t memory_bytes() const;
   // Of the last encode() that gave a header, the last decode() that gave bytes: whoever called it knows whose
   // block it was.
   const BlockFigures& last_encoded() const;

@@ -3,6 +3,7 @@
 #include "proxy/cli/describe.h"
 
 #include "proxy/config/units.h"
+#include "proxy/dictionary_memory.h"
 
 namespace longhaul::cli {
 namespace {
@@ -105,13 +106,11 @@ void features(std::string& text, const Config& config) {
 
 void house(std::string& text, const Config& config) {
   const auto& dictionary = config.dictionary;
-  std::uint64_t most = 0;
-  for (const config::Peer& peer : config.peers)
-    most += 2 * peer.dictionary_memory_bytes.value_or(dictionary.memory_bytes);
+  const std::uint64_t most = most_dictionary_memory(config);
   text += "Dictionary:\n  " +
           (most == 0 ? std::string("Nothing is remembered in memory")
                      : "In memory at most " + config::size_to_text(most) +
-                           ", taken as they fill, for all peers and both directions") +
+                           " for all peers and both directions, taken as it fills") +
           "; on disk " +
           (dictionary.disk_bytes == 0
                ? std::string("nothing")
@@ -126,7 +125,8 @@ void house(std::string& text, const Config& config) {
           ".\n";
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
           std::to_string(config.limits.handshakes) + " handshakes at a time, " +
-          config::size_to_text(config.limits.memory_bytes) + " of buffers.\n";
+          config::size_to_text(config.limits.memory_bytes) + " of buffers" +
+          (most == 0 ? "" : "; dictionaries are beside that") + ".\n";
   text += std::string("Log:\n  ") + config.log.level + " and worse, as " +
           (config.log.json ? "JSON" : "key=value") + " lines on standard error.\n";
 }

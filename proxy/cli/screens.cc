@@ -187,6 +187,7 @@ std::string over_or_past(const json::value& flow) {
 void show_status(const json::value& status, std::ostream& out) {
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
+  const auto& dictionaries = status.at("dictionaries");
   const auto& intercept = status.at("intercept");
   line(out, "site",
        text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
@@ -197,7 +198,9 @@ void show_status(const json::value& status, std::ostream& out) {
            text(flows.at("reset")) + " of them reset");
   line(out, "bytes", bytes_line(flows.at("bytes")));
   line(out, "memory",
-       bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))));
+       bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
+           " in buffers; " + bytes_text(number(dictionaries.at("bytes"))) + " of " +
+           bytes_text(number(dictionaries.at("limit_bytes"))) + " in dictionaries");
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   const auto state = text(intercept.at("state"));

@@ -29,6 +29,8 @@ struct Status {
   std::uint64_t handshakes_limit = 0;
   std::uint64_t memory_bytes = 0;  // buffers of all flows, both directions
   std::uint64_t memory_limit_bytes = 0;
+  std::uint64_t dictionary_bytes = 0;  // memory of the dictionaries, beside that of buffers
+  std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered

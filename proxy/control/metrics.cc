@@ -248,6 +248,10 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);
   families.gauge("memory_limit_bytes", "The cap on buffers of all flows.")
       .sample({}, status.memory_limit_bytes);
+  families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links, beside buffers.")
+      .sample({}, status.dictionary_bytes);
+  families.gauge("dictionary_memory_limit_bytes", "What the dictionaries may take at most.")
+      .sample({}, status.dictionary_limit_bytes);
   families.gauge("intercept_up", "1 while the rules of transparent mode are in place.")
       .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
   families.gauge("control_connections", "Connections to the control API now.").sample({}, api.connections);

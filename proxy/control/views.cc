@@ -275,6 +275,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"ports", view_ports(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
       {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
+      {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};
 }
 

@@ -80,6 +80,8 @@ class PeerLink final : private CarrierOwner {
   // Both dictionaries of the session are emptied, here and on the peer's side. Answers how many bytes they
   // held here.
   std::uint64_t clear_dictionaries();
+  // Memory that the session's histories take.
+  std::uint64_t dictionary_bytes() const { return codec_ ? codec_->memory_bytes() : 0; }
   // About once a second, while there is a disk dictionary: what was sent goes there when nothing follows it.
   void on_second();
   // All that was sent so far goes there now.

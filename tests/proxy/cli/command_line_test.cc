@@ -166,17 +166,17 @@ Link:
   TCP to peers uses the kernel's bbr.
   For peers, this site dials nothing.
 Features:
-  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false http=false mapi=false nfs=false dns=false
+  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.metadata=false http=false mapi=false nfs=false dns=false
   In this version smb, http, mapi, nfs and dns have no effect.
 Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
   2. Flows, all of them: features as above.
 Dictionary:
-  In memory at most 128MiB, taken as they fill, for all peers and both directions; on disk 1GiB in /s/d.
+  In memory at most 280MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:
-  16384 flows, 64 handshakes at a time, 512MiB of buffers.
+  16384 flows, 64 handshakes at a time, 512MiB of buffers; dictionaries are beside that.
 Log:
   info and worse, as key=value lines on standard error.
 )");

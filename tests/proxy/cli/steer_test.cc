@@ -82,7 +82,7 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(typed.errors.empty());
   CHECK(has(typed.out, "branch, longhaul 0.1.0, up 1m 30s"));
   CHECK(has(typed.out, "1 live of 16384 allowed"));
-  CHECK(has(typed.out, "3.00 MiB of 512 MiB"));
+  CHECK(has(typed.out, "3.00 MiB of 512 MiB in buffers; 64.0 MiB of 680 MiB in dictionaries"));
   CHECK(has(typed.out, "transport=auto"));
   CHECK(has(typed.out, "51.8 Mbit/s"));
   CHECK(has(typed.out,
@@ -152,7 +152,7 @@ TEST_CASE("set changes features with the token, and says what changed") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
-  CHECK(has(shell.type({"set"}).out, "compression   true"));
+  CHECK(has(shell.type({"set"}).out, "compression        true"));
   auto typed = shell.type({"set", "preset=T", "fec=10:2"});
   CHECK(typed.exit_code == 0);
   CHECK(has(typed.out, "smb is now false"));

@@ -33,6 +33,8 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(status.at("flows").at("bytes").at("wan_out") == 4u);
   CHECK(status.at("flows").at("live_by_reason").at("no_peer_for_network") == 1u);
   CHECK(status.at("memory").at("limit_bytes") == 512u << 20);
+  CHECK(status.at("dictionaries").at("bytes") == 64u << 20);
+  CHECK(status.at("dictionaries").at("limit_bytes") == 680u << 20);
   CHECK(status.at("intercept").at("state") == "down");
   CHECK(status.at("features").at("transport") == "auto");
   CHECK(status.at("features").at("compression") == true);
