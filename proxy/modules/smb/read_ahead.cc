@@ -56,7 +56,8 @@ void ReadAhead::on_read(std::uint64_t offset, std::uint64_t length, const ReadAh
   fetched_.add(read);
   read_.add(read);
 
-  if (Run* run = run_of(read)) {
+  Run* run = run_of(read);
+  if (run) {
     run->last_used = reads_;
     ++run->reads;
     // Sequential: by the second READ. Strided: by the third.
@@ -64,10 +65,11 @@ void ReadAhead::on_read(std::uint64_t offset, std::uint64_t length, const ReadAh
       scattered_ = 0;
       run->window = run->believed ? std::min(run->window * kGrowth, kMostWindow) : kLeastWindow;
       run->believed = true;
+      return;
     }
-    return;
+  } else {
+    begin_run(read);
   }
-  begin_run(read);
   if (++scattered_ >= kScatteredReads && end_of_file_ && *end_of_file_ <= limits.scattered_bytes)
     want({0, *end_of_file_});
 }
@@ -160,28 +162,31 @@ void ReadAhead::want(Interval range) {
 
 std::optional<Interval> ReadAhead::next(const ReadAheadLimits& limits) {
   plan(limits);
-  if (wanted_.empty()) return std::nullopt;
-  Interval range = first_wanted();
-  // While enough is ahead, wait for a range that is worth a request: the window moves with every READ of the
-  // client.
-  std::uint64_t worth = std::min<std::uint64_t>(limits.largest_read, limits.window_bytes / 4);
-  bool to_the_end = range.end >= end_of_file_.value_or(kFileEnd);
-  if (range.size() < worth && !to_the_end && ahead_bytes() >= limits.window_bytes / 2) return std::nullopt;
-  range.end = std::min(range.end, range.begin + limits.largest_read);
-  wanted_.remove(range);
-  fetched_.add(range);
+  // While enough is ahead, a range has to be worth a request: the window moves with every READ of the client.
+  std::uint64_t worth = 1;
+  if (ahead_bytes() >= limits.window_bytes / 2)
+    worth = std::min<std::uint64_t>(limits.largest_read, limits.window_bytes / 4);
+  std::optional<Interval> range = first_wanted(worth);
+  if (!range) return std::nullopt;
+  range->end = std::min(range->end, range->begin + limits.largest_read);
+  wanted_.remove(*range);
+  fetched_.add(*range);
   return range;
 }
 
 // What the latest reader comes to next; then what lies elsewhere.
-Interval ReadAhead::first_wanted() const {
-  const Run* latest = nullptr;
+std::optional<Interval> ReadAhead::first_wanted(std::uint64_t worth) const {
+  std::uint64_t reader = 0, last_used = 0;
   for (const Run& run : runs_)
-    if (!latest || run.last_used > latest->last_used) latest = &run;
-  if (latest)
-    for (const Interval& i : wanted_.intervals())
-      if (i.end > latest->end) return {std::max(i.begin, latest->end), i.end};
-  return wanted_.intervals().front();
+    if (run.last_used >= last_used) reader = run.end, last_used = run.last_used;
+  std::optional<Interval> elsewhere;
+  for (const Interval& i : wanted_.intervals()) {
+    Interval ahead{std::max(i.begin, reader), i.end};
+    bool to_the_end = i.end >= end_of_file_.value_or(kFileEnd);
+    if (ahead.begin < ahead.end && (ahead.size() >= worth || to_the_end)) return ahead;
+    if (!elsewhere && (i.size() >= worth || to_the_end)) elsewhere = i;
+  }
+  return elsewhere;
 }
 
 }  // namespace longhaul::smb

@@ -66,7 +66,7 @@ class ReadAhead {
   void begin_run(Interval read);
   void plan(const ReadAheadLimits& limits);
   void want(Interval range);
-  Interval first_wanted() const;
+  std::optional<Interval> first_wanted(std::uint64_t worth) const;
 
   static constexpr std::size_t kMostIntervals = 64;
 

@@ -135,7 +135,7 @@ TEST_CASE("requests of our own are read as they were meant") {
   }
   {
     const Slice frame = build_oplock_acknowledgement(kHead, {.level = OplockLevel::level_ii, .file = kFile});
-    const Break any = parse_break(our_request(frame, Command::oplock_break).bytes).value();
+    const AnyBreak any = parse_break(our_request(frame, Command::oplock_break).bytes).value();
     CHECK(std::get<OplockBreak>(any).level == OplockLevel::level_ii);
     CHECK(std::get<OplockBreak>(any).file == kFile);
   }
@@ -143,7 +143,7 @@ TEST_CASE("requests of our own are read as they were meant") {
     LeaseKey key{};
     key[3] = std::byte{9};
     const Slice frame = build_lease_acknowledgement(kHead, {.key = key, .state = lease_state::read});
-    const Break any = parse_break(our_request(frame, Command::oplock_break).bytes).value();
+    const AnyBreak any = parse_break(our_request(frame, Command::oplock_break).bytes).value();
     CHECK(std::get<LeaseBreakAcknowledgement>(any).key == key);
     CHECK(std::get<LeaseBreakAcknowledgement>(any).state == lease_state::read);
   }

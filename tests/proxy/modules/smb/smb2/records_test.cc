@@ -173,7 +173,7 @@ TEST_CASE("breaks of oplocks and leases, and what answers them, are told apart b
   CHECK(oplock.element().header.is_unsolicited());
   CHECK(oplock.described() ==
         "OPLOCK_BREAK unsolicited credits=0/0 file=3507084e.e2ad6bfd oplock=II (88 bytes)");
-  Break any = parse_break(oplock.element().bytes).value();
+  AnyBreak any = parse_break(oplock.element().bytes).value();
   CHECK(std::get<OplockBreak>(any).level == OplockLevel::level_ii);
   CHECK(std::get<OplockBreak>(any).file == FileId{0x3507084e, 0xe2ad6bfd});
   any = parse_break(oplock_ack.element().bytes).value();

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both halves of the SMB module between a client that a test leads and the model server, in memory: bytes and
+// messages wait in queues until the test moves them, in any order and cut anywhere, so that a seed replays
+// every interleaving.
+#pragma once
+#include <functional>
+#include <random>
+
+#include "proxy/modules/smb/module.h"
+#include "tests/proxy/modules/smb/smb2/model_server.h"
+
+namespace longhaul::smb::smb2::test {
+
+// A queue of bytes and messages, in order, from which bytes are taken in pieces of any size.
+class Way {
+ public:
+  struct Item {
+    Slice slice;
+    bool message = false;
+  };
+  void push(Slice slice, bool message = false) { items_.push_back({std::move(slice), message}), ++pushed_; }
+  bool empty() const { return items_.empty(); }
+  Item pop(std::mt19937& random, bool cut) {
+    Item& first = items_.front();
+    std::size_t size = first.slice.size();
+    std::size_t taken =
+        cut && !first.message && size > 1 && random() % 4 == 0 ? 1 + random() % (size - 1) : size;
+    Item item{first.slice.sub(0, taken), first.message};
+    if (taken < size) {
+      first.slice = first.slice.from(taken);
+    } else {
+      items_.pop_front();
+      ++popped_;
+    }
+    return item;
+  }
+  std::uint64_t pushed() const { return pushed_; }
+  std::uint64_t popped() const { return popped_; }
+
+ private:
+  std::deque<Item> items_;
+  std::uint64_t pushed_ = 0, popped_ = 0;
+};
+
+class Pair {
+ public:
+  explicit Pair(unsigned seed, modules::Surroundings surroundings = usual()) : random(seed) {
+    near.on_surroundings(now, surroundings);
+    far.on_surroundings(now, surroundings);
+  }
+  static modules::Surroundings usual() {
+    modules::Surroundings surroundings;
+    surroundings.line_bytes_per_second = 6'100'000;
+    surroundings.round_trip = std::chrono::milliseconds(100);
+    surroundings.stream_room = 1 << 24;
+    return surroundings;
+  }
+
+  std::mt19937 random;
+  TimePoint now{};
+  ModelServer server;
+  bool cut_bytes = false;
+  bool reset = false;
+  bool client_sees_end = false, server_sees_end = false;
+
+  // The client's side.
+  void send(Slice frame) { from_client_.push(std::move(frame)); }
+  void close() { client_closes_ = true; }
+  std::function<void(const Message&)> on_frame = [](const Message&) {};
+
+  // One thing that can happen, chosen at random. False: nothing can.
+  bool step() {
+    std::vector<std::function<void()>> choices;
+    if (!from_client_.empty())
+      choices.push_back([&] { near.from_lan(now, from_client_.pop(random, cut_bytes).slice); });
+    if (from_client_.empty() && client_closes_ && !near_told_)
+      choices.push_back([&] {
+        near_told_ = true;
+        near.lan_ended(now, modules::Ending::closed);
+      });
+    if (!up_.empty()) choices.push_back([&] { into(far, up_); });
+    if (up_.empty() && up_ended_ && !far_told_)
+      choices.push_back([&] {
+        far_told_ = true;
+        far.stream_ended(now, modules::Ending::closed);
+      });
+    if (!to_server_.empty())
+      choices.push_back([&] { server.receive(to_server_.pop(random, cut_bytes).slice); });
+    if (server.has_work())
+      choices.push_back([&] {
+        std::size_t n = random() % server.waiting();
+        server.serve(server.may_overtake(n) ? n : 0);
+      });
+    if (!server.out.empty())
+      choices.push_back([&] {
+        Slice frame = server.out.front();
+        server.out.pop_front();
+        from_server_.push(std::move(frame));
+      });
+    if (!from_server_.empty())
+      choices.push_back([&] { far.from_lan(now, from_server_.pop(random, cut_bytes).slice); });
+    if (!down_.empty()) choices.push_back([&] { into(near, down_); });
+    if (!to_client_.empty()) choices.push_back([&] { receive(to_client_.pop(random, cut_bytes).slice); });
+    if (choices.empty()) return false;
+    choices[random() % choices.size()]();
+    collect();
+    return true;
+  }
+  void run() {
+    for (int i = 0; i < 1'000'000 && !reset && step(); ++i) {
+    }
+  }
+  // Every break that the server has told so far has come to the near half.
+  bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && down_.empty(); }
+
+  SmbModule near{Side::near, 445, {}};
+  SmbModule far{Side::far, 445, {}};
+  std::uint64_t frames_up = 0;  // raw bytes from near to far, in pieces
+
+ private:
+  void into(SmbModule& half, Way& way) {
+    Way::Item item = way.pop(random, cut_bytes);
+    if (item.message)
+      half.from_twin(now, item.slice);
+    else
+      half.from_stream(now, item.slice);
+  }
+  void collect() {
+    while (auto output = near.poll_output())
+      put(*output, to_client_, up_, near, far, up_ended_, client_sees_end);
+    while (auto output = far.poll_output())
+      put(*output, to_server_, down_, far, near, down_ended_, server_sees_end);
+  }
+  void put(modules::Output& output, Way& lan, Way& stream, SmbModule&, SmbModule&, bool& stream_end,
+           bool& lan_end) {
+    if (auto* o = std::get_if<modules::ToLan>(&output)) return lan.push(o->bytes);
+    if (auto* o = std::get_if<modules::ToStream>(&output)) return stream.push(o->bytes);
+    if (auto* o = std::get_if<modules::ToTwin>(&output)) return stream.push(o->message, true);
+    if (std::holds_alternative<modules::Abort>(output)) reset = true;
+    if (std::holds_alternative<modules::EndLan>(output)) lan_end = true;
+    if (std::holds_alternative<modules::EndStream>(output)) stream_end = true;
+  }
+  void receive(Slice bytes) {
+    splitter_.push(std::move(bytes));
+    while (auto frame = splitter_.next().value()) on_frame(parse_message(*frame).value());
+  }
+
+  Way from_client_, up_, to_server_, from_server_, down_, to_client_;
+  FrameSplitter splitter_{Framing::direct_tcp};
+  bool client_closes_ = false, near_told_ = false, far_told_ = false, up_ended_ = false, down_ended_ = false;
+};
+
+// Keeps to what it was granted, knows what it asked, and checks what it is told.
+class Client {
+ public:
+  explicit Client(Pair& pair) : pair_(pair) {
+    pair.on_frame = [this](const Message& message) { receive(message); };
+  }
+
+  struct Answer {
+    Status status = Status::pending;
+    Message message;
+  };
+  std::map<MessageId, Answer> answers;
+  std::vector<std::string> violations;
+  std::vector<OplockBreak> breaks;
+  std::function<void(MessageId, const Message&)> on_answer = [](MessageId, const Message&) {};
+
+  std::size_t credits() const { return credits_; }
+  MessageId ask(Command command, const Body& body, std::uint16_t charge = 1, SessionId session = kSession) {
+    Header header = request_header(command, next_, {.session = session, .charge = charge});
+    header.credits = static_cast<std::uint16_t>(charge + 2);
+    return send(build_message(header, body.bytes), charge);
+  }
+  MessageId open(std::string_view name, OplockLevel oplock = OplockLevel::none,
+                 std::uint32_t access = access::read_data | access::write_data) {
+    CreateRequest create;
+    create.oplock = oplock;
+    create.desired_access = access;
+    Message request = create_request(next_, name, create);
+    EditedFrame edited(request.frame.bytes);
+    edited.set_credits(4);
+    return send(std::move(edited).whole(), 1);
+  }
+  void begin() {
+    ask(Command::negotiate, negotiate_request_body(), 1, 0), pair_.run();
+    ask(Command::session_setup, session_setup_request_body(), 1, 0), pair_.run();
+    ask(Command::tree_connect, tree_connect_request_body()), pair_.run();
+  }
+  // Runs until it is answered.
+  const Message& wait(MessageId id) {
+    for (int i = 0; i < 1'000'000 && !answers.contains(id) && !pair_.reset && pair_.step(); ++i) {
+    }
+    REQUIRE(answers.contains(id));
+    return answers.at(id).message;
+  }
+  FileId opened(MessageId id) { return parse_create_response(wait(id).first().bytes).value().file; }
+
+ private:
+  MessageId send(Slice frame, std::uint16_t charge) {
+    MessageId id = next_;
+    if (credits_ < charge) violations.push_back("no credits left");
+    credits_ -= charge;
+    next_ += charge;
+    asked_.insert(id);
+    pair_.send(std::move(frame));
+    return id;
+  }
+  void receive(const Message& message) {
+    const Header& header = message.header();
+    if (header.is_unsolicited()) {
+      breaks.push_back(std::get<OplockBreak>(parse_break(message.first().bytes).value()));
+      return;
+    }
+    credits_ += header.credits;
+    if (header.is_interim()) return;
+    if (asked_.erase(header.message_id) == 0)
+      violations.push_back("an answer that was not asked: " + describe(message.frame));
+    answers.insert_or_assign(header.message_id, Answer{header.status, message});
+    on_answer(header.message_id, message);
+  }
+
+  Pair& pair_;
+  MessageId next_ = 0;
+  std::size_t credits_ = 1;
+  std::set<MessageId> asked_;
+};
+
+}  // namespace longhaul::smb::smb2::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/twin_messages.h"
+
+#include <catch2/catch.hpp>
+
+using namespace longhaul;
+using namespace longhaul::smb;
+
+namespace {
+
+OpenKey key(unsigned n) {
+  OpenKey key{.session = 0x4000'0000'0000'0000ull + n, .tree = n};
+  key.id[0] = std::byte(n);
+  key.id[15] = std::byte(n + 1);
+  return key;
+}
+
+std::vector<TwinMessage> one_of_each() {
+  OpenKey short_key{.session = 1, .tree = 2};
+  short_key.id[1] = std::byte{7};
+  return {Ahead{key(1), {3, 4}, 1ull << 41, 65536, 1ull << 62},
+          Ahead{short_key, {0, 0}, 0, 0, std::nullopt},
+          Used{key(2), 5, 6, ~0ull, 8, 9},
+          Asked{key(3), {1, 2}, 3, 4, 5, 6},
+          Forwarded{~0ull - 1},
+          Drop{key(4), 0xFFFFFFFF},
+          Promised{key(5), 12},
+          Kept{13, 0xC000007F, 14, 15},
+          Room{1, 2, 3, 4},
+          Held{key(6), 9},
+          Break{key(7), 1},
+          Broken{key(8)},
+          Answer{key(9), 16, 0, Slice::copy_of(as_bytes("asked")), 17},
+          Expect{18, 19, Slice::copy_of(as_bytes("what"))},
+          Enumerate{key(10), 20, true, 21, 37, Slice::copy_of(as_bytes("*"))},
+          More{key(11), 20},
+          Local{21, 22}};
+}
+
+}  // namespace
+
+TEST_CASE("what a twin is told comes back when it is read") {
+  for (const TwinMessage& message : one_of_each()) {
+    Slice encoded = encode(message);
+    auto decoded = decode(encoded.bytes());
+    REQUIRE(decoded.has_value());
+    CHECK(decoded->index() == message.index());
+    CHECK(attached_bytes(*decoded) == attached_bytes(message));
+    Slice again = encode(*decoded);
+    CHECK(as_text(again.bytes()) == as_text(encoded.bytes()));
+  }
+  auto used = std::get<Used>(*decode(encode(one_of_each()[2]).bytes()));
+  CHECK(used.open == key(2));
+  CHECK(used.message == ~0ull);
+  CHECK(used.seen == 9);
+}
+
+TEST_CASE("a twin's message that is cut, too long or unknown is an error") {
+  for (const TwinMessage& message : one_of_each()) {
+    Slice encoded = encode(message);
+    for (std::size_t size = 0; size < encoded.size(); ++size)
+      CHECK_FALSE(decode(encoded.bytes().first(size)).has_value());
+    Buffer longer;
+    append(longer, encoded.bytes());
+    longer.push_back(std::byte{0});
+    CHECK_FALSE(decode(longer).has_value());
+  }
+  CHECK_FALSE(decode(as_bytes("\x7f")).has_value());
+  CHECK_FALSE(decode(encode(Ahead{key(1), {}, 0, kMaxAttachedBytes + 1, {}}).bytes()).has_value());
+}
