@@ -2,7 +2,7 @@
 """A Linux kernel of its own as a client in a node's network: an emulated machine that sees the host's files, read
 only, and runs scripts. What it boots from is made by tests/guest/setup."""
 
-import base64
+import json
 import os
 import socket
 
@@ -48,22 +48,25 @@ class Guest:
             "-chardev", f"socket,id=agent,path={agent},server=on,wait=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=agent,name=agent", name="guest")
         self.console = console
-        until(lambda: agent.exists() or not self.process.is_running(), what="the guest's machine starts")
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(os.fspath(agent))
+        until(lambda: self._connects(agent), what="the guest's machine starts")
         self.lines = self.socket.makefile("rb")
-        self.kernel = self._line(90).split()[1].decode()
+        _, self.kernel = self._answer(120)
         return self
 
     def __exit__(self, *_):
-        if self.socket:
-            try:
-                self.socket.sendall(b"off\n")
-                self.process.wait(20)
-            except Exception:  # pylint: disable=broad-except
-                self.process.kill()  # nothing of it is kept
-            self.lines.close()
-            self.socket.close()
+        self.process.kill()  # nothing of it is kept
+        self.lines.close()
+        self.socket.close()
+
+    def _connects(self, agent):
+        if not self.process.is_running():
+            raise AssertionError(f"the guest's machine does not start:\n{self.process.log()}")
+        try:
+            self.socket.connect(os.fspath(agent))
+            return True
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
 
     def _command_line(self):
         return " ".join(("console=ttyS0 quiet loglevel=4 mitigations=off panic=-1 random.trust_cpu=on",
@@ -81,7 +84,7 @@ class Guest:
             setting for name in (self.tap, self.interface)
             for setting in (f"net.ipv4.conf.{name}.proxy_arp=1", f"net.ipv4.neigh.{name}.proxy_delay=0")))
 
-    def _line(self, seconds):
+    def _answer(self, seconds):
         self.socket.settimeout(seconds)
         try:
             line = self.lines.readline()
@@ -89,19 +92,28 @@ class Guest:
             line = b""
         if not line:
             raise AssertionError(f"the guest said nothing for {seconds} s; its console:\n{self.console_text()}")
-        return line
+        return json.loads(line)
+
+    def _ask(self, kind, what, seconds):
+        self.socket.sendall(json.dumps((kind, what)).encode() + b"\n")
+        return self._answer(seconds)
 
     def console_text(self):
         return self.console.read_text(errors="replace") if self.console.exists() else ""
 
     def run(self, script, seconds=60, check=True):
         """Runs a script in the guest's bash, as root, and gives what it printed; unchecked, the exit code and that.
-        After a script that did not end in time nothing more can be run."""
-        self.socket.sendall(base64.b64encode(script.encode()) + b"\n")
-        output, _, code = self._line(seconds).rpartition(b" ")
-        output, code = base64.b64decode(output).decode(errors="replace"), int(code)
+        After one that did not end in time nothing more can be run."""
+        code, output = self._ask("script", script, seconds)
         if not check:
             return code, output
         if code != 0:
             raise ScriptFailed(script, code, output)
+        return output
+
+    def python(self, *words, seconds=60):
+        """Runs a Python program of the host with arguments and gives what it printed."""
+        code, output = self._ask("program", [str(word) for word in words], seconds)
+        if code != 0:
+            raise ScriptFailed(" ".join(map(str, words)), code, output)
         return output

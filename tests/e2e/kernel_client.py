@@ -3,7 +3,6 @@
 
 import itertools
 import json
-import shlex
 
 from guest import FOLDER
 from lab import REPOSITORY, SERVER
@@ -42,7 +41,4 @@ class Mount:
         words = [PROGRAM, what, f"{self.folder}/{path}"]
         for name, value in options.items():
             words += [f"--{name}"] if value is True else [f"--{name}", value]
-        # Nothing that an earlier one has left in the guest's memory.
-        script = "sync; echo 3 >/proc/sys/vm/drop_caches; /usr/bin/python3 " + " ".join(
-            shlex.quote(str(word)) for word in words)
-        return json.loads(self.guest.run(script, seconds=seconds))
+        return json.loads(self.guest.python(*words, seconds=seconds))
