@@ -49,6 +49,7 @@ class Frame {
     std::byte* room = nullptr;
     Slice whole = Slice::with_room(bytes_, bytes_.size() + size, room);
     for (const Slice& piece : body) {
+      if (piece.empty()) continue;
       std::memcpy(room, piece.bytes().data(), piece.size());
       room += piece.size();
     }

@@ -98,8 +98,8 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
 
 void Far::request(TimePoint, const Frame& frame, const Message& message) {
   const Header& header = message.header;
-  const Slice passed = asking_for_oplock(frame, message);
   connection_.on_request(message);
+  const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) {
     raw_ = true;
     reads_.stop();
@@ -108,8 +108,9 @@ void Far::request(TimePoint, const Frame& frame, const Message& message) {
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
     if (const auto read = parse_read_request(message.first())) {
       const OpenKey key = key_of(header.uid, header.tid, read->fid);
-      if (asked_ && asked_->open == key && asked_->message == number_of(header)) {
-        if (reads_.asked(*asked_, frame.bytes, *read)) return connection_.answered_here(number_of(header));
+      if (asked_ && asked_->open == key) {
+        reads_.asked(*asked_, frame.bytes, *read);
+        return connection_.answered_here(number_of(header));
       } else {
         reads_.passed(key, *read);
       }

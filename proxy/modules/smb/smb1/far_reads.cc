@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/smb1/fields.h"
+
 namespace longhaul::smb::smb1 {
 
 namespace {
@@ -44,20 +46,16 @@ void FarReads::closed(const OpenKey& key) {
   files_.erase(found);
 }
 
-bool FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& read) {
+void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& read) {
   const auto found = files_.find(asked.open);
   const Open* open = connection_.open(asked.open);
-  if (found == files_.end() || !open) return false;
+  if (found == files_.end() || !open) return read_through(asked.open, asked.message, frame);
   File& file = found->second;
   file.may_plan = true;
-  const bool usable = file.stamp == asked.stamp && open->may_cache_reads() && !stopped_ &&
-                      asked.missing_from < asked.missing_to && !leg_.is_busy(asked.open);
-  if (!usable) {
-    // Nothing of this stamp may be pushed after a READ of it has gone to the server: it would be answered
-    // twice.
-    if (file.stamp == asked.stamp) drop(asked.open);
+  if (file.stamp != asked.stamp || !open->may_cache_reads() || stopped_ ||
+      asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open)) {
     file.policy.on_read(read.offset, read.length, limits());
-    return false;
+    return read_through(asked.open, asked.message, frame);
   }
   Swallowed waits{frame, asked.message, {}};
   waits.missing.add({asked.missing_from, asked.missing_to});
@@ -66,8 +64,7 @@ bool FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   if (file.end_of_file && file.end_pushed_with > asked.seen)
     waits.missing.remove({*file.end_of_file, kForever});
   if (waits.missing.empty()) {  // all of it is on its way
-    file.policy.on_read(read.offset, read.length, limits());
-    return true;
+    return file.policy.on_read(read.offset, read.length, limits());
   }
   IntervalSet to_fetch = waits.missing;
   for (const auto& [id, range] : file.fetching) to_fetch.remove(range);
@@ -78,7 +75,24 @@ bool FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   file.swallowed.push_back(std::move(waits));
   ++swallowed_;
   pump();
-  return true;
+}
+
+void FarReads::read_through(const OpenKey& key, MessageNumber number, Slice frame) {
+  leg_.send_renumbered(std::move(frame), {ServerLeg::Scope::Of::open, key, {}},
+                       [this, key, number](const Message& answer) {
+                         const auto reply = parse_read_reply(answer, answer.first());
+                         const bool good = answer.header.status == 0 && reply;
+                         Answer told{.open = key,
+                                     .command = static_cast<std::uint16_t>(Command::read_andx),
+                                     .status = answer.header.status};
+                         Buffer request;
+                         append_field<std::uint64_t>(request, number);
+                         told.request = Slice::copy_of(request);
+                         const Slice data = good ? Slice::copy_of(reply->data) : Slice{};
+                         told.response_bytes = static_cast<std::uint32_t>(data.size());
+                         out_.tell(told, data);
+                         return ServerLeg::Parts::last;
+                       });
 }
 
 void FarReads::passed(const OpenKey& key, const ReadRequest& read) {
@@ -131,8 +145,7 @@ void FarReads::make_void(File& file) {
 
 // What was swallowed is asked of the server: before all that comes behind.
 void FarReads::give_up(const OpenKey& key, File& file) {
-  for (Swallowed& read : file.swallowed)
-    leg_.send(std::move(read.frame), read.number, true, {ServerLeg::Scope::Of::open, key, {}});
+  for (Swallowed& read : file.swallowed) read_through(key, read.number, std::move(read.frame));
   swallowed_ -= file.swallowed.size();
   file.swallowed.clear();
 }

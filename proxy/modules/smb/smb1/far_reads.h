@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's reads: fetches from the server what clients will ask for, and pushes it to the near half.
-// Every READ that the near half could not answer whole comes with Asked; while its stamp holds it is
-// swallowed, and what is missing is fetched and pushed instead, so that a READ is answered by one side only.
-// When what is known becomes void, swallowed READs go to the server after all.
+// Every READ that the near half could not answer whole comes behind Asked and is swallowed: what is missing
+// is fetched and pushed, or, where that may not be (a change of the file beside it, a break), the READ goes
+// to the server under ids of ours and its answer comes to the near half as an Answer. Asked tells a number
+// that is never used twice, as MIDs are: whichever comes first counts.
 #pragma once
 #include <deque>
 #include <functional>
@@ -25,8 +26,8 @@ class FarReads {
   void opened(const Open& open);
   // It is closed, or about to be.
   void closed(const OpenKey& key);
-  // A READ of the client behind Asked. True: swallowed.
-  bool asked(const Asked& asked, const Slice& frame, const ReadRequest& read);
+  // A READ of the client behind Asked.
+  void asked(const Asked& asked, const Slice& frame, const ReadRequest& read);
   // A READ that passes.
   void passed(const OpenKey& key, const ReadRequest& read);
   // A READ that the near half answered.
@@ -69,6 +70,7 @@ class FarReads {
   void fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interval range, const Message& answer);
   void push(const OpenKey& key, File& file, Interval range, Bytes data, std::optional<std::uint64_t> end);
   void give_up(const OpenKey& key, File& file);
+  void read_through(const OpenKey& key, MessageNumber number, Slice frame);
   void make_void(File& file);
   std::optional<Interval> next(const Open& open, File& file);
   ReadAheadLimits limits() const;

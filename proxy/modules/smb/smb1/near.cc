@@ -72,10 +72,10 @@ bool Near::read(const Frame& frame, const Message& message) {
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
       read->offset > (1ull << 62) || promises_.waiting(open->key) != 0)
     return false;
-  const MessageNumber number = number_of(message.header);
+  const MessageNumber number = ++asked_for_;
   auto found = cache_.ask(open->key, number, read->offset, read->length);
   if (const auto* data = std::get_if<ReadData>(&found)) {
-    connection_.answered_here(number);
+    connection_.answered_here(number_of(message.header));
     out_.tell(Used{.open = open->key,
                    .offset = read->offset,
                    .length = data->length,
@@ -151,7 +151,6 @@ void Near::frame_from_stream(TimePoint, const Frame& frame) {
   const Pending* pending = connection_.pending(number);
   searches_.answered(*message, pending);
   if (pending) remember(*message, *pending);
-  if (reads_.erase(number) != 0) cache_.answered(number);
   const auto carrier = carriers_.find(number);
   if (carrier != carriers_.end() && pending) {
     out_.to_lan(with_late_error(frame, *message, *pending, carrier->second));
@@ -191,7 +190,7 @@ void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attache
       if (waiting == reads_.end()) continue;
       const Header header = waiting->second;
       reads_.erase(waiting);
-      connection_.answered_here(ready->message);
+      connection_.answered_here(number_of(header));
       answer_read(header, ready->data);
     }
     counters_.ahead_wasted_bytes = cache_.wasted_bytes();
@@ -210,8 +209,21 @@ void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attache
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
-    searches_.pushed(*answer, attached);
+    if (!searches_.pushed(*answer, attached)) read_through(*answer, attached);
   }
+}
+
+// The server's own answer to a READ that was asked for, unless what was pushed has answered it.
+void Near::read_through(const Answer& answer, const Slice& data) {
+  if (answer.command != static_cast<std::uint16_t>(Command::read_andx) || answer.request.size() != 8) return;
+  const MessageNumber number = u64_at(answer.request.bytes(), 0);
+  cache_.answered(number);
+  const auto waiting = reads_.find(number);
+  if (waiting == reads_.end()) return;
+  const Header header = waiting->second;
+  reads_.erase(waiting);
+  connection_.answered_here(number_of(header));
+  out_.to_lan(answer.status == 0 ? read_reply(header, {data}) : empty_reply(header, answer.status));
 }
 
 void Near::taken_back(const Break& message) {

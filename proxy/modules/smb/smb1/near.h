@@ -59,6 +59,7 @@ class Near final : public Half {
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
   void drop(const Open& open);
+  void read_through(const Answer& answer, const Slice& data);
   void answer_read(const Header& header, const ReadData& data);
   void answer_write(const Early& early);
   void kept(const Kept& kept);
@@ -79,7 +80,7 @@ class Near final : public Half {
   NearSearches searches_;
   Promises promises_;
   DiskRoom room_;
-  std::unordered_map<MessageNumber, Header> reads_;  // that wait for what is ahead
+  std::unordered_map<MessageNumber, Header> reads_;  // that wait, by a number of ours
   std::unordered_map<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   std::unordered_map<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
@@ -94,6 +95,7 @@ class Near final : public Half {
   std::unordered_map<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
   MessageNumber promised_ = 0;
+  MessageNumber asked_for_ = 0;
   bool lan_over_ = false;     // the client says nothing more that we understand
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;

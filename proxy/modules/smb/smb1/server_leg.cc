@@ -12,14 +12,19 @@ bool overlap(const Interval& a, const Interval& b) { return a.begin < b.end && b
 }  // namespace
 
 void ServerLeg::send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope) {
-  queue_.push_back({std::move(frame), number, has_answer, scope, std::nullopt, {}});
+  queue_.push_back({std::move(frame), number, has_answer, false, scope, std::nullopt, {}});
   pump();
 }
 
 void ServerLeg::send_promised(Slice frame, const Promise& promise, OnAnswer on_answer) {
   // Servers do not promise to write in the order in which they were asked.
   const Scope scope{promise.range.size() ? Scope::Of::overlap : Scope::Of::open, promise.open, promise.range};
-  queue_.push_back({std::move(frame), 0, true, scope, promise, std::move(on_answer)});
+  queue_.push_back({std::move(frame), 0, true, true, scope, promise, std::move(on_answer)});
+  pump();
+}
+
+void ServerLeg::send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer) {
+  queue_.push_back({std::move(frame), 0, true, true, scope, std::nullopt, std::move(on_answer)});
   pump();
 }
 
@@ -59,7 +64,7 @@ void ServerLeg::flush() {
 }
 
 void ServerLeg::go(Waiting next) {
-  if (!next.promise) {
+  if (!next.renumbered) {
     if (next.has_answer) clients_.insert(next.number);
     out_.to_lan(std::move(next.frame));
     return;

@@ -45,6 +45,8 @@ class ServerLeg {
     Interval range;  // empty: no WRITE
   };
   void send_promised(Slice frame, const Promise& promise, OnAnswer on_answer);
+  // A request of the client under ids of ours: its answer comes to `on_answer` alone.
+  void send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer);
   // A client's request has its last answer.
   void answered(MessageNumber number);
 
@@ -72,6 +74,7 @@ class ServerLeg {
     Slice frame;
     MessageNumber number = 0;
     bool has_answer = true;
+    bool renumbered = false;
     Scope scope;
     std::optional<Promise> promise;
     OnAnswer on_answer;
