@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both halves for SMB1 with a client on one side and a server on the other, all in memory. The two ways
+// between the halves hold what was sent until the test lets it come, so that anything can cross anything.
+#pragma once
+#include <catch2/catch.hpp>
+#include <deque>
+#include <optional>
+#include <random>
+
+#include "proxy/modules/smb/smb1/far.h"
+#include "proxy/modules/smb/smb1/near.h"
+#include "proxy/modules/smb/smb1/server.h"
+
+namespace longhaul::smb::smb1::testing {
+
+class Pair {
+ public:
+  Outputs near_out, far_out;
+  Near near{near_out, std::make_shared<AheadAccount>()};
+  Far far{far_out};
+  Server server;
+  std::deque<modules::Output> up, down;  // between the halves
+  std::deque<Slice> at_client;           // answers that the client has not looked at
+  bool aborted = false;
+  bool client_ended = false, server_ended = false;  // what the halves said to them
+  bool server_waits = false;                        // its answers are held back
+  TimePoint now{};
+
+  Pair() {
+    modules::Surroundings surroundings;
+    surroundings.line_bytes_per_second = 1'000'000;
+    surroundings.round_trip = std::chrono::milliseconds(100);
+    near.on_surroundings(now, surroundings);
+    far.on_surroundings(now, surroundings);
+    for (Slice frame : {negotiate(), session_setup(), tree_connect()}) {
+      client_sends(frame);
+      run();
+      REQUIRE(at_client.size() == 1);
+      at_client.clear();
+    }
+  }
+
+  void client_sends(const Slice& frame) {
+    near.frame_from_lan(now, {FrameKind::smb1, frame});
+    drain();
+  }
+
+  // One thing that was put out comes where it goes to. False: there is none.
+  bool move_up() {
+    if (up.empty()) return false;
+    auto output = std::move(up.front());
+    up.pop_front();
+    deliver(std::move(output), up_attached_, far, [this] { far.stream_ended(now, modules::Ending::closed); });
+    drain();
+    return true;
+  }
+  bool move_down() {
+    if (down.empty()) return false;
+    auto output = std::move(down.front());
+    down.pop_front();
+    deliver(std::move(output), down_attached_, near,
+            [this] { near.stream_ended(now, modules::Ending::closed); });
+    drain();
+    return true;
+  }
+  bool server_answers() {
+    if (server.out.empty() || server_waits) return false;
+    const Slice frame = std::move(server.out.front());
+    server.out.pop_front();
+    far.frame_from_lan(now, {FrameKind::smb1, frame});
+    drain();
+    return true;
+  }
+  // Until nothing moves.
+  void run() {
+    while (move_up() || server_answers() || move_down()) {
+    }
+  }
+  void run_random(std::mt19937& random, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      switch (random() % 3) {
+        case 0:
+          move_up();
+          break;
+        case 1:
+          move_down();
+          break;
+        default:
+          server_answers();
+      }
+    }
+  }
+
+  std::optional<Slice> answer() {
+    if (at_client.empty()) return std::nullopt;
+    Slice first = std::move(at_client.front());
+    at_client.pop_front();
+    return first;
+  }
+  // The answer to what was just sent; nothing else may come.
+  Slice only_answer() {
+    run();
+    REQUIRE(at_client.size() == 1);
+    return *answer();
+  }
+  Slice ask(const Slice& frame) {
+    client_sends(frame);
+    return only_answer();
+  }
+  // Without anything crossing the line.
+  std::optional<Slice> ask_here(const Slice& frame) {
+    client_sends(frame);
+    return answer();
+  }
+
+ private:
+  struct Attached {
+    std::optional<TwinMessage> message;
+  };
+  template <class Half, class Ended>
+  void deliver(modules::Output output, Attached& attached, Half& half, Ended&& ended) {
+    if (auto* told = std::get_if<modules::ToTwin>(&output)) {
+      auto message = decode(told->message.bytes());
+      REQUIRE(message.has_value());
+      if (attached_bytes(*message) != 0) {
+        attached.message = std::move(*message);
+      } else {
+        half.from_twin(now, *message, {});
+      }
+    } else if (auto* raw = std::get_if<modules::ToStream>(&output)) {
+      if (attached.message) {
+        REQUIRE(raw->bytes.size() == attached_bytes(*attached.message));
+        const TwinMessage message = std::move(*attached.message);
+        attached.message.reset();
+        half.from_twin(now, message, raw->bytes);
+      } else {
+        half.frame_from_stream(now, {FrameKind::smb1, raw->bytes});
+      }
+    } else if (std::holds_alternative<modules::EndStream>(output)) {
+      ended();
+    }
+  }
+
+  void drain() {
+    while (auto output = near_out.poll()) {
+      if (auto* to = std::get_if<modules::ToLan>(&*output)) {
+        at_client.push_back(to->bytes);
+      } else if (std::holds_alternative<modules::EndLan>(*output)) {
+        client_ended = true;
+      } else if (std::holds_alternative<modules::Abort>(*output)) {
+        aborted = true;
+      } else {
+        up.push_back(std::move(*output));
+      }
+    }
+    while (auto output = far_out.poll()) {
+      if (auto* to = std::get_if<modules::ToLan>(&*output)) {
+        to_server_.push(to->bytes);
+        while (auto frame = to_server_.next().value()) server.receive(frame->message());
+      } else if (std::holds_alternative<modules::EndLan>(*output)) {
+        server_ended = true;
+      } else if (std::holds_alternative<modules::Abort>(*output)) {
+        aborted = true;
+      } else {
+        down.push_back(std::move(*output));
+      }
+    }
+  }
+
+  Attached up_attached_, down_attached_;
+  FrameSplitter to_server_{Framing::direct_tcp};
+};
+
+// ---- what answers say
+
+inline Message parsed(const Slice& frame) { return *parse_message(frame.bytes().subspan(4)); }
+inline std::uint32_t status_of(const Slice& frame) { return parsed(frame).header.status; }
+inline std::uint16_t mid_of(const Slice& frame) { return parsed(frame).header.mid; }
+inline std::uint16_t fid_of(const Slice& frame) {
+  const Message message = parsed(frame);
+  return parse_nt_create_reply(message.first())->fid;
+}
+inline std::string data_of(const Slice& frame) {
+  const Message message = parsed(frame);
+  return std::string(as_text(parse_read_reply(message, message.first())->data));
+}
+
+inline std::string some_bytes(std::size_t size, unsigned seed = 1) {
+  std::mt19937 random(seed);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
+}  // namespace longhaul::smb::smb1::testing

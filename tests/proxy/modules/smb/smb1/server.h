@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small SMB1 file server in memory, and the requests of a client: what the tests of the halves speak to.
+// Written from the specification apart from the code under test, but for the constants.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/smb1/records.h"
+
+namespace longhaul::smb::smb1::testing {
+
+struct Head {
+  std::uint8_t command = 0;
+  std::uint32_t status = 0;
+  std::uint8_t flags = 0;
+  std::uint16_t flags2 = 0x4001;  // NT status codes, OEM names
+  std::uint32_t pid = 0x1234;
+  std::uint16_t tid = 0, uid = 0, mid = 0;
+};
+
+inline Slice make_frame(const Head& head, const Buffer& words, const Buffer& bytes) {
+  Buffer out;
+  LittleEndianWriter w(out);
+  w.u32(0);
+  w.u32(0x424D53FF);
+  w.u8(head.command);
+  w.u32(head.status);
+  w.u8(head.flags);
+  w.u16(head.flags2);
+  w.u16(static_cast<std::uint16_t>(head.pid >> 16));
+  w.u64(0);
+  w.u16(0);
+  w.u16(head.tid);
+  w.u16(static_cast<std::uint16_t>(head.pid));
+  w.u16(head.uid);
+  w.u16(head.mid);
+  w.u8(static_cast<std::uint8_t>(words.size() / 2));
+  w.bytes(words);
+  w.u16(static_cast<std::uint16_t>(bytes.size()));
+  w.bytes(bytes);
+  write_frame_head(out.size() - 4, out.data());
+  return Slice::copy_of(out);
+}
+
+struct Fields {
+  Buffer bytes;
+  template <class T>
+  Fields& put(T value) {
+    LittleEndianWriter w(bytes);
+    if constexpr (sizeof(T) == 1) w.u8(static_cast<std::uint8_t>(value));
+    if constexpr (sizeof(T) == 2) w.u16(static_cast<std::uint16_t>(value));
+    if constexpr (sizeof(T) == 4) w.u32(static_cast<std::uint32_t>(value));
+    if constexpr (sizeof(T) == 8) w.u64(static_cast<std::uint64_t>(value));
+    return *this;
+  }
+  Fields& u8(unsigned v) { return put(static_cast<std::uint8_t>(v)); }
+  Fields& u16(unsigned v) { return put(static_cast<std::uint16_t>(v)); }
+  Fields& u32(std::uint64_t v) { return put(static_cast<std::uint32_t>(v)); }
+  Fields& u64(std::uint64_t v) { return put(v); }
+  Fields& text(std::string_view t) {
+    append(bytes, as_bytes(t));
+    return *this;
+  }
+  Fields& raw(Bytes b) {
+    append(bytes, b);
+    return *this;
+  }
+  Fields& andx() { return u32(0xFF); }
+};
+
+// ---- what a client says
+
+inline constexpr std::uint16_t kUid = 100, kTid = 7;
+
+inline Slice negotiate(std::uint16_t mid = 1) {
+  return make_frame({.command = 0x72, .mid = mid}, {},
+                    Fields{}.u8(2).text("LANMAN2.1").u8(0).u8(2).text("NT LM 0.12").u8(0).bytes);
+}
+inline Slice session_setup(std::uint16_t mid = 2) {
+  return make_frame({.command = 0x73, .mid = mid},
+                    Fields{}.andx().u16(65000).u16(50).u16(1).u32(0).u16(0).u16(0).u32(0).u32(0x40D4).bytes,
+                    Fields{}.u8(0).u8(0).u8(0).u8(0).bytes);
+}
+inline Slice tree_connect(std::uint16_t mid = 3) {
+  return make_frame({.command = 0x75, .uid = kUid, .mid = mid}, Fields{}.andx().u16(0).u16(1).bytes,
+                    Fields{}.u8(0).text("\\\\S\\T").u8(0).text("?????").u8(0).bytes);
+}
+struct CreateOptions {
+  std::uint32_t flags = 0, access = 0x3, disposition = 1, options = 0;
+};
+inline Slice create(std::string_view name, std::uint16_t mid, CreateOptions o = {}) {
+  return make_frame({.command = 0xA2, .tid = kTid, .uid = kUid, .mid = mid},
+                    Fields{}
+                        .andx()
+                        .u8(0)
+                        .u16(static_cast<unsigned>(name.size()))
+                        .u32(o.flags)
+                        .u32(0)
+                        .u32(o.access)
+                        .u64(0)
+                        .u32(0)
+                        .u32(7)
+                        .u32(o.disposition)
+                        .u32(o.options)
+                        .u32(2)
+                        .u8(0)
+                        .bytes,
+                    Fields{}.text(name).u8(0).bytes);
+}
+inline Slice read(std::uint16_t fid, std::uint64_t offset, std::uint32_t length, std::uint16_t mid) {
+  return make_frame({.command = 0x2E, .tid = kTid, .uid = kUid, .mid = mid},
+                    Fields{}
+                        .andx()
+                        .u16(fid)
+                        .u32(offset & 0xFFFFFFFF)
+                        .u16(length & 0xFFFF)
+                        .u16(0)
+                        .u32(length >> 16)
+                        .u16(0)
+                        .u32(offset >> 32)
+                        .bytes,
+                    {});
+}
+inline Slice write(std::uint16_t fid, std::uint64_t offset, Bytes data, std::uint16_t mid,
+                   std::uint16_t mode = 0) {
+  return make_frame({.command = 0x2F, .tid = kTid, .uid = kUid, .mid = mid},
+                    Fields{}
+                        .andx()
+                        .u16(fid)
+                        .u32(offset & 0xFFFFFFFF)
+                        .u32(0)
+                        .u16(mode)
+                        .u16(0)
+                        .u16(static_cast<unsigned>(data.size() >> 16))
+                        .u16(data.size() & 0xFFFF)
+                        .u16(64)
+                        .u32(offset >> 32)
+                        .bytes,
+                    Fields{}.u8(0).raw(data).bytes);
+}
+inline Slice close(std::uint16_t fid, std::uint16_t mid) {
+  return make_frame({.command = 0x04, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(fid).u32(0).bytes,
+                    {});
+}
+inline Slice flush(std::uint16_t fid, std::uint16_t mid) {
+  return make_frame({.command = 0x05, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(fid).bytes, {});
+}
+inline Slice oplock_ack(std::uint16_t fid, std::uint8_t level) {
+  return make_frame({.command = 0x24, .tid = kTid, .uid = kUid, .mid = 0},
+                    Fields{}.andx().u16(fid).u8(2).u8(level).u32(0).u16(0).u16(0).bytes, {});
+}
+inline Slice trans2(std::uint16_t function, const Buffer& parameters, std::uint16_t mid,
+                    std::uint16_t max_data = 60000) {
+  const unsigned size = static_cast<unsigned>(parameters.size());
+  return make_frame({.command = 0x32, .tid = kTid, .uid = kUid, .mid = mid},
+                    Fields{}
+                        .u16(size)
+                        .u16(0)
+                        .u16(16)
+                        .u16(max_data)
+                        .u16(0)
+                        .u16(0)
+                        .u32(0)
+                        .u16(0)
+                        .u16(size)
+                        .u16(68)
+                        .u16(0)
+                        .u16(68 + size)
+                        .u16(1)
+                        .u16(function)
+                        .bytes,
+                    Fields{}.u8(0).u8(0).u8(0).raw(parameters).bytes);
+}
+
+// ---- the server
+
+class Server {
+ public:
+  std::map<std::string, std::string> files;
+  std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
+  std::uint64_t free_bytes = 1ull << 40;
+  std::size_t page_entries = 10;  // of one answer to a search
+  bool signing = false;
+  bool refuses_oplocks = false;
+
+  struct Handle {
+    std::string name;
+    int oplock = 0;
+    bool breaking = false;
+  };
+  std::map<std::uint16_t, Handle> handles;
+  std::deque<Slice> out;             // answers in order
+  std::deque<Slice> deferred;        // opens by others that wait for a break are the test's business
+  std::map<std::uint8_t, int> seen;  // commands
+  std::size_t outstanding_most = 0;
+
+  // Another client wants the file: the holders' oplocks are broken.
+  void break_oplock(const std::string& name, std::uint8_t to_level = 0) {
+    for (auto& [fid, handle] : handles) {
+      if (handle.name != name || handle.oplock == 0) continue;
+      if (handle.breaking) continue;
+      handle.breaking = handle.oplock != 3;
+      if (!handle.breaking) handle.oplock = 0;
+      out.push_back(make_frame({.command = 0x24, .pid = 0xFFFF, .tid = kTid, .uid = kUid, .mid = 0xFFFF},
+                               Fields{}.andx().u16(fid).u8(2).u8(to_level).u32(0).u16(0).u16(0).bytes, {}));
+    }
+  }
+  bool is_broken(const std::string& name) const {
+    for (const auto& [fid, handle] : handles)
+      if (handle.name == name && (handle.breaking || handle.oplock == 1 || handle.oplock == 2)) return false;
+    return true;
+  }
+
+  void receive(Bytes message) {
+    Head head;
+    head.command = load_le<std::uint8_t>(message, 4);
+    head.flags = 0x80;
+    head.flags2 = load_le<std::uint16_t>(message, 10);
+    head.pid = std::uint32_t{load_le<std::uint16_t>(message, 12)} << 16 | load_le<std::uint16_t>(message, 26);
+    head.tid = load_le<std::uint16_t>(message, 24);
+    head.uid = load_le<std::uint16_t>(message, 28);
+    head.mid = load_le<std::uint16_t>(message, 30);
+    ++seen[head.command];
+    const Bytes words = message.subspan(33, 2u * load_le<std::uint8_t>(message, 32));
+    switch (head.command) {
+      case 0x72:
+        return answer(head, Fields{}
+                                .u16(1)
+                                .u8(signing ? 0xF : 3)
+                                .u16(50)
+                                .u16(1)
+                                .u32(16644)
+                                .u32(65536)
+                                .u32(0)
+                                .u32(0x80F3FD & ~0x800000)
+                                .u64(0)
+                                .u16(0)
+                                .u8(0)
+                                .bytes);
+      case 0x73:
+        head.uid = kUid;
+        return answer(head, Fields{}.andx().u16(0).bytes);
+      case 0x75:
+        head.tid = kTid;
+        return answer(head, Fields{}.andx().u16(1).bytes, Fields{}.text("A:").u8(0).text("NTFS").u8(0).bytes);
+      case 0xA2:
+        return open(head, message, words);
+      case 0x2E:
+        return do_read(head, words);
+      case 0x2F:
+        return do_write(head, message, words);
+      case 0x04:
+        if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
+        return answer(head, {});
+      case 0x05:
+      case 0x34:
+        return answer(head, {});
+      case 0x24: {
+        auto handle = handles.find(load_le<std::uint16_t>(words, 4));
+        if (handle != handles.end()) {
+          handle->second.oplock = load_le<std::uint8_t>(words, 7) == 1 ? 3 : 0;
+          handle->second.breaking = false;
+        }
+        auto waiting = std::exchange(deferred, {});
+        for (const Slice& request : waiting) receive(request.bytes());
+        return;
+      }
+      case 0x32:
+        return transaction(head, message, words);
+      default:
+        head.status = 0xC00000BB;
+        return answer(head, {});
+    }
+  }
+
+ private:
+  void answer(const Head& head, const Buffer& words, const Buffer& bytes = {}) {
+    out.push_back(make_frame(head, words, bytes));
+  }
+
+  void open(Head head, Bytes message, Bytes words) {
+    const std::size_t size = load_le<std::uint16_t>(words, 5);
+    std::string name(as_text(message.subspan(33 + 48 + 2, size)));
+    for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    if (!is_broken(name)) {
+      deferred.push_back(Slice::copy_of(message));
+      return break_oplock(name);
+    }
+    const std::uint32_t flags = load_le<std::uint32_t>(words, 7);
+    const std::uint32_t disposition = load_le<std::uint32_t>(words, 35);
+    if (!files.contains(name) && disposition == 1) {
+      head.status = 0xC0000034;
+      return answer(head, {});
+    }
+    if (disposition != 1) files[name];
+    if (disposition == 5) files[name].clear();
+    std::uint16_t fid = 0x4000;
+    while (handles.contains(fid)) ++fid;
+    bool alone = true;
+    for (const auto& [other, handle] : handles) alone = alone && handle.name != name;
+    const int oplock = refuses_oplocks || !alone ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
+    handles[fid] = {name, oplock};
+    const std::uint64_t end = files[name].size();
+    answer(head, Fields{}
+                     .andx()
+                     .u8(static_cast<unsigned>(oplock))
+                     .u16(fid)
+                     .u32(1)
+                     .u64(1)
+                     .u64(2)
+                     .u64(3)
+                     .u64(4)
+                     .u32(0x80)
+                     .u64(end)
+                     .u64(end)
+                     .u16(0)
+                     .u16(0)
+                     .u8(0)
+                     .bytes);
+  }
+
+  void do_read(Head head, Bytes words) {
+    const auto handle = handles.find(load_le<std::uint16_t>(words, 4));
+    if (handle == handles.end()) {
+      head.status = 0xC0000008;
+      return answer(head, {});
+    }
+    const std::string& file = files[handle->second.name];
+    std::uint64_t offset = load_le<std::uint32_t>(words, 6);
+    if (words.size() == 24) offset |= std::uint64_t{load_le<std::uint32_t>(words, 20)} << 32;
+    const std::size_t length =
+        load_le<std::uint16_t>(words, 10) | std::size_t{load_le<std::uint16_t>(words, 14)} << 16;
+    const std::string data = offset < file.size() ? file.substr(offset, length) : std::string();
+    answer(head,
+           Fields{}
+               .andx()
+               .u16(0xFFFF)
+               .u16(0)
+               .u16(0)
+               .u16(data.size() & 0xFFFF)
+               .u16(60)
+               .u16(static_cast<unsigned>(data.size() >> 16))
+               .u64(0)
+               .bytes,
+           Fields{}.u8(0).text(data).bytes);
+  }
+
+  void do_write(Head head, Bytes message, Bytes words) {
+    const auto handle = handles.find(load_le<std::uint16_t>(words, 4));
+    if (handle == handles.end()) {
+      head.status = 0xC0000008;
+      return answer(head, {});
+    }
+    std::uint64_t offset = load_le<std::uint32_t>(words, 6);
+    if (words.size() == 28) offset |= std::uint64_t{load_le<std::uint32_t>(words, 24)} << 32;
+    if (auto failing = failing_writes.find(offset); failing != failing_writes.end()) {
+      head.status = failing->second;
+      return answer(head, {});
+    }
+    const std::size_t length =
+        load_le<std::uint16_t>(words, 20) | std::size_t{load_le<std::uint16_t>(words, 18)} << 16;
+    const auto data = as_text(message.subspan(load_le<std::uint16_t>(words, 22), length));
+    std::string& file = files[handle->second.name];
+    if (file.size() < offset + length) file.resize(offset + length);
+    file.replace(offset, length, data);
+    answer(head,
+           Fields{}.andx().u16(length & 0xFFFF).u16(0).u16(static_cast<unsigned>(length >> 16)).u16(0).bytes);
+  }
+
+  void transaction(Head head, Bytes message, Bytes words) {
+    const Bytes parameters =
+        message.subspan(load_le<std::uint16_t>(words, 20), load_le<std::uint16_t>(words, 18));
+    switch (load_le<std::uint16_t>(words, 28)) {
+      case 1:
+        position_ = 0;
+        return page(head, true);
+      case 2:
+        if (!(load_le<std::uint16_t>(parameters, 10) & 8)) {
+          // By name: the one behind it.
+          const std::string name(as_text(parameters.subspan(12)).data());
+          position_ = 0;
+          for (const auto& [file, content] : files) {
+            ++position_;
+            if (file == name) break;
+          }
+        }
+        return page(head, false);
+      case 3:
+        return answer_transaction(head, {},
+                                  Fields{}.u64(1 << 30).u64(free_bytes / 4096).u32(8).u32(512).bytes);
+      case 7: {
+        const auto handle = handles.find(load_le<std::uint16_t>(parameters, 0));
+        const std::uint64_t size = handle == handles.end() ? 0 : files[handle->second.name].size();
+        return answer_transaction(head, Fields{}.u16(0).bytes,
+                                  Fields{}.u64(size).u64(size).u32(1).u8(0).u8(0).bytes);
+      }
+      default:
+        head.status = 0xC00000BB;
+        return answer(head, {});
+    }
+  }
+
+  // SMB_FIND_FILE_BOTH_DIRECTORY_INFO, [MS-CIFS] 2.2.8.1.7
+  void page(const Head& head, bool first) {
+    Buffer data;
+    unsigned count = 0;
+    std::size_t last_at = 0;
+    auto at = files.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(std::min(position_, files.size())));
+    for (; at != files.end() && count < page_entries; ++at, ++count, ++position_) {
+      if (count) {
+        while (data.size() % 8) data.push_back(std::byte{0});
+        store_le<std::uint32_t>(data.data() + last_at, static_cast<std::uint32_t>(data.size() - last_at));
+      }
+      last_at = data.size();
+      append(data, Fields{}
+                       .u32(0)
+                       .u32(position_ + 1)
+                       .u64(0)
+                       .u64(0)
+                       .u64(0)
+                       .u64(0)
+                       .u64(at->second.size())
+                       .u64(0)
+                       .u32(0x80)
+                       .u32(at->first.size())
+                       .u32(0)
+                       .u8(0)
+                       .u8(0)
+                       .raw(Buffer(24))
+                       .text(at->first)
+                       .bytes);
+    }
+    Fields parameters;
+    if (first) parameters.u16(0x55);
+    parameters.u16(count).u16(at == files.end() ? 1 : 0).u16(0).u16(static_cast<unsigned>(last_at));
+    answer_transaction(head, parameters.bytes, data);
+  }
+
+  void answer_transaction(const Head& head, const Buffer& parameters, const Buffer& data) {
+    const unsigned parameter_bytes = static_cast<unsigned>(parameters.size());
+    const unsigned pad = (4 - parameter_bytes % 4) % 4;
+    answer(head,
+           Fields{}
+               .u16(parameter_bytes)
+               .u16(static_cast<unsigned>(data.size()))
+               .u16(0)
+               .u16(parameter_bytes)
+               .u16(56)
+               .u16(0)
+               .u16(static_cast<unsigned>(data.size()))
+               .u16(56 + parameter_bytes + pad)
+               .u16(0)
+               .u8(0)
+               .u8(0)
+               .bytes,
+           Fields{}.u8(0).raw(parameters).raw(Buffer(pad)).raw(data).bytes);
+  }
+
+  std::size_t position_ = 0;
+};
+
+}  // namespace longhaul::smb::smb1::testing
