@@ -85,7 +85,7 @@ void features(std::string& text, const Config& config) {
   text += "Features:\n ";
   for (const auto& [name, value] : config::to_text(config.features))
     (((text += ' ') += name) += '=') += value;
-  text += "\n  In this version smb, http, mapi, nfs and dns have no effect.\n";
+  text += "\n  In this version http, mapi, nfs and dns have no effect.\n";
   if (config.rules.empty()) return;
   text += "Rules; the first that matches a flow counts:\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i) {

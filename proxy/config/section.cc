@@ -173,8 +173,27 @@ std::vector<std::uint16_t> Section::ports(std::string_view key) const {
   return values;
 }
 
+bool Section::is_group(std::string_view key, std::span<const std::string_view> known) const {
+  const toml::node* node = table_.get(key);
+  const toml::table* group = node ? node->as_table() : nullptr;
+  if (group == nullptr) return false;
+  for (const auto& [inner, value] : *group) {
+    const std::string name = std::string(key) + "." + std::string(inner.str());
+    bool found = false;
+    for (std::string_view each : known) found = found || each == name;
+    if (!found)
+      fail_at(file_, inner.source().begin.line,
+              title_ + " has no key " + in_quotes(name) + "." + did_you_mean(name, known));
+  }
+  return true;
+}
+
 std::optional<Text> Section::scalar(std::string_view key) const {
   const toml::node* node = table_.get(key);
+  if (const auto dot = key.find('.'); node == nullptr && dot != key.npos) {
+    const toml::node* group = table_.get(key.substr(0, dot));
+    if (group != nullptr && group->is_table()) node = group->as_table()->get(key.substr(dot + 1));
+  }
   if (node == nullptr) return std::nullopt;
   if (const auto* value = node->as_string()) return Text{value->get(), line_of(*node)};
   if (const auto* value = node->as_boolean()) return Text{value->get() ? "true" : "false", line_of(*node)};

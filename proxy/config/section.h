@@ -43,7 +43,10 @@ class Section {
   std::vector<Text> texts(std::string_view key, std::string_view example) const;
   std::vector<std::uint16_t> ports(std::string_view key) const;
   // A feature's value in the form that `set_feature` takes, whether typed as text, boolean or number.
+  // "a.b" is also found where TOML puts it without quotes: as b in the table a.
   std::optional<Text> scalar(std::string_view key) const;
+  // Such a table stands in the place of a value; fails at the first key whose long name is not in `known`.
+  bool is_group(std::string_view key, std::span<const std::string_view> known) const;
 
   template <class Enum>
   std::optional<Enum> choice(std::string_view key,

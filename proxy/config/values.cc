@@ -118,6 +118,7 @@ std::vector<std::pair<std::string, std::string>> features_in(const Section& sect
   std::vector<std::pair<std::string, std::string>> list;
   Features scratch;
   for (std::string_view feature : feature_names()) {
+    if (section.is_group(feature, feature_names())) continue;
     const auto value = section.scalar(feature);
     if (!value) continue;
     if (const auto accepted = set_feature(scratch, feature, value->value); !accepted)

@@ -10,7 +10,6 @@ namespace ip = boost::asio::ip;
 
 enum AddressKind : std::uint8_t { kNoAddress = 0, kIpv4 = 4, kIpv6 = 6, kName = 1 };
 constexpr std::size_t kMaxNameBytes = 255;  // RFC 1035, section 2.3.4
-constexpr std::size_t kMaxModuleBytes = 32;
 
 // Features on the wire are (key, value) pairs; an unknown key is skipped, so that later versions may add
 // some.
@@ -29,6 +28,9 @@ enum FeatureKey : std::uint64_t {
   kMapi,
   kNfs,
   kDns,
+  kSmbReadAhead,
+  kSmbWriteBehind,
+  kSmbMetadata,
 };
 
 template <class Array>
@@ -122,6 +124,9 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kMapi, features.mapi);
   pair(kNfs, features.nfs);
   pair(kDns, features.dns);
+  pair(kSmbReadAhead, features.smb_read_ahead);
+  pair(kSmbWriteBehind, features.smb_write_behind);
+  pair(kSmbMetadata, features.smb_metadata);
 }
 
 Result<config::Features> parse_features(Bytes body) {
@@ -177,6 +182,15 @@ Result<config::Features> parse_features(Bytes body) {
       case kDns:
         features.dns = on;
         break;
+      case kSmbReadAhead:
+        features.smb_read_ahead = on;
+        break;
+      case kSmbWriteBehind:
+        features.smb_write_behind = on;
+        break;
+      case kSmbMetadata:
+        features.smb_metadata = on;
+        break;
       default:
         break;
     }
@@ -220,7 +234,7 @@ Result<OpenRequest> parse_open(Bytes body) {
   auto version = in.varint();
   auto features = in.sized();
   if (!source || *source > static_cast<std::uint8_t>(config::Source::proxy) || !forward || !reverse ||
-      !module || module->size() > kMaxModuleBytes || !version || !features)
+      !module || module->size() > kMaxModuleNameBytes || !version || !features)
     return LinkError::malformed_record;
   auto parsed = parse_features(*features);
   if (!parsed) return parsed.error();

@@ -19,6 +19,9 @@ using Duration = Clock::duration;
 using StreamId = std::uint64_t;
 inline constexpr StreamId kControlStream = 0;
 
+// Of application modules, in HELLO and OPEN.
+inline constexpr std::size_t kMaxModuleNameBytes = 32;
+
 // A carrier within one session; counts up, never used twice.
 using CarrierId = std::uint32_t;
 

@@ -15,7 +15,8 @@ Features random_features(std::mt19937& random) {
   f.window_bytes = pick(2) == 0 ? 0 : 1024 + pick(1 << 20);
   for (bool Features::*field :
        {&Features::fast_connect, &Features::compression, &Features::dedup_memory, &Features::dedup_disk,
-        &Features::smb, &Features::http, &Features::mapi, &Features::nfs, &Features::dns})
+        &Features::smb, &Features::smb_read_ahead, &Features::smb_write_behind, &Features::smb_metadata,
+        &Features::http, &Features::mapi, &Features::nfs, &Features::dns})
     f.*field = pick(2) == 1;
   f.fec.mode = static_cast<Fec::Mode>(pick(3));
   if (f.fec.mode == Fec::Mode::fixed) {
@@ -62,6 +63,8 @@ TEST_CASE("presets switch what the measured sources switched") {
   CHECK_FALSE((t.smb || t.http || t.mapi || t.nfs || t.dns));
   CHECK(t.fec.mode == Fec::Mode::off);
   CHECK((a.smb && a.http && a.mapi && a.nfs && a.dns));
+  CHECK((a.smb_read_ahead && a.smb_write_behind && a.smb_metadata));
+  CHECK_FALSE((t.smb_read_ahead || t.smb_write_behind || t.smb_metadata));
   CHECK(a.fec.mode == Fec::Mode::off);
   CHECK(f.transport == Transport::udp);
   CHECK(f.fec.mode == Fec::Mode::adaptive);

@@ -97,6 +97,7 @@ fec = "10:2"
 preset = "T"
 window = 65535
 smb = true
+"smb.read_ahead" = true
 dedup_disk = "off"
 
 [[rule]]
@@ -154,6 +155,7 @@ json = true
   wanted.fec = {Fec::Mode::fixed, 10, 2};
   wanted.window_bytes = 65535;
   wanted.smb = true;
+  wanted.smb_read_ahead = true;
   wanted.dedup_disk = false;
   CHECK(config.features == wanted);
   REQUIRE(config.rules.size() == 2);
@@ -203,6 +205,12 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] has no key \"compresion\". Did you mean compression?"},
       {"site = \"a\"\n[[rule]]\nfeatures = { smbb = true }\n",
        "dir/a.toml:3: [[rule]] features has no key \"smbb\". Did you mean smb?"},
+      {"site = \"a\"\n[features]\nsmb.read_ahaed = true\n",
+       "dir/a.toml:3: [features] has no key \"smb.read_ahaed\". Did you mean smb.read_ahead?"},
+      {"site = \"a\"\n[features]\nsmb.read_ahead = 1\n",
+       "dir/a.toml:3: [features] smb.read_ahead cannot be \"1\"; it is true or false."},
+      {"site = \"a\"\n[features]\nhttp.x = 1\n",
+       "dir/a.toml:3: [features] has no key \"http.x\". Did you mean http?"},
       // Brackets.
       {after_head("[peer]\nname = \"b\"\n"),
        "dir/a.toml:5: there can be several; write [[peer]] with double brackets, not [peer]."},
@@ -390,6 +398,19 @@ TEST_CASE("every mistake is one sentence with file and line") {
 TEST_CASE("what a value contains never breaks the sentence or steers the terminal") {
   CHECK(sentence("site = \"a\"\n[socks]\nlisten = \"\\n\\u001b[2J:1\"\n") ==
         "dir/a.toml:3: [socks] listen = \"??[2J:1\" has no IPv4 or IPv6 address before its port.");
+}
+
+TEST_CASE("a feature with a dot is read with quotes and without") {
+  const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
+  Features wanted;
+  wanted.smb_metadata = false;
+  CHECK(read_text(head + "[features]\nsmb.metadata = false\n", "a").features == wanted);
+  CHECK(read_text(head + "[features]\n\"smb.metadata\" = false\nsmb = true\n", "a").features == wanted);
+  const auto rules =
+      read_text(head + "[[rule]]\nfeatures = { smb.metadata = false, fec = \"off\" }\n", "a").rules;
+  REQUIRE(rules.size() == 1);
+  CHECK(rules[0].features ==
+        std::vector<std::pair<std::string, std::string>>{{"fec", "off"}, {"smb.metadata", "false"}});
 }
 
 TEST_CASE("any character may stand between quotes and in comments, and only there") {
