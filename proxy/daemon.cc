@@ -75,6 +75,12 @@ constexpr std::uint32_t kPeerStreams = 65'536;
 // So many of those may be there at once without [limits] memory being in question.
 constexpr std::uint32_t kBeingRefused = 256;
 
+std::vector<link::ModuleName> names_of(modules::List modules) {
+  std::vector<link::ModuleName> names;
+  for (const modules::Listed& module : modules) names.push_back({std::string(module.name), module.version});
+  return names;
+}
+
 class Daemon final : public control::Controlled {
  public:
   explicit Daemon(const config::Config& config);
@@ -105,6 +111,7 @@ class Daemon final : public control::Controlled {
   identity::Identity identity_;
   link::TlsContext tls_;
   config::Features features_;
+  const std::vector<modules::Listed> modules_ = modules::all();
   link::CreditPool pool_;
   link::RetainedBudget retained_;
   DiskDictionary disk_;  // before the links, whose codecs use it
@@ -150,11 +157,12 @@ Daemon::Daemon(const config::Config& config)
               .allowed = config.features,
               .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
               .total_rate = {.bits = config.link.total_rate_bits},
+              .modules = names_of(modules_),
               .make_codec = [this](const config::Peer& peer) { return make_codec(peer); },
               .on_peer_allows = [this] { flows_.apply_features(); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       dialer_({.allow = config.link.allow}),
-      flows_(io_, config, features_, table_, dialer_, links_) {
+      flows_(io_, config, features_, table_, dialer_, links_, modules_) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const config::Peer& peer : config.peers)
     links_.push_back(std::make_unique<link::PeerLink>(

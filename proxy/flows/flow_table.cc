@@ -15,6 +15,13 @@ PortTotals& of_port(TotalsByPort& totals, std::uint16_t port) {
   return totals[room || totals.contains(port) ? port : std::uint16_t{0}];
 }
 
+ModuleTotals& add_to(TotalsByModule& totals, const FlowRecord& record) {
+  ModuleTotals& module = totals[{record.peer, record.module->name}];
+  ++module.flows;
+  module.counters += record.module->counters;
+  return module;
+}
+
 }  // namespace
 
 FlowBytes& FlowBytes::operator+=(const FlowBytes& other) {
@@ -53,6 +60,7 @@ void FlowTable::remove(FlowId id, End end) {
   PortTotals& port = of_port(by_port_, found->second.destination.port);
   port.bytes += found->second.bytes;
   port.blocks += found->second.blocks;
+  if (found->second.module) add_to(by_module_, found->second);
   --totals_.live_by_reason[index(found->second.reason)];
   if (ended_.size() == kEndedKept) ended_.pop_front();
   ended_.push_back({std::move(found->second), end});
@@ -66,6 +74,13 @@ TotalsByPort FlowTable::by_port_so_far() const {
     port.bytes += record.bytes;
     port.blocks += record.blocks;
   }
+  return sums;
+}
+
+TotalsByModule FlowTable::by_module_so_far() const {
+  TotalsByModule sums = by_module_;
+  for (const auto& [id, record] : live_)
+    if (record.module) ++add_to(sums, record).live;
   return sums;
 }
 

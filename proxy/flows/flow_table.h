@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "proxy/config/features.h"
 #include "proxy/flows/accepted.h"
 #include "proxy/flows/reason.h"
 #include "proxy/link/block_counters.h"
+#include "proxy/modules/counters.h"
 
 namespace longhaul::flows {
 
@@ -24,6 +26,13 @@ struct FlowBytes {
   std::uint64_t lan_in = 0, lan_out = 0, wan_in = 0, wan_out = 0;
   FlowBytes& operator+=(const FlowBytes& other);
   bool operator==(const FlowBytes&) const = default;
+};
+
+// The half of a module that runs, or ran, in a flow.
+struct ModuleRecord {
+  std::string_view name;     // from the list of modules: lives as long as the program
+  bool steps_aside = false;  // all that comes passes it now
+  modules::Counters counters;
 };
 
 struct FlowRecord {
@@ -38,6 +47,7 @@ struct FlowRecord {
   std::chrono::steady_clock::time_point started;
   FlowBytes bytes;
   link::BlockCounters blocks;
+  std::unique_ptr<ModuleRecord> module;  // none: bytes pass as they come
 };
 
 // Of all flows to one port.
@@ -47,6 +57,14 @@ struct PortTotals {
   link::BlockCounters blocks;
 };
 using TotalsByPort = std::map<std::uint16_t, PortTotals>;
+
+// Of all flows with one peer that have a module, by its name.
+struct ModuleTotals {
+  std::uint64_t flows = 0;
+  std::uint64_t live = 0;
+  modules::Counters counters;
+};
+using TotalsByModule = std::map<std::pair<std::string, std::string_view>, ModuleTotals>;  // peer, module
 
 using CountByReason = std::array<std::uint64_t, kReasonTable.size()>;
 
@@ -85,12 +103,15 @@ class FlowTable {
   // The same by port of the destination, for the first so many ports that are seen; 0: all others.
   static constexpr std::size_t kPortsKept = 128;
   TotalsByPort by_port_so_far() const;
+  // The same by peer and module.
+  TotalsByModule by_module_so_far() const;
 
  private:
   std::map<FlowId, FlowRecord> live_;
   std::deque<Ended> ended_;
   FlowTotals totals_;
-  TotalsByPort by_port_;  // bytes and blocks of ended flows
+  TotalsByPort by_port_;      // bytes and blocks of ended flows
+  TotalsByModule by_module_;  // of ended flows
   FlowId next_id_ = 1;
 };
 

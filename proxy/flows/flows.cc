@@ -66,8 +66,14 @@ void log_end(const FlowRecord& record, std::string_view how) {
 }  // namespace
 
 Flows::Flows(asio::io_context& io, const config::Config& config, config::Features& features, FlowTable& table,
-             Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links)
-    : io_(io), config_(config), features_(features), table_(table), dialer_(dialer), links_(links) {}
+             Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links, modules::List modules)
+    : io_(io),
+      config_(config),
+      features_(features),
+      table_(table),
+      dialer_(dialer),
+      links_(links),
+      modules_(modules) {}
 
 Flows::~Flows() = default;
 
@@ -147,13 +153,32 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
       .client = accepted.client,
       .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
       .features = features};
+  const modules::Listed* module = choose_module(record, link);
+  if (module) {
+    request.module = module->name;
+    request.module_version = module->version;
+  }
   link::Stream& stream = link.session().open(std::move(request), link::Clock::now());
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
+  if (module) started.use_module(*module, module->make_near(record.destination.port), tell_reason());
   started.start_near(features.fast_connect ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
                      std::move(accepted.answer),
                      [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
+}
+
+// Both sides run it, or neither does: the peer has said which it has.
+const modules::Listed* Flows::choose_module(FlowRecord& record, const link::PeerLink& link) {
+  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
+  if (!module || !(record.features.*module->feature)) return nullptr;
+  if (link.peer_has_module(module->name, module->version)) return module;
+  table_.give_reason(record, Reason::module_not_at_peer);
+  return nullptr;
+}
+
+LinkedFlow::TellReason Flows::tell_reason() {
+  return [this](FlowRecord& record, Reason reason) { table_.give_reason(record, reason); };
 }
 
 void Flows::own(std::unique_ptr<LinkedFlow> flow) {
@@ -209,6 +234,7 @@ void Flows::apply_features() {
     features.transport = record.features.transport;
     record.features = features;
     (*link)->session().change_features(flow->stream()->id(), features);
+    flow->features_changed();
     (*link)->kick();
   }
 }
@@ -271,6 +297,11 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
   }
   if (dialled.source_fallback) table_.give_reason(flow.record(), Reason::source_fallback);
   link::OpenAnswer answer{.outcome = ConnectOutcome::connected, .source_fallback = dialled.source_fallback};
+  const link::OpenRequest& opened = flow.stream()->request();
+  if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
+    answer.module_accepted = true;
+    flow.use_module(*module, module->make_far(opened.destination.port), tell_reason());
+  }
   flow.start_far(std::move(dialled.socket), answer);
 }
 

@@ -30,7 +30,8 @@ class Flows {
  public:
   // All references outlive this object.
   Flows(boost::asio::io_context& io, const config::Config& config, config::Features& features,
-        FlowTable& table, Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links);
+        FlowTable& table, Dialer& dialer, std::vector<std::unique_ptr<link::PeerLink>>& links,
+        modules::List modules);
   ~Flows();
 
   // Of a client of this site. Never fails, never blocks.
@@ -50,6 +51,8 @@ class Flows {
 
  private:
   void start_linked(Accepted accepted, Decision decision);
+  const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
+  LinkedFlow::TellReason tell_reason();
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
@@ -64,6 +67,7 @@ class Flows {
   FlowTable& table_;
   Dialer& dialer_;
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
+  modules::List modules_;
   Relay relay_;
   std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <boost/asio/post.hpp>
 
+#include "proxy/flows/linked_flow_parts.h"
 #include "proxy/flows/reset_on_close.h"
 
 namespace longhaul::flows {
@@ -19,27 +20,7 @@ using link::ReadState;
 using namespace std::chrono_literals;
 namespace {
 
-// A read fills one record of the stream. Smaller ones are copied, so that they do not pin the whole.
-constexpr std::size_t kReadBytes = 64 * 1024;
-constexpr std::size_t kCopyBelow = 32 * 1024;
-constexpr int kReadsPerTurn = 16;    // then others have their turn
 constexpr std::size_t kPieces = 64;  // slices in one write
-constexpr int kDeliveryTries =
-    1000;  // of 10 ms each: how long a client that reads slowly delays its own reset
-
-// Memory for the next read, and the slice that owns it; kept for the next one until a read was large enough
-// to keep it.
-struct ReadSpace {
-  Slice slice;
-  std::byte* memory = nullptr;
-};
-ReadSpace& read_space() {
-  thread_local ReadSpace space;
-  if (!space.memory) space.slice = Slice::unfilled(link::Stream::kRecordRoom + kReadBytes, space.memory);
-  return space;
-}
-
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
@@ -112,19 +93,21 @@ void LinkedFlow::on_stream_event(EventKind kind) {
     case EventKind::readable:
       // The other end's connection was reset. If ours does not take what came before, it is told all the
       // same.
-      if (down_ == Pump::waiting && stream_->read_state() == ReadState::aborted && !timer_)
+      if (down_ == Pump::waiting && stream_->read_state() == ReadState::aborted && !timer_ &&
+          !module_has(modules::Way::to_lan))
         return reset_in_the_end();
       return pump_down();
     case EventKind::writable:
       return pump_up();
     case EventKind::features:
       record_.features = stream_->request().features;
-      return;
+      return features_changed();
     case EventKind::stopped:
       // The other end's connection is closed for good. What it sent before still comes; then ours is reset.
-      up_ = Pump::done;
       peer_stopped_ = true;
-      if (down_ == Pump::done) reset_after_delivery(kDeliveryTries);
+      if (module_has(modules::Way::to_lan)) return stop_for_module();
+      up_ = Pump::done;
+      if (down_ == Pump::done) reset_after_delivery();
       return;
     case EventKind::reset:
       count();
@@ -155,6 +138,9 @@ void LinkedFlow::on_answer() {
     }
     return finish(End::reset);
   }
+  // It has one of this name and version, or the flow would not have been opened with it: what was sent may
+  // mean nothing to it.
+  if (!stream_->request().module.empty() && !answer.module_accepted) return cut();
   if (up_ == Pump::held) {
     up_ = Pump::running;
     pump_up();
@@ -166,6 +152,7 @@ void LinkedFlow::on_answer() {
 // stream
 
 void LinkedFlow::pump_up() {
+  if (module_has(modules::Way::to_stream)) return run_module();
   if (up_ != Pump::running || finished_) return;
   bool wrote = false;
   for (int i = 0; i < kReadsPerTurn; ++i) {
@@ -201,6 +188,10 @@ void LinkedFlow::pump_up() {
   }
   if (wrote) link_.kick();
   count();
+  wait_to_read();
+}
+
+void LinkedFlow::wait_to_read() {
   up_ = Pump::waiting;
   socket_.async_wait(tcp::socket::wait_read, [self = self_](boost::system::error_code error) {
     if (!*self || error || (*self)->up_ != Pump::waiting) return;
@@ -237,6 +228,7 @@ bool LinkedFlow::write_preface() {
 }
 
 void LinkedFlow::pump_down() {
+  if (module_has(modules::Way::to_lan)) return run_module();
   if (down_ != Pump::running || finished_) return;
   if (!preface_.empty() && !write_preface()) return socket_failed();
   count();  // also where the client reads more slowly than the line brings
@@ -245,6 +237,8 @@ void LinkedFlow::pump_down() {
     if (!deliver()) return;
     delivered = true;
   }
+  if (had_module_) take_messages();
+  if (finished_) return;
   // Credit may have to be told.
   if (delivered) link_.kick();
   count();
@@ -255,19 +249,18 @@ void LinkedFlow::pump_down() {
       boost::system::error_code ignored;
       socket_.shutdown(tcp::socket::shutdown_send, ignored);
       down_ = Pump::done;
-      if (peer_stopped_) return reset_after_delivery(kDeliveryTries);
+      if (peer_stopped_) return reset_after_delivery();
       return finish_if_done();
     }
     case ReadState::aborted:
     case ReadState::reset:
       down_ = Pump::done;
-      return reset_after_delivery(kDeliveryTries);
+      return reset_after_delivery();
   }
 }
 
-// One write. False: the flow waits for the socket, or is over.
-bool LinkedFlow::deliver() {
-  const SliceQueue& queue = stream_->readable();
+// One write of what the queue begins with; negative: errno says why not.
+ssize_t LinkedFlow::send_pieces(const SliceQueue& queue) {
   std::array<iovec, kPieces> pieces;
   std::size_t count = 0;
   queue.visit({queue.begin_offset(), queue.end_offset()}, [&](Bytes piece) {
@@ -277,25 +270,36 @@ bool LinkedFlow::deliver() {
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = count;
-  ssize_t size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
-  if (size < 0 && errno == EINTR) return true;
-  if (size < 0 && would_block(errno)) {
+  ssize_t size = 0;
+  do {
+    size = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
+  } while (size < 0 && errno == EINTR);
+  if (size >= 0) {
+    record_.bytes.lan_out += static_cast<std::uint64_t>(size);
+  } else if (would_block(errno)) {
     down_ = Pump::waiting;
     socket_.async_wait(tcp::socket::wait_write, [self = self_](boost::system::error_code error) {
       if (!*self || error || (*self)->down_ != Pump::waiting) return;
       (*self)->down_ = Pump::running;
       (*self)->pump_down();
     });
+  }
+  return size;
+}
+
+// False: the flow waits for the socket, or is over.
+bool LinkedFlow::deliver() {
+  const ssize_t size = send_pieces(stream_->readable());
+  if (size >= 0) {
+    stream_->consume(static_cast<std::size_t>(size), link::Clock::now(), link_.session().smoothed_rtt());
+    return true;
+  }
+  if (down_ == Pump::waiting) {
     link_.kick();
-    return false;
-  }
-  if (size < 0) {
+  } else {
     socket_failed();
-    return false;
   }
-  record_.bytes.lan_out += static_cast<std::uint64_t>(size);
-  stream_->consume(static_cast<std::size_t>(size), link::Clock::now(), link_.session().smoothed_rtt());
-  return true;
+  return false;
 }
 
 // ----------------------------------------------------------------------------------------------------- the
@@ -303,6 +307,10 @@ bool LinkedFlow::deliver() {
 
 // This side's connection was reset: behind what it sent, so is the other's.
 void LinkedFlow::socket_failed() {
+  if (module_has(modules::Way::to_stream)) {
+    lose_lan();
+    return run_module();
+  }
   stream_->abort();
   count();
   finish(End::reset);
@@ -341,7 +349,7 @@ void LinkedFlow::reset_in_the_end() {
 }
 
 void LinkedFlow::finish_if_done() {
-  if (up_ == Pump::done && down_ == Pump::done) finish(End::closed);
+  if (up_ == Pump::done && down_ == Pump::done && module_is_done()) finish(End::closed);
 }
 
 void LinkedFlow::count() {

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "proxy/flows/flow_table.h"
+#include "proxy/flows/module_host.h"
 #include "proxy/link/peer_link.h"
+#include "proxy/modules/modules.h"
 
 namespace longhaul::flows {
 
@@ -29,6 +31,11 @@ class LinkedFlow final : public link::StreamUser {
   LinkedFlow(const LinkedFlow&) = delete;
   LinkedFlow& operator=(const LinkedFlow&) = delete;
 
+  // This side's half of a module, before the flow is started: it sees every byte until it steps aside. `tell`
+  // is called when it says why it cannot do all it could.
+  using TellReason = std::function<void(FlowRecord&, Reason)>;
+  void use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half, TellReason tell);
+
   // Near side. With Begin::after_answer the client's bytes wait until the far connect has succeeded.
   enum class Begin : std::uint8_t { at_once, after_answer };
   void start_near(Begin begin, std::function<std::string(ConnectOutcome)> reply, OnAnswer on_answer);
@@ -42,6 +49,8 @@ class LinkedFlow final : public link::StreamUser {
 
   FlowRecord& record() { return record_; }
   link::Stream* stream() { return stream_; }  // none after a reset
+  // Those in force have changed, and the stream knows.
+  void features_changed();
 
   void on_stream_event(link::EventKind kind) override;
 
@@ -49,15 +58,32 @@ class LinkedFlow final : public link::StreamUser {
   enum class Pump : std::uint8_t { held, running, waiting, done };
 
   void prepare_socket();
-  void pump_up();    // socket to stream
+  void pump_up();  // socket to stream
+  void wait_to_read();
   void pump_down();  // stream to socket
   bool write_preface();
   bool deliver();
+  ssize_t send_pieces(const SliceQueue& queue);
+
+  // ---- With a module (linked_flow_module.cc).
+  struct Hosted;
+  void run_module();
+  bool deliver_for_module();
+  bool read_for_module(int& reads_left);
+  void lose_lan();
+  void stop_for_module();
+  void after_module();
+  void arm_module_timer();
+  bool module_has(modules::Way way) const;
+  bool module_is_done() const;
+  void take_messages();
   void on_answer();
   void socket_failed();
   void watch_for_failure();
   void reset_socket();
-  void reset_after_delivery(int tries);
+  static constexpr int kDeliveryTries =
+      1000;  // of 10 ms: how long a client that reads slowly delays its own reset
+  void reset_after_delivery(int tries = kDeliveryTries);
   void reset_in_the_end();
   void finish_if_done();
   void finish(End end);
@@ -78,6 +104,8 @@ class LinkedFlow final : public link::StreamUser {
   std::shared_ptr<LinkedFlow*> self_;
   std::unique_ptr<boost::asio::steady_timer> timer_;
   Pump up_ = Pump::held, down_ = Pump::held;
+  std::unique_ptr<Hosted> module_;
+  bool had_module_ = false;    // its twin may still send messages
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset behind what still comes
   bool watching_ = false;      // for a reset, while nobody reads
   bool finished_ = false;

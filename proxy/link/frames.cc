@@ -12,6 +12,7 @@ struct Overloaded : Ts... {
 };
 
 constexpr std::size_t kMaxSiteBytes = 64;
+constexpr std::uint64_t kMaxModules = 64;
 constexpr std::size_t kMaxCloseTextBytes = 256;
 
 std::optional<Token> read_token(ByteReader& in) {
@@ -50,6 +51,16 @@ std::optional<Frame> read_hello(ByteReader& in) {
     auto blocks = in.varint();
     if (!blocks) return std::nullopt;
     hello.blocks = *blocks;
+  }
+  if (in.remaining() > 0) {
+    auto count = in.varint();
+    if (!count || *count > kMaxModules) return std::nullopt;
+    for (std::uint64_t i = 0; i < *count; ++i) {
+      auto name = in.text();
+      auto module_version = in.varint();
+      if (!name || name->size() > kMaxModuleNameBytes || !module_version) return std::nullopt;
+      hello.modules.push_back({std::string(*name), *module_version});
+    }
   }
   in.bytes(in.remaining());  // what a later release adds behind is skipped
   return hello;
@@ -228,7 +239,13 @@ void write_frame(const Frame& frame, Buffer& out) {
                      body.fixed16(hello.udp_port);
                      body.varint(hello.epoch);
                      body.u8(hello.ciphers);
-                     if (hello.blocks != 0) body.varint(hello.blocks);
+                     if (hello.blocks != 0 || !hello.modules.empty()) body.varint(hello.blocks);
+                     if (hello.modules.empty()) return;
+                     body.varint(hello.modules.size());
+                     for (const ModuleName& module : hello.modules) {
+                       body.text(module.name);
+                       body.varint(module.version);
+                     }
                    });
                  },
                  [&](const StreamFrame& stream) {

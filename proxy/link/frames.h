@@ -35,6 +35,13 @@ enum class FrameType : std::uint8_t {
   open_credit = 11,
 };
 
+// Of an application's module; another version is another module.
+struct ModuleName {
+  std::string name;  // at most 32 bytes
+  std::uint64_t version = 0;
+  bool operator==(const ModuleName&) const = default;
+};
+
 // First frame of each side on every carrier. The dialler speaks first; the acceptor's answer decides.
 struct HelloFrame {
   std::uint64_t version = kProtocolVersion;
@@ -48,6 +55,7 @@ struct HelloFrame {
   // The version of the blocks that the sender makes and reads (PROTOCOL.md, section 4). 0: none, or an older
   // release.
   std::uint64_t blocks = 0;
+  std::vector<ModuleName> modules{};  // whose halves the sender has (section 4); an older release has none
 };
 struct StreamFrame {
   StreamId stream = 0;

@@ -142,6 +142,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   HelloFrame hello{
       .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   hello.blocks = own_blocks();
+  hello.modules = shared_.modules;
   UdpTerms terms{.endpoint = dialling_endpoint(connection)};
   if (terms.endpoint) {
     hello.udp_port = terms.endpoint->port();
@@ -181,7 +182,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   }
   carrier_dialled_here_ = true;
   adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
-        Side::dialler, terms, theirs->blocks);
+        Side::dialler, terms, *theirs);
   co_return true;
 }
 
@@ -216,6 +217,7 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   }
   HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   answer.blocks = own_blocks();
+  answer.modules = shared_.modules;
   UdpTerms terms;
   auto cipher = udp::cipher_to_answer(hello->ciphers, udp::choose_cipher());
   if (shared_.udp && hello->udp_port != 0 && cipher) {
@@ -229,7 +231,7 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
   if (!*self || stopped_) co_return;
   carrier_dialled_here_ = false;
-  adopt(std::move(connection), id, Side::acceptor, terms, hello->blocks);
+  adopt(std::move(connection), id, Side::acceptor, terms, *hello);
 }
 
 }  // namespace longhaul::link

@@ -2,6 +2,8 @@
 // The session and its events. How connections come about is in peer_dial.cc.
 #include "proxy/link/peer_link.h"
 
+#include <algorithm>
+
 #include "proxy/log/log.h"
 
 namespace longhaul::link {
@@ -68,14 +70,15 @@ void PeerLink::stop() {
 }
 
 void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
-                     std::uint64_t blocks) {
+                     const HelloFrame& theirs) {
   if (!session_ || session_id_ != session_id) {
     end_session();
     // Both sides' histories begin with the session, and so agree.
-    if (shared_.make_codec && blocks == kBlockVersion) codec_ = shared_.make_codec(peer_);
+    if (shared_.make_codec && theirs.blocks == kBlockVersion) codec_ = shared_.make_codec(peer_);
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
     session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());
     session_id_ = session_id;
+    peer_modules_ = theirs.modules;
   } else {
     log::info("link_resumed", {{"peer", peer_.name}, {"streams", session_->live_streams()}});
   }
@@ -203,6 +206,11 @@ void PeerLink::end_session() {
   if (codec_) reduction_totals_.add_ended(codec_->counters());
   codec_.reset();
   ending_ = false;
+}
+
+bool PeerLink::peer_has_module(std::string_view name, std::uint64_t version) const {
+  return std::ranges::any_of(peer_modules_,
+                             [&](const ModuleName& m) { return m.name == name && m.version == version; });
 }
 
 void PeerLink::release(StreamId stream) {

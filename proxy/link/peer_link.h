@@ -31,6 +31,7 @@ struct LinkShared {
   config::Features allowed;       // by this side, for any flow
   std::uint32_t max_streams = 0;  // that one peer may have open
   TotalRate total_rate;
+  std::vector<ModuleName> modules{};  // whose halves this side has
   // Makes one for each session with a peer that makes and reads blocks, too. None: nobody here does.
   std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&)> make_codec{};
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
@@ -73,6 +74,7 @@ class PeerLink final : private CarrierOwner {
   std::optional<udp::PathMemory> path_memory() const { return udp_.memory(); }
   void recall(const udp::PathMemory& memory) { udp_.recall(memory); }
   void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
+  bool peer_has_module(std::string_view name, std::uint64_t version) const;
   // The flow is done with its stream, or with a stream that was reset.
   void release(StreamId stream);
   // Something was written, consumed or opened.
@@ -107,9 +109,8 @@ class PeerLink final : private CarrierOwner {
     udp::Cipher cipher = udp::Cipher::aes_128_gcm;
     udp::UdpAddress peer;  // unspecified where we did not dial
   };
-  // `blocks`: what the peer's HELLO says of them.
   void adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
-             std::uint64_t blocks);
+             const HelloFrame& theirs);
   std::uint64_t own_blocks() const { return shared_.make_codec ? kBlockVersion : 0; }
   void begin_udp(TlsConnection& connection, Side side, const UdpTerms& terms);
   udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
@@ -128,6 +129,7 @@ class PeerLink final : private CarrierOwner {
   std::uint64_t blocks_at_last_second_ = 0;
   std::unique_ptr<Session> session_;
   Token session_id_{};
+  std::vector<ModuleName> peer_modules_;               // of the session's peer
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
   bool carrier_dialled_here_ = false;
   CarrierId last_carrier_ = 0;

@@ -129,6 +129,7 @@ class Session final : private StreamOwner {
   // What the carrier in use takes, bytes a second: how large blocks begin, and how much effort they are
   // worth.
   void set_line_rate(std::uint64_t bytes_per_second);
+  std::uint64_t line_rate() const { return line_rate_; }  // 0: not told yet
   // The codec was told something from elsewhere (a disk): blocks that waited for it may be decodable. After
   // an error the session was abandoned, as after receive().
   Result<void> on_codec_ready(TimePoint now);
@@ -224,6 +225,7 @@ class Session final : private StreamOwner {
   std::uint64_t open_granted_ = 0, open_used_ = 0;  // what the peer may use for its streams
   std::uint64_t peer_open_limit_ = 0, peer_open_taken_ = 0, peer_floor_ = 0;  // what we may
   std::uint64_t acknowledged_bytes_ = 0;
+  std::uint64_t line_rate_ = 0;
 
   std::deque<Event> events_;
   CloseFrame close_reason_{};

@@ -7,6 +7,8 @@ namespace {
 // Larger reads become several records, so that a record's memory is given back as the peer acknowledges it.
 constexpr std::size_t kMaxDataRecord = 64 * 1024;
 constexpr std::size_t kCopiedPlain = 1024;
+// A smaller slice is copied, for it may be a part of one that is much larger.
+constexpr std::size_t kKeptPlain = 16 * 1024;
 
 bool wants_blocks(const config::Features& features) {
   return features.compression || features.dedup_memory || features.dedup_disk;
@@ -106,6 +108,25 @@ void Stream::write(Bytes plain) {
     Bytes piece = plain.first(std::min(plain.size(), kMaxDataRecord));
     plain = plain.subspan(piece.size());
     append_record(RecordType::data, piece);
+  }
+}
+
+void Stream::write(Slice plain) {
+  if (plain.size() < kKeptPlain) return write(plain.bytes());
+  if (send_state_ != SendState::open) return;
+  send_credit_.on_sent(plain.size());
+  if (makes_blocks()) {
+    context_.retained.add(plain.size());
+    pending_.write(std::move(plain));
+    return context_.owner.wants_to_send(*this);
+  }
+  while (!plain.empty()) {
+    const std::size_t size = std::min(plain.size(), kMaxDataRecord);
+    Buffer head;
+    write_record_head(RecordType::data, size, head);
+    append(Slice::copy_of(head));
+    append(plain.sub(0, size));
+    plain = plain.from(size);
   }
 }
 

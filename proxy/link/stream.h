@@ -77,13 +77,17 @@ class Stream final : private RecordSink {
   // ---- The flow's side. After end(), abort() or reset() nothing more is written.
   void give_answer(const OpenAnswer& answer);
   std::size_t may_write() const;  // plain bytes, by credit, backlog and memory
-  void write(Bytes plain);        // at most may_write() bytes; copied
+  bool writes() const { return send_state_ == SendState::open; }
+  void write(Bytes plain);  // at most may_write() bytes; copied
+  void write(Slice plain);  // the same; a large one is kept as it is
   // The same without a copy, for bytes that were read into `wire` from `kRecordRoom` on; `memory` is its
   // front. Where no blocks are made the record's head is put before them. At most 64 KiB.
   static constexpr std::size_t kRecordRoom = 8;
   void write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes);
   // To the module's twin, at this position between the bytes; at most may_write() of message_cost().
   void write_message(Bytes message);
+  // What may_write() answers is not enough for what is to be written: `writable` is told as if it were zero.
+  void wait_for_room() { starved_ = true; }
   void end();                  // this direction ends behind what was written
   void abort();                // the local connection was reset behind what was written
   void reset(ResetCode code);  // both directions are gone now, nothing else is delivered

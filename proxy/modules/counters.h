@@ -21,7 +21,7 @@ struct Counters {
   std::uint64_t metadata_answers = 0;  // of round_trips_saved: directories, attributes, opens and closes
   std::uint64_t injected = 0;          // requests of the module's own to the server
   std::uint64_t breaks = 0;            // oplocks, leases and the like that were taken back
-  std::uint64_t steps_aside = 0;       // 1 where this half did
+  std::uint64_t steps_aside = 0;       // 1 where this half did, both ways; the host counts it
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;

@@ -19,6 +19,8 @@ std::string describe(const Frame& frame) {
   if (auto* f = std::get_if<HelloFrame>(&frame))
     out << "HELLO " << f->version << ' ' << hex(f->session) << ' ' << hex(f->nonce) << ' ' << f->site << ' '
         << f->udp_port << ' ' << f->epoch << ' ' << int(f->ciphers) << ' ' << f->blocks;
+  if (auto* f = std::get_if<HelloFrame>(&frame))
+    for (const ModuleName& module : f->modules) out << ' ' << module.name << '/' << module.version;
   if (auto* f = std::get_if<StreamFrame>(&frame))
     out << "STREAM " << f->stream << ' ' << f->offset << ' ' << hex(f->payload);
   if (auto* f = std::get_if<AckFrame>(&frame)) {
@@ -56,6 +58,9 @@ std::vector<std::pair<std::string, Frame>> samples() {
       {"hello_udp_answer",
        HelloFrame{.nonce = token(0x20), .site = "datacenter", .udp_port = 7600, .epoch = 300, .ciphers = 1}},
       {"hello_blocks", HelloFrame{.nonce = token(0x10), .site = "branch", .blocks = 1}},
+      {"hello_modules",
+       HelloFrame{
+           .nonce = token(0x10), .site = "branch", .blocks = 1, .modules = {{"smb", 1}, {"nfs", 300}}}},
       {"stream", StreamFrame{1, 0, as_bytes("hello")}},
       {"stream_empty", StreamFrame{2, 63, {}}},
       {"stream_large_numbers", StreamFrame{0x1234, 0x0123456789, as_bytes("x")}},
@@ -165,12 +170,12 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
     shorter[1] = std::byte(std::to_integer<unsigned>(shorter[1]) - 1);
     const auto* hello = std::get_if<HelloFrame>(&frame);
     // One that has no `blocks` ends where it would begin, as an older release's does.
-    CHECK(parse_frame(shorter).has_value() == (hello && hello->blocks));
+    CHECK(parse_frame(shorter).has_value() == (hello && hello->blocks && hello->modules.empty()));
     Buffer longer = bytes;
     longer[1] = std::byte(std::to_integer<unsigned>(longer[1]) + 1);
     longer.push_back(std::byte{0xff});
     // Later releases may say more in a HELLO, behind all of its fields.
-    CHECK(parse_frame(longer).has_value() == (hello && hello->blocks));
+    CHECK(parse_frame(longer).has_value() == (hello && !hello->modules.empty()));
   }
 }
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/module_host.h"
+
+#include <algorithm>
+
+namespace longhaul::flows {
+using link::ReadState;
+using modules::Way;
+using namespace std::chrono_literals;
+namespace {
+
+// What waits for the stream beyond what it holds itself, and for the LAN, before inputs stop: one read's
+// worth keeps both busy, and a flow that stands still holds little more than one without a module.
+constexpr std::size_t kShortToStream = 64 * 1024;
+constexpr std::size_t kShortToLan = 128 * 1024;
+// Answers of the module's own to a client that asks and does not read.
+constexpr std::size_t kMostToLan = 16 * 1024 * 1024;
+constexpr std::size_t kMaxPiece = 64 * 1024;  // of bytes from the stream
+constexpr std::size_t kMinPiece = 256;        // of a message that does not fit
+
+constexpr auto kSurroundingsEvery = 100ms;
+// How long a module may keep its promises after a connection is gone, and what it said before its abort may
+// take.
+constexpr auto kPatienceAfterReset = 60s;
+constexpr auto kPatienceAfterAbort = 10s;
+
+}  // namespace
+
+ModuleHost::ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream)
+    : module_(std::move(module)), stream_(stream) {}
+
+ModuleHost::~ModuleHost() = default;
+
+bool ModuleHost::run(TimePoint now, const Line& line) {
+  if (give_up_at_ && now >= *give_up_at_) gave_up_ = true;
+  if (gave_up_) return false;
+  tell_surroundings(now, line);
+  if (auto at = module_->next_timeout(); at && *at <= now && !aborts_) {
+    module_->on_timeout(now);
+    take_outputs(now);
+  }
+  bool moved = flush();
+  moved |= feed(now, line.round_trip);
+  return flush() || moved;
+}
+
+std::optional<link::TimePoint> ModuleHost::next_timeout() const {
+  auto at = aborts_ ? std::nullopt : module_->next_timeout();
+  return at && give_up_at_ ? std::min(*at, *give_up_at_) : at ? at : give_up_at_;
+}
+
+void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
+  if (aborts_ || (surroundings_at_ && now - *surroundings_at_ < kSurroundingsEvery)) return;
+  surroundings_at_ = now;
+  const std::size_t room = stream_.may_write();
+  module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
+                                 .round_trip = line.round_trip,
+                                 .stream_room = room - std::min(room, to_stream_bytes_),
+                                 .features = stream_.request().features});
+  take_outputs(now);
+}
+
+// ------------------------------------------------------------------------------------------- from the LAN
+
+bool ModuleHost::takes_lan() const {
+  if (to_stream_passes_ || aborts_ || lan_ended_ || to_lan_.size() >= kMostToLan) return false;
+  // What nobody reads is not kept: the module may wait for the answers to what it promised.
+  if (!writable()) return true;
+  return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
+}
+
+void ModuleHost::from_lan(TimePoint now, Slice bytes) {
+  module_->from_lan(now, std::move(bytes));
+  take_outputs(now);
+}
+
+void ModuleHost::lan_ended(TimePoint now, Ending ending) {
+  if (lan_ended_ == ending || lan_ended_ == Ending::reset) return;
+  lan_ended_ = ending;
+  if (ending == Ending::reset) {
+    to_lan_.drop_until(to_lan_.end_offset());
+    give_up_at(now + kPatienceAfterReset);
+  }
+  if (aborts_) return;
+  module_->lan_ended(now, ending);
+  take_outputs(now);
+}
+
+// ---------------------------------------------------------------------------------------- from the stream
+
+bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
+  // The twin's connection is gone: who does not take what came before has time until then.
+  if (stream_.read_state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
+  bool moved = false;
+  while (!to_lan_passes_ && !aborts_ && to_lan_.size() < kShortToLan) {
+    if (std::size_t ahead = stream_.readable_before_message(); ahead > 0) {
+      Slice piece = stream_.readable().front();
+      if (std::size_t most = std::min(ahead, kMaxPiece); piece.size() > most) piece = piece.sub(0, most);
+      stream_.consume(piece.size(), now, round_trip);
+      module_->from_stream(now, std::move(piece));
+      take_outputs(now);
+    } else if (auto body = stream_.poll_message(now, round_trip)) {
+      on_record(now, std::move(*body));
+    } else {
+      if (stream_.read_state() == ReadState::ended)
+        tell_stream_ended(now, stream_stopped_ && stream_ended_ ? Ending::reset : Ending::closed);
+      else if (stream_.read_state() != ReadState::open)
+        tell_stream_ended(now, Ending::reset);
+      if (!stream_stopped_ || stream_ended_ != Ending::closed) return moved;
+      continue;  // ended, and gone for good since: both are told
+    }
+    moved = true;
+  }
+  return moved;
+}
+
+void ModuleHost::tell_stream_ended(TimePoint now, Ending ending) {
+  if (stream_ended_ == ending || stream_ended_ == Ending::reset) return;
+  stream_ended_ = ending;
+  if (ending == Ending::reset) give_up_at(now + kPatienceAfterReset);
+  module_->stream_ended(now, ending);
+  take_outputs(now);
+}
+
+bool ModuleHost::take_messages(TimePoint now, link::Duration round_trip) {
+  bool any = false;
+  while (auto body = stream_.poll_message(now, round_trip)) {
+    on_record(now, std::move(*body));
+    any = true;
+  }
+  return any;
+}
+
+void ModuleHost::on_record(TimePoint now, Slice body) {
+  if (aborts_) return;
+  auto said = twin_reader_.feed(std::move(body));
+  if (!said) return take(now, modules::Abort{});
+  if (!*said) return;
+  if ((*said)->message) {
+    module_->from_twin(now, std::move(*(*said)->message));
+  } else if ((*said)->aside && !std::exchange(twin_is_aside_, true)) {
+    module_->twin_stepped_aside(now);
+  }
+  take_outputs(now);
+}
+
+// --------------------------------------------------------------------------------------- what it puts out
+
+void ModuleHost::take_outputs(TimePoint now) {
+  while (auto output = module_->poll_output()) {
+    if (aborts_) continue;
+    std::visit([&](auto&& one) { take(now, std::move(one)); }, std::move(*output));
+  }
+}
+
+void ModuleHost::take(TimePoint, modules::ToLan output) {
+  assert(!lan_over_ && !to_lan_passes_);
+  if (lan_ended_ != Ending::reset) to_lan_.push(std::move(output.bytes));
+}
+
+void ModuleHost::take(TimePoint, modules::ToStream output) {
+  assert(!stream_over_ && !to_stream_passes_);
+  if (!output.bytes.empty()) put(Item::Kind::raw, std::move(output.bytes));
+}
+
+void ModuleHost::take(TimePoint, modules::ToTwin output) {
+  assert(!stream_over_ && output.message.size() <= modules::kMaxTwinMessage);
+  put(Item::Kind::message, std::move(output.message));
+}
+
+void ModuleHost::take(TimePoint, modules::EndLan) { lan_over_ = true; }
+
+void ModuleHost::take(TimePoint, modules::EndStream) {
+  if (std::exchange(stream_over_, true)) return;
+  put(Item::Kind::end, {});
+}
+
+void ModuleHost::take(TimePoint now, modules::StepAside output) {
+  if (output.reason != Reason::optimised) aside_reason_ = output.reason;
+  if (output.way == Way::to_lan) {
+    // The twin's messages and what it put between the flow's bytes would be delivered.
+    assert(twin_is_aside_);
+    if (!twin_is_aside_) return take(now, modules::Abort{});
+    to_lan_passes_ = true;
+    return;
+  }
+  if (std::exchange(to_stream_passes_, true)) return;
+  put(Item::Kind::aside, {});
+  // The LAN will not say its end again.
+  if (lan_ended_ && !std::exchange(stream_over_, true)) put(Item::Kind::end, {});
+}
+
+void ModuleHost::take(TimePoint now, modules::Abort) {
+  aborts_ = true;
+  give_up_at(now + kPatienceAfterAbort);
+}
+
+void ModuleHost::put(Item::Kind kind, Slice bytes) {
+  if (!writable()) return;
+  to_stream_bytes_ += bytes.size();
+  to_stream_.push_back({kind, std::move(bytes)});
+}
+
+// --------------------------------------------------------------------------------------- into the stream
+
+bool ModuleHost::flush() {
+  bool moved = false;
+  while (!to_stream_.empty() && writable()) {
+    Item& item = to_stream_.front();
+    switch (item.kind) {
+      case Item::Kind::raw: {
+        const std::size_t room = stream_.may_write();
+        if (room == 0) return moved;
+        moved = true;
+        if (room < item.bytes.size()) {
+          stream_.write(item.bytes.sub(0, room));
+          to_stream_bytes_ -= room;
+          item.bytes = item.bytes.from(room);
+          continue;
+        }
+        to_stream_bytes_ -= item.bytes.size();
+        stream_.write(std::move(item.bytes));
+        break;
+      }
+      case Item::Kind::message:
+      case Item::Kind::aside:
+        if (!flush_message(item)) return moved;
+        moved = true;
+        break;
+      case Item::Kind::end:
+        stream_.end();
+        moved = true;
+        break;
+    }
+    to_stream_.pop_front();
+  }
+  if (!to_stream_.empty() && !writable()) {
+    to_stream_.clear();
+    to_stream_bytes_ = 0;
+  }
+  return moved;
+}
+
+// True: all of it is written. A message goes in pieces where credit is short, so that a window smaller than
+// the message cannot hold it for ever.
+bool ModuleHost::flush_message(Item& item) {
+  constexpr std::size_t kCost = link::message_cost(modules::kTwinRecordHead);
+  for (;;) {
+    const std::size_t room = stream_.may_write();
+    const std::size_t size = item.bytes.size();
+    const std::size_t whole = std::min(size, modules::kMaxTwinPiece);
+    const std::size_t fits = room > kCost ? std::min(whole, room - kCost) : 0;
+    // A piece for every few bytes of room would cost more than it brings.
+    if (room < kCost || (fits < whole && fits < kMinPiece)) {
+      stream_.wait_for_room();
+      return false;
+    }
+    const bool last = fits == size;
+    const auto kind = item.kind == Item::Kind::aside ? modules::TwinRecord::aside
+                      : last                         ? modules::TwinRecord::message
+                                                     : modules::TwinRecord::piece;
+    const std::byte head{static_cast<std::uint8_t>(kind)};
+    stream_.write_message(Slice::joined({&head, 1}, item.bytes.bytes().first(fits)).bytes());
+    to_stream_bytes_ -= fits;
+    if (last) return true;
+    item.bytes = item.bytes.from(fits);
+  }
+}
+
+}  // namespace longhaul::flows

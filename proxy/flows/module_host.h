@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, puts what
+// it says in order, frames its messages, and gets out of the way where it steps aside. Sockets, timers and
+// the end of the flow are left to linked_flow.h.
+#pragma once
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "codecs/slice_queue.h"
+#include "proxy/link/stream.h"
+#include "proxy/modules/module.h"
+#include "proxy/modules/twin_records.h"
+
+namespace longhaul::flows {
+
+class ModuleHost {
+ public:
+  using TimePoint = link::TimePoint;
+  using Ending = modules::Ending;
+
+  // As the session measures it.
+  struct Line {
+    std::uint64_t bytes_per_second = 0;
+    link::Duration round_trip{0};
+  };
+
+  // The stream outlives this object.
+  ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream);
+  ~ModuleHost();
+  ModuleHost(const ModuleHost&) = delete;
+  ModuleHost& operator=(const ModuleHost&) = delete;
+
+  // Everything that can go on without the LAN goes on: time, what the stream has brought, what it takes.
+  // After the stream told something, at next_timeout(), and after each of the calls below. True: the stream
+  // was written to or consumed.
+  bool run(TimePoint now, const Line& line);
+  std::optional<TimePoint> next_timeout() const;
+
+  // ---- From the LAN. Bytes only while they are taken; a slice of at most 64 KiB.
+  bool takes_lan() const;
+  void from_lan(TimePoint now, Slice bytes);
+  void lan_ended(TimePoint now, Ending ending);
+
+  // ---- To the LAN.
+  const SliceQueue& to_lan() const { return to_lan_; }
+  void lan_took(std::size_t bytes) { to_lan_.drop_until(to_lan_.begin_offset() + bytes); }
+  bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it is to be shut down
+
+  // ---- The stream.
+  void features_changed() { surroundings_at_.reset(); }
+  void stream_stopped() { stream_stopped_ = true; }  // EventKind::stopped
+  // Nothing is to be written to the stream any more: it was ended or aborted, or nobody reads it.
+  bool stream_is_over() const { return (stream_over_ || !writable()) && to_stream_.empty(); }
+
+  // The way is the plain pumps' from now on; of the one to the stream this host does not write the end.
+  bool passes(modules::Way way) const {
+    return way == modules::Way::to_stream ? to_stream_passes_ && to_stream_.empty()
+                                          : to_lan_passes_ && to_lan_.empty();
+  }
+  // For the plain pump of the way to the LAN while the other way is the module's: hands on the messages
+  // before what can be read. True: there were some.
+  bool take_messages(TimePoint now, link::Duration round_trip);
+
+  // Both connections are to be reset, this side's behind to_lan().
+  bool aborts() const { return aborts_ && to_stream_.empty(); }
+  bool gave_up() const { return gave_up_; }  // too much time has passed over the end: at once
+
+  const modules::Counters& counters() const { return module_->counters(); }
+  Reason reason() const { return aside_reason_ ? *aside_reason_ : module_->reason(); }
+
+ private:
+  struct Item {
+    enum class Kind : std::uint8_t { raw, message, aside, end } kind;
+    Slice bytes;
+  };
+
+  void take_outputs(TimePoint now);
+  void take(TimePoint now, modules::ToLan output);
+  void take(TimePoint now, modules::ToStream output);
+  void take(TimePoint now, modules::ToTwin output);
+  void take(TimePoint now, modules::EndLan output);
+  void take(TimePoint now, modules::EndStream output);
+  void take(TimePoint now, modules::StepAside output);
+  void take(TimePoint now, modules::Abort output);
+
+  void tell_surroundings(TimePoint now, const Line& line);
+  bool feed(TimePoint now, link::Duration round_trip);
+  void on_record(TimePoint now, Slice body);
+  void tell_stream_ended(TimePoint now, Ending ending);
+  bool flush();
+  bool flush_message(Item& item);
+  void put(Item::Kind kind, Slice bytes);
+  bool writable() const { return !stream_stopped_ && stream_.writes(); }
+  void give_up_at(TimePoint at) {
+    if (!give_up_at_ || at < *give_up_at_) give_up_at_ = at;
+  }
+
+  std::unique_ptr<modules::Module> module_;
+  link::Stream& stream_;
+
+  std::deque<Item> to_stream_;
+  std::size_t to_stream_bytes_ = 0;
+  SliceQueue to_lan_;
+  modules::TwinReader twin_reader_;
+
+  std::optional<TimePoint> surroundings_at_;        // told last
+  std::optional<Ending> lan_ended_, stream_ended_;  // as told to the module
+  std::optional<TimePoint> give_up_at_;
+  std::optional<Reason> aside_reason_;
+  bool lan_over_ = false, stream_over_ = false;  // said by the module
+  bool to_lan_passes_ = false, to_stream_passes_ = false;
+  bool twin_is_aside_ = false;
+  bool stream_stopped_ = false;
+  bool aborts_ = false, gave_up_ = false;
+};
+
+}  // namespace longhaul::flows

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows between sockets, over a real link, whose bytes go through modules: as a client and a server see them.
+#include "proxy/flows/linked_flow.h"
+
+#include "probe_module.h"
+#include "two_sites.h"
+
+using namespace longhaul;
+using namespace longhaul::flows;
+using namespace longhaul::testing;
+using modules::Probe;
+using modules::Way;
+using namespace boost::asio::experimental::awaitable_operators;
+
+namespace {
+
+// What the halves are told to do when they are made, and where they are.
+struct Halves {
+  std::function<void(Probe&)> dress_near, dress_far;
+  Probe *near = nullptr, *far = nullptr;
+};
+
+// Nothing is awaited inside CHECK: g++ 12 would await it twice.
+struct Bench {
+  explicit Bench(Reduces reduces = Reduces::no, std::uint64_t far_version = 1)
+      : acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
+        list{entry(1)},
+        far_list{entry(far_version)},
+        sites(io, list, far_list, reduces) {}
+  modules::Listed entry(std::uint64_t version) {
+    return {.name = "probe",
+            .version = version,
+            .ports = {acceptor.local_endpoint().port()},
+            .feature = &config::Features::smb,
+            .make_near = [this](std::uint16_t) { return make(halves.near, halves.dress_near); },
+            .make_far = [this](std::uint16_t) { return make(halves.far, halves.dress_far); }};
+  }
+  static std::unique_ptr<modules::Module> make(Probe*& at, const std::function<void(Probe&)>& dress) {
+    auto probe = std::make_unique<Probe>();
+    at = probe.get();
+    if (dress) dress(*probe);
+    return probe;
+  }
+  // Client and server, connected through both sites.
+  asio::awaitable<SocketPair> connected() {
+    co_await sites.link_up();
+    tcp::socket client = co_await sites.connect(acceptor.local_endpoint());
+    tcp::socket server = co_await acceptor.async_accept(asio::use_awaitable);
+    // A server hears of a client before the far side's flow has begun.
+    co_await write(server, "!");
+    co_await read_exactly(client, 1);
+    co_return SocketPair{std::move(client), std::move(server)};
+  }
+  const FlowRecord& near_flow() { return sites.near->table.live().begin()->second; }
+  const FlowRecord& far_flow() { return sites.far->table.live().begin()->second; }
+  asio::awaitable<void> until(std::function<bool()> done) {
+    asio::steady_timer soon(io);
+    while (!done()) {
+      soon.expires_after(1ms);
+      co_await soon.async_wait(asio::use_awaitable);
+    }
+  }
+
+  asio::io_context io;
+  tcp::acceptor acceptor;
+  Halves halves;
+  std::vector<modules::Listed> list, far_list;
+  TwoSites sites;
+};
+
+asio::awaitable<std::size_t> send_and_end(tcp::socket& socket, std::string text) {
+  const std::size_t size = text.size();
+  co_await write(socket, std::move(text));
+  socket.shutdown(tcp::socket::shutdown_send);
+  co_return size;
+}
+
+asio::awaitable<void> exchange(SocketPair& pair, std::size_t up_bytes, std::size_t down_bytes) {
+  const std::string up = pattern(up_bytes, 1), down = pattern(down_bytes, 2);
+  auto [at_server, at_client, sent_up, sent_down] =
+      co_await (read_all(pair.far) && read_all(pair.near) && send_and_end(pair.near, up) &&
+                send_and_end(pair.far, down));
+  CHECK((at_server.text == up));
+  CHECK((at_client.text == down));
+  CHECK(at_server.error == asio::error::eof);
+  CHECK(at_client.error == asio::error::eof);
+}
+
+}  // namespace
+
+TEST_CASE("through a module that passes everything on client and server see what they would see") {
+  const Reduces reduces = GENERATE(Reduces::no, Reduces::yes);
+  Bench bench(reduces);
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    CHECK(b.near_flow().module != nullptr);
+    CHECK(b.far_flow().module->name == "probe");
+    co_await exchange(pair, 3'000'003, 4'000'001);
+    co_await b.until([&] { return b.sites.near->table.live().empty(); });
+    CHECK(b.sites.near->table.totals().reset == 0);
+    CHECK(b.sites.near->table.ended().back().record.bytes.lan_in == 3'000'003);
+    CHECK(b.sites.near->table.ended().back().record.bytes.lan_out == 4'000'002);
+    CHECK(b.sites.near->table.by_module_so_far().at({"far", "probe"}).flows == 1);
+  }(bench));
+}
+
+TEST_CASE("a half-close crosses a module, and the other way goes on") {
+  Bench bench;
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    co_await send_and_end(pair.near, "question");
+    const auto got_1 = co_await read_all(pair.far);
+    CHECK(got_1.text == "question");
+    co_await write(pair.far, "an");
+    const auto got_2 = co_await read_exactly(pair.near, 2);
+    CHECK(got_2 == "an");
+    co_await send_and_end(pair.far, "swer");
+    const Rest rest = co_await read_all(pair.near);
+    CHECK(rest.text == "swer");
+    CHECK(rest.error == asio::error::eof);
+  }(bench));
+}
+
+TEST_CASE("a reset crosses a module behind what was sent, both ways") {
+  Bench bench;
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    {
+      SocketPair pair = co_await b.connected();
+      co_await write(pair.near, "last words");
+      const auto got_3 = co_await read_exactly(pair.far, 10);
+      CHECK(got_3 == "last words");
+      reset(pair.near);
+      const auto got_4 = co_await read_all(pair.far);
+      CHECK(got_4.error == asio::error::connection_reset);
+    }
+    SocketPair pair = co_await b.connected();
+    co_await write(pair.far, "last words");
+    const auto got_5 = co_await read_exactly(pair.near, 10);
+    CHECK(got_5 == "last words");
+    reset(pair.far);
+    const auto got_6 = co_await read_all(pair.near);
+    CHECK(got_6.error == asio::error::connection_reset);
+  }(bench));
+}
+
+TEST_CASE("a client that closes leaves the server what it was promised, and then ends it") {
+  Bench bench;
+  bench.halves.dress_far = [](Probe& far) {
+    // The end is owed until the server has answered.
+    far.stream_end = [](Probe&, modules::Ending) {};
+    far.lan = [](Probe& self, Slice bytes) {
+      if (self.stream_endings.empty()) return self.say(modules::ToStream{std::move(bytes)});
+      self.say(modules::EndLan{});
+    };
+  };
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    const std::string promised = pattern(1'000'000);
+    co_await write(pair.near, promised);
+    pair.near.close();
+    const auto got_7 = co_await read_exactly(pair.far, promised.size());
+    CHECK((got_7 == promised));
+    co_await b.until([&] { return !b.halves.far->stream_endings.empty(); });
+    co_await write(pair.far, "written");
+    const Rest rest = co_await read_all(pair.far);
+    CHECK(rest.error == asio::error::eof);
+  }(bench));
+}
+
+TEST_CASE("a module that has stepped aside is gone, and the flow goes on without it") {
+  Bench bench;
+  bench.halves.dress_near = [](Probe& near) {
+    near.lan = [](Probe& self, Slice bytes) {
+      self.say(modules::ToStream{std::move(bytes)});
+      self.say(modules::StepAside{Way::to_stream, Reason::smb_signed});
+      self.say(modules::ToTwin{Probe::slice("you, too")});
+    };
+  };
+  bench.halves.dress_far = [](Probe& far) {
+    far.twin = [](Probe& self, Slice) {
+      self.count.round_trips_saved = 7;
+      self.say(modules::StepAside{Way::to_stream});
+    };
+  };
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    co_await write(pair.near, "x");
+    const auto got_8 = co_await read_exactly(pair.far, 1);
+    CHECK(got_8 == "x");
+    co_await write(pair.far, "y");
+    const auto got_9 = co_await read_exactly(pair.near, 1);
+    CHECK(got_9 == "y");
+    co_await b.until([&] { return b.near_flow().module->steps_aside && b.far_flow().module->steps_aside; });
+    CHECK(b.near_flow().reason == Reason::smb_signed);
+    CHECK(b.far_flow().module->counters.round_trips_saved == 7);
+    co_await exchange(pair, 2'000'000, 3'000'000);
+    co_await b.until([&] { return b.sites.near->table.live().empty(); });
+    CHECK(b.sites.near->table.totals().reset == 0);
+  }(bench));
+}
+
+TEST_CASE("both halves run or neither does") {
+  SECTION("the peer has another version") {
+    Bench bench(Reduces::no, 2);
+    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+      SocketPair pair = co_await b.connected();
+      CHECK(b.near_flow().reason == Reason::module_not_at_peer);
+      CHECK(b.near_flow().module == nullptr);
+      CHECK(b.far_flow().module == nullptr);
+      co_await exchange(pair, 10, 20);
+    }(bench));
+  }
+  SECTION("the feature is off on one side") {
+    Bench bench;
+    bench.sites.far->shared.allowed.smb = false;
+    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+      SocketPair pair = co_await b.connected();
+      CHECK(b.near_flow().reason == Reason::optimised);
+      CHECK(b.near_flow().module == nullptr);
+      CHECK(b.far_flow().module == nullptr);
+      CHECK(b.halves.near == nullptr);
+    }(bench));
+  }
+  SECTION("the flow is for another port") {
+    Bench bench;
+    run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+      b.list[0].ports[0] = static_cast<std::uint16_t>(b.list[0].ports[0] ^ 1);
+      SocketPair pair = co_await b.connected();
+      CHECK(b.near_flow().module == nullptr);
+      CHECK(b.far_flow().module == nullptr);
+    }(bench));
+  }
+}
+
+TEST_CASE("features that change while a flow runs are told to both halves") {
+  Bench bench;
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    co_await write(pair.near, "x");
+    const auto got_10 = co_await read_exactly(pair.far, 1);
+    CHECK(got_10 == "x");
+    b.sites.near->features.smb_write_behind = false;
+    b.sites.near->flows.apply_features();
+    CHECK_FALSE(b.halves.near->surroundings.features.smb_write_behind);
+    CHECK(b.halves.near->surroundings.features.smb_read_ahead);
+    co_await b.until([&] { return !b.halves.far->surroundings.features.smb_write_behind; });
+    CHECK(b.far_flow().features.smb_write_behind == false);
+  }(bench));
+}
+
+TEST_CASE("a half's deadline wakes it while nothing else happens") {
+  Bench bench;
+  bench.halves.dress_far = [](Probe& far) {
+    far.lan = [](Probe& self, Slice bytes) {
+      self.say(modules::ToStream{std::move(bytes)});
+      self.deadline = self.now + 30ms;
+    };
+    far.time = [](Probe& self) { self.say(modules::ToStream{Probe::slice("tick")}); };
+  };
+  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+    SocketPair pair = co_await b.connected();
+    const auto got_11 = co_await read_exactly(pair.near, 4);
+    CHECK(got_11 == "tick");
+  }(bench));
+}
+
+// Hidden: for a look at what a module costs. Times with nothing, with one that passes, with one that has
+// stepped aside.
+TEST_CASE("the speed of flows with and without a module", "[.speed]") {
+  const int kind = GENERATE(0, 1, 2, 0, 1, 2, 0, 1, 2);
+  Bench bench;
+  if (kind == 0) bench.list[0].ports[0] = 1;
+  if (kind == 2) {
+    bench.halves.dress_near = bench.halves.dress_far = [](Probe& half) {
+      half.surroundings_changed = [](Probe& self) {
+        if (self.told_surroundings == 1) self.say(modules::StepAside{Way::to_stream});
+      };
+    };
+  }
+  run(bench.io, [](Bench& b, int which) -> asio::awaitable<void> {
+    constexpr std::size_t kBytes = 1 << 30;
+    SocketPair pair = co_await b.connected();
+    const auto start = std::chrono::steady_clock::now();
+    const auto send = [](tcp::socket& socket) -> asio::awaitable<void> {
+      const std::string block = pattern(1 << 20);
+      for (std::size_t sent = 0; sent < kBytes; sent += block.size())
+        co_await asio::async_write(socket, asio::buffer(block), asio::use_awaitable);
+      socket.shutdown(tcp::socket::shutdown_send);
+    };
+    const auto receive = [](tcp::socket& socket) -> asio::awaitable<std::size_t> {
+      std::string buffer(1 << 20, '\0');
+      for (std::size_t received = 0;;) {
+        const auto [error, size] = co_await socket.async_read_some(asio::buffer(buffer), kSays);
+        received += size;
+        if (error) co_return received;
+      }
+    };
+    const auto received = co_await (send(pair.far) && receive(pair.near));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    CHECK(received == kBytes);
+    WARN((which == 0   ? "without a module: "
+          : which == 1 ? "passes all:       "
+                       : "stepped aside:    ")
+         << static_cast<double>(kBytes) / took.count() / 1e6 << " MB/s");
+  }(bench, kind));
+}
