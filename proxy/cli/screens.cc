@@ -2,6 +2,7 @@
 // Lays out what the daemon said. Nothing is asked and nothing is computed here but units.
 #include "proxy/cli/screens.h"
 
+#include <algorithm>
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <ostream>
@@ -168,6 +169,27 @@ void show_links(const json::array& links, std::ostream& out) {
       out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';
 }
 
+// What was counted, without what is zero.
+std::string counters_line(const json::value& counters) {
+  std::string said;
+  for (const auto& [name, value] : counters.as_object()) {
+    if (number(value) == 0) continue;
+    std::string words(name);
+    std::ranges::replace(words, '_', ' ');
+    const bool bytes = words.ends_with("bytes");
+    said += (said.empty() ? "" : ", ") + words + " " + (bytes ? bytes_text(number(value)) : text(value));
+  }
+  return said.empty() ? "nothing yet" : said;
+}
+
+void show_modules(const json::array& modules, std::ostream& out) {
+  if (!modules.empty()) out << '\n';
+  for (const auto& module : modules)
+    out << text(module.at("peer")) << ": module " << text(module.at("module")) << ": "
+        << text(module.at("live")) << " flows live, " << text(module.at("flows")) << " since start; "
+        << counters_line(module.at("counters")) << '\n';
+}
+
 void show_reasons(const json::value& flows, std::ostream& out) {
   Table table{{{"REASON"}, {"LIVE", Align::right}, {"SINCE START", Align::right}}};
   for (const auto& [code, count] : flows.at("by_reason").as_object())
@@ -176,6 +198,11 @@ void show_reasons(const json::value& flows, std::ostream& out) {
   if (table.empty()) return;
   out << '\n';
   table.print(out);
+}
+
+std::string module_text(const json::value& module) {
+  if (module.is_null()) return "-";
+  return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (aside)");
 }
 
 std::string over_or_past(const json::value& flow) {
@@ -210,6 +237,7 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "features", features_line(status.at("features")));
   show_links(status.at("links").as_array(), out);
   show_ports(status.at("ports").as_array(), out);
+  show_modules(status.at("modules").as_array(), out);
   show_reasons(flows, out);
 }
 
@@ -225,6 +253,7 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
                {"FROM"},
                {"PEER"},
                {"REASON"},
+               {"MODULE"},
                {"AGE", Align::right},
                {"RTT", Align::right},
                {"LAN IN", Align::right},
@@ -234,10 +263,10 @@ void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out)
   for (const auto& flow : flows) {
     const auto& bytes = flow.at("bytes");
     table.add({text(flow.at("id")), text(flow.at("client")), text(flow.at("destination")),
-               text(flow.at("origin")), text(flow.at("peer")), text(flow.at("reason")), age(flow.at("age_s")),
-               rtt(flow.at("rtt_ms")), bytes_text(number(bytes.at("lan_in"))),
-               bytes_text(number(bytes.at("lan_out"))), bytes_text(number(bytes.at("wan_in"))),
-               bytes_text(number(bytes.at("wan_out")))});
+               text(flow.at("origin")), text(flow.at("peer")), text(flow.at("reason")),
+               module_text(flow.at("module")), age(flow.at("age_s")), rtt(flow.at("rtt_ms")),
+               bytes_text(number(bytes.at("lan_in"))), bytes_text(number(bytes.at("lan_out"))),
+               bytes_text(number(bytes.at("wan_in"))), bytes_text(number(bytes.at("wan_out")))});
   }
   table.print(out);
   if (flows.size() < live) out << flows.size() << " of " << live << " live flows\n";
@@ -262,6 +291,8 @@ void show_why(const json::value& why, std::ostream& out) {
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
     const auto& blocks = flow.at("blocks");
+    if (const auto& module = flow.at("module"); !module.is_null())
+      line(out, "module", module_text(module) + ": " + counters_line(module.at("counters")));
     line(out, "blocks", "sent: " + stages(blocks.at("out")) + "; received: " + stages(blocks.at("in")));
   }
   line(out, "reason", text(why.at("reason")));

@@ -133,6 +133,22 @@ void add_ports(Families& families, const flows::FlowTable& flows) {
   }
 }
 
+void add_modules(Families& families, const flows::FlowTable& flows) {
+  const auto totals = flows.by_module_so_far();
+  auto live = families.gauge("module_flows_live", "Flows with an application's module now.");
+  auto started = families.counter("module_flows_total", "Flows with an application's module since start.");
+  for (const auto& [of, module] : totals) {
+    live.sample({{"peer", of.first}, {"module", of.second}}, module.live);
+    started.sample({{"peer", of.first}, {"module", of.second}}, module.flows);
+  }
+  for (const auto& counter : modules::kCounterNames) {
+    auto family = families.counter("module_" + std::string(counter.name) + "_total",
+                                   std::string(counter.help) + ", as this side's half counts.");
+    for (const auto& [of, module] : totals)
+      family.sample({{"peer", of.first}, {"module", of.second}}, module.counters.*counter.value);
+  }
+}
+
 void add_reduction(Families& families, const Status& status) {
   auto blocks = families.counter("reduction_blocks_total", "Blocks made and restored.");
   auto bytes = families.counter(
@@ -243,6 +259,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_udp(families, status);
   add_reduction(families, status);
   add_ports(families, flows);
+  add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);

@@ -59,6 +59,30 @@ json::object by_reason(const flows::CountByReason& counts) {
   return object;
 }
 
+json::object view_counters(const modules::Counters& counters) {
+  json::object object;
+  for (const auto& counter : modules::kCounterNames) object[counter.name] = counters.*counter.value;
+  return object;
+}
+
+json::value view_module(const FlowRecord& flow) {
+  if (!flow.module) return nullptr;
+  return {{"name", flow.module->name},
+          {"state", flow.module->steps_aside ? "stepped_aside" : "running"},
+          {"counters", view_counters(flow.module->counters)}};
+}
+
+json::array view_modules(const flows::FlowTable& flows) {
+  json::array modules;
+  for (const auto& [of, totals] : flows.by_module_so_far())
+    modules.push_back(json::object{{"peer", of.first},
+                                   {"module", of.second},
+                                   {"flows", totals.flows},
+                                   {"live", totals.live},
+                                   {"counters", view_counters(totals.counters)}});
+  return modules;
+}
+
 json::object view_flow(const FlowRecord& flow) {
   return {{"id", flow.id},
           {"client", endpoint_text(flow.client)},
@@ -69,6 +93,7 @@ json::object view_flow(const FlowRecord& flow) {
           {"reason", flows::explain(flow.reason).code},
           {"bytes", view(flow.bytes)},
           {"blocks", view(flow.blocks)},
+          {"module", view_module(flow)},
           {"features", view(flow.features)}};
 }
 
@@ -273,6 +298,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"live_by_reason", by_reason(totals.live_by_reason)},
         {"by_reason", by_reason(totals.by_reason)}}},
       {"ports", view_ports(flows)},
+      {"modules", view_modules(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
       {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
