@@ -70,7 +70,7 @@ Result<Elements> parse_elements(Bytes message);
 inline constexpr std::size_t kMaxElements = 1024;
 
 // Whether a response carries the answer of its command; if not, its body is an ERROR response. 3.3.4.4 lists
-// the statuses other than success that do.
+// the statuses other than success that do; an IOCTL may with any.
 bool has_answer(const Element& response);
 
 // 2.2.41: encrypted. Everything behind it is closed to us.

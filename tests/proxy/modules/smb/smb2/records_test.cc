@@ -278,7 +278,8 @@ TEST_CASE("which statuses come with an answer") {
     CHECK_FALSE(has_answer(element));
   }
   element = Golden("validate_answer").element();
-  for (const Status status : {Status::buffer_overflow, Status::invalid_parameter}) {
+  for (const Status status :
+       {Status::buffer_overflow, Status::invalid_parameter, Status::object_name_not_found}) {
     element.header.status = status;
     CHECK(has_answer(element));
   }
