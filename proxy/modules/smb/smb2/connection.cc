@@ -194,6 +194,12 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
           create != pending_.end())
         create->second.closed_in_compound = true;
       break;
+    case Command::tree_disconnect:
+    case Command::logoff:
+      for (auto& [file, open] : opens_)
+        if (open->session == chain.session && (header.command == Command::logoff || open->tree == chain.tree))
+          open->closing = true;
+      break;
     case Command::flush:
       note_file(request, file_in(parse_flush_request(element.bytes)), chain);
       break;

@@ -33,6 +33,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   if (!message) return out_.to_lan(frame.bytes);
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
+  if (reads_.answered_by_near(now, *message)) return settle(now);
   for (FarPart* part : parts_)
     if (part->on_request(now, *message, changes) == Taken::yes) return settle(now);
   send(now, *message);
@@ -123,7 +124,8 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   auto parsed = parse(frame);
   if (!parsed) return out_.pass_on(frame.bytes);
-  for (const Element& element : parsed->elements) ids_.granted(element.header.credits);
+  for (const Element& element : parsed->elements)
+    if (!element.header.is_unsolicited()) ids_.granted(element.header.credits);
   if (own_answer(now, *parsed)) {
     ids_freed(now);
     return settle(now);

@@ -54,7 +54,6 @@ void FarReads::drop(TimePoint now, const Open& open) {
 }
 
 void FarReads::void_fetched(TimePoint now, File& file) {
-  file.in_flight.clear();
   file.fetches.clear();  // their answers find nobody
   file.policy.forget_fetched();
   std::vector<Owed> owed = std::move(file.owed);
@@ -145,53 +144,62 @@ Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   return Taken::no;
 }
 
+bool FarReads::answered_by_near(TimePoint now, const Message& message) {
+  if (!asked_ || !message.single() || message.header().message_id != asked_->message) return false;
+  File* file = find(asked_->open);
+  const Pending* request = side_.connection().pending(asked_->message);
+  if (!file || !request) return false;
+  std::erase_if(file->in_flight, [&](const Push& push) { return push.number <= asked_->seen; });
+  IntervalSet missing;
+  missing.add({asked_->missing_from, asked_->missing_to});
+  remove_pushed(*file, asked_->stamp, missing);
+  if (!missing.empty()) return false;
+  at_server_.erase(asked_->message);
+  file->policy.on_read(request->offset, request->length, limits());
+  fetch_more(now, asked_->open, *file);
+  asked_.reset();
+  return true;
+}
+
 Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&) {
   if (!asked_) return Taken::no;
   Asked asked = *asked_;
   asked_.reset();
-  if (!message.single() || message.header().message_id != asked.message) return Taken::no;
-  return read(now, message, asked);
-}
-
-Taken FarReads::read(TimePoint now, const Message& message, const Asked& asked) {
   File* file = find(asked.open);
   const Pending* request = side_.connection().pending(asked.message);
-  if (!file || !request || request->command != Command::read) return Taken::no;
-  while (!file->in_flight.empty() && file->in_flight.front().number <= asked.seen)
-    file->in_flight.pop_front();
-
-  Interval missing{asked.missing_from, std::max(asked.missing_from, asked.missing_to)};
-  bool swallowed = false;
-  if (may_fetch(asked.open, *file) && asked.stamp == file->stamp) {
-    Owed owed{message, {}};
-    owed.missing.add(missing);
-    for (const Push& push : file->in_flight) owed.missing.remove(push.range);
-    if (auto end = file->policy.end_of_file(); end && file->pushes > 0) owed.missing.remove({*end, ~0ull});
-    IntervalSet holes = owed.missing;
-    for (const Fetch& fetch : file->fetches) holes.remove(fetch.range);
-    std::uint64_t hole_bytes = 0;
-    for (const Interval& hole : holes.intervals()) hole_bytes += hole.size();
-    // What is coming in part is fetched to its end; what nothing comes for is faster as it is.
-    swallowed = hole_bytes < missing.size();
-    for (const Interval& hole : holes.intervals())
-      for (Interval part{hole.begin, hole.begin}; swallowed && part.begin < hole.end; part.begin = part.end) {
-        part.end = std::min(hole.end, part.begin + largest_read());
-        swallowed = fetch(now, asked.open, *file, part);
-      }
-    if (swallowed) {
-      at_server_.erase(asked.message);
-      if (!owed.missing.empty()) {
-        file->owed.push_back(std::move(owed));
-        ++owed_;
-      }
-    } else {
-      file->policy.missed(request->offset);
-    }
-  }
-  if (!swallowed) side_.send(now, message);
+  if (!message.single() || message.header().message_id != asked.message || !file || !request)
+    return Taken::no;
+  read(now, message, asked, *file, *request);
   file->policy.on_read(request->offset, request->length, limits());
   fetch_more(now, asked.open, *file);
   return Taken::yes;
+}
+
+// Swallows it if some of its data are being fetched, and has the rest fetched too; what nothing comes for is
+// faster as it is.
+void FarReads::read(TimePoint now, const Message& message, const Asked& asked, File& file,
+                    const Pending& request) {
+  if (!may_fetch(asked.open, file) || asked.stamp != file.stamp) return side_.send(now, message);
+  Owed owed{message, asked.stamp, {}};
+  owed.missing.add({asked.missing_from, asked.missing_to});
+  remove_pushed(file, asked.stamp, owed.missing);
+  IntervalSet holes = owed.missing;
+  for (const Fetch& fetch : file.fetches) holes.remove(fetch.range);
+  std::uint64_t hole_bytes = 0;
+  for (const Interval& hole : holes.intervals()) hole_bytes += hole.size();
+  bool swallowed = hole_bytes < asked.missing_to - asked.missing_from;
+  for (const Interval& hole : holes.intervals())
+    for (Interval part{hole.begin, hole.begin}; swallowed && part.begin < hole.end; part.begin = part.end) {
+      part.end = std::min(hole.end, part.begin + largest_read());
+      swallowed = fetch(now, asked.open, file, part);
+    }
+  if (!swallowed) {
+    file.policy.missed(request.offset);
+    return side_.send(now, message);
+  }
+  at_server_.erase(asked.message);
+  file.owed.push_back(std::move(owed));
+  ++owed_;
 }
 
 // ---- fetching
@@ -281,13 +289,21 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
   fetch_more(now, key, *file);
 }
 
+// What the near half will have by what was pushed since it told what it has seen.
+void FarReads::remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing) {
+  for (const Push& push : file.in_flight) {
+    if (push.stamp != stamp) continue;
+    missing.remove(push.range);
+    if (push.end_of_file) missing.remove({*push.end_of_file, ~0ull});
+  }
+}
+
 // READs whose last bytes were pushed are the near half's to answer; those that nothing comes for any more are
 // sent.
 void FarReads::settle_owed(TimePoint now, File& file) {
   std::vector<Owed> lost;
   std::erase_if(file.owed, [&](Owed& owed) {
-    for (const Push& push : file.in_flight) owed.missing.remove(push.range);
-    if (auto end = file.policy.end_of_file(); end && file.pushes > 0) owed.missing.remove({*end, ~0ull});
+    remove_pushed(file, owed.stamp, owed.missing);
     if (owed.missing.empty()) {
       --owed_;
       return true;
@@ -311,7 +327,7 @@ void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const 
     ahead.length = static_cast<std::uint32_t>(piece);
     ahead.end_of_file = file.policy.end_of_file();
     side_.out().tell(ahead, piece == 0 ? Slice{} : bytes.sub(done, piece));
-    file.in_flight.push_back({++file.pushes, range});
+    file.in_flight.push_back({++file.pushes, range, file.stamp, ahead.end_of_file});
     done += piece;
   } while (done < bytes.size());
 }

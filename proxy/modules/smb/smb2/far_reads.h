@@ -29,18 +29,24 @@ class FarReads final : public FarPart {
   bool quiet() const override { return owed_ == 0; }
 
   void drop(TimePoint now, const Open& open);
+  // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
+  // nobody else may. To be asked before any part, right after before_request().
+  bool answered_by_near(TimePoint now, const Message& message);
 
  private:
   struct Fetch {  // a READ of ours at the server
     std::uint64_t number = 0;
     Interval range;
   };
-  struct Push {  // an Ahead message that the near half had not seen when it told us last
+  struct Push {  // an Ahead message that the near half had not seen when it told us last; of any stamp
     std::uint64_t number = 0;
     Interval range;
+    Stamp stamp;
+    std::optional<std::uint64_t> end_of_file;
   };
   struct Owed {  // a READ that was swallowed
     Message message;
+    Stamp stamp;
     IntervalSet missing;  // not pushed yet; all of it is being fetched
   };
   struct File {
@@ -64,13 +70,14 @@ class FarReads final : public FarPart {
 
   File* find(const OpenKey& open);
   void begin(TimePoint now, const Open& open);
-  Taken read(TimePoint now, const Message& message, const Asked& asked);
+  void read(TimePoint now, const Message& message, const Asked& asked, File& file, const Pending& request);
   void fetch_more(TimePoint now, const OpenKey& key, File& file);
   bool fetch(TimePoint now, const OpenKey& key, File& file, Interval range);
   void fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
                const Element& answer);
   void push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes);
   void tell_forwarded(const OpenKey& key);
+  static void remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing);
   void settle_owed(TimePoint now, File& file);
   void send_owed(TimePoint now, File& file, const Owed& owed);
   void void_fetched(TimePoint now, File& file);

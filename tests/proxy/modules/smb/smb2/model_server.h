@@ -33,14 +33,13 @@ class ModelServer {
   std::vector<std::string> violations;  // what would have ended the connection
   std::size_t most_credits = 600;
   std::size_t requests = 0;
-  std::function<void()> after_each_break = [] {};
 
   void receive(Slice bytes) {
     splitter_.push(std::move(bytes));
     while (auto frame = splitter_.next().value()) {
       ++requests;
       Message message = parse_message(*frame).value();
-      for (const Element& element : message.elements) take_ids(element.header);
+      for (const Element& element : message.elements) take_ids(element.header, message.frame);
       if (message.header().command == Command::cancel) continue;
       waiting_.push_back(std::move(message));
     }
@@ -65,6 +64,14 @@ class ModelServer {
   }
   bool outside_waits() const { return !outside_.empty(); }
   unsigned version(const std::string& name) const { return files.at(name).version; }
+  // A break of level II is told after the fact: up to which version is everybody known to have been told?
+  unsigned settled(const std::string& name) const {
+    auto found = settled_.find(name);
+    return found == settled_.end() ? 0 : found->second;
+  }
+  void settle_all() {
+    for (const auto& [name, file] : files) settled_[name] = file.version;
+  }
 
  private:
   struct Opened {
@@ -73,10 +80,12 @@ class ModelServer {
     bool breaking = false;
   };
 
-  void take_ids(const Header& header) {
+  void take_ids(const Header& header, const Frame& frame) {
     if (header.command == Command::cancel) return;
     for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id)
-      if (free_.erase(id) == 0) violations.push_back("id " + std::to_string(id) + " twice or not granted");
+      if (free_.erase(id) == 0)
+        violations.push_back("id " + std::to_string(id) + (id < top_ ? " twice: " : " not granted: ") +
+                             describe(frame));
   }
   std::uint16_t grant(const Header& request) {
     std::size_t credits = std::max<std::size_t>(1, request.credits);
@@ -189,7 +198,6 @@ class ModelServer {
   void tell_break(const FileId& file, Opened& open, OplockLevel level) {
     if (open.level == OplockLevel::level_ii) open.level = level;
     out.push_back(oplock_break(file, level).frame.bytes);
-    after_each_break();
   }
 
   void break_oplocks(const std::string& name) {
@@ -213,6 +221,7 @@ class ModelServer {
   std::vector<Message> creates_;
   std::map<FileId, Opened> opens_;
   std::map<std::string, int> outside_;
+  std::map<std::string, unsigned> settled_;
   std::set<std::uint64_t> free_{0};
   std::uint64_t top_ = 1;
   std::uint64_t numbers_ = 0;

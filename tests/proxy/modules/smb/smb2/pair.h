@@ -104,6 +104,7 @@ class Pair {
     if (choices.empty()) return false;
     choices[random() % choices.size()]();
     collect();
+    if (breaks_have_come()) server.settle_all();
     return true;
   }
   void run() {
@@ -115,7 +116,6 @@ class Pair {
 
   SmbModule near{Side::near, 445, {}};
   SmbModule far{Side::far, 445, {}};
-  std::uint64_t frames_up = 0;  // raw bytes from near to far, in pieces
 
  private:
   void into(SmbModule& half, Way& way) {
@@ -126,13 +126,10 @@ class Pair {
       half.from_stream(now, item.slice);
   }
   void collect() {
-    while (auto output = near.poll_output())
-      put(*output, to_client_, up_, near, far, up_ended_, client_sees_end);
-    while (auto output = far.poll_output())
-      put(*output, to_server_, down_, far, near, down_ended_, server_sees_end);
+    while (auto output = near.poll_output()) put(*output, to_client_, up_, up_ended_, client_sees_end);
+    while (auto output = far.poll_output()) put(*output, to_server_, down_, down_ended_, server_sees_end);
   }
-  void put(modules::Output& output, Way& lan, Way& stream, SmbModule&, SmbModule&, bool& stream_end,
-           bool& lan_end) {
+  void put(modules::Output& output, Way& lan, Way& stream, bool& stream_end, bool& lan_end) {
     if (auto* o = std::get_if<modules::ToLan>(&output)) return lan.push(o->bytes);
     if (auto* o = std::get_if<modules::ToStream>(&output)) return stream.push(o->bytes);
     if (auto* o = std::get_if<modules::ToTwin>(&output)) return stream.push(o->message, true);

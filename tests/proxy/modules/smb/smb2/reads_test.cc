@@ -87,3 +87,125 @@ TEST_CASE("with read-ahead off nothing is added") {
   CHECK(pair.far.counters().injected == 0);
   CHECK(pair.near.counters().round_trips_saved == 0);
 }
+
+// A client that reads, writes, opens and closes while somebody else rewrites the same file; everything in
+// between in any order. Whatever is read must be of one version, one that the file had while the READ was
+// under way, and no older than what the client wrote itself before; every request is answered once; no id is
+// used twice at the server.
+TEST_CASE("whatever happens in whatever order, READs give what the file held while they were asked") {
+  for (unsigned seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    Pair pair(seed);
+    pair.cut_bytes = seed % 2;
+    std::mt19937 random(seed * 77);
+    const bool client_asks = seed % 3 == 0;  // for an oplock of its own
+    const std::uint64_t size = 1000 + random() % 900'000;
+    pair.server.files["f"] = {0, size};
+    pair.server.files["g"] = {50, 5000};
+    Client client(pair);
+    client.begin();
+
+    struct Read {
+      std::uint64_t offset;
+      std::uint32_t length;
+      unsigned oldest;
+      FileId file;
+    };
+    std::map<MessageId, Read> reads;
+    std::map<MessageId, FileId> opens;
+    std::map<MessageId, bool> others;  // CLOSE, WRITE
+    std::vector<FileId> files;
+    unsigned writes_answered = 0, writes_asked = 0, checked = 0;
+    client.on_answer = [&](MessageId id, const Message& message) {
+      Status status = message.header().status;
+      if (opens.contains(id)) {
+        if (auto answer = parse_create_response(message.first().bytes); answer && status == Status::success)
+          files.push_back(answer->file);
+        opens.erase(id);
+      }
+      if (others.contains(id) && others[id] && status == Status::success) ++writes_answered;
+      others.erase(id);
+      auto read = reads.find(id);
+      if (read == reads.end()) return;
+      const Read asked = read->second;
+      reads.erase(read);
+      if (status != Status::success) {
+        bool at_end = status == Status::end_of_file && asked.offset >= size;
+        if (!at_end && status != Status::file_closed) FAIL("a READ failed");
+        return;
+      }
+      std::string data = data_of(message);
+      REQUIRE(data.size() == std::min<std::uint64_t>(asked.length, size - asked.offset));
+      bool found = false;
+      for (unsigned v = asked.oldest; v <= pair.server.version("f") && !found; ++v)
+        found = data == bytes_of(v, asked.offset, data.size());
+      ++checked;
+      if (!found) FAIL("of no version that it may be of");
+    };
+
+    std::uint64_t position = 0;
+    unsigned outside = 0;
+    for (int i = 0; i < 3000 && !pair.reset; ++i) {
+      // What a client without an oplock of its own believes: nothing is older than what it was told before.
+      if (random() % 12 == 0 && client.credits() > 2) {
+        switch (random() % 10) {
+          case 0:
+            if (files.size() + opens.size() < 2)
+              opens[client.open("f", client_asks ? OplockLevel::batch : OplockLevel::none)] = {};
+            break;
+          case 1:
+            if (!files.empty() && random() % 4 == 0) {
+              others[client.ask(Command::close, close_request_body(files.back()))] = false;
+              files.pop_back();
+              position = 0;
+            }
+            break;
+          case 2:
+            if (!files.empty() && random() % 3 == 0) {
+              ++writes_asked;
+              others[client.ask(Command::write, write_request_body(files.front(), 0, "next"))] = true;
+            }
+            break;
+          case 3:
+            if (outside < 20 && random() % 3 == 0) ++outside, pair.server.write_from_outside("f");
+            break;
+          default:
+            if (!files.empty()) {
+              auto length = static_cast<std::uint32_t>(random() % 3 ? 16384 : 1 + random() % 65536);
+              if (random() % 5 == 0) position = random() % (size + 1000);
+              unsigned oldest = std::min(pair.server.version("f"), pair.server.settled("f"));
+              oldest = std::max(oldest, writes_answered);
+              reads[client.ask(Command::read, read_request_body(files.back(), position, length))] = {
+                  position, length, oldest, files.back()};
+              position += length;
+            }
+        }
+      }
+      for (const OplockBreak& broken : std::exchange(client.breaks, {}))
+        if (client_asks && broken.level != OplockLevel::none)
+          others[client.ask(Command::oplock_break, Body([&](auto& out) {
+                              out.u16(24), out.u8(static_cast<std::uint8_t>(broken.level)), out.zeros(5),
+                                  put(out, broken.file);
+                            }))] = false;
+      pair.step();
+    }
+    for (int i = 0; i < 10; ++i) {
+      pair.run();
+      for (const OplockBreak& broken : std::exchange(client.breaks, {}))
+        if (client_asks && broken.level != OplockLevel::none)
+          client.ask(Command::oplock_break, Body([&](auto& out) {
+                       out.u16(24), out.u8(static_cast<std::uint8_t>(broken.level)), out.zeros(5),
+                           put(out, broken.file);
+                     }));
+    }
+    CHECK_FALSE(pair.reset);
+    CHECK(reads.empty());
+    CHECK(opens.empty());
+    CHECK(others.empty());
+    if (!client_asks) CHECK(client.breaks.empty());
+    for (const std::string& violation : pair.server.violations) UNSCOPED_INFO(violation);
+    for (const std::string& violation : client.violations) UNSCOPED_INFO(violation);
+    CHECK(pair.server.violations.size() + client.violations.size() == 0);
+    (void)checked;
+  }
+}
