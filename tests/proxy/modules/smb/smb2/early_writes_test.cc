@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/model.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using model::World;
+
+namespace {
+
+constexpr auto kBatch = OplockLevel::batch;
+constexpr auto kNone = OplockLevel::none;
+
+std::string bytes_of(std::mt19937& random, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (char& each : bytes) each = static_cast<char>('a' + random() % 26);
+  return bytes;
+}
+
+void apply(std::string& file, std::uint64_t offset, const std::string& data) {
+  if (file.size() < offset + data.size()) file.resize(offset + data.size());
+  file.replace(offset, data.size(), data);
+}
+
+bool promises_add_up(World& world) {
+  const PromiseAudit& audit = world.near().writes().audit();
+  return audit.adds_up();
+}
+
+}  // namespace
+
+TEST_CASE("a write under a batch oplock is answered before the server has seen it") {
+  const OplockLevel asked = GENERATE(kBatch, kNone);  // by the client, or by the far half for it
+  World world(1);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, asked);
+  REQUIRE(file);
+  world.settle();  // the room on the disk is known
+  world.server_idle = true;
+  const auto id = world.send_write(*file, 0, "hello");
+  CHECK(world.answers.contains(id));
+  CHECK(world.server.files["a"].empty());
+  world.settle();
+  const auto close = world.send_close(*file);
+  world.settle();
+  CHECK_FALSE(world.answers.contains(close));  // waits for the server
+  world.server_idle = false;
+  CHECK(world.status(close) == Status::success);
+  CHECK(world.server.files["a"] == "hello");
+  world.settle();
+  CHECK(world.near_counters().promises_made == 1);
+  CHECK(world.near_counters().promises_kept == 1);
+}
+
+TEST_CASE("without an oplock, with write-through, or near the end of the disk nothing is promised") {
+  World world(2);
+  REQUIRE(world.connect());
+  SECTION("no oplock") {
+    world.server.oplocks = false;
+    const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  }
+  SECTION("opened for write-through") {
+    const auto file = world.create("a", Disposition::overwrite_if, kBatch, create_options::write_through);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  }
+  SECTION("unbuffered") {
+    const auto file =
+        world.create("a", Disposition::overwrite_if, kBatch, create_options::no_intermediate_buffering);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  }
+  SECTION("written through") {
+    const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello", kWriteThrough)) == Status::success);
+  }
+  SECTION("no room") {
+    world.server.available_bytes = 1 << 20;
+    const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  }
+  SECTION("opened without the right to write data") {
+    world.create("a", Disposition::overwrite_if, kNone);
+    const auto file = world.create("b", Disposition::overwrite_if, kBatch, 0, access::append_data);
+    world.settle();
+    CHECK(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  }
+  CHECK(world.near_counters().promises_made == 0);
+}
+
+TEST_CASE("disk full at any write reaches the client at CLOSE at the latest") {
+  for (int full = 0; full < 12; ++full) {
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      INFO("write " << full << ", seed " << seed);
+      World world(seed * 100 + static_cast<std::uint32_t>(full));
+      world.at_each_step = [&] { REQUIRE(promises_add_up(world)); };
+      world.server.fail_write = full;
+      world.server.failure = seed % 2 ? Status::disk_full : Status::quota_exceeded;
+      REQUIRE(world.connect());
+      const auto file = world.create("a", Disposition::overwrite_if, seed % 3 ? kBatch : kNone);
+      REQUIRE(file);
+      if (seed % 4) world.settle();
+      std::vector<Status> seen;
+      for (int i = 0; i < 12; ++i) {
+        seen.push_back(
+            world.status(world.send_write(*file, static_cast<std::uint64_t>(i) * 10, "0123456789")));
+        if (seen.back() != Status::success) break;
+        if (world.server_idle) break;
+      }
+      seen.push_back(world.status(world.send_close(*file)));
+      world.settle();
+      // One error at least, and the right one.
+      CHECK(std::count(seen.begin(), seen.end(), world.server.failure) >= 1);
+      CHECK(world.near().writes().audit().outstanding == 0);
+      CHECK(world.near().writes().audit().unreported == 0);
+      CHECK_FALSE(world.aborted);
+    }
+  }
+}
+
+TEST_CASE("whatever the order, files are what the client wrote and reads are what it believes") {
+  std::uint64_t promised = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    world.at_each_step = [&] { REQUIRE(promises_add_up(world)); };
+    world.server.files["a"] = bytes_of(random, 5000);
+    std::string expected = world.server.files["a"];
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::open_if, random() % 2 ? kBatch : kNone);
+    REQUIRE(file);
+    for (int i = 0; i < 30; ++i) {
+      const std::uint64_t offset = random() % 6000;
+      switch (random() % 8) {
+        case 0:
+        case 1:
+        case 2:
+        case 3: {
+          const std::string data = bytes_of(random, 1 + random() % 1500);
+          REQUIRE(world.status(world.send_write(*file, offset, data)) == Status::success);
+          apply(expected, offset, data);
+          break;
+        }
+        case 4:
+        case 5: {
+          const auto answer = world.wait(world.send_read(*file, offset, 1000));
+          REQUIRE(answer);
+          if (offset >= expected.size()) {
+            REQUIRE(answer->header().status == Status::end_of_file);
+          } else {
+            REQUIRE(answer->header().status == Status::success);
+            REQUIRE(as_text(parse_read_response(answer->first().bytes)->data) ==
+                    expected.substr(offset, 1000));
+          }
+          break;
+        }
+        case 6: {
+          REQUIRE(world.status(world.send_flush(*file)) == Status::success);
+          REQUIRE(world.server.files["a"] == expected);
+          break;
+        }
+        default: {
+          const auto answer = world.wait(world.send_query_info(*file, file_info::standard));
+          REQUIRE(answer);
+          const auto info = parse_buffer_response(answer->first().bytes);
+          REQUIRE(info.has_value());
+          REQUIRE(load_le<std::uint64_t>(info->buffer, 8) == expected.size());
+        }
+      }
+    }
+    REQUIRE(world.status(world.send_close(*file)) == Status::success);
+    REQUIRE(world.server.files["a"] == expected);
+    world.settle();
+    REQUIRE_FALSE(world.aborted);
+    REQUIRE(world.near().quiet());
+    REQUIRE(world.far().quiet());
+    promised += world.near_counters().promises_made;
+  }
+  CHECK(promised > 1000);
+}
+
+TEST_CASE("a break at any moment is acknowledged after all that was promised") {
+  int breaks = 0;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    const bool asked = seed % 2;
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::overwrite_if, asked ? kBatch : kNone);
+    REQUIRE(file);
+    world.settle();
+    std::string expected;
+    const int when = static_cast<int>(random() % 60);
+    int steps = 0;
+    bool broken = false;
+    world.at_each_step = [&] {
+      if (++steps == when) broken = world.server.take_oplock(random() % 2 ? OplockLevel::level_ii : kNone);
+      REQUIRE(promises_add_up(world));
+    };
+    for (int i = 0; i < 20; ++i) {
+      const std::string data = bytes_of(random, 100);
+      const std::uint64_t offset = random() % 2000;
+      REQUIRE(world.status(world.send_write(*file, offset, data)) == Status::success);
+      apply(expected, offset, data);
+      world.step();
+      if (!world.unsolicited.empty()) {
+        REQUIRE(asked);  // the client knows of no other oplock
+        const auto notification = parse_break(world.unsolicited.front().first().bytes);
+        world.unsolicited.clear();
+        world.acknowledge(*file, std::get<OplockBreak>(*notification).level);
+      }
+    }
+    world.settle();
+    if (!world.unsolicited.empty()) world.acknowledge(*file, kNone);
+    world.settle();
+    CHECK_FALSE(world.server.breaking());
+    CHECK(world.server.early_breaks == 0);
+    CHECK(world.status(world.send_close(*file)) == Status::success);
+    CHECK(world.server.files["a"] == expected);
+    breaks += broken;
+  }
+  CHECK(breaks > 100);
+}
+
+TEST_CASE("after a break nothing is promised any more") {
+  World world(5);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kNone);
+  world.settle();
+  REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  REQUIRE(world.server.take_oplock(kNone));
+  world.settle();
+  CHECK_FALSE(world.server.breaking());
+  world.server_idle = true;
+  const auto id = world.send_write(*file, 0, "hello");
+  world.settle();
+  CHECK_FALSE(world.answers.contains(id));
+}
+
+TEST_CASE("a server that goes with promises outstanding makes a reset of it") {
+  World world(6);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+  world.settle();
+  world.server_idle = true;
+  world.send_write(*file, 0, "hello");
+  world.settle();
+  world.server_ends();
+  world.settle();
+  CHECK(world.aborted);
+  CHECK_FALSE(world.ended);
+}
+
+TEST_CASE("more than the line drains in two seconds is not promised, and is answered when there is room") {
+  World world(7);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+  world.settle();
+  world.server_idle = true;
+  const std::string data(1 << 19, 'x');
+  std::vector<MessageId> ids;
+  for (std::uint64_t i = 0; i < 6; ++i) ids.push_back(world.send_write(*file, i << 19, data));
+  world.settle();
+  const auto answered =
+      std::count_if(ids.begin(), ids.end(), [&](MessageId id) { return world.answers.contains(id); });
+  CHECK(answered == 3);  // of 2,000,000 bytes
+  world.server_idle = false;
+  for (MessageId id : ids) CHECK(world.status(id) == Status::success);
+  CHECK(world.status(world.send_close(*file)) == Status::success);
+  CHECK(world.server.files["a"].size() == 6u << 19);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/model.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using model::World;
+
+namespace {
+
+constexpr auto kBatch = OplockLevel::batch;
+constexpr auto kNone = OplockLevel::none;
+
+std::vector<std::string> names_in(const Message& answer) {
+  const auto response = parse_buffer_response(answer.first().bytes);
+  REQUIRE(response.has_value());
+  const auto entries = parse_listing(file_info::names, Slice::copy_of(response->buffer));
+  REQUIRE(entries.has_value());
+  std::vector<std::string> names;
+  for (const ListingEntry& entry : *entries) {
+    std::string name;
+    for (std::size_t i = 0; i < entry.name.size(); i += 2) name += entry.name[i];
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> many_names(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("file" + std::to_string(i));
+  return names;
+}
+
+std::optional<FileId> open_directory(World& world) {
+  return world.create("dir", Disposition::open, kNone, create_options::directory_file,
+                      access::read_data | access::read_attributes);
+}
+
+}  // namespace
+
+TEST_CASE("a listing is told whole, once and in order, in portions of any size") {
+  for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    world.server.listing = many_names(static_cast<int>(random() % 200));
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    REQUIRE(directory);
+    std::vector<std::string> seen;
+    for (;;) {
+      const std::uint8_t flags = random() % 10 ? 0 : query_directory_flags::return_single_entry;
+      const auto answer = world.wait(
+          world.send_query_directory(*directory, flags, 100 + static_cast<std::uint32_t>(random() % 1000)));
+      REQUIRE(answer);
+      if (answer->header().status != Status::success) {
+        CHECK(answer->header().status == (seen.empty() ? Status::no_such_file : Status::no_more_files));
+        break;
+      }
+      const auto names = names_in(*answer);
+      REQUIRE_FALSE(names.empty());
+      seen.insert(seen.end(), names.begin(), names.end());
+      for (auto i = random() % 5; i > 0; --i) world.step();
+    }
+    CHECK(seen == world.server.listing);
+    CHECK(world.status(world.send_close(*directory)) == Status::success);
+    world.settle();
+    CHECK(world.near().quiet());
+    CHECK_FALSE(world.aborted);
+  }
+}
+
+TEST_CASE("only the first question for a listing costs a round trip") {
+  World world(1);
+  world.server.listing = many_names(500);
+  REQUIRE(world.connect());
+  const auto directory = open_directory(world);
+  REQUIRE(world.wait(world.send_query_directory(*directory, 0, 1000)));
+  world.settle();
+  world.server_idle = true;
+  std::size_t seen = 10;
+  for (;;) {
+    const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
+    REQUIRE(answer);
+    if (answer->header().status == Status::no_more_files) break;
+    seen += names_in(*answer).size();
+  }
+  CHECK(seen == 500);
+}
+
+TEST_CASE("what this client changes is seen in the rest of a listing, and nothing twice") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    std::vector<std::string> seen;
+    for (int i = 0;; ++i) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      const auto names = names_in(*answer);
+      seen.insert(seen.end(), names.begin(), names.end());
+      if (i == 3) {
+        world.settle();
+        // A new file appears where the listing has not been yet, an old one goes.
+        REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+        world.server.listing.pop_back();
+        world.server.listing.push_back("new");
+      }
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing begins again when the client says so") {
+  World world(3);
+  world.server.listing = many_names(50);
+  REQUIRE(world.connect());
+  const auto directory = open_directory(world);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(world.wait(world.send_query_directory(*directory, 0, 1000)));
+    if (i == 1) world.settle();
+    const auto again =
+        world.wait(world.send_query_directory(*directory, query_directory_flags::restart_scans, 10000));
+    REQUIRE(again);
+    CHECK(names_in(*again).front() == "file0");
+  }
+}
+
+TEST_CASE("what was asked about earlier files is asked with the next open, and answered here") {
+  World world(4);
+  for (int i = 0; i < 3; ++i)
+    world.server.files["f" + std::to_string(i)] = std::string(100 + static_cast<std::size_t>(i), 'x');
+  REQUIRE(world.connect());
+  for (int i = 0; i < 3; ++i) {
+    const auto file = world.create("f" + std::to_string(i), Disposition::open, kNone, 0, access::read_data);
+    REQUIRE(file);
+    if (i != 0) {
+      world.settle();
+      world.server_idle = true;
+    }
+    const auto answer = world.wait(world.send_query_info(*file, file_info::standard));
+    REQUIRE(answer);
+    const auto info = parse_buffer_response(answer->first().bytes);
+    CHECK(load_le<std::uint64_t>(info->buffer, 8) == 100u + static_cast<unsigned>(i));
+    world.server_idle = false;
+    CHECK(world.status(world.send_close(*file)) == Status::success);
+    world.settle();
+  }
+}
+
+TEST_CASE("an answer that was asked with the open is waited for, not asked again") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    World world(seed);
+    world.server.files["a"] = "12345";
+    REQUIRE(world.connect());
+    for (int i = 0; i < 5; ++i) {
+      const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);
+      REQUIRE(file);
+      const auto answer = world.wait(world.send_query_info(*file, file_info::standard));
+      REQUIRE(answer);
+      CHECK(answer->header().status == Status::success);
+      CHECK(world.status(world.send_close(*file)) == Status::success);
+    }
+    world.settle();
+    CHECK(world.server.done[Command::query_info] == 5);
+  }
+}
+
+TEST_CASE("questions are answered again under an oplock, until the file is written") {
+  World world(6);
+  world.server.files["a"] = "12345";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::open, kBatch);
+  const auto size = [&] {
+    const auto answer = world.wait(world.send_query_info(*file, file_info::standard));
+    REQUIRE(answer);
+    return load_le<std::uint64_t>(parse_buffer_response(answer->first().bytes)->buffer, 8);
+  };
+  CHECK(size() == 5);
+  const int asked = world.server.done[Command::query_info];
+  CHECK(size() == 5);
+  CHECK(world.server.done[Command::query_info] == asked);
+  REQUIRE(world.status(world.send_write(*file, 5, "67890")) == Status::success);
+  CHECK(size() == 10);
+  REQUIRE(world.server.take_oplock(kNone));
+  world.settle();
+  world.server.files["a"] = "1";  // by who wanted the oplock
+  CHECK(size() == 1);
+}
+
+TEST_CASE("a CLOSE is answered here under a batch oplock, and what builds on it waits at the server") {
+  World world(7);
+  world.server.files["a"] = "12345";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);  // held for the client
+  world.settle();
+  world.server_idle = true;
+  const auto close = world.send_close(*file);
+  CHECK(world.answers.contains(close));
+  world.settle();
+  const auto again = world.send({.credit_charge = 1, .command = Command::echo},
+                                [](LittleEndianWriter& w) { w.u16(4), w.u16(0); });
+  world.server_idle = false;
+  REQUIRE(world.wait(again));
+  REQUIRE(world.create("a", Disposition::open, kNone, 0, access::read_data));
+  world.settle();
+  CHECK(world.near().quiet());
+  CHECK_FALSE(world.aborted);
+}
+
+TEST_CASE("a CLOSE of a file that was written waits for the server") {
+  World world(8);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+  world.settle();
+  REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  world.settle();
+  world.server_idle = true;
+  const auto close = world.send_close(*file);
+  world.settle();
+  CHECK_FALSE(world.answers.contains(close));
+}
