@@ -24,7 +24,13 @@ bool must_stay(const Header& header) {
 
 }  // namespace
 
-Far::Far(Outputs& out) : out_(out), oplocks_(connection_), reads_(*this), parts_{&reads_} {}
+Far::Far(Outputs& out)
+    : out_(out),
+      oplocks_(connection_),
+      order_(*this),
+      metadata_(*this),
+      reads_(*this),
+      parts_{&order_, &metadata_, &reads_} {}
 
 // ---- the client's requests
 

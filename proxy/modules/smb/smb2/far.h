@@ -9,7 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_oplocks.h"
+#include "proxy/modules/smb/smb2/far_order.h"
 #include "proxy/modules/smb/smb2/far_reads.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -72,6 +74,8 @@ class Far final : public Half, private FarSide {
   std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
   FarOplocks oplocks_;
+  FarOrder order_;
+  FarMetadata metadata_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
   bool burning_ = false;

@@ -7,7 +7,13 @@ using flows::Reason;
 using modules::Ending;
 
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account)
-    : out_(out), reads_(*this, std::move(account)), asked_in_order_{&reads_}, answered_in_order_{&reads_} {}
+    : out_(out),
+      metadata_(*this),
+      listings_(*this),
+      writes_(*this),
+      reads_(*this, std::move(account)),
+      asked_in_order_{&metadata_, &listings_, &writes_, &reads_},
+      answered_in_order_{&writes_, &metadata_, &listings_, &reads_} {}
 
 // ---- frames
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
 // passes on what none of them takes. The parts decide: near_reads.h (data ahead), near_writes.h (early
-// answers), near_metadata.h.
+// answers), near_metadata.h, near_listings.h.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/near_listings.h"
+#include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/near_reads.h"
+#include "proxy/modules/smb/smb2/near_writes.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -30,6 +33,7 @@ class Near final : public Half, private NearSide {
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
+  const NearWrites& writes() const { return writes_; }
 
  private:
   Connection& connection() override { return connection_; }
@@ -48,6 +52,9 @@ class Near final : public Half, private NearSide {
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
+  NearMetadata metadata_;
+  NearListings listings_;
+  NearWrites writes_;
   NearReads reads_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
