@@ -6,6 +6,7 @@ import os
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 
 import tcp
@@ -93,6 +94,10 @@ class Smbd:
             for name, changes in sections.items()))
         self.client_configuration = self.folder / "client.conf"
         self.client_configuration.write_text(section("global", CLIENT, self.folder))
+        # Samba asks for the name of its own host. Where /etc/hosts does not have it, a name server is asked, and no lab
+        # reaches one: each connection would wait for most of a minute.
+        self.hosts = self.folder / "hosts"
+        self.hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n::1 localhost\n")
         self.password = secrets.token_hex(8)
         self.user = USER
         lab.run(node, "smbpasswd", "-c", self.configuration, "-s", "-a", USER, text=f"{self.password}\n" * 2)
@@ -111,7 +116,7 @@ class Smbd:
             # A process started in a namespace has mounts of its own, which go when it does.
             words = ["sh", "-c", 'mount -t tmpfs -o size="$0" small "$1" && shift && exec "$@"', self.small,
                      self.folder_of("small"), *words]
-        self.process = self.lab.start(self.node, *words, name="smbd")
+        self.process = self.lab.start(self.node, *self._knowing_its_name(words), name="smbd")
         until(self._answers, seconds=20, what="smbd accepts connections")
         return self
 
@@ -168,8 +173,13 @@ class Smbd:
 
     def words(self, command, *options, host=SERVER, share="share"):
         """The command line of smbclient that runs one of its commands in a share."""
-        return ("smbclient", f"//{host}/{share}", self.password, "-s", self.client_configuration, "-U", USER, "-c",
-                command, *options)
+        return self._knowing_its_name(("smbclient", f"//{host}/{share}", self.password, "-s",
+                                       self.client_configuration, "-U", USER, "-c", command, *options))
+
+    def _knowing_its_name(self, words):
+        # What runs inside a namespace has mounts of its own, so the host's file stays as it is.
+        mount = 'if [ -e /etc/hosts ]; then mount --bind "$0" /etc/hosts || exit; fi; exec "$@"'
+        return ("sh", "-c", mount, self.hosts, *words)
 
     def smbclient(self, command, *options, node="client", host=SERVER, share="share", seconds=120):
         return self.lab.run(node, *self.words(command, *options, host=host, share=share), seconds=seconds)
