@@ -10,6 +10,8 @@ template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs to be told
 
 constexpr std::size_t kMaxSiteBytes = 64;
 constexpr std::uint64_t kMaxModules = 64;
