@@ -151,21 +151,25 @@ void ModuleHost::take_outputs(TimePoint now) {
     if (aborts_) continue;
     std::visit([&](auto&& one) { take(now, std::move(one)); }, std::move(*output));
   }
+  // The LAN will not say its end again.
+  if (!to_stream_passes_ || !lan_ended_ || aborts_) return;
+  if (lan_ended_ == Ending::reset) return take(now, modules::Abort{});
+  if (!std::exchange(stream_over_, true)) put(Item::Kind::end, {});
 }
 
 void ModuleHost::take(TimePoint, modules::ToLan output) {
-  assert(!lan_over_ && !to_lan_passes_);
+  assert(!lan_over_);
   if (lan_ended_ != Ending::reset) to_lan_.push(std::move(output.bytes));
 }
 
 void ModuleHost::take(TimePoint, modules::ToStream output) {
-  assert(!stream_over_ && !to_stream_passes_);
+  assert(!stream_over_ && !passes(Way::to_stream));
   if (!output.bytes.empty()) put(Item::Kind::raw, std::move(output.bytes));
 }
 
 void ModuleHost::take(TimePoint, modules::ToTwin output) {
-  assert(!stream_over_ && output.message.size() <= modules::kMaxTwinMessage);
-  put(Item::Kind::message, std::move(output.message));
+  assert(output.message.size() <= modules::kMaxTwinMessage);
+  if (!stream_over_) put(Item::Kind::message, std::move(output.message));
 }
 
 void ModuleHost::take(TimePoint, modules::EndLan) { lan_over_ = true; }
@@ -186,8 +190,6 @@ void ModuleHost::take(TimePoint now, modules::StepAside output) {
   }
   if (std::exchange(to_stream_passes_, true)) return;
   put(Item::Kind::aside, {});
-  // The LAN will not say its end again.
-  if (lan_ended_ && !std::exchange(stream_over_, true)) put(Item::Kind::end, {});
 }
 
 void ModuleHost::take(TimePoint now, modules::Abort) {

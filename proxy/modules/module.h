@@ -38,16 +38,17 @@ struct ToStream {  // on along the flow, as raw bytes, which are reduced like an
 struct ToTwin {  // to the other half, at this position between the raw bytes
   Slice message;
 };
-// The end of a way, behind all that was put out before. Nothing is put out that way afterwards; no message to
-// the twin either behind EndStream.
+// The end of a way, behind all that was put out before. Nothing is put out that way afterwards; messages to
+// the twin behind EndStream are dropped.
 struct EndLan {};
 struct EndStream {};
-// From here on all that comes this way passes unchanged, its end too, and the module is not asked any more;
-// what it held it has put out before. `reason` says why in `longhaul why`.
+// From here on all that comes this way passes unchanged, its end too, and the module is not asked any more.
+// What it still holds it puts out directly behind this, before its next input. `reason` says why in `longhaul
+// why`.
 //   to_stream: at any time. The twin is told at this position of the stream (Module::twin_stepped_aside).
-//   to_lan:    only after the twin has stepped aside, for its messages and what it put in between would be
-//   taken for
-//              the flow's bytes.
+//   to_lan: only after the twin has stepped aside, for its messages and what it put in between would be taken
+//   for the
+//     flow's bytes.
 // When both ways have passed the module is destroyed; messages of the twin are then dropped.
 struct StepAside {
   Way way;

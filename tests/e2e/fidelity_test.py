@@ -20,15 +20,16 @@ def in_both_families(story):
     def test(self):
         for address in (SERVER, SERVER6):
             with self.subTest(address):
-                story(self, *tcp.pair(self.lab, address))
+                story(self, *tcp.pair(self.lab, address, port=self.port))
 
     return test
 
 
 class Fidelity:
-    """For both ways that a flow can go; `reason` is the one that such flows have."""
+    """For both ways that a flow can go; `reasons` are those that such flows have."""
 
     line = ("51.84mbit,20",)
+    port = 0  # a free one
 
     def setUp(self):
         self.before = self.branch.reasons()
@@ -42,7 +43,7 @@ class Fidelity:
         there.end()
         self.assertEqual(here.digest_rest(), tcp.digest(300_000, seed=5))
         self.pair.wait_flows()
-        self.assertEqual(set(self.reasons_given(self.before)), {self.reason})
+        self.assertEqual(set(self.reasons_given(self.before)), self.reasons)
 
     @in_both_families
     def test_half_close_crosses_from_server_to_client(self, here, there):
@@ -112,7 +113,7 @@ class Fidelity:
 
 
 class OverTheLink(Fidelity, PairTest):
-    reason = "optimised"
+    reasons = {"optimised"}
 
     def test_why_says_that_the_server_refused(self):
         with tcp.Listener(self.lab) as unused:
@@ -124,8 +125,29 @@ class OverTheLink(Fidelity, PairTest):
         self.assertIn("go past the link", why)
 
 
+class OverTheLinkOnAModulesPort(Fidelity, PairTest):
+    """What is spoken there is not what the module reads."""
+
+    reasons = {"optimised", "smb_not_understood"}
+    port = 445
+
+    @in_both_families
+    def test_what_the_module_does_not_understand_passes_it(self, here, there):
+        here.send_made(3_000_000, seed=7)
+        here.end()
+        self.assertEqual(there.digest_rest(), tcp.digest(3_000_000, seed=7))
+        there.send_made(2_000_000, seed=8)
+        there.end()
+        self.assertEqual(here.digest_rest(), tcp.digest(2_000_000, seed=8))
+        why = self.branch.longhaul("why", f"{here.local[0]}:{here.local[1]}-{there.local[0]}:445"
+                                   if ":" not in here.local[0] else
+                                   f"[{here.local[0]}]:{here.local[1]}-[{there.local[0]}]:445")
+        self.assertIn("smb_not_understood", why)
+        self.pair.wait_flows()
+
+
 class PastTheLink(Fidelity, PairTest):
-    reason = "transport_off"
+    reasons = {"transport_off"}
     both = {"features": {"transport": "off"}}
 
 

@@ -161,9 +161,9 @@ def is_reset(lab, address, port, node="client"):
         return error.errno in (errno.ECONNRESET, errno.ENOTCONN)
 
 
-def pair(lab, address=SERVER, node="client", to="server"):
-    """A connection from node to address, as (here, there)."""
-    with Listener(lab, to) as listener:
+def pair(lab, address=SERVER, node="client", to="server", port=0):
+    """A connection from node to address, as (here, there); on a free port unless one is named."""
+    with Listener(lab, to, port) as listener:
         here = connect(lab, address, listener.port, node)
         return here, listener.accept()
 

@@ -39,9 +39,11 @@ class Outputs {
   }
   void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
 
-  // The module's. What is passed on or told afterwards is dropped.
-  void step_aside_to_stream(flows::Reason reason) {
+  // The module's. `rest` is what is held of a frame; it follows, for the twin is not to look for a frame in
+  // it. What is passed on or told afterwards is dropped.
+  void step_aside_to_stream(flows::Reason reason, std::vector<Slice> rest) {
     queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
+    for (Slice& bytes : rest) queue_.push_back(modules::ToStream{std::move(bytes)});
     stream_ = Stream::aside;
   }
   void step_aside_to_lan() { queue_.push_back(modules::StepAside{modules::Way::to_lan}); }

@@ -143,9 +143,8 @@ void SmbModule::lan_opaque(TimePoint now, Reason reason) {
   if (lan_state_ != State::frames) return;
   if (half_) half_->lan_opaque(now);
   lan_state_ = State::aside;
-  for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
   reason_ = reason;
-  out_.step_aside_to_stream(reason);
+  out_.step_aside_to_stream(reason, lan_.take_rest());
 }
 
 void SmbModule::stream_opaque(TimePoint now) {

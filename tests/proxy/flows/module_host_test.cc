@@ -288,8 +288,10 @@ TEST_CASE("a half that steps aside loses and doubles nothing, wherever it does")
     flow.near.probe->lan = [&](Probe& self, Slice bytes) {
       up_seen += bytes.size();
       self.say(ToTwin{Probe::slice("m")});
+      if (up_seen <= up_at) return self.say(ToStream{std::move(bytes)});
+      // What is held follows.
+      self.say(StepAside{Way::to_stream, Reason::smb_not_understood});
       self.say(ToStream{std::move(bytes)});
-      if (up_seen > up_at) self.say(StepAside{Way::to_stream, Reason::smb_not_understood});
     };
     flow.far.probe->lan = [&](Probe& self, Slice bytes) {
       down_seen += bytes.size();
