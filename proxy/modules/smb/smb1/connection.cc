@@ -234,8 +234,12 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
   switch (block.command) {
     case Command::negotiate:
       if (const auto negotiate = parse_negotiate_request(block)) {
-        for (std::size_t i = 0; i < negotiate->dialects.size(); ++i)
-          if (negotiate->dialects[i] == "NT LM 0.12") pending.dialect = static_cast<std::uint16_t>(i);
+        // "NT LANMAN 1.0" is what Samba and early NT call the same.
+        for (std::size_t i = 0; i < negotiate->dialects.size(); ++i) {
+          const std::string_view name = negotiate->dialects[i];
+          if (name == "NT LM 0.12" || name == "NT LANMAN 1.0")
+            pending.dialects.push_back(static_cast<std::uint16_t>(i));
+        }
       }
       return;
     case Command::session_setup_andx:
@@ -361,7 +365,7 @@ Connection::Answered Connection::on_reply(const Message& reply) {
 
 void Connection::on_negotiated(const Message& reply, const Pending& request) {
   const auto negotiated = parse_negotiate_reply(reply.first());
-  if (!negotiated || !negotiated->nt_lm_012 || negotiated->dialect != request.dialect) {
+  if (!negotiated || !negotiated->nt_lm_012 || !std::ranges::count(request.dialects, negotiated->dialect)) {
     why_untouchable_ = flows::Reason::smb_not_understood;
     return;
   }

@@ -71,7 +71,7 @@ struct Pending {
   std::vector<std::uint16_t> closing;   // FIDs that a success closes
   std::optional<std::uint64_t> serial;  // of the open it speaks of, where that was known
   bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
-  std::uint16_t dialect = 0xFFFF;       // NEGOTIATE: the index of NT LM 0.12
+  std::vector<std::uint16_t> dialects;  // NEGOTIATE: the indices of NT LM 0.12
   std::uint16_t function = 0;           // of a transaction
   bool secondaries_due = false;         // the request is in several parts: an interim answer comes first
   std::uint32_t answer_bytes = 0;       // of a transaction's answer, that have come
