@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/smb1/far.h"
 
 #include "proxy/modules/smb/smb1/fields.h"
+#include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -28,6 +29,8 @@ std::optional<std::uint64_t> free_bytes(const Message& answer) {
 void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* asked = std::get_if<Asked>(&message)) asked_ = *asked;
   if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
+  if (const auto* expect = std::get_if<Expect>(&message); expect && expected_.size() < kMaxRemembered)
+    expected_.insert_or_assign(expect->message, expect->request);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
   if (const auto* drop = std::get_if<Drop>(&message)) {
@@ -213,8 +216,11 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     }
     if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
       ask_room(now, *open);
+    if (const auto expected = expected_.find(number); expected != expected_.end())
+      ask_expected(*open, expected->second);
     reads_.opened(*open);
   }
+  if (answered.request) expected_.erase(number);
   searches_.answered(message, answered.request);
 }
 
@@ -289,6 +295,38 @@ void Far::ask_room(TimePoint now, const Open& open) {
       [this, tree, uid = open.uid, tid = open.tid](const Message& answer) {
         if (const auto told = questions_.answered(tree, free_bytes(answer)))
           out_.tell(Room{uid, tid, told->available_bytes, told->counted_bytes});
+        return ServerLeg::Parts::last;
+      });
+}
+
+// What the client will ask about the file, asked with the open. The near half waits for the Answer: one comes
+// always.
+void Far::ask_expected(const Open& open, const Slice& question) {
+  Answer told{.open = open.key, .command = static_cast<std::uint16_t>(Command::trans2), .request = question};
+  told.status = static_cast<std::uint32_t>(Status::pending);
+  if (question.size() != kQuestionBytes || !open.may_cache_writes() || !leg_.has_room())
+    return out_.tell(told);
+  Buffer parameters;
+  append_field<std::uint16_t>(parameters, open.fid);
+  append(parameters, question.bytes().first(2));
+  ++counters_.injected;
+  leg_.inject(
+      open.uid, open.tid, open.flags2,
+      [&](const Ids& ids) {
+        return trans2_request(ids, static_cast<std::uint16_t>(Trans2::query_file_information), parameters,
+                              u16_at(question.bytes(), 2), u16_at(question.bytes(), 4));
+      },
+      [this, told](const Message& answer) mutable {
+        const auto part = parse_transaction(answer, answer.first());
+        const Open* asked = connection_.open(told.open);
+        if (answer.header.status != 0 || !part || !part->is_whole() || !asked || !asked->may_cache_writes()) {
+          out_.tell(told);
+          return ServerLeg::Parts::last;
+        }
+        const Slice attached = joined_answer(part->parameters, part->data);
+        told.status = 0;
+        told.response_bytes = static_cast<std::uint32_t>(attached.size());
+        out_.tell(told, attached);
         return ServerLeg::Parts::last;
       });
 }

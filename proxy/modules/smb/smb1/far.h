@@ -47,6 +47,7 @@ class Far final : public Half {
   void server_break(const Frame& frame, const Message& message);
   void answered(TimePoint now, const Frame& frame, const Message& message);
   void changed(const Pending& request);
+  void ask_expected(const Open& open, const Slice& question);
   void ask_room(TimePoint now, const Open& open);
   void settle();
 
@@ -58,10 +59,11 @@ class Far final : public Half {
   FarReads reads_;
   FarSearches searches_;
   DiskQuestions questions_;
-  std::optional<Asked> asked_;           // about the next frame
-  std::optional<Promised> promised_;     // about the next frame
-  std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock
-  std::set<std::u16string> taken_back_;  // names whose oplock the server has taken back once
+  std::optional<Asked> asked_;               // about the next frame
+  std::optional<Promised> promised_;         // about the next frame
+  std::set<MessageNumber> on_behalf_;        // NT_CREATEs that go with our wish for an oplock
+  std::map<MessageNumber, Slice> expected_;  // what to ask with these NT_CREATEs
+  std::set<std::u16string> taken_back_;      // names whose oplock the server has taken back once
   std::map<OpenKey, Break> breaks_;
   std::set<OpenKey> given_up_;  // the near half relies on these no more
   bool lan_over_ = false;       // the server is not understood any more

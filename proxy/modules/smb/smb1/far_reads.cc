@@ -222,14 +222,11 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
   std::optional<std::uint64_t> end;
   if (size == 0) {
     end = range.begin;
+  } else if (stamp == Stamp{} && open->size_is_known && got.end == open->end_of_file) {
+    end = got.end;  // nothing has changed it since
   } else if (size < range.size()) {
     // Short at the end of the file, or where the server gives no more at once: a READ behind it tells.
-    const bool untouched = stamp == Stamp{} && open->size_is_known;
-    if (untouched && got.end == open->end_of_file) {
-      end = got.end;
-    } else {
-      file.wanted.push_front({got.end, range.end});
-    }
+    file.wanted.push_front({got.end, range.end});
   }
   push(key, file, got, reply->data, end);
   pump();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/smb1/fields.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
@@ -34,7 +35,7 @@ void Near::request(const Frame& frame, const Message& message) {
           if (close(frame, message)) return;
           break;
         case Command::trans2:
-          if (question(message) || searches_.request(message, frame.bytes)) return;
+          if (question(frame, message) || searches_.request(message, frame.bytes)) return;
           break;
         case Command::find_close2:
           searches_.request(message, frame.bytes);
@@ -42,6 +43,7 @@ void Near::request(const Frame& frame, const Message& message) {
         case Command::nt_create_andx:
         case Command::open_andx:
           give_up_same_name(message);
+          expect(message);
           break;
         default:
           break;
@@ -168,7 +170,13 @@ void Near::frame_from_stream(TimePoint, const Frame& frame) {
     const OpenKey key = answered.opened->key;
     over(key);
     cache_.opened(key);
+    if (const auto expecting = expecting_.find(number); expecting != expecting_.end()) {
+      Questions& questions = questions_[key];
+      questions.generation = ++generation_;
+      questions.coming = expecting->second;
+    }
   }
+  if (answered.request) expecting_.erase(number);
   for (const Open& closed : answered.closed) over(closed.key);
 }
 
@@ -209,7 +217,7 @@ void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attache
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
-    if (!searches_.pushed(*answer, attached)) read_through(*answer, attached);
+    if (!searches_.pushed(*answer, attached) && !expected(*answer, attached)) read_through(*answer, attached);
   }
 }
 

@@ -49,13 +49,17 @@ class Near final : public Half {
   struct Questions {  // answers about an open file, by the parameters that asked
     std::uint64_t generation = 0;
     std::map<std::vector<std::byte>, std::pair<Slice, Slice>> answers;
+    Slice coming;  // asked with the open: its Answer is on its way
   };
 
   void request(const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   bool close(const Frame& frame, const Message& message);
-  bool question(const Message& message);
+  bool question(const Frame& frame, const Message& message);
+  void expect(const Message& message);
+  bool expected(const Answer& answer, const Slice& attached);
+  void give_answer(const Header& header, const Slice& parameters, const Slice& data);
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
   void drop(const Open& open);
@@ -91,6 +95,13 @@ class Near final : public Half {
     std::vector<std::byte> parameters;
   };
   std::unordered_map<MessageNumber, Question> asked_;
+  struct HeldBack {  // a question that waits for the Answer to what was asked with the open
+    Header header;
+    Slice frame;
+  };
+  std::unordered_map<OpenKey, std::vector<HeldBack>, OpenKeyHash> held_;
+  std::unordered_map<MessageNumber, Slice> expecting_;  // NT_CREATEs, with what is asked with them
+  Slice habit_;  // what this client asks about a file that it has just opened
   std::uint64_t generation_ = 0;
   std::unordered_map<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error

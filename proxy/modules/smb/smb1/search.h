@@ -14,6 +14,9 @@ inline OpenKey search_key(std::uint16_t uid, std::uint16_t tid, std::uint16_t si
   return key;
 }
 
+// A QUERY_FILE_INFORMATION without its file, in Expect and Answer: level, MaxParameterCount, MaxDataCount.
+inline constexpr std::size_t kQuestionBytes = 6;
+
 // An Answer's attached bytes: the length of the parameters, the parameters, the data.
 inline Slice joined_answer(Bytes parameters, Bytes data) {
   Buffer head;

@@ -284,6 +284,27 @@ TEST_CASE("SMB1: repeated questions about an open file are answered here until i
   CHECK(load_le<std::uint64_t>(parse_transaction(message, message.first())->data, 0) == 200);
 }
 
+TEST_CASE("SMB1: what a client asks about every file is asked with the open") {
+  Pair pair;
+  for (const char* name : {"A", "B", "C"}) pair.server.files[name] = some_bytes(100);
+  const std::uint16_t first = fid_of(pair.ask(create("A", 10)));
+  pair.ask(trans2(7, Fields{}.u16(first).u16(0x102).bytes, 11));
+  const std::uint16_t second = fid_of(pair.ask(create("B", 12)));
+  REQUIRE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 13)));
+  CHECK(data_of(*pair.ask_here(read(second, 0, 1000, 14))).size() == 100);
+  // Asked before the answer is here: it waits for that, and nothing goes to the server.
+  pair.client_sends(create("C", 15));
+  while (pair.move_up() || pair.server_answers()) {
+  }
+  while (pair.at_client.empty()) pair.move_down();
+  const std::uint16_t third = fid_of(*pair.answer());
+  const int before = pair.server.seen[0x32];
+  pair.client_sends(trans2(7, Fields{}.u16(third).u16(0x102).bytes, 16));
+  CHECK(pair.up.empty());
+  CHECK(mid_of(pair.only_answer()) == 16);
+  CHECK(pair.server.seen[0x32] == before);
+}
+
 TEST_CASE("SMB1: the server ends with promises outstanding: the client is reset, never closed cleanly") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
