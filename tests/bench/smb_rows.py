@@ -74,6 +74,15 @@ class Site:
         return found
 
 
+def presets(bench, *others):
+    return ("A",) if bench.quick else (*others, "A")
+
+
+def through(found, case, number):
+    """The note on T, where it was measured."""
+    return f"T {number(found['T'][case]):.2f}; " if "T" in found else ""
+
+
 def kinds():
     return (Kernel, Impacket) if kernel_client.is_there() else (Impacket,)
 
@@ -104,7 +113,7 @@ def transfers(bench, line, rate, round_trip):
                         amount / KB / getattr(subject, way)(amount) for _ in range(bench.times(1))]
             return found
 
-        found = here.by_preset(("A",) if bench.quick else ("B", "T", "A"), measure)
+        found = here.by_preset(presets(bench, "B", "T"), measure)
         for case in cases:
             kind, dialect, way = case
             for amount in sizes:
@@ -138,7 +147,7 @@ def small_files(bench):
             return {case: [getattr(here.subject(case[0], case[1]), f"{case[2]}_many")(count, size) / count / round_trip]
                     for case in cases}
 
-        found = here.by_preset(("T", "A"), measure)
+        found = here.by_preset(presets(bench, "T"), measure)
         for case in cases:
             kind, dialect, way = case
             gain = found[None][case][0] / found["A"][case][0]
@@ -146,7 +155,7 @@ def small_files(bench):
                 f"{count} files of 10 KB, {way}, {line} 80 ms, {dialect}, {kind.name}: round trips for each", "RTT",
                 found["A"][case], at_most(1.1 if way == "read" else 2 + line_time), found[None][case],
                 beside_goal=at_most(0.1) if way == "read" else at_most(1 / 0.98), conditions=here.where,
-                note=f"{gain:.1f} times as fast as bare; T {found['T'][case][0]:.2f}; {here.reasons}"))
+                note=f"{gain:.1f} times as fast as bare; " + through(found, case, lambda got: got[0]) + here.reasons))
 
 
 def documents(bench):
@@ -162,16 +171,16 @@ def documents(bench):
             return {case: (here.subject(*case).open_document(size), here.subject(*case).save_document(size))
                     for case in cases}
 
-        found = here.by_preset(("T", "A"), measure)
+        found = here.by_preset(presets(bench, "T"), measure)
         for case in cases:
-            by_act = zip(("opened", "saved"), *(found[preset][case] for preset in (None, "T", "A")))
-            for act, (bare, _), (through, _), (seconds, count) in by_act:
+            for turn, act in enumerate(("opened", "saved")):
+                bare, (seconds, count) = found[None][case][turn][0], found["A"][case][turn]
                 most = 2.0 if act == "opened" else size / payload(rate) + 1.1 * round_trip * count
                 bench.report(Row(
                     f"a document of {size // MB} MB {act}, OC-1 100 ms, {case[1]}, impacket", "s", [seconds],
                     at_most(most), [bare], beside_goal=at_most(1 / 0.98), conditions=here.where,
-                    note=f"{count} {'requests' if act == 'opened' else 'requests that do not write'}; T {through:.2f}; "
-                         f"{here.reasons}"))
+                    note=f"{count} {'requests' if act == 'opened' else 'requests that do not write'}; "
+                         + through(found, case, lambda got, turn=turn: got[turn][0]) + here.reasons))
 
 
 def folders(bench):
@@ -196,7 +205,7 @@ def folders(bench):
                 carried[preset, case] = on_line(here.lab.stats())
             return found
 
-        found = here.by_preset(("T", "A"), measure)
+        found = here.by_preset(presets(bench, "T"), measure)
         for case in cases:
             kind, dialect = case
             seconds, requests = found[None][case]
@@ -205,7 +214,7 @@ def folders(bench):
                 at_most(3 * round_trip + carried[None, case] * 8 / rate), [seconds], beside_goal=at_most(1 / 0.98),
                 conditions=here.where,
                 note=f"bare {seconds / round_trip:.1f} RTT" + (f", {requests} requests" if requests else "") +
-                     f"; T {found['T'][case][0]:.2f}; {here.reasons}"))
+                     "; " + through(found, case, lambda got: got[0]) + here.reasons))
 
 
 def pipelined(bench):
