@@ -19,7 +19,9 @@ using link::TimePoint;
 // tell(), so that the twin always finds frames where it expects them.
 class Outputs {
  public:
-  void to_lan(Slice bytes) { queue_.push_back(modules::ToLan{std::move(bytes)}); }
+  void to_lan(Slice bytes) {
+    if (!lan_ended_) queue_.push_back(modules::ToLan{std::move(bytes)});
+  }
   // A whole frame towards the twin, which meets it in frame_from_stream().
   void pass_on(Slice frame) {
     if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
@@ -27,11 +29,14 @@ class Outputs {
   // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
   // reduced like any others; the message tells its length (attached_bytes()).
   void tell(const TwinMessage& message, Slice attached = {}) {
-    if (stream_ == Stream::aside || (stream_ == Stream::ended && !attached.empty())) return;
+    if (stream_ != Stream::open) return;
     queue_.push_back(modules::ToTwin{encode(message)});
     if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
   }
-  void end_lan() { queue_.push_back(modules::EndLan{}); }  // half-close, behind all that went before
+  // Half-closes, behind all that went before; what comes afterwards is dropped.
+  void end_lan() {
+    if (!std::exchange(lan_ended_, true)) queue_.push_back(modules::EndLan{});
+  }
   void end_stream() {
     if (stream_ != Stream::open) return;
     queue_.push_back(modules::EndStream{});
@@ -62,6 +67,7 @@ class Outputs {
 
  private:
   enum class Stream : std::uint8_t { open, ended, aside } stream_ = Stream::open;
+  bool lan_ended_ = false;
   std::deque<modules::Output> queue_;
 };
 

@@ -288,8 +288,16 @@ bool FarOrder::take_break(const Message& message) {
   if (open->closing && work_.contains(open->key)) return true;  // its CLOSE is the acknowledgement
   ++side_.counters().breaks;
   side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
-  if (open->break_pending) giving_back_.push_back({.open = open->key, .level = oplock->level});
+  if (open->break_pending)
+    giving_back_.push_back({.open = open->key, .level = oplock->level, .near_done = ended_});
   return true;
+}
+
+// All that was promised lies before the end.
+void FarOrder::stream_ended(TimePoint now) {
+  ended_ = true;
+  for (GivingBack& each : giving_back_) each.near_done = true;
+  give_back(now);
 }
 
 void FarOrder::give_back(TimePoint now) {

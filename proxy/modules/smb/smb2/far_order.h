@@ -32,6 +32,7 @@ class FarOrder final : public FarPart {
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override { give_back(now); }
+  void stream_ended(TimePoint now) override;
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 
@@ -92,6 +93,7 @@ class FarOrder final : public FarPart {
     bool near_done = false;
   };
   std::vector<GivingBack> giving_back_;
+  bool ended_ = false;  // the near half tells nothing more
 };
 
 }  // namespace longhaul::smb::smb2

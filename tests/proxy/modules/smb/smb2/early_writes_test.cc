@@ -257,6 +257,29 @@ TEST_CASE("a server that goes with promises outstanding makes a reset of it") {
   CHECK_FALSE(world.ended);
 }
 
+TEST_CASE("a client that just ends leaves all that it was told is written") {
+  for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::overwrite_if, seed % 2 ? kBatch : kNone);
+    REQUIRE(file);
+    world.settle();
+    std::string expected;
+    for (int i = 0; i < 10; ++i) {
+      REQUIRE(world.status(world.send_write(*file, static_cast<std::uint64_t>(i) * 10, "0123456789")) ==
+              Status::success);
+      expected += "0123456789";
+    }
+    world.client_ends();
+    if (seed % 3 == 0) world.server.take_oplock(kNone);
+    world.settle();
+    CHECK(world.server.files["a"] == expected);
+    CHECK(world.ended);
+    CHECK_FALSE(world.aborted);
+  }
+}
+
 TEST_CASE("more than the line drains in two seconds is not promised, and is answered when there is room") {
   World world(7);
   REQUIRE(world.connect());

@@ -493,6 +493,10 @@ class World {
     far_.lan_ended(now, modules::Ending::closed);
     drain();
   }
+  void client_ends() {
+    near_.lan_ended(now, modules::Ending::closed);
+    drain();
+  }
 
  private:
   struct FrameItem {
