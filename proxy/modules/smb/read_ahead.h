@@ -18,8 +18,9 @@ struct ReadAheadLimits {
   std::uint32_t largest_read = 64 << 10;      // of one request
 };
 
-// The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB; first blocks and small files take at most what
-// the line carries in a round trip, within 64 and 256 KiB. A rate or round trip of 0 is not known yet.
+// The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB. First blocks and small files take at most what
+// the line carries in a round trip, from 64 KiB up to 1 MiB and 256 KiB. A rate or round trip of 0 is not
+// known yet.
 ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std::uint32_t largest_read);
 
 class ReadAhead {

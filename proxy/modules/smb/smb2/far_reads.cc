@@ -11,6 +11,7 @@ constexpr std::size_t kPieceBytes = 64 << 10;
 static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
 constexpr std::uint64_t kMostAheadOfFlow = 64 << 20;
+constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 1 << 20;
 
 }  // namespace
 
@@ -35,11 +36,14 @@ void FarReads::before_request(TimePoint now, const Message& message, const Chang
   if (header.command == Command::close && message.single()) {
     const Pending* close = side_.connection().pending(header.message_id);
     Open* open = close ? side_.connection().open(close->file) : nullptr;
-    if (open && find(open->key)) drop(now, *open);
+    if (File* file = open ? find(open->key) : nullptr) {
+      learn(*file);
+      drop(now, *open);
+    }
   }
   if (asked_ && header.command == Command::read && header.message_id == asked_->message) {
     // Unless it is swallowed.
-    at_server_[asked_->message] = {asked_->open, {asked_->missing_from, asked_->missing_to}};
+    at_server_[asked_->message] = {asked_->open};
   } else {
     asked_.reset();
   }
@@ -64,7 +68,7 @@ void FarReads::void_fetched(TimePoint now, File& file) {
 void FarReads::send_owed(TimePoint now, File& file, const Owed& owed) {
   --owed_;
   const Header& header = owed.message.header();
-  at_server_[header.message_id] = {key_of(file.session, file.tree, file.file), {0, ~0ull}};
+  at_server_[header.message_id] = {key_of(file.session, file.tree, file.file)};
   side_.send(now, owed.message);
 }
 
@@ -220,8 +224,17 @@ std::uint32_t FarReads::largest_read() const {
 
 ReadAheadLimits FarReads::limits() const {
   const modules::Surroundings& line = side_.surroundings();
-  return limits_for(static_cast<double>(line.line_bytes_per_second),
-                    std::chrono::duration<double>(line.round_trip).count(), largest_read());
+  ReadAheadLimits limits = limits_for(static_cast<double>(line.line_bytes_per_second),
+                                      std::chrono::duration<double>(line.round_trip).count(), largest_read());
+  limits.first_bytes = std::min(limits.first_bytes, most_first_bytes_);
+  return limits;
+}
+
+// A file is closed: was it read as far as it was fetched with its open?
+void FarReads::learn(const File& file) {
+  bool in_vain = file.pushes > 0 && file.policy.ahead_bytes() >= kLeastFirstBytes;
+  most_first_bytes_ = in_vain ? std::max(most_first_bytes_ / 2, kLeastFirstBytes)
+                              : std::min(most_first_bytes_ * 2, kMostFirstBytes);
 }
 
 void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {

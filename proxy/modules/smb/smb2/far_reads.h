@@ -64,7 +64,6 @@ class FarReads final : public FarPart {
   };
   struct AtServer {  // a READ that was asked and sent on
     OpenKey open;
-    Interval range;
     bool told = false;
   };
 
@@ -84,6 +83,7 @@ class FarReads final : public FarPart {
   bool may_fetch(const OpenKey& key, const File& file);
   std::uint32_t largest_read() const;
   ReadAheadLimits limits() const;
+  void learn(const File& file);
 
   FarSide& side_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
@@ -92,6 +92,8 @@ class FarReads final : public FarPart {
   std::optional<Asked> asked_;  // the frame that it is about comes next
   std::size_t owed_ = 0;
   std::uint64_t numbers_ = 0;
+  // First blocks that clients did not want make the next ones smaller.
+  std::uint64_t most_first_bytes_ = 1 << 20;
   bool starved_ = false;  // for ids, which are told when they are free
   bool ended_ = false;
 };
