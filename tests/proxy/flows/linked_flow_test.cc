@@ -214,6 +214,8 @@ TEST_CASE("both halves run or neither does") {
     Bench bench;
     bench.sites.far->shared.allowed.smb = false;
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+      co_await b.sites.link_up();
+      co_await b.until([&] { return !b.sites.near->links[0]->session().peer_allowed().smb; });
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().reason == Reason::optimised);
       CHECK(b.near_flow().module == nullptr);
