@@ -280,7 +280,7 @@ TEST_CASE("the speed of flows with and without a module", "[.speed]") {
     };
   }
   run(bench.io, [](Bench& b, int which) -> asio::awaitable<void> {
-    constexpr std::size_t kBytes = 1 << 30;
+    constexpr std::size_t kBytes = 1 << 28;
     SocketPair pair = co_await b.connected();
     const auto start = std::chrono::steady_clock::now();
     const auto send = [](tcp::socket& socket) -> asio::awaitable<void> {

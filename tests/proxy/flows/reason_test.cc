@@ -26,6 +26,12 @@ bool named(Reason reason) {
     case Reason::flow_limit:
     case Reason::memory_limit:
     case Reason::source_fallback:
+    case Reason::module_not_at_peer:
+    case Reason::smb_signed:
+    case Reason::smb_encrypted:
+    case Reason::smb_multichannel:
+    case Reason::smb_session:
+    case Reason::smb_not_understood:
       return true;
   }
   return false;
