@@ -18,6 +18,14 @@ constexpr std::size_t kMostToLan = 16 * 1024 * 1024;
 constexpr std::size_t kMaxPiece = 64 * 1024;  // of bytes from the stream
 constexpr std::size_t kMinPiece = 256;        // of a message that does not fit
 
+// Parts of what is switched off are off: a running flow keeps its module, which then only passes on.
+config::Features with_parts(config::Features features) {
+  features.smb_read_ahead &= features.smb;
+  features.smb_write_behind &= features.smb;
+  features.smb_metadata &= features.smb;
+  return features;
+}
+
 constexpr auto kSurroundingsEvery = 100ms;
 // How long a module may keep its promises after a connection is gone, and what it said before its abort may
 // take.
@@ -56,7 +64,7 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
   module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
                                  .round_trip = line.round_trip,
                                  .stream_room = room - std::min(room, to_stream_bytes_),
-                                 .features = stream_.request().features});
+                                 .features = with_parts(stream_.request().features)});
   take_outputs(now);
 }
 
