@@ -96,6 +96,15 @@ void DiskStore::drop(const SegmentName& name) {
   if (Slot slot = inventory_.find(name)) drop_slot(slot, File::remove);
 }
 
+std::uint64_t DiskStore::clear() {
+  std::uint64_t bytes = 0;
+  while (Slot slot = inventory_.next_to_go()) {
+    bytes += inventory_.at(slot).name.length;
+    drop_slot(slot, File::remove);
+  }
+  return bytes;
+}
+
 std::vector<SegmentName> DiskStore::list() const {
   std::vector<SegmentName> names;
   inventory_.each_readable([&](Slot, const Inventory::Segment& segment) { names.push_back(segment.name); });
@@ -327,7 +336,10 @@ void DiskStore::drop_slot(Slot slot, File file) {
 
 void DiskStore::forget_all() {
   found_.clear();
-  while (Slot slot = inventory_.next_to_go()) drop_slot(slot, File::gone);
+  while (Slot slot = inventory_.next_to_go()) {
+    ++counters_.lost;
+    drop_slot(slot, File::gone);
+  }
 }
 
 }  // namespace longhaul::cache

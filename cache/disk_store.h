@@ -9,26 +9,10 @@
 #include "cache/hook_index.h"
 #include "cache/inventory.h"
 #include "cache/segment_folder.h"
+#include "cache/store_counters.h"
 #include "cache/worker.h"
 
 namespace longhaul::cache {
-
-struct StoreCounters {
-  bool ready = false;  // the directory was read
-  std::uint64_t cap_bytes = 0;
-  std::uint64_t disk_bytes = 0;    // of segments, those in the queue included, and of the catalogue
-  std::uint64_t memory_bytes = 0;  // of the index
-  std::uint64_t queued_bytes = 0;
-  std::uint64_t segments = 0;
-  std::uint64_t put = 0, put_bytes = 0;          // taken
-  std::uint64_t refused = 0, refused_bytes = 0;  // no room in the queue, or on the disk; not ready
-  std::uint64_t failed = 0;                      // taken, and could not be written
-  std::uint64_t wrong_digest = 0;                // taken, and not what the name says
-  std::uint64_t made_room = 0;                   // dropped for others
-  std::uint64_t damaged = 0;                     // dropped since they could not be read any more
-  std::uint64_t loads = 0, load_bytes = 0, loads_failed = 0;
-  std::uint64_t lookups = 0, hits = 0;  // of fingerprints
-};
 
 struct DiskStoreOptions {
   std::string directory;
@@ -53,6 +37,8 @@ class DiskStore final : public reduction::SegmentStore {
   void detach(reduction::SegmentListener& listener) override;
   Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) override;
   void drop(const SegmentName& name) override;
+  // Drops all of them, those that are still being written too; how many bytes of content that were.
+  std::uint64_t clear();
   std::vector<SegmentName> list() const override;
   void find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) override;
   reduction::LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,

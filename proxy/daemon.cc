@@ -314,6 +314,7 @@ control::Status Daemon::status() const {
           ? control::InterceptState::not_configured
           : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
+  status.disk = disk_.counters();
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   status.dictionary_bytes = disk_.memory_bytes();
   for (const auto& link : links_) status.dictionary_bytes += link->dictionary_bytes();

@@ -49,15 +49,7 @@ void DiskDictionary::wait() {
   });
 }
 
-std::uint64_t DiskDictionary::clear() {
-  if (!store_) return 0;
-  std::uint64_t bytes = 0;
-  for (const reduction::SegmentName& name : store_->list()) {
-    bytes += name.length;
-    store_->drop(name);
-  }
-  return bytes;
-}
+std::uint64_t DiskDictionary::clear() { return store_ ? store_->clear() : 0; }
 
 std::array<std::byte, 16> site_id(const std::string& fingerprint) {
   std::array<std::byte, 16> id{};

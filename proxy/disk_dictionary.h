@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "cache/disk_store.h"
 #include "proxy/config/config.h"
@@ -23,9 +24,14 @@ class DiskDictionary {
 
   // Null: none is configured, or it cannot be used.
   reduction::SegmentStore* store() { return store_.get(); }
-  cache::StoreCounters counters() const { return store_ ? store_->counters() : cache::StoreCounters{}; }
+  std::optional<cache::StoreCounters> counters() const {
+    return store_ ? std::optional(store_->counters()) : std::nullopt;
+  }
   // Memory of the index, and of what waits to be written. (Not RocksDB's, nor what is being read.)
-  std::uint64_t memory_bytes() const { return counters().memory_bytes + counters().queued_bytes; }
+  std::uint64_t memory_bytes() const {
+    const auto counted = counters();
+    return counted ? counted->memory_bytes + counted->queued_bytes : 0;
+  }
   // Everything is dropped; how many bytes that were.
   std::uint64_t clear();
   void stop() { timer_.cancel(); }

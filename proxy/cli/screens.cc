@@ -110,6 +110,27 @@ std::string reduction_line(const json::value& reduction) {
   return said;
 }
 
+// What the disk dictionary holds, and what went wrong with it.
+std::string disk_line(const json::value& disk) {
+  if (disk.is_null()) return "no disk dictionary";
+  std::string said = bytes_text(number(disk.at("bytes"))) + " of " + bytes_text(number(disk.at("limit_bytes"))) +
+                     " in " + text(disk.at("segments")) + " segments; " +
+                     bytes_text(number(disk.at("put_bytes"))) + " put, " +
+                     bytes_text(number(disk.at("load_bytes"))) + " loaded";
+  if (!disk.at("ready").as_bool()) said += ", not in use now: the directory is being read, or cannot be";
+  const auto note = [&](std::string_view name, std::string_view what) {
+    const auto count = number(disk.at(name));
+    if (count > 0) said += ", " + std::to_string(count) + std::string(what);
+  };
+  note("made_room", " gone for newer ones");
+  note("refused", " refused: the disk or its queue was full");
+  note("failed", " not written");
+  note("damaged", " damaged and forgotten");
+  note("lost", " lost with the directory");
+  note("loads_failed", " reads failed");
+  return said;
+}
+
 void show_ports(const json::array& ports, std::ostream& out) {
   Table table{{{"PORT", Align::right},
                {"FLOWS", Align::right},
@@ -228,6 +249,7 @@ void show_status(const json::value& status, std::ostream& out) {
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
            " in buffers; " + bytes_text(number(dictionaries.at("bytes"))) + " of " +
            bytes_text(number(dictionaries.at("limit_bytes"))) + " in dictionaries");
+  line(out, "disk", disk_line(status.at("disk_dictionary")));
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   const auto state = text(intercept.at("state"));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/store_counters.h"
 #include "proxy/config/features.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
@@ -34,6 +35,7 @@ struct Status {
   InterceptState intercept = InterceptState::not_configured;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
+  std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::vector<link::LinkStatus> links;  // one for each configured peer, in the order of the file
 };
 

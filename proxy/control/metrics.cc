@@ -203,6 +203,37 @@ void add_reduction(Families& families, const Status& status) {
   }
 }
 
+void add_disk(Families& families, const Status& status) {
+  if (!status.disk) return;
+  const auto& disk = *status.disk;
+  families.gauge("disk_dictionary_ready", "1 once the directory was read.")
+      .sample({}, disk.ready ? 1.0 : 0.0);
+  families.gauge("disk_dictionary_segments", "Segments that are kept.").sample({}, disk.segments);
+  families.gauge("disk_dictionary_bytes", "The disk dictionary: on disk, its cap, and what waits in memory.")
+      .sample({{"kind", "stored"}}, disk.disk_bytes)
+      .sample({{"kind", "limit"}}, disk.cap_bytes)
+      .sample({{"kind", "queued"}}, disk.queued_bytes)
+      .sample({{"kind", "index"}}, disk.memory_bytes);
+  families.counter("disk_dictionary_segments_total", "Segments, by what became of them.")
+      .sample({{"event", "put"}}, disk.put)
+      .sample({{"event", "refused"}}, disk.refused)
+      .sample({{"event", "failed"}}, disk.failed)
+      .sample({{"event", "wrong_digest"}}, disk.wrong_digest)
+      .sample({{"event", "made_room"}}, disk.made_room)
+      .sample({{"event", "damaged"}}, disk.damaged)
+      .sample({{"event", "lost"}}, disk.lost);
+  families.counter("disk_dictionary_moved_bytes_total", "Bytes of content put, refused and loaded.")
+      .sample({{"event", "put"}}, disk.put_bytes)
+      .sample({{"event", "refused"}}, disk.refused_bytes)
+      .sample({{"event", "loaded"}}, disk.load_bytes);
+  families.counter("disk_dictionary_loads_total", "Reads of segments, by what became of them.")
+      .sample({{"outcome", "asked"}}, disk.loads)
+      .sample({{"outcome", "failed"}}, disk.loads_failed);
+  families.counter("disk_dictionary_lookups_total", "Fingerprints that were looked up, and places they gave.")
+      .sample({{"kind", "asked"}}, disk.lookups)
+      .sample({{"kind", "hit"}}, disk.hits);
+}
+
 void add_udp(Families& families, const Status& status) {
   using link::UdpState;
   auto state = families.gauge("udp_state", "1 for the state of the UDP carrier.");
@@ -258,6 +289,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_links(families, status);
   add_udp(families, status);
   add_reduction(families, status);
+  add_disk(families, status);
   add_ports(families, flows);
   add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);

@@ -193,6 +193,30 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"dictionary_filled_bytes", in.ring_filled_bytes}}}};
 }
 
+json::value view(const std::optional<cache::StoreCounters>& disk) {
+  if (!disk) return nullptr;
+  return {{"ready", disk->ready},
+          {"bytes", disk->disk_bytes},
+          {"limit_bytes", disk->cap_bytes},
+          {"segments", disk->segments},
+          {"memory_bytes", disk->memory_bytes},
+          {"queued_bytes", disk->queued_bytes},
+          {"put", disk->put},
+          {"put_bytes", disk->put_bytes},
+          {"refused", disk->refused},
+          {"refused_bytes", disk->refused_bytes},
+          {"failed", disk->failed},
+          {"wrong_digest", disk->wrong_digest},
+          {"made_room", disk->made_room},
+          {"damaged", disk->damaged},
+          {"lost", disk->lost},
+          {"loads", disk->loads},
+          {"load_bytes", disk->load_bytes},
+          {"loads_failed", disk->loads_failed},
+          {"lookups", disk->lookups},
+          {"hits", disk->hits}};
+}
+
 std::string_view to_text(Path path) {
   switch (path) {
     case Path::over_link:
@@ -302,6 +326,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
       {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
+      {"disk_dictionary", view(status.disk)},
       {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};
 }
 

@@ -53,6 +53,7 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(reduction.at("out").at("hits").at(5).at("below").is_null());
   CHECK(reduction.at("out").at("hits").at(5).at("copies") == 12u);
   CHECK(reduction.at("in").at("needs") == 3u);
+  CHECK(status.at("disk_dictionary").at("segments") == 260u);
 }
 
 TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and reason") {
@@ -293,6 +294,8 @@ TEST_CASE("the metrics are Prometheus text, one type for each name, a counter fo
   CHECK(has(R"(longhaul_reduction_bytes_total{peer="quo\"ted\\\n",direction="out",stage="deduped"} 80000)"));
   CHECK(has(R"(longhaul_reduction_copies_total{peer="quo\"ted\\\n",below="inf"} 12)"));
   CHECK(has(R"(longhaul_reduction_events_total{peer="quo\"ted\\\n",direction="in",event="need"} 3)"));
+  CHECK(has("longhaul_disk_dictionary_segments_total{event=\"refused\"} 2"));
+  CHECK(has("longhaul_disk_dictionary_bytes{kind=\"stored\"} 1073741824"));
   CHECK(has("longhaul_port_bytes_total{port=\"445\",side=\"lan\",direction=\"in\"} 8"));
   for (const auto& row : kReasonTable)
     CHECK(reply.body.find("longhaul_flows_reason_total{reason=\"" + std::string(row.code) + "\"}") !=

@@ -66,6 +66,14 @@ class FakeDaemon final : public Controlled {
              .dictionary_limit_bytes = 680 << 20,
              .intercept = InterceptState::down,
              .intercept_error = {},
+             .disk = cache::StoreCounters{.ready = true,
+                                         .cap_bytes = 4ull << 30,
+                                         .disk_bytes = 1ull << 30,
+                                         .segments = 260,
+                                         .put_bytes = 1ull << 30,
+                                         .refused = 2,
+                                         .damaged = 1,
+                                         .load_bytes = 3 << 20},
              .links = {}};
   flows::FlowTable table;
   config::Features in_force;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store on disk counts: plain numbers, returned by value. Leaves to others what is shown of them.
+#pragma once
+#include <cstdint>
+
+namespace longhaul::cache {
+
+struct StoreCounters {
+  bool ready = false;  // the directory was read
+  std::uint64_t cap_bytes = 0;
+  std::uint64_t disk_bytes = 0;    // of segments, those in the queue included, and of the catalogue
+  std::uint64_t memory_bytes = 0;  // of the index
+  std::uint64_t queued_bytes = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t put = 0, put_bytes = 0;          // taken
+  std::uint64_t refused = 0, refused_bytes = 0;  // no room in the queue, or on the disk; not ready
+  std::uint64_t failed = 0;                      // taken, and could not be written
+  std::uint64_t wrong_digest = 0;                // taken, and not what the name says
+  std::uint64_t made_room = 0;                   // dropped for others
+  std::uint64_t damaged = 0;                     // dropped since they could not be read any more
+  std::uint64_t lost = 0;                        // forgotten since the directory was gone
+  std::uint64_t loads = 0, load_bytes = 0, loads_failed = 0;
+  std::uint64_t lookups = 0, hits = 0;  // of fingerprints
+};
+
+}  // namespace longhaul::cache
