@@ -73,11 +73,13 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (epoch_start_ == TimePoint{}) epoch_start_ = now;
   rtt += stall_;
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
-    // Twice the drained rate × RTT: a stream held back by its window doubles it each round trip.
+    // A stream held back by its window gets twice the drained rate × RTT, and so doubles it each round trip;
+    // while memory is free, four times. A reader that stands still drains nothing and gets nothing.
+    const double times = pool_.under_pressure() ? 2 : 4;
     stall_ = stall_ * 7 / 8;
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
-        2 * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
+        times * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
     target_ = pool_.under_pressure() ? std::max(earned, pool_.floor_bytes()) : std::max(earned, target_);
     epoch_start_ = now;
     epoch_consumed_ = consumed_;

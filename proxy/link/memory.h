@@ -27,7 +27,10 @@ class CreditPool {
   std::uint64_t floor_bytes() const { return floor_; }
   std::uint64_t free_bytes() const { return free_; }
   std::uint64_t granted_bytes() const { return shared_ - free_; }  // above the floors
-  std::uint64_t initial_share() const { return std::min(kMaxInitial, free_ / 16); }
+  // While nearly all is free, more: it decides how many round trips a transfer waits for its credit.
+  std::uint64_t initial_share() const {
+    return std::min(kMaxInitial, free_ > shared_ / 4 * 3 ? free_ / 8 : free_ / 16);
+  }
   std::uint64_t growth_share() const { return free_ / 4; }
   // What one session sets aside for streams that its peer has yet to open. It cannot be taken back, so all
   // sessions together never set aside more than a quarter.

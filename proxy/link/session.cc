@@ -169,8 +169,8 @@ bool Session::busy() const { return !streams_.empty(); }
 // streams
 
 std::uint64_t Session::first_credit() const {
-  // Every stream has the floor; beyond it a sixteenth of what the peer has set aside for new streams.
-  return peer_floor_ + std::min(CreditPool::kMaxInitial, (peer_open_limit_ - peer_open_taken_) / 16);
+  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams.
+  return peer_floor_ + std::min(CreditPool::kMaxInitial, (peer_open_limit_ - peer_open_taken_) / 4);
 }
 
 Stream& Session::open(OpenRequest request, TimePoint now) {
