@@ -49,6 +49,8 @@ class BlockCodec {
 
   // The stream is over in both directions, or was reset: nothing of it will be encoded or asked for again.
   virtual void forget(std::uint64_t /*stream*/) {}
+  // Nothing more of it is encoded, and what was may never be looked at; the other direction goes on.
+  virtual void stop_encoding(std::uint64_t /*stream*/) {}
 
   // A message of the twin; an error is a breach of the protocol and ends the session.
   virtual Result<void> on_message(Bytes message) = 0;

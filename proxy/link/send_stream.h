@@ -46,6 +46,7 @@ class SendStream {
   std::size_t retained_bytes() const { return kept_.size(); }
   std::size_t unsent_bytes() const { return static_cast<std::size_t>(kept_.end_offset() - next_unsent_); }
   bool wants_to_send() const { return !lost_.empty() || next_unsent_ < kept_.end_offset(); }
+  bool repeats() const { return !lost_.empty(); }  // something has to go again, before anything new
   bool all_acknowledged() const { return kept_.empty(); }
 
  private:

@@ -137,7 +137,7 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
     if (!stream) continue;
     stream->marks.queued = false;
     std::size_t room = std::min({chunk, kMaxStreamPayload, std::max<std::size_t>(end - out.size(), 512)});
-    stream->prepare_to_send();
+    stream->prepare_to_send(room);
     std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
     stream->on_sent(sent, now);
     if (stream->wants_to_send()) wants_to_send(*stream);
@@ -175,7 +175,7 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
     stream->marks.queued = false;
     std::size_t before = out.size();
     // A stream that has nothing to send any more was reset while it waited.
-    stream->prepare_to_send();
+    stream->prepare_to_send(end - out.size());
     bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
     if (fits) stream->on_sent(out.size() - before, now);
     if (stream->wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the flow does with its stream, and how its bytes become blocks. What the peer sends is in
+// stream_receive.cc.
 #include "proxy/link/stream.h"
 
 namespace longhaul::link {
@@ -51,6 +53,11 @@ Stream::~Stream() {
 
 void Stream::forget_in_codec() {
   if (std::exchange(known_to_codec_, false)) context_.codec->forget(id_);
+}
+
+// Nobody looks at what was sent, so it would never be answered.
+void Stream::stop_encoding() {
+  if (known_to_codec_) context_.codec->stop_encoding(id_);
 }
 
 // ---------------------------------------------------------------------------------------------- the flow
@@ -150,13 +157,20 @@ bool Stream::makes_blocks() const {
   return context_.codec && request_ && (wants_blocks(request_->features) || !pending_.empty());
 }
 
-// A whole block may wait beside the one that is being sent.
+// A whole block may wait beside the one that is being sent; where blocks become almost nothing, as many as
+// fill a packet or two of a slow line.
 std::size_t Stream::unsent_limit() const {
-  return context_.unsent_limit + (makes_blocks() ? kMaxBlockPlainBytes : 0);
+  if (!makes_blocks()) return context_.unsent_limit;
+  constexpr std::size_t kMostTimes = 8, kMostForPackets = 1 << 20;
+  const std::size_t least = context_.unsent_limit + kMaxBlockPlainBytes;
+  return std::max(least,
+                  std::min(least * std::clamp<std::size_t>(shrinks_ / 4, 1, kMostTimes), kMostForPackets));
 }
 
-void Stream::prepare_to_send() {
-  while (!sending_.wants_to_send() && !pending_.empty()) encode_next();
+void Stream::prepare_to_send(std::size_t room) {
+  while (!pending_.empty() &&
+         (!sending_.wants_to_send() || (!sending_.repeats() && sending_.unsent_bytes() < room)))
+    encode_next();
 }
 
 void Stream::encode_all() {
@@ -164,7 +178,10 @@ void Stream::encode_all() {
 }
 
 void Stream::encode_next() {
-  const std::size_t size = pending_.next_block(context_.first_block_bytes);
+  // What the line carries in the time, if these bytes shrink as those before them did.
+  const std::size_t first =
+      std::min<std::size_t>(context_.first_block_bytes, kMaxBlockPlainBytes) * std::max(shrinks_, 1u);
+  const std::size_t size = pending_.next_block(first);
   if (size > 0) {
     pending_.on_block(size);
     thread_local Buffer encoded;
@@ -183,10 +200,12 @@ void Stream::encode_next() {
                       .plain = size,
                       .deduped = context_.codec->last_encoded().after_dedup_bytes,
                       .encoded = head.size() + encoded.size()};
+      shrinks_ = static_cast<std::uint32_t>(size / (head.size() + encoded.size()));
       context_.retained.remove(size);
       pending_.drop(size);
       keep(Slice::joined(head, encoded));
     } else {
+      shrinks_ = 1;
       send_plain(size);
     }
   }
@@ -302,227 +321,6 @@ std::size_t Stream::readable_before_message() const {
   std::uint64_t position = messages_[first_message_].position;
   return position <= readable_.begin_offset() ? 0
                                               : static_cast<std::size_t>(position - readable_.begin_offset());
-}
-
-// ------------------------------------------------------------------------------------------- the session
-// brings
-
-Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
-  received_at_ = now;
-  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits for
-  // gaps is bounded for all streams together: no honest peer sends more than the cap ahead.
-  std::uint64_t cap = context_.pool.cap_bytes(), before = receiving_.waiting_cost();
-  std::uint64_t in_order = receiving_.contiguous();
-  std::uint64_t room = cap > context_.waiting_cost ? cap - context_.waiting_cost : 0;
-  auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
-    // The rest of a stream that nobody reads is acknowledged and dropped.
-    if (discarding_) return {};
-    if (parked_) return park(fresh);
-    auto rest = parser_.feed(fresh, *this);
-    if (!rest) return rest.error();
-    return park(*rest);
-  });
-  count_waiting();
-  bool moved = receiving_.contiguous() != in_order;
-  if (before && moved && receive_credit_) receive_credit_->on_stall(now - stalled_since_);
-  if (receiving_.waiting_cost() && (moved || !before)) stalled_since_ = now;
-  return taken;
-}
-
-// As what waits for gaps: nobody has looked yet at what credit it amounts to.
-Result<void> Stream::park(Bytes wire) {
-  if (wire.empty()) return {};
-  parked_->behind.push_copy(wire);
-  count_waiting();
-  if (context_.waiting_cost > context_.pool.cap_bytes()) return LinkError::too_fragmented;
-  return {};
-}
-
-void Stream::count_waiting() {
-  std::uint64_t waiting = receiving_.waiting_cost();
-  if (parked_) waiting += parked_->block.size() + parked_->behind.size();
-  context_.waiting_cost += waiting - std::exchange(counted_waiting_, waiting);
-}
-
-Result<void> Stream::resume(TimePoint now) {
-  if (!waits()) return {};
-  received_at_ = now;
-  Slice block = parked_->block;
-  if (!decode(*parse_block(block.bytes()))) return {};
-  if (parked_) parked_->block = {};
-  Result<void> result;
-  while (parked_ && !waits() && !parked_->behind.empty()) {
-    Slice piece = parked_->behind.front();
-    auto rest = parser_.feed(piece.bytes(), *this);
-    if (!rest) {
-      result = rest.error();
-      break;
-    }
-    // Nobody may read any more, and then nothing is parked.
-    if (parked_) parked_->behind.drop_until(parked_->behind.begin_offset() + piece.size() - rest->size());
-  }
-  if (parked_ && !waits() && parked_->behind.empty()) parked_.reset();
-  count_waiting();
-  return result;
-}
-
-void Stream::deliver(Slice plain) {
-  readable_.push(std::move(plain));
-  context_.owner.tell(*this, EventKind::readable);
-}
-
-Result<void> Stream::on_data(Bytes plain) {
-  if (discarding_) return {};
-  if (!request_ || !receive_credit_ || read_state_ != ReadState::open) return LinkError::malformed_record;
-  if (opened_here_ && !answer_) return LinkError::malformed_record;
-  if (auto within = receive_credit_->on_received(plain.size(), received_at_); !within) return within;
-  readable_.push_copy(plain);
-  context_.owner.tell(*this, EventKind::readable);
-  return {};
-}
-
-Result<void> Stream::on_record(RecordType type, Bytes body) {
-  if (discarding_) return {};
-  // The opener's first record is OPEN, the other side's is ANSWER; nothing stands before them but the end.
-  bool begun = opened_here_ ? answer_.has_value() : request_ != nullptr;
-  if (type == RecordType::open) return opened_here_ || begun ? LinkError::malformed_record : on_open(body);
-  if (type == RecordType::answer) {
-    if (!opened_here_ || begun) return LinkError::malformed_record;
-    auto parsed = parse_answer(body);
-    if (!parsed) return parsed.error();
-    answer_ = *parsed;
-    context_.owner.tell(*this, EventKind::answered);
-    return {};
-  }
-  bool over = type == RecordType::end || type == RecordType::abort;
-  if (!begun && !(over && opened_here_)) return LinkError::malformed_record;
-  switch (type) {
-    case RecordType::block:
-      return on_block(body);
-    case RecordType::module:
-      return on_message(body);
-    case RecordType::end:
-      finish_reading(ReadState::ended);
-      return {};
-    case RecordType::abort:
-      finish_reading(ReadState::aborted);
-      return {};
-    default:
-      return LinkError::malformed_record;
-  }
-}
-
-Result<void> Stream::on_open(Bytes body) {
-  auto parsed = parse_open(body);
-  if (!parsed) return parsed.error();
-  request_ = std::make_unique<OpenRequest>(std::move(*parsed));
-  std::uint64_t floor = context_.pool.floor_bytes();
-  std::uint64_t forward = request_->forward_credit;
-  if (auto taken = context_.owner.take_open_credit(forward > floor ? forward - floor : 0); !taken)
-    return taken;
-  if (!context_.owner.admits_another()) {
-    reset(ResetCode::aborted);
-    marks.released = true;
-    return {};
-  }
-  receive_credit_.emplace(context_.pool, forward, request_->features.window_bytes);
-  if (receive_credit_->open_up(received_at_)) context_.owner.announce_credit(*this);
-  send_credit_ = SendCredit(request_->reverse_credit);
-  context_.owner.tell(*this, EventKind::opened);
-  if (send_state_ == SendState::reset) context_.owner.tell(*this, EventKind::stopped);
-  return {};
-}
-
-Result<void> Stream::on_block(Bytes body) {
-  auto block = parse_block(body);
-  if (!block) return block.error();
-  if (auto within = receive_credit_->on_received(block->header.plain_bytes, received_at_); !within)
-    return within;
-  if (decode(*block)) return {};
-  if (!parked_) parked_ = std::make_unique<Parked>();
-  parked_->block = Slice::copy_of(body);
-  return {};
-}
-
-// False: not yet.
-bool Stream::decode(const ParsedBlock& block) {
-  if (context_.codec) {
-    known_to_codec_ = true;
-    auto plain = context_.codec->decode(id_, block.header, block.encoded);
-    if (plain && !*plain) return false;
-    if (plain && (*plain)->size() == block.header.plain_bytes) {
-      blocks_.in += {.blocks = 1,
-                     .plain = block.header.plain_bytes,
-                     .deduped = context_.codec->last_decoded().after_dedup_bytes,
-                     .encoded = block.encoded.size()};
-      deliver(std::move(**plain));
-      return true;
-    }
-  }
-  // Wrong bytes are never delivered: the flow ends here, the session goes on.
-  reset(ResetCode::undecodable);
-  context_.owner.tell(*this, EventKind::reset);
-  return true;
-}
-
-Result<void> Stream::on_message(Bytes body) {
-  if (auto within = receive_credit_->on_received(message_cost(body.size()), received_at_); !within)
-    return within;
-  messages_.push_back({readable_.end_offset(), Slice::copy_of(body)});
-  context_.owner.tell(*this, EventKind::readable);
-  return {};
-}
-
-void Stream::finish_reading(ReadState state) {
-  read_state_ = state;
-  receive_credit_->finish();
-  if (state == ReadState::aborted) {
-    // The peer's connection is gone: what we would still send has no reader. What it sent before is delivered
-    // first.
-    drop_unsent();
-    send_state_ = SendState::reset;
-    reset_code_ = ResetCode::connection_reset;
-  }
-  context_.owner.tell(*this, EventKind::readable);
-}
-
-void Stream::on_acknowledged(std::uint64_t offset) {
-  context_.retained.remove(sending_.on_acknowledged(offset));
-  tell_if_writable();
-}
-
-void Stream::on_carrier_lost(CarrierId carrier, bool others) {
-  sending_.on_carrier_lost(carrier);
-  // The peer may have forgotten this stream, and with it that its last acknowledgement went that way.
-  if (others && send_state_ != SendState::open) sending_.repeat_last_byte();
-  if (wants_to_send()) context_.owner.wants_to_send(*this);
-}
-
-SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t limit) {
-  auto outcome = send_credit_.on_credit(generation, limit);
-  if (outcome.raised) tell_if_writable();
-  return outcome;
-}
-
-void Stream::on_reset(ResetCode code) {
-  drop_unsent();
-  send_state_ = SendState::reset;
-  // What this side has to say itself must still be said as it was meant.
-  if (!marks.reset_pending) reset_code_ = code;
-  if (code == ResetCode::no_reader) {
-    // A stream that was aborted here has no reader either: then both directions are over.
-    if (discarding_) {
-      read_state_ = ReadState::reset;
-    } else {
-      context_.owner.tell(*this, EventKind::stopped);
-    }
-    return;
-  }
-  forget_in_codec();
-  if (read_state_ == ReadState::reset) return;
-  read_state_ = ReadState::reset;
-  stop_reading();
-  context_.owner.tell(*this, EventKind::reset);
 }
 
 bool Stream::finished() const {

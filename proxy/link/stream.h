@@ -116,9 +116,9 @@ class Stream final : private RecordSink {
   void on_reset(ResetCode code);
   // A block that had to wait may be decodable now, and what came behind it can be read.
   Result<void> resume(TimePoint now);
-  // Makes the next block, if there is nothing else to send: as late as this, so that it holds all that has
-  // come meanwhile, and refers to all that the peer is known to hold.
-  void prepare_to_send();
+  // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they hold all
+  // that has come meanwhile, and refer to all that the peer is known to hold.
+  void prepare_to_send(std::size_t room);
   bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
   // Written and not yet sent, of which some is still to become blocks.
   std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }
@@ -175,6 +175,7 @@ class Stream final : private RecordSink {
   Result<void> park(Bytes wire);
   void count_waiting();
   void forget_in_codec();
+  void stop_encoding();
   void finish_reading(ReadState state);
   void stop_sending(SendState state);
   void stop_reading();
@@ -195,6 +196,7 @@ class Stream final : private RecordSink {
   TrafficMeter meter_;
   BlockCounters blocks_;
   bool known_to_codec_ = false;
+  std::uint32_t shrinks_ = 1;  // plain bytes for one on the wire, in the last block
 
   Reassembly receiving_;
   RecordParser parser_;

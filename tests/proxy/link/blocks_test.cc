@@ -283,6 +283,22 @@ TEST_CASE("what waits behind a block is bounded by the memory cap") {
   one.check_accounts();
 }
 
+TEST_CASE("the codec is told when nobody reads any more what this side sends") {
+  OnePair one;
+  one.here->write(Buffer(5000));
+  one.pair.run_for(200ms);
+  CHECK(one.codecs.a.stopped.empty());
+  SECTION("though the other direction has ended") {
+    one.there->end();
+    one.there->abort();
+  }
+  SECTION("nor sends anything more") { one.there->abort(); }
+  one.pair.run_for(200ms);
+  CHECK(one.codecs.a.stopped == std::set<std::uint64_t>{one.here->id()});
+  CHECK(one.codecs.b.stopped.empty());
+  one.check_accounts();
+}
+
 TEST_CASE("a breach of the codec's protocol ends the session") {
   OnePair one;
   one.codecs.a.say("breach");

@@ -61,6 +61,27 @@ TEST_CASE("what another flow sent costs next to nothing") {
   check_nothing_is_left(pair);
 }
 
+TEST_CASE("what repeats goes in whole blocks and full packets, however slow the line is") {
+  Twins codecs;
+  Pair pair({.line = {.bytes_per_second = 193e3, .delay = 50ms, .send_buffer = 4096}, .chunk = 2800},
+            &codecs.a, &codecs.b);
+  FlowsOnPair flows(pair);
+  const CarrierId carrier = pair.connect();
+  pair.a.session.set_line_rate(193'000);
+  pair.a.session.set_unsent_limit(64 * 1024);
+  std::uint64_t blocks = 0, carried = 0;
+  for (int i = 0; i < 2; ++i) {
+    blocks = codecs.a.counters().encoder.blocks;
+    carried = pair.carried(carrier);
+    Flow& flow = start(flows, pair, 7, 6'000'000);
+    REQUIRE(pair.run_until([&] { return flow.complete(); }, 60s));
+    CHECK(flow.right());
+  }
+  CHECK(codecs.a.counters().encoder.blocks - blocks < 6'000'000 / 65'536 * 3 / 2);
+  CHECK(pair.carried(carrier) - carried < 10'000);
+  check_nothing_is_left(pair);
+}
+
 TEST_CASE("flows that share content come through whole over loss, disorder and cuts at any moment") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);

@@ -30,6 +30,7 @@ class ToyCodec final : public BlockCodec {
   std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                     Buffer& out) override {
     if (forgotten_.contains(stream)) broken = "encoded after it was forgotten";
+    if (stopped.contains(stream)) broken = "encoded after it was stopped";
     if (plain.empty() || plain.size() > kMaxBlockPlainBytes) broken = "a block of no size";
     sizes.push_back(plain.size());
     last_stages = stages;
@@ -84,6 +85,11 @@ class ToyCodec final : public BlockCodec {
     std::erase_if(waiting_, [&](const auto& entry) { return entry.second.stream == stream; });
   }
 
+  void stop_encoding(std::uint64_t stream) override {
+    if (forgotten_.contains(stream)) broken = "stopped after it was forgotten";
+    stopped.insert(stream);
+  }
+
   Result<void> on_message(Bytes message) override {
     const std::string text(as_text(message));
     const std::string word = text.substr(0, text.find(' ')), rest = text.substr(text.find(' ') + 1);
@@ -128,6 +134,7 @@ class ToyCodec final : public BlockCodec {
   bool hold_back = false;  // every block waits
   bool silent = false;     // what the twin needs is not answered
   bool spoil = false;
+  std::set<std::uint64_t> stopped;
   std::vector<std::size_t> sizes;  // of the blocks, plain
   ReductionStages last_stages;
   std::map<std::string, int> heard;  // messages of the twin
