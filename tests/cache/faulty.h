@@ -92,13 +92,14 @@ class FaultyCatalogue final : public Catalogue {
   Faults& faults_;
 };
 
-inline CatalogueOpener faulty_catalogue(Faults& faults) {
-  return [&faults](const std::string& folder, std::string& why) -> Result<std::unique_ptr<Catalogue>> {
+inline CatalogueOpener faulty_catalogue(Faults& faults, CatalogueOpener open) {
+  return [&faults, open = std::move(open)](const std::string& folder,
+                                           std::string& why) -> Result<std::unique_ptr<Catalogue>> {
     if (faults.fails()) {
       why = "the test says so";
       return make_error_code(StoreError::catalogue);
     }
-    auto opened = open_rocksdb_catalogue(folder, why);
+    auto opened = open(folder, why);
     if (!opened) return opened.error();
     return std::unique_ptr<Catalogue>(std::make_unique<FaultyCatalogue>(std::move(*opened), faults));
   };
