@@ -4,6 +4,7 @@
 #define ZSTD_STATIC_LINKING_ONLY  // for frames without magic number
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 
 namespace longhaul {
@@ -47,15 +48,24 @@ std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
   return std::min(context_bytes, std::max(kLeast, content_bytes * context_per_byte));
 }
 
-ZstdEffort zstd_effort(std::uint64_t rate) {
-  // What pays, measured on documentation, headers and kernel modules: between the first line and the last is
-  // a tenth of the bytes, and a tenth of the speed. Beyond that it is less than one byte in a hundred.
-  if (rate == 0) return {};
-  if (rate <= 8'000'000) return {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8};
-  if (rate <= 16'000'000) return {.level = 4, .context_bytes = 128 * 1024, .context_per_byte = 2};
-  if (rate <= 24'000'000) return {.level = 3, .context_bytes = 64 * 1024, .context_per_byte = 1};
-  if (rate <= 60'000'000) return {.level = 2, .context_bytes = 64 * 1024, .context_per_byte = 1};
-  return {.level = 1, .context_bytes = 16 * 1024, .context_per_byte = 1};
+ZstdEffort zstd_effort(std::uint64_t rate, unsigned relief) {
+  // What pays, measured on documentation, headers and kernel modules: between the first line and the fifth is
+  // a tenth of the bytes, and a tenth of the speed. Beyond that it is less than one byte in a hundred. The
+  // last two are for processors that are the narrower line.
+  static constexpr std::array<ZstdEffort, 7> kEfforts = {{
+      {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8},
+      {.level = 4, .context_bytes = 128 * 1024, .context_per_byte = 2},
+      {.level = 3, .context_bytes = 64 * 1024, .context_per_byte = 1},
+      {.level = 2, .context_bytes = 64 * 1024, .context_per_byte = 1},
+      {.level = 1, .context_bytes = 16 * 1024, .context_per_byte = 1},
+      {.level = -2, .context_bytes = 8 * 1024, .context_per_byte = 1},
+      {.level = -6, .context_bytes = 4 * 1024, .context_per_byte = 1},
+  }};
+  static constexpr std::array<std::uint64_t, 4> kUpTo = {8'000'000, 16'000'000, 24'000'000, 60'000'000};
+  std::size_t worth = 2;
+  if (rate)
+    worth = static_cast<std::size_t>(std::lower_bound(kUpTo.begin(), kUpTo.end(), rate) - kUpTo.begin());
+  return kEfforts[std::min(worth + relief, kEfforts.size() - 1)];
 }
 
 bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out) {

@@ -21,7 +21,8 @@ struct ZstdEffort {
   // The context for content of that size.
   std::size_t context_for(std::size_t content_bytes) const;
 };
-ZstdEffort zstd_effort(std::uint64_t line_bytes_per_second);  // 0: not known
+// 0: not known. `relief` steps below what the line is worth, for want of processor time.
+ZstdEffort zstd_effort(std::uint64_t line_bytes_per_second, unsigned relief = 0);
 
 // Appends `content` as a frame without magic number, size or checksum, and says so; or leaves `out` as it was
 // because that would not save enough. `context` in front of `content` in memory saves a copy of both.

@@ -4,10 +4,13 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <fstream>
 #include <random>
@@ -94,12 +97,14 @@ class Daemon final : public control::Controlled {
   control::Forecast forecast(const flows::Tuple& tuple) const override;
   std::string intercept_rules() const override;
   void change_features(const config::Features& features) override;
-  control::Cleared clear_cache() override;
+  asio::awaitable<control::Cleared> clear_cache() override;
   boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
 
  private:
   void start();
+  void finish();
   void stop();
+  asio::awaitable<void> shut_down();
   void log_findings();
   std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer);
   link::udp::PathBook paths() const;
@@ -259,7 +264,8 @@ void Daemon::log_findings() {
     log::warn("host", {{"finding", finding.sentence}, {"remedy", finding.remedy}});
 }
 
-void Daemon::stop() {
+// Nothing new begins, and what was sent goes to disk.
+void Daemon::finish() {
   forwards_.clear();
   socks_.reset();
   link_listener_.reset();
@@ -267,9 +273,29 @@ void Daemon::stop() {
   flows_.cut_all();
   disk_.stop();
   path_keeper_.stop();
-  for (auto& link : links_) link->remember();
+  for (auto& link : links_) link->finish();
+}
+
+void Daemon::stop() {
   for (auto& link : links_) link->stop();
   control_->stop();
+}
+
+asio::awaitable<void> Daemon::shut_down() {
+  asio::steady_timer timer(io_);
+  finish();
+  // Two round trips of a satellite line; a peer that does not answer costs no more.
+  const auto latest = std::chrono::steady_clock::now() + 2s;
+  auto done = [](const auto& link) { return link->finished(); };
+  while (!std::all_of(links_.begin(), links_.end(), done) && std::chrono::steady_clock::now() < latest) {
+    timer.expires_after(5ms);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  stop();
+  // What is being said is said within this; nothing that waits longer holds the end up.
+  timer.expires_after(200ms);
+  co_await timer.async_wait(asio::use_awaitable);
+  io_.stop();
 }
 
 int Daemon::run() {
@@ -283,10 +309,7 @@ int Daemon::run() {
     if (error) return;
     log::info("stopping", {{"signal", number}});
     watchdog_.reset();
-    stop();
-    // What is being said is said within this; nothing that waits longer holds the end up.
-    auto end = std::make_shared<asio::steady_timer>(io_, 200ms);
-    end->async_wait([this, end](boost::system::error_code) { io_.stop(); });
+    asio::co_spawn(io_, shut_down(), asio::detached);
   });
   log::info("started", {{"site", config_.site},
                         {"version", version()},
@@ -345,12 +368,23 @@ void Daemon::change_features(const config::Features& features) {
   for (const auto& [name, value] : config::to_text(features)) log::debug("feature", {{name, value}});
 }
 
-control::Cleared Daemon::clear_cache() {
+asio::awaitable<control::Cleared> Daemon::clear_cache() {
   control::Cleared cleared;
   for (auto& link : links_) cleared.memory_bytes += link->clear_dictionaries();
   cleared.disk_bytes = disk_.clear();
   log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
-  return cleared;
+  // What the peers did is worth a round trip or two, and no more: they do it whether they answer or not.
+  asio::steady_timer timer(io_);
+  const auto latest = std::chrono::steady_clock::now() + 2s;
+  auto said = [](const auto& link) { return !link->usable() || link->cleared_by_peer(); };
+  while (!std::all_of(links_.begin(), links_.end(), said) && std::chrono::steady_clock::now() < latest) {
+    timer.expires_after(5ms);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  for (const auto& link : links_)
+    cleared.peers.push_back(
+        {link->peer().name, link->usable() ? link->cleared_by_peer() : std::optional<std::uint64_t>()});
+  co_return cleared;
 }
 
 boost::system::result<void, control::Refusal> Daemon::intercept(control::InterceptAction action) {

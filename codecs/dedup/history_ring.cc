@@ -27,11 +27,20 @@ bool HistoryRing::fits(std::uint64_t offset, std::uint64_t size) const {
 
 MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
   assert(fits(offset, size));
+  if (!left_out_.empty()) left_out_.remove({0, floor()}), left_out_.remove({offset, offset + size});
   if (offset + size > head_) {
     head_ = offset + size;
     if (head_ - lap_ >= this->size()) lap_ = head_ - head_ % this->size();
   }
   return {memory_.data() + at(offset), size};
+}
+
+void HistoryRing::leave_out(Interval range) {
+  constexpr std::size_t kMostRanges = 4096;  // more of them, and what is between is given up, too
+  left_out_.remove({0, floor()});
+  left_out_.add(range);
+  const auto& all = left_out_.intervals();
+  if (all.size() > kMostRanges) left_out_.add({all.front().begin, all.back().end});
 }
 
 void HistoryRing::forget_before(std::uint64_t floor) {

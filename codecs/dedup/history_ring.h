@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "codecs/dedup/lazy_memory.h"
+#include "codecs/interval_set.h"
 
 namespace longhaul::dedup {
 
@@ -32,10 +33,11 @@ class HistoryRing {
   // The memory of a range that fits. Moves the head to its end if that is beyond it.
   MutableBytes reserve(std::uint64_t offset, std::size_t size);
 
-  // Whether the range can be read: within the last size() bytes, not forgotten, and in one piece. The bytes
-  // that place() skipped, or that nobody wrote yet, are not told apart.
+  // Whether the range can be read: within the last size() bytes, not forgotten or left out, and in one
+  // piece. The bytes that place() skipped, or that nobody wrote yet, are not told apart.
   bool holds(std::uint64_t offset, std::uint64_t size) const {
     if (offset < floor() || offset > head_ || size > head_ - offset) return false;
+    if (!left_out_.empty() && left_out_.overlaps({offset, offset + size})) return false;
     return size <= this->size() - at(offset);
   }
   // The bytes of a range that the ring holds, until they are overwritten. LazyMemory::kMargin bytes before
@@ -44,6 +46,9 @@ class HistoryRing {
     assert(holds(offset, size));
     return {memory_.data() + at(offset), size};
   }
+
+  // The range will not be written: until somebody does all the same, it is not held. Only ranges that fit.
+  void leave_out(Interval range);
 
   // Everything below is held no more; whole pages go back to the kernel.
   void forget_before(std::uint64_t floor);
@@ -63,6 +68,7 @@ class HistoryRing {
   std::uint64_t head_ = kRingStart;
   std::uint64_t lap_ = 0;  // the last multiple of the size that is not above the head
   std::uint64_t forgotten_ = kRingStart;
+  IntervalSet left_out_;  // nearly always none
 };
 
 }  // namespace longhaul::dedup

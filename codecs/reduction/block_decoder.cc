@@ -105,6 +105,10 @@ bool BlockDecoder::bring(std::uint64_t ring_offset, Bytes history) {
   return true;
 }
 
+void BlockDecoder::leave_out(Interval range) {
+  if (ring_ && ring_->fits(range.begin, range.size())) ring_->leave_out(range);
+}
+
 Result<std::optional<Slice>> BlockDecoder::resume(
     std::unordered_map<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& sent) {
   if (waiting->second.state == Waiting::State::asked) return std::nullopt;

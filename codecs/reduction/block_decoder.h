@@ -41,6 +41,8 @@ class BlockDecoder {
   Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
   // History that came from disk; false: its place is behind what the ring holds.
   bool bring(std::uint64_t ring_offset, Bytes history);
+  // History that cannot be had: what refers to it is unreachable.
+  void leave_out(Interval range);
 
   DecoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }

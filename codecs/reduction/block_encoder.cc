@@ -163,6 +163,7 @@ void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHe
     fields.context_bytes = static_cast<std::uint32_t>(context.size());
   }
   write_encoded_fields(codec, fields, out);
+  counters_.compressed_bytes += content.size();
   bool shrank = zstd_compress(effort_, before, content, out);
   if (telling) flow.trials.on_result(shrank);
   if (shrank) {
@@ -218,6 +219,16 @@ void BlockEncoder::announce_load(std::uint64_t stream, Bytes load) {
   append(*flow.loads, load);
 }
 
+void BlockEncoder::give_up(Interval range) {
+  if (!history_) return;
+  history_->shared.give_up(range);
+  for (auto& [id, flow] : flows_) {
+    Interval& run = flow.track.run;
+    if (run.begin < range.end && range.begin < run.end) run.begin = std::min(run.end, range.end);
+  }
+  given_up_at_ = history_->shared.head();
+}
+
 Result<void> BlockEncoder::on_welcome(const Welcome& message) {
   if (hello_due_ || welcomed_ || asked_ring_bytes_ == 0) return Error::unexpected_message;
   if (message.ring_bytes > asked_ring_bytes_) return Error::malformed_message;
@@ -240,9 +251,12 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   ++counters_.needs;
   if (message.reason == Need::Reason::mismatch) ++counters_.mismatches;
   needed_.push_back({message.ring_offset, message.size});
+  SharedHistory& shared = history_->shared;
+  // The twin said before what it could not bring from disk, and nothing refers to that any more; this block
+  // was on its way.
+  if (message.reason == Need::Reason::unreachable && message.ring_offset < given_up_at_) return {};
   // The histories disagree, nobody knows where: what is referred to from now on was sent from now on. Once
   // for all blocks that were under way; and not for one that was given up, and so may have come too late.
-  SharedHistory& shared = history_->shared;
   if (message.ring_offset >= shared.floor() && message.ring_offset + shared.horizon() >= shared.head()) {
     shared.start_over();
     ++counters_.restarts;
@@ -290,6 +304,8 @@ std::optional<Slice> BlockEncoder::poll_message() {
 EncoderCounters BlockEncoder::counters() const {
   EncoderCounters counters = counters_;
   counters.ring_bytes = ring_bytes_;
+  counters.zstd_level = effort_.level;
+  counters.zstd_relief = relief_;
   if (history_) {
     const SharedHistory& shared = history_->shared;
     counters.ring_filled_bytes = std::min<std::uint64_t>(shared.head() - shared.floor(), ring_bytes_);

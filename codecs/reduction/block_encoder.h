@@ -25,7 +25,7 @@ class BlockEncoder {
   // As BlockCodec::encode().
   std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                     Buffer& out);
-  void forget(std::uint64_t stream);
+  void forget(std::uint64_t stream);  // also where only the twin's direction goes on
 
   Result<void> on_welcome(const Welcome& message);
   Result<void> on_held(const Held& message);
@@ -36,7 +36,15 @@ class BlockEncoder {
   bool has_message() const { return hello_due_ || !needed_.empty() || floor_due(); }
   std::optional<Slice> poll_message();
 
-  void set_line_rate(std::uint64_t bytes_per_second) { effort_ = zstd_effort(bytes_per_second); }
+  void set_line_rate(std::uint64_t bytes_per_second) {
+    line_rate_ = bytes_per_second;
+    effort_ = zstd_effort(line_rate_, relief_);
+  }
+  // So many steps less hard than the line is worth.
+  void set_relief(unsigned steps) {
+    relief_ = steps;
+    effort_ = zstd_effort(line_rate_, relief_);
+  }
   void set_effort(const ZstdEffort& effort) { effort_ = effort; }
 
   EncoderCounters counters() const;
@@ -48,10 +56,8 @@ class BlockEncoder {
   // same place. Nothing: there is no room before the horizon.
   std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
   void announce_load(std::uint64_t stream, Bytes load);
-  // The twin cannot bring it: it will never be answered.
-  void give_up(Interval range) {
-    if (history_) history_->shared.give_up(range);
-  }
+  // The twin cannot bring it: it will never be answered, and nothing may refer to it.
+  void give_up(Interval range);
   // What the last block had in common with the history, and how much of that came from disk.
   const std::vector<dedup::Copy>& copies() const { return copies_; }
   void count_from_disk(std::uint64_t bytes) {
@@ -99,8 +105,11 @@ class BlockEncoder {
   std::optional<History> history_;
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
-  std::deque<Range> needed_;     // what the twin asked for
-  std::uint64_t reclaimed_ = 0;  // ring memory before this offset was given back
+  std::deque<Range> needed_;       // what the twin asked for
+  std::uint64_t given_up_at_ = 0;  // the head, when something was given up last
+  std::uint64_t reclaimed_ = 0;    // ring memory before this offset was given back
+  std::uint64_t line_rate_ = 0;
+  unsigned relief_ = 0;
   ZstdEffort effort_;
   EncoderCounters counters_;
   BlockFigures figures_;

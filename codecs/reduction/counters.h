@@ -26,6 +26,7 @@ struct EncoderCounters {
   std::uint64_t blocks = 0;
   BlockFigures bytes;  // sums over these blocks
   std::array<std::uint64_t, kHitLengths> hits{};
+  std::uint64_t compressed_bytes = 0;       // given to zstd
   std::uint64_t passed_bytes = 0;           // too small for a block, or not worth one: sent as they were
   std::uint64_t incompressible_blocks = 0;  // zstd was not tried, or not worth it
   std::uint64_t horizon_stalls = 0;         // blocks that did not enter the history: too much is unanswered
@@ -37,6 +38,8 @@ struct EncoderCounters {
   std::uint64_t ring_bytes = 0;             // as agreed with the twin
   std::uint64_t ring_filled_bytes = 0;
   std::uint64_t unanswered_bytes = 0;  // between the oldest unanswered block and the head
+  int zstd_level = 0;                  // as of now: what the line is worth,
+  std::uint64_t zstd_relief = 0;       // less so many steps, for want of processor time
 };
 
 struct DecoderCounters {
@@ -54,6 +57,7 @@ struct DecoderCounters {
 struct Counters {
   EncoderCounters encoder;
   DecoderCounters decoder;
+  std::uint64_t common_segments = 0;  // on the disks of both sides
 };
 
 }  // namespace longhaul::reduction

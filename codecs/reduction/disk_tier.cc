@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What both sides have, what is said of it, and how it comes to the disk. How it comes back is in
+// disk_tier_reading.cc.
 #include "codecs/reduction/disk_tier.h"
 
 #include <xxhash.h>
@@ -13,26 +15,18 @@
 namespace longhaul::reduction {
 namespace {
 
-enum Type : std::uint8_t { kHave = 9, kLost = 10, kSealed = 11, kCannot = 12 };
-
 constexpr std::size_t kIdsPerMessage = 1'000;
+// A twin that asks on and never listens breaks the protocol.
+constexpr std::size_t kMaxAnswers = 16'384;
 constexpr std::size_t kMaxTwins = 1u << 22;  // segments that the twin may name
-// Of the blocks to come; a small ring takes less at once.
-constexpr std::uint64_t kFirstAhead = 4u << 20, kMostAhead = 16u << 20;
-constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats a little back
+}  // namespace
 
-std::uint64_t id_of(const SegmentName& name) {
+DiskTier::Id DiskTier::id_of(const SegmentName& name) {
   Buffer bytes;
   ByteWriter writer(bytes);
   write_name(name, writer);
   return XXH3_64bits(bytes.data(), bytes.size());
 }
-
-// A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its
-// own is stored whole: what is read back along a segment later should have no holes.
-bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
-
-}  // namespace
 
 DiskTier::DiskTier(SegmentStore& store, const Sites& sites, std::uint64_t epoch, BlockEncoder& encoder,
                    BlockDecoder& decoder)
@@ -100,6 +94,8 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
         return Error::malformed_message;
       dedup::HistoryRing* ring = decoder_.ring();
       if (!ring || !ring->holds(*first, *length)) return {};
+      // Made before the twin heard that all is to be forgotten.
+      if (forgets_ != forgets_answered_) return {};
       Bytes bytes = ring->read(*first, static_cast<std::size_t>(*length));
       SegmentName name{.writer = sites_.twin,
                        .epoch = twin_epoch_,
@@ -119,12 +115,83 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
       encoder_.give_up({*offset, *offset + *length});
       return {};
     }
+    case kRemember: {
+      if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
+      seal(Rest::sealed);
+      say(kRemembered);
+      return {};
+    }
+    case kRemembered:
+      // What was under way when the twin was asked was answered before it said this.
+      if (!remembering_) return Error::unexpected_message;
+      remembering_ = false;
+      seal(Rest::sealed);
+      return {};
+    case kForget: {
+      if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
+      const std::uint64_t bytes = forget_shared();
+      Buffer answer;
+      ByteWriter writer(answer);
+      writer.u8(kForgotten);
+      writer.varint(bytes);
+      messages_.push_back(Slice::copy_of(answer));
+      return {};
+    }
+    case kForgotten: {
+      auto bytes = in.varint();
+      if (!bytes) return Error::malformed_message;
+      if (forgets_answered_ == forgets_) return Error::unexpected_message;
+      ++forgets_answered_;
+      forgotten_by_twin_ = *bytes;
+      return {};
+    }
     default:
       return {};
   }
 }
 
+void DiskTier::say(Type type) {
+  const std::byte message{type};
+  messages_.push_back(Slice::copy_of({&message, 1}));
+}
+
+std::optional<Slice> DiskTier::poll_urgent() {
+  if (cannot_.empty()) return std::nullopt;
+  Slice message = std::move(cannot_.front());
+  cannot_.pop_front();
+  return message;
+}
+
+void DiskTier::finish() {
+  seal(Rest::sealed);
+  if (!twin_has_disk_ || std::exchange(remembering_, true)) return;
+  say(kRemember);
+}
+
+void DiskTier::forget_both() {
+  on_cleared();
+  if (!twin_has_disk_) return;
+  ++forgets_;
+  say(kForget);
+}
+
+// Whatever sessions with this twin could use, or made: others' stays.
+std::uint64_t DiskTier::forget_shared() {
+  std::vector<SegmentName> names;
+  for (const auto& [id, name] : own_)
+    if (twins_.contains(id) || name.writer == sites_.twin ||
+        (name.writer == sites_.own && name.epoch == epoch_))
+      names.push_back(name);
+  std::uint64_t bytes = 0;
+  for (const SegmentName& name : names) {
+    bytes += name.length;
+    store_.drop(name);
+  }
+  return bytes;
+}
+
 std::optional<Slice> DiskTier::poll_message() {
+  if (auto cannot = poll_urgent()) return cannot;
   if (!messages_.empty()) {
     Slice message = std::move(messages_.front());
     messages_.pop_front();
@@ -207,224 +274,6 @@ void DiskTier::seal(Interval range) {
 void DiskTier::on_cleared() {
   fresh_ = {};
   flows_.clear();
-}
-
-// ---------------------------------------------------------------------------- what this side sends
-
-void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header) {
-  if (!stages.dedup_disk || !(header.codec & kInRing) || !twin_has_disk_) return;
-  std::uint64_t copied = encoder_.last().copied_bytes;
-  const Interval block{encoder_.shared()->head() - header.plain_bytes, encoder_.shared()->head()};
-  if (is_new(copied, header.plain_bytes)) fresh_.add(block);
-  auto found = flows_.find(stream);
-  if (found != flows_.end() && found->second.cursor) {
-    Cursor& cursor = *found->second.cursor;
-    std::uint64_t used = cursor.used;
-    follow(cursor);
-    if (cursor.used > used) {
-      found->second.useless = 0;
-      return ask_ahead(stream, cursor);
-    }
-    // What it asks for may be of use yet.
-    if (cursor.asked > cursor.brought) return;
-  }
-  if (common_.empty() || copied * 2 >= header.plain_bytes) return;
-  look_up(stream, flows_[stream], encoder_.ring()->read(block.begin, header.plain_bytes));
-}
-
-// How far the block has read in what the cursor brought.
-void DiskTier::follow(Cursor& cursor) {
-  std::uint64_t from_disk = 0;
-  for (const dedup::Copy& copy : encoder_.copies()) {
-    std::uint64_t end = copy.source + copy.length;
-    for (const Piece& piece : cursor.pieces) {
-      if (end <= piece.ring_offset || end > piece.ring_offset + piece.length) continue;
-      cursor.used = std::max(cursor.used, piece.position + (end - piece.ring_offset));
-      from_disk += copy.length;
-    }
-  }
-  encoder_.count_from_disk(from_disk);
-  while (!cursor.pieces.empty() &&
-         cursor.pieces.front().position + cursor.pieces.front().length + kKeptBehind < cursor.used)
-    cursor.pieces.pop_front();
-}
-
-void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
-  find_hooks(plain, hooks_);
-  fingerprints_.clear();
-  hits_.clear();
-  for (const Hook& hook : hooks_) fingerprints_.push_back(hook.fingerprint);
-  store_.find(fingerprints_, hits_);
-  // The segment with the most hits, and of these the last one: what follows it is what may come next.
-  std::map<Id, std::pair<std::size_t, const HookHit*>> votes;
-  std::pair<std::size_t, const HookHit*> best{0, nullptr};
-  for (const HookHit& hit : hits_) {
-    Id id = id_of(hit.name);
-    if (!common(id)) continue;
-    auto& vote = votes[id];
-    vote = {vote.first + 1, &hit};
-    if (vote.first >= best.first) best = vote;
-  }
-  // Whose hits came to nothing needs more of them.
-  if (!best.second || best.first < (std::size_t{1} << std::min(flow.useless, 3u))) return;
-  const HookHit& hit = *best.second;
-  std::uint64_t start = hit.offset + (plain.size() - hooks_[hit.index].offset);
-  if (flow.cursor) {
-    const Cursor& before = *flow.cursor;
-    // It was brought already, and the encoder did not want it.
-    if (before.segment == hit.name && before.begin <= start && start < before.next) return;
-    if (before.used == 0) ++flow.useless;
-  }
-  const std::uint64_t ahead = std::min(kFirstAhead, encoder_.ring()->size() / 16);
-  Cursor cursor{.serial = ++serial_, .segment = hit.name, .ahead = ahead};
-  cursor.begin = cursor.next = static_cast<std::uint32_t>(std::min<std::uint64_t>(start, hit.name.length));
-  flow.cursor = std::move(cursor);
-  ask_ahead(stream, *flow.cursor);
-}
-
-// Keeps `ahead` bytes before the block that is to come; twice as many as long as they are of use.
-void DiskTier::ask_ahead(std::uint64_t stream, Cursor& cursor) {
-  std::uint64_t most = std::min(kMostAhead, encoder_.ring()->size() / 16);
-  if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
-  while (!cursor.over && cursor.asked < cursor.used + cursor.ahead) {
-    if (cursor.next >= cursor.segment.length) {
-      const Place end{cursor.segment.writer, cursor.segment.epoch,
-                      cursor.segment.first + cursor.segment.length};
-      // What stood between two segments, however much, was a repeat of what came before it.
-      auto next = common_.lower_bound(end);
-      if (next == common_.end() || next->first.writer != end.writer || next->first.epoch != end.epoch) {
-        cursor.over = true;
-        return;
-      }
-      cursor.segment = own_.at(next->second);
-      cursor.begin = cursor.next = 0;
-    }
-    std::uint32_t size = std::min(kLoadBytes, cursor.segment.length - cursor.next);
-    LoadId load = store_.load(cursor.segment, cursor.next, size, *this);
-    asked_[load] = {stream, cursor.serial, id_of(cursor.segment), cursor.next};
-    cursor.next += size;
-    cursor.asked += size;
-  }
-}
-
-void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
-  if (auto bringing = bringing_.find(load); bringing != bringing_.end()) {
-    Bringing one = bringing->second;
-    bringing_.erase(bringing);
-    return brought_one(one, std::move(bytes));
-  }
-  auto found = asked_.find(load);
-  if (found == asked_.end()) return;
-  Asked asked = found->second;
-  asked_.erase(found);
-  auto flow = flows_.find(asked.stream);
-  if (flow == flows_.end() || !flow->second.cursor || flow->second.cursor->serial != asked.serial) return;
-  if (bytes && common(asked.segment)) return append_loaded(asked, bytes->bytes());
-  flow->second.cursor.reset();
-}
-
-void DiskTier::append_loaded(const Asked& asked, Bytes bytes) {
-  Cursor& cursor = *flows_.at(asked.stream).cursor;
-  std::uint32_t offset = asked.offset;
-  Buffer loads;
-  ByteWriter writer(loads);
-  std::optional<Piece> run;
-  auto end_run = [&] {
-    if (!run) return;
-    writer.fixed64(asked.segment);
-    writer.varint(offset);
-    writer.varint(run->length);
-    writer.varint(run->ring_offset);
-    offset += static_cast<std::uint32_t>(run->length);
-    cursor.pieces.push_back(*run);
-    run.reset();
-  };
-  while (!bytes.empty()) {
-    Bytes piece = bytes.first(std::min(bytes.size(), kMaxBlockPlainBytes));
-    auto at = encoder_.append_history(asked.stream, piece);
-    if (!at) {
-      // Too much is unanswered: the stream goes on without the disk.
-      cursor.over = true;
-      break;
-    }
-    std::uint64_t lap = encoder_.ring()->size();
-    if (run && (*at != run->ring_offset + run->length || *at % lap == 0)) end_run();
-    if (!run) run = Piece{*at, cursor.brought, 0};
-    run->length += piece.size();
-    cursor.brought += piece.size();
-    bytes = bytes.subspan(piece.size());
-  }
-  cursor.brought += bytes.size();  // what was left out counts as brought: nothing waits for it
-  end_run();
-  if (!loads.empty()) encoder_.announce_load(asked.stream, loads);
-}
-
-// ---------------------------------------------------------------------------- what the twin sends
-
-Result<DiskTier::Brought> DiskTier::bring(std::uint64_t stream, const BlockHeader& sent, Bytes encoded) {
-  if (auto known = brought_.find(stream); known != brought_.end())
-    return known->second == 0 ? Brought::done : Brought::waits;
-  auto placed = decoder_.placed(stream, sent);
-  if (!placed) return placed.error();
-  const BlockHeader& header = *placed;
-  auto block = parse_encoded(header, encoded);
-  if (!block) return block.error();
-  dedup::HistoryRing* ring = decoder_.ring();
-  if (!ring) return Error::malformed_block;
-  struct Wanted {
-    Bringing one;
-    std::uint32_t offset;
-  };
-  std::vector<Wanted> wanted;
-  std::uint64_t total = 0;
-  for (ByteReader in(block->loads); in.remaining();) {
-    auto id = in.fixed64();
-    auto offset = in.varint(), length = in.varint(), ring_offset = in.varint();
-    if (!id || !offset || !length || !ring_offset || *length == 0 || *length > kLoadBytes ||
-        *offset > kMaxSegmentBytes || *ring_offset < kRingStart ||
-        *ring_offset + *length > header.ring_offset)
-      return Error::malformed_block;
-    total += *length;
-    if (wanted.size() == kMaxLoads || total > kMaxLoadedBytes) return Error::malformed_block;
-    wanted.push_back({{stream, *ring_offset, static_cast<std::uint32_t>(*length), *id},
-                      static_cast<std::uint32_t>(*offset)});
-  }
-  std::size_t& under_way = brought_[stream];
-  for (const Wanted& want : wanted) {
-    auto name = own_.find(want.one.segment);
-    if (name == own_.end() || !ring->fits(want.one.ring_offset, want.one.length)) {
-      ++under_way;
-      brought_one(want.one, std::nullopt);
-      continue;
-    }
-    ++under_way;
-    bringing_[store_.load(name->second, want.offset, want.one.length, *this)] = want.one;
-  }
-  ready_.erase(std::remove(ready_.begin(), ready_.end(), stream), ready_.end());
-  return under_way == 0 ? Brought::done : Brought::waits;
-}
-
-// What cannot be had is said; the block that needs it will be asked for again.
-void DiskTier::brought_one(const Bringing& one, std::optional<Slice> bytes) {
-  if (!bytes || !decoder_.bring(one.ring_offset, bytes->bytes())) {
-    Buffer message;
-    ByteWriter writer(message);
-    writer.u8(kCannot);
-    writer.fixed64(one.segment);
-    writer.varint(one.ring_offset);
-    writer.varint(one.length);
-    messages_.push_back(Slice::copy_of(message));
-  }
-  auto waiting = brought_.find(one.stream);
-  if (waiting != brought_.end() && waiting->second > 0 && --waiting->second == 0)
-    ready_.push_back(one.stream);
-}
-
-std::optional<std::uint64_t> DiskTier::poll_ready() {
-  if (ready_.empty()) return std::nullopt;
-  std::uint64_t stream = ready_.front();
-  ready_.pop_front();
-  return stream;
 }
 
 void DiskTier::forget(std::uint64_t stream) {

@@ -37,8 +37,18 @@ class DiskTier final : private SegmentListener {
   void on_held() { seal(Rest::stays); }
   // Nothing was sent for a while: what there is becomes a segment.
   void on_quiet() { seal(Rest::sealed); }
+  // The session is about to end: the same, and by the twin too.
+  void finish();
+  bool finished() const { return !remembering_ && !has_message(); }
   // The history begins anew.
   void on_cleared();
+  // The same, and the twin drops from its disk what both have, and what came from here. Dropping what is on
+  // this side's is the store's owner's affair, after this.
+  void forget_both();
+  // How many bytes the twin dropped; nothing as long as it has not answered.
+  std::optional<std::uint64_t> forgotten_by_twin() const {
+    return forgets_ == forgets_answered_ ? std::optional(forgotten_by_twin_) : std::nullopt;
+  }
 
   // ---- What the twin sends.
   void on_twin_epoch(std::uint64_t epoch) { twin_epoch_ = epoch; }
@@ -50,15 +60,31 @@ class DiskTier final : private SegmentListener {
   std::optional<std::uint64_t> poll_ready();
 
   void forget(std::uint64_t stream);
+  // Only what this side sends is over.
+  void forget_sending(std::uint64_t stream) { flows_.erase(stream); }
 
   // Types that the other parts do not know.
   Result<void> on_message(const OtherMessage& message);
-  bool has_message() const { return !have_.empty() || !lost_.empty() || !messages_.empty() || greeting_due_; }
+  bool has_message() const {
+    return !have_.empty() || !lost_.empty() || !messages_.empty() || !cannot_.empty() || greeting_due_;
+  }
   std::optional<Slice> poll_message();
+  // What must be said before the decoder asks for the blocks that cannot be restored without it.
+  std::optional<Slice> poll_urgent();
 
   std::size_t common_segments() const { return common_.size(); }
 
  private:
+  enum Type : std::uint8_t {
+    kHave = 9,
+    kLost,
+    kSealed,
+    kCannot,
+    kRemember,
+    kRemembered,
+    kForget,
+    kForgotten
+  };
   using Id = std::uint64_t;  // what a name is called on the wire
   struct Place {             // of a segment in its ring: where the next one may go on
     SiteId writer;
@@ -105,6 +131,9 @@ class DiskTier final : private SegmentListener {
   void ask_ahead(std::uint64_t stream, Cursor& cursor);
   void append_loaded(const Asked& asked, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
+  static Id id_of(const SegmentName& name);
+  void say(Type type);
+  std::uint64_t forget_shared();
   void seal(Rest rest);
   void seal(Interval range);
   void keep(const SegmentName& name, Slice bytes, Bytes in_ring);
@@ -134,7 +163,9 @@ class DiskTier final : private SegmentListener {
   std::deque<std::uint64_t> ready_;
 
   std::deque<Id> have_, lost_;  // to be told
-  std::deque<Slice> messages_;
+  std::deque<Slice> messages_, cannot_;
+  bool remembering_ = false;  // the twin was asked to seal what it has
+  std::uint64_t forgets_ = 0, forgets_answered_ = 0, forgotten_by_twin_ = 0;
   std::vector<Hook> hooks_;
   std::vector<std::uint64_t> fingerprints_;
   std::vector<HookHit> hits_;

@@ -59,6 +59,11 @@ void Reduction::forget(std::uint64_t stream) {
   if (disk_) disk_->forget(stream);
 }
 
+void Reduction::stop_encoding(std::uint64_t stream) {
+  encoder_->forget(stream);
+  if (disk_) disk_->forget_sending(stream);
+}
+
 Result<void> Reduction::on_message(Bytes bytes) {
   auto message = parse_message(bytes);
   if (!message) return message.error();
@@ -92,6 +97,7 @@ bool Reduction::has_message() const {
 
 std::optional<Slice> Reduction::poll_message() {
   auto message = encoder_->poll_message();
+  if (!message && disk_) message = disk_->poll_urgent();
   if (!message) message = decoder_->poll_message();
   return message || !disk_ ? message : disk_->poll_message();
 }
@@ -101,14 +107,29 @@ void Reduction::set_line_rate(std::uint64_t bytes_per_second) { encoder_->set_li
 void Reduction::clear() {
   encoder_->clear();
   decoder_->ask_to_clear();
-  if (disk_) disk_->on_cleared();
+  if (disk_) disk_->forget_both();
+}
+
+std::optional<std::uint64_t> Reduction::cleared_by_twin() const {
+  return disk_ ? disk_->forgotten_by_twin() : std::optional<std::uint64_t>(0);
 }
 
 void Reduction::on_quiet() {
   if (disk_) disk_->on_quiet();
 }
 
-Counters Reduction::counters() const { return {encoder_->counters(), decoder_->counters()}; }
+void Reduction::finish() {
+  if (disk_) disk_->finish();
+}
+
+bool Reduction::finished() const { return !disk_ || disk_->finished(); }
+
+void Reduction::set_relief(unsigned steps) { encoder_->set_relief(steps); }
+
+Counters Reduction::counters() const {
+  return {encoder_->counters(), decoder_->counters(), disk_ ? disk_->common_segments() : 0};
+}
+
 std::uint64_t Reduction::memory_bytes() const {
   return encoder_->counters().ring_filled_bytes + encoder_->index_bytes() +
          decoder_->counters().ring_filled_bytes;

@@ -40,15 +40,25 @@ class Reduction final : public BlockCodec {
                                       Bytes encoded) override;
   std::optional<std::uint64_t> poll_ready() override;
   void forget(std::uint64_t stream) override;
+  void stop_encoding(std::uint64_t stream) override;
   Result<void> on_message(Bytes message) override;
   bool has_message() const override;
   std::optional<Slice> poll_message() override;
   void set_line_rate(std::uint64_t bytes_per_second) override;
+  // The processor is the narrower line: zstd tries so many steps less hard than the line is worth.
+  void set_relief(unsigned steps);
 
-  // Both histories are forgotten, here and by the twin; running streams go on.
+  // Both histories are forgotten, here and by the twin, and what the twin has on disk of what both have or of
+  // what came from here; running streams go on. This side's disk is its owner's to clear, after this.
   void clear();
+  // How many bytes the twin dropped from its disk; nothing as long as it has not answered.
+  std::optional<std::uint64_t> cleared_by_twin() const;
   // Nothing was sent for a while (about a second): what there is may go to disk.
   void on_quiet();
+  // The session is about to end: what there is goes to disk, on both sides.
+  void finish();
+  // All of that was said, and the twin has done its part.
+  bool finished() const;
 
   Counters counters() const;
   // What both histories hold, and what finding repeats takes beside that.

@@ -153,7 +153,7 @@ Interval SharedHistory::Reach::find(std::uint64_t position) const {
       std::size_t at = history_.index_of(position);
       if (at == history_.blocks_.size()) return {};
       const Block& block = history_.blocks_[at];
-      if (block.stream != stream_ || position < block.offset) return {};
+      if (block.stream != stream_ || position < block.offset || block.state == State::abandoned) return {};
       return clip({block.offset, block.end()}, position);
     }
   }

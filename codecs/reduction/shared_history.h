@@ -36,7 +36,7 @@ class SharedHistory {
   // The stream is over: its blocks may never be answered, and hold up nothing.
   void abandon(std::uint64_t stream, const StreamTrack& track);
 
-  // Blocks of the range that have no answer will not get one.
+  // Blocks of the range that have no answer will not get one, and are not referred to.
   void give_up(Interval range);
   const IntervalSet& held_ranges() const { return held_; }
 

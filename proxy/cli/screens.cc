@@ -102,6 +102,9 @@ std::string reduction_line(const json::value& reduction) {
   const auto note = [&](std::uint64_t count, std::string_view what) {
     if (count > 0) said += ", " + std::to_string(count) + std::string(what);
   };
+  if (number(out.at("compressed_bytes")) > 0)
+    said += "; zstd level " + text(out.at("zstd_level")) +
+            (number(out.at("zstd_relief")) > 0 ? ", lowered since the processor is busy" : "");
   note(number(out.at("incompressible_blocks")), " blocks not compressible");
   note(number(out.at("horizon_stalls")), " too early for the dictionary");
   note(number(out.at("needs")) + number(in.at("needs")), " asked for again");
@@ -113,9 +116,9 @@ std::string reduction_line(const json::value& reduction) {
 // What the disk dictionary holds, and what went wrong with it.
 std::string disk_line(const json::value& disk) {
   if (disk.is_null()) return "no disk dictionary";
-  std::string said = bytes_text(number(disk.at("bytes"))) + " of " + bytes_text(number(disk.at("limit_bytes"))) +
-                     " in " + text(disk.at("segments")) + " segments; " +
-                     bytes_text(number(disk.at("put_bytes"))) + " put, " +
+  std::string said = bytes_text(number(disk.at("bytes"))) + " of " +
+                     bytes_text(number(disk.at("limit_bytes"))) + " in " + text(disk.at("segments")) +
+                     " segments; " + bytes_text(number(disk.at("put_bytes"))) + " put, " +
                      bytes_text(number(disk.at("load_bytes"))) + " loaded";
   if (!disk.at("ready").as_bool()) said += ", not in use now: the directory is being read, or cannot be";
   const auto note = [&](std::string_view name, std::string_view what) {
@@ -345,6 +348,12 @@ void show_changed(const json::value& answer, std::ostream& out) {
 void show_cleared(const json::value& answer, std::ostream& out) {
   out << "cleared " << bytes_text(number(answer.at("memory_bytes"))) << " in memory and "
       << bytes_text(number(answer.at("disk_bytes"))) << " on disk\n";
+  for (const auto& peer : answer.at("peers").as_array())
+    if (peer.at("disk_bytes").is_null())
+      out << text(peer.at("peer")) << " has not said what it cleared\n";
+    else
+      out << text(peer.at("peer")) << " cleared " << bytes_text(number(peer.at("disk_bytes")))
+          << " on its disk\n";
 }
 
 void show_rules(const json::value& intercept, std::ostream& out) {

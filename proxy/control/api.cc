@@ -328,8 +328,8 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::intercept:
       co_return reads ? answer_json(view_intercept(daemon_)) : change_intercept(daemon_, request.body);
     case Topic::clear_cache: {
-      const auto cleared = daemon_.clear_cache();
-      co_return answer_json({{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
+      const auto cleared = co_await daemon_.clear_cache();
+      co_return answer_json(view(cleared));
     }
   }
   co_return no_such_path(target->path);

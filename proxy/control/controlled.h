@@ -2,6 +2,7 @@
 // What the control API may ask of the running daemon, and nothing more. The daemon implements it, the tests
 // have a working fake; HTTP, JSON and the metrics text are the API's own business.
 #pragma once
+#include <boost/asio/awaitable.hpp>
 #include <boost/system/result.hpp>
 #include <chrono>
 #include <cstdint>
@@ -36,7 +37,7 @@ struct Status {
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
-  std::vector<link::LinkStatus> links;  // one for each configured peer, in the order of the file
+  std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };
 
 // What would become of a flow that began now.
@@ -51,7 +52,12 @@ struct Forecast {
 
 struct Cleared {
   std::uint64_t memory_bytes = 0;  // of history rings
-  std::uint64_t disk_bytes = 0;    // of the chunk store
+  std::uint64_t disk_bytes = 0;    // of segments
+  struct Peer {
+    std::string name;
+    std::optional<std::uint64_t> disk_bytes;  // that it dropped; none: its link is not up, or it did not say
+  };
+  std::vector<Peer> peers;
 };
 
 // Why the daemon did not do as asked: one sentence for the person who asked.
@@ -72,7 +78,8 @@ class Controlled {
 
   // In force at once for new flows; tells the peers.
   virtual void change_features(const config::Features& features) = 0;
-  virtual Cleared clear_cache() = 0;
+  // Done at once; the answer waits for the peers', within reason.
+  virtual boost::asio::awaitable<Cleared> clear_cache() = 0;
   virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
 };
 

@@ -158,6 +158,10 @@ void add_reduction(Families& families, const Status& status) {
       "loaded is history read from disk.");
   auto copies = families.counter("reduction_copies_total", "Repeats that were found, by their length.");
   auto events = families.counter("reduction_events_total", "What reduction met that is worth a look.");
+  auto level = families.gauge("zstd_level", "How hard zstd tries now.");
+  auto relief =
+      families.gauge("zstd_relief", "Steps below what the line is worth, for want of processor time.");
+  auto common = families.gauge("disk_dictionary_common_segments", "Segments on the disks of both sides.");
   auto dictionary = families.gauge("dictionary_bytes", "The history in memory: its size, and what it holds.");
   for (const auto& link : status.links) {
     const auto& peer = link.peer;
@@ -182,6 +186,9 @@ void add_reduction(Families& families, const Status& status) {
           i < reduction::kHitLengthBounds.size() ? std::to_string(reduction::kHitLengthBounds[i]) : "inf";
       copies.sample({{"peer", peer}, {"below", below}}, out.hits[i]);
     }
+    level.sample({{"peer", peer}}, static_cast<double>(out.zstd_level));
+    relief.sample({{"peer", peer}}, out.zstd_relief);
+    common.sample({{"peer", peer}}, link.reduction.common_segments);
     const auto event = [&](const char* direction, const char* name, std::uint64_t count) {
       events.sample({{"peer", peer}, {"direction", direction}, {"event", name}}, count);
     };

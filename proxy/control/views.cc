@@ -166,10 +166,14 @@ json::value view_reduction(const link::LinkStatus& link) {
   const auto& in = link.reduction.decoder;
   if (!link.reduces && out.blocks + in.blocks == 0) return nullptr;
   return {{"active", link.reduces},
+          {"common_segments", link.reduction.common_segments},
           {"out",
            {{"blocks", out.blocks},
             {"bytes", view(out.bytes)},
             {"hits", view_hits(out)},
+            {"compressed_bytes", out.compressed_bytes},
+            {"zstd_level", out.zstd_level},
+            {"zstd_relief", out.zstd_relief},
             {"passed_bytes", out.passed_bytes},
             {"incompressible_blocks", out.incompressible_blocks},
             {"horizon_stalls", out.horizon_stalls},
@@ -346,6 +350,17 @@ json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) 
   object["rule"] = forecast.rule ? json::value(*forecast.rule) : json::value();
   object["features"] = view(forecast.features);
   return object;
+}
+
+json::object view(const Cleared& cleared) {
+  json::array peers;
+  for (const auto& peer : cleared.peers)
+    peers.push_back(
+        json::object{{"peer", peer.name},
+                     {"disk_bytes", peer.disk_bytes ? json::value(*peer.disk_bytes) : json::value()}});
+  return {{"memory_bytes", cleared.memory_bytes},
+          {"disk_bytes", cleared.disk_bytes},
+          {"peers", std::move(peers)}};
 }
 
 std::string_view to_text(InterceptState state) {

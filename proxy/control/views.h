@@ -32,6 +32,7 @@ boost::json::object view(const config::Features& features);
 boost::json::object view(const flows::FlowBytes& bytes);
 boost::json::object view(const link::BlockCounters& blocks);
 boost::json::object view(const link::LinkStatus& link);
+boost::json::object view(const Cleared& cleared);
 boost::json::object view(const flows::FlowRecord& flow, const LinkFacts& links, SteadyTime now);
 boost::json::object view(const flows::FlowTable::Ended& flow);
 boost::json::object view_status(const Status& status, const flows::FlowTable& flows,

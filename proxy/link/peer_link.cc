@@ -3,6 +3,7 @@
 #include "proxy/link/peer_link.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include "proxy/log/log.h"
 
@@ -75,6 +76,7 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
     end_session();
     // Both sides' histories begin with the session, and so agree.
     if (shared_.make_codec && theirs.blocks == kBlockVersion) codec_ = shared_.make_codec(peer_);
+    relief_ = {};
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
     session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());
     session_id_ = session_id;
@@ -156,13 +158,19 @@ void PeerLink::on_codec_ready() {
 void PeerLink::on_second() {
   if (!codec_) return;
   const std::uint64_t blocks = codec_->counters().encoder.blocks;
-  if (blocks == std::exchange(blocks_at_last_second_, blocks)) remember();
-}
-
-void PeerLink::remember() {
-  if (!codec_) return;
+  if (blocks != std::exchange(blocks_at_last_second_, blocks)) return;
   codec_->on_quiet();
   if (codec_->has_message()) kick();
+}
+
+void PeerLink::finish() {
+  if (!codec_ || state() != LinkState::up) return;
+  codec_->finish();
+  kick();
+}
+
+bool PeerLink::finished() const {
+  return !codec_ || state() != LinkState::up || (codec_->finished() && session_->told_all());
 }
 
 std::uint64_t PeerLink::clear_dictionaries() {
@@ -171,6 +179,21 @@ std::uint64_t PeerLink::clear_dictionaries() {
   codec_->clear();
   kick();
   return counters.encoder.ring_filled_bytes + counters.decoder.ring_filled_bytes;
+}
+
+std::optional<std::uint64_t> PeerLink::cleared_by_peer() const {
+  return codec_ ? codec_->cleared_by_twin() : std::optional<std::uint64_t>(0);
+}
+
+// What the loop does besides counts, too: it is the same processor.
+void PeerLink::relieve_processor() {
+  const TimePoint now = Clock::now();
+  if (!codec_ || !relief_.due(now)) return;
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  const Duration processor = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+  if (relief_.update(now, processor, codec_->counters().encoder.compressed_bytes))
+    codec_->set_relief(relief_.steps());
 }
 
 void PeerLink::apply_features() {
@@ -226,6 +249,7 @@ void PeerLink::kick() {
 
 void PeerLink::after_activity() {
   choose_carrier();
+  relieve_processor();
   deliver_events();
   arm_timer();
 }

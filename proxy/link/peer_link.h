@@ -12,6 +12,7 @@
 
 #include "codecs/reduction/reduction.h"
 #include "proxy/config/config.h"
+#include "proxy/link/encode_relief.h"
 #include "proxy/link/reduction_totals.h"
 #include "proxy/link/status.h"
 #include "proxy/link/tcp_carrier.h"
@@ -79,15 +80,20 @@ class PeerLink final : private CarrierOwner {
   void release(StreamId stream);
   // Something was written, consumed or opened.
   void kick();
-  // Both dictionaries of the session are emptied, here and on the peer's side. Answers how many bytes they
-  // held here.
+  // Both dictionaries of the session are emptied, here and on the peer's side, and so is the peer's disk, of
+  // what this link could use. Answers how many bytes the two held here. This side's disk is to be cleared
+  // after this.
   std::uint64_t clear_dictionaries();
+  // How many bytes the peer dropped from its disk for that; nothing as long as it has not said so.
+  std::optional<std::uint64_t> cleared_by_peer() const;
   // Memory that the session's histories take.
   std::uint64_t dictionary_bytes() const { return codec_ ? codec_->memory_bytes() : 0; }
   // About once a second, while there is a disk dictionary: what was sent goes there when nothing follows it.
   void on_second();
-  // All that was sent so far goes there now.
-  void remember();
+  // The session is about to end: all that was sent so far goes there now, on both sides.
+  void finish();
+  // Whether that is done, or will never be.
+  bool finished() const;
   // What a dictionary waited for is there: streams may go on.
   void on_codec_ready();
   // LinkShared::allowed has changed: tells the peer, and changes the path where that is asked for.
@@ -116,6 +122,7 @@ class PeerLink final : private CarrierOwner {
   udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
   void choose_carrier();
   void count_for_total_rate();
+  void relieve_processor();
   void end_session();
   void deliver_events();
   void arm_timer();
@@ -127,6 +134,7 @@ class PeerLink final : private CarrierOwner {
   std::unique_ptr<reduction::Reduction> codec_;  // of the session, which it outlives
   ReductionTotals reduction_totals_;
   std::uint64_t blocks_at_last_second_ = 0;
+  EncodeRelief relief_;
   std::unique_ptr<Session> session_;
   Token session_id_{};
   std::vector<ModuleName> peer_modules_;               // of the session's peer

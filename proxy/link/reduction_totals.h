@@ -16,6 +16,9 @@ class ReductionTotals {
     sum.encoder.ring_bytes = living.encoder.ring_bytes;
     sum.encoder.ring_filled_bytes = living.encoder.ring_filled_bytes;
     sum.encoder.unanswered_bytes = living.encoder.unanswered_bytes;
+    sum.encoder.zstd_level = living.encoder.zstd_level;
+    sum.encoder.zstd_relief = living.encoder.zstd_relief;
+    sum.common_segments = living.common_segments;
     sum.decoder.ring_bytes = living.decoder.ring_bytes;
     sum.decoder.ring_filled_bytes = living.decoder.ring_filled_bytes;
     return sum;
@@ -35,6 +38,7 @@ class ReductionTotals {
     out.blocks += from.encoder.blocks;
     add(out.bytes, from.encoder.bytes);
     for (std::size_t i = 0; i < out.hits.size(); ++i) out.hits[i] += from.encoder.hits[i];
+    out.compressed_bytes += from.encoder.compressed_bytes;
     out.passed_bytes += from.encoder.passed_bytes;
     out.incompressible_blocks += from.encoder.incompressible_blocks;
     out.horizon_stalls += from.encoder.horizon_stalls;

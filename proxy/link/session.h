@@ -123,6 +123,8 @@ class Session final : private StreamOwner {
   Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
   bool silent() const { return silent_; }
   std::size_t live_streams() const { return streams_.size(); }
+  // Whether the peer has acknowledged all that the codec, and allow(), had to say.
+  bool told_all() const { return control_sending_.all_acknowledged(); }
   // Wire bytes acknowledged by the peer since the start, for measuring the delivery rate.
   std::uint64_t acknowledged_bytes() const { return acknowledged_bytes_; }
   std::uint64_t retained_bytes() const;

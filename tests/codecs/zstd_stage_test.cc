@@ -54,6 +54,22 @@ TEST_CASE("zstd gives back what it was given, at every effort, with context anyw
   }
 }
 
+TEST_CASE("a slow line is worth more effort, and a processor that has no time makes less") {
+  CHECK(zstd_effort(193'000).level > zstd_effort(20'000'000).level);
+  CHECK(zstd_effort(20'000'000).level > zstd_effort(1'250'000'000).level);
+  std::string text = words(65'536);
+  for (std::uint64_t rate : {0ull, 193'000ull, 1'250'000'000ull})
+    for (unsigned relief = 0; relief < 12; ++relief) {
+      ZstdEffort effort = zstd_effort(rate, relief), less = zstd_effort(rate, relief + 1);
+      CHECK((less.level < effort.level || (effort.level == less.level && relief >= 2)));
+      CHECK(less.context_bytes <= effort.context_bytes);
+      Buffer out, plain(text.size());
+      REQUIRE(zstd_compress(less, {}, as_bytes(text), out));
+      REQUIRE(zstd_decompress({}, out, plain) == text.size());
+      CHECK(as_text(plain) == text);
+    }
+}
+
 TEST_CASE("context makes small content smaller, and the next block does not have it") {
   std::string a = words(300), b = a;
   b[100] = '#';

@@ -4,6 +4,7 @@
 // as all was honest it gives back what went in.
 #include <vector>
 
+#include "cache/memory_store.h"
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
 #include "codecs/reduction/reduction.h"
@@ -61,7 +62,35 @@ class Run {
             return target_.forget(stream);
           }
           default:
-            return target_.set_line_rate(in_.number());
+            return disks();
+        }
+    }
+  }
+
+  void disks() {
+    cache::MemoryStore& store = in_.below(2) ? here_ : there_;
+    switch (in_.below(8)) {
+      case 0:
+        return target_.on_quiet();
+      case 1:
+        return maker_.on_quiet();
+      case 2:
+        return target_.finish();
+      case 3:
+        return maker_.finish();
+      case 4:
+      case 5: {
+        auto names = store.list();
+        if (names.empty()) return;
+        const SegmentName& name = names[in_.byte() % names.size()];
+        return in_.below(2) ? store.damage(name) : store.drop(name);
+      }
+      case 6:
+        return target_.set_line_rate(in_.number());
+      default:
+        here_.settle();
+        there_.settle();
+        while (target_.poll_ready()) {
         }
     }
   }
@@ -102,8 +131,14 @@ class Run {
       encoded[in_.byte() * 7u % encoded.size()] ^= std::byte(in_.byte() | 1);
     }
     auto got = target_.decode(stream, *header, encoded);
+    // It may wait for a disk, and then for what that did not have.
+    for (int i = 0; i < 4 && alive_ && got && !*got; ++i) {
+      here_.settle();
+      if (target_.poll_ready() != stream) exchange();
+      got = target_.decode(stream, *header, encoded);
+    }
     check(got, *header);
-    if (honest_) require(got && *got && std::ranges::equal((*got)->bytes(), plain));
+    if (honest_ && alive_) require(got && *got && std::ranges::equal((*got)->bytes(), plain));
   }
 
   void invented_block() {
@@ -121,7 +156,7 @@ class Run {
     honest_ = false;
     Buffer message;
     std::uint64_t offset = std::min(kMaxVarint - 1, (in_.byte() % 2 ? kRingStart : 0) + in_.number());
-    switch (in_.below(8)) {
+    switch (in_.below(9)) {
       case 0:
         write_message(Hello{in_.below(3), in_.number(), in_.number() % (32u << 20)}, message);
         break;
@@ -144,16 +179,21 @@ class Run {
       case 6:
         write_message(Clear{}, message);
         break;
-      default:
+      case 7:
         write_message(Floor{offset}, message);
         break;
+      default: {
+        message.push_back(std::byte(9 + in_.below(8)));
+        append(message, in_.some(60));
+        break;
+      }
     }
     take(message);
   }
 
   ReductionStages stages() {
     unsigned bits = in_.byte();
-    return {.dedup_memory = bits % 8 != 1, .dedup_disk = false, .compression = bits % 8 != 2};
+    return {.dedup_memory = bits % 8 != 1, .dedup_disk = bits % 16 < 12, .compression = bits % 8 != 2};
   }
 
   // Repeats itself, here and there.
@@ -169,9 +209,17 @@ class Run {
     return text_;
   }
 
+  static Options with(cache::MemoryStore& store, std::uint64_t number) {
+    Options options{.ring_bytes = 16u << 20, .peer_ring_bytes = 16u << 20, .epoch = number, .store = &store};
+    options.site.fill(std::byte(number));
+    options.twin_site.fill(std::byte(3 - number));
+    return options;
+  }
+
   Choices in_;
-  Reduction target_{{.ring_bytes = 16u << 20, .peer_ring_bytes = 16u << 20, .epoch = 1}};
-  Reduction maker_{{.ring_bytes = 16u << 20, .peer_ring_bytes = 16u << 20, .epoch = 2}};
+  cache::MemoryStore here_{8u << 20}, there_{8u << 20};
+  Reduction target_{with(here_, 1)};
+  Reduction maker_{with(there_, 2)};
   bool honest_ = true, alive_ = true;
   Buffer text_;
 };

@@ -68,3 +68,32 @@ TEST_CASE("a ring holds what was written last, and nothing that was overwritten 
     CHECK_FALSE(ring.fits(0, 1));
   }
 }
+
+TEST_CASE("what was left out is not held until somebody writes it, or it has left the ring") {
+  constexpr std::size_t kSize = 4 * kRingStep;
+  auto ring = HistoryRing::make(kSize).value();
+  ring.leave_out({kRingStart + 1000, kRingStart + 3000});
+  ring.reserve(kRingStart, 500);
+  ring.reserve(kRingStart + 3000, 2000);
+  CHECK(ring.holds(kRingStart, 1000));
+  CHECK(ring.holds(kRingStart + 3000, 2000));
+  CHECK_FALSE(ring.holds(kRingStart + 999, 2));
+  CHECK_FALSE(ring.holds(kRingStart + 2999, 2));
+  CHECK_FALSE(ring.holds(kRingStart, 5000));
+  ring.reserve(kRingStart + 1000, 1500);
+  CHECK(ring.holds(kRingStart, 2500));
+  CHECK_FALSE(ring.holds(kRingStart, 2501));
+  // A lap later other bytes stand there.
+  for (int i = 0; i < 4; ++i) ring.reserve(ring.place(kRingStep), kRingStep);
+  CHECK(ring.holds(ring.head() - kRingStep, kRingStep));
+  CHECK(ring.holds(ring.floor() + kRingStep, kRingStep));
+}
+
+TEST_CASE("more is left out than can be remembered in detail: then too much is, and memory is bounded") {
+  auto ring = HistoryRing::make(4 * kRingStep).value();
+  ring.reserve(kRingStart, kRingStep);
+  for (std::uint64_t i = 0; i < 20'000; ++i) ring.leave_out({kRingStart + 3 * i, kRingStart + 3 * i + 1});
+  CHECK_FALSE(ring.holds(kRingStart + 9000, 1));
+  CHECK_FALSE(ring.holds(kRingStart + 1, 1));
+  CHECK(ring.holds(kRingStart + 60'100, 1000));
+}

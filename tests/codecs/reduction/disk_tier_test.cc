@@ -142,6 +142,105 @@ TEST_CASE("a segment that cannot be read on either side costs its bytes and noth
   CHECK(twins->failed_streams() == 0);
   CHECK(twins->wire_bytes(0) < 9u << 20);
   CHECK_FALSE(twins->over(kStream));
+  // What the twin said it cannot bring is not taken for a history that went wrong.
+  CHECK(twins->side(0).counters().encoder.restarts == 0);
+  CHECK(twins->side(1).counters().decoder.mismatches == 0);
+  CHECK(twins->side(1).counters().decoder.needs == 0);
+}
+
+TEST_CASE("blocks under way to a disk that fails are asked for again, and the history goes on") {
+  Sites sites;
+  Traffic traffic(14);
+  std::string file = traffic.noise(12 << 20);
+  {
+    auto twins = sites.session();
+    send(*twins, 0, kStream, file);
+    twins->rest();
+  }
+  sites.there.damage(sites.there.list()[1]);
+  // So large that the encoder may run ahead with all of it: nothing arrives before it is referred to.
+  auto twins = std::make_unique<Twins>(20, 20, sites.here, sites.there, 128);
+  twins->meet();
+  std::string_view rest = file;
+  while (!rest.empty()) {
+    twins->write(0, kStream, rest.substr(0, 65'536));
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 65'536));
+    while (sites.here.poll()) {
+    }
+  }
+  twins->rest();
+  CHECK(twins->delivered_bytes(0) == file.size());
+  CHECK(twins->failed_streams() == 0);
+  CHECK(twins->side(1).counters().decoder.needs > 0);
+  CHECK(twins->side(1).counters().decoder.needs == twins->side(1).counters().decoder.recovered);
+  CHECK(twins->side(1).counters().decoder.mismatches == 0);
+  CHECK(twins->side(0).counters().encoder.restarts == 0);
+}
+
+TEST_CASE("what is new goes to both disks before a session ends, however little it is") {
+  int ends = GENERATE(0, 1);
+  Sites sites;
+  Traffic traffic(21);
+  std::string up = traffic.noise(700'000), down = traffic.noise(900'000);
+  {
+    auto twins = sites.session();
+    send(*twins, 0, kStream, up);
+    send(*twins, 1, kStream, down);
+    CHECK(sites.here.list().empty());
+    twins->side(ends).finish();
+    CHECK_FALSE(twins->side(ends).finished());
+    twins->settle();
+    CHECK(twins->side(ends).finished());
+  }
+  CHECK(sites.here.list().size() == 2);
+  CHECK(sites.here.list() == sites.there.list());
+  auto twins = sites.session();
+  send(*twins, 0, kStream, up);
+  send(*twins, 1, kStream, down);
+  CHECK(twins->wire_bytes(0) + twins->wire_bytes(1) < 200'000);
+}
+
+TEST_CASE("a session whose twin has no disk is finished at once") {
+  cache::MemoryStore store;
+  Options options = ring_of(16, 7);
+  options.store = &store;
+  Reduction side(options);
+  while (side.poll_message()) {
+  }
+  side.finish();
+  CHECK(side.finished());
+  side.clear();
+  CHECK(side.cleared_by_twin() == 0);
+}
+
+TEST_CASE("what one side clears, the other drops from its disk, but for what others gave it") {
+  Sites sites;
+  Traffic traffic(22);
+  std::string file = traffic.noise(6 << 20);
+  Slice foreign = Slice::copy_of(as_bytes(traffic.noise(50'000)));
+  SegmentName others{.epoch = 5, .first = 65'536, .length = 50'000, .digest = segment_digest({&foreign, 1})};
+  others.writer.fill(std::byte{9});
+  sites.there.put(others, {foreign}, {});
+  auto twins = sites.session();
+  send(*twins, 0, kStream, file);
+  send(*twins, 1, kStream, traffic.noise(3 << 20));
+  twins->rest();
+  std::uint64_t held = 0;
+  for (const SegmentName& name : sites.there.list()) held += name.length;
+  REQUIRE(held > 9u << 20);
+  twins->side(0).clear();
+  CHECK_FALSE(twins->side(0).cleared_by_twin());
+  for (const SegmentName& name : sites.here.list()) sites.here.drop(name);
+  twins->settle();
+  CHECK(twins->side(0).cleared_by_twin() == held - others.length);
+  CHECK(sites.there.list() == std::vector{others});
+  CHECK(sites.here.list().empty());
+  // It is sent again, and kept again.
+  std::uint64_t before = twins->wire_bytes(0);
+  send(*twins, 0, kStream, file);
+  CHECK(twins->wire_bytes(0) - before > file.size());
+  twins->rest();
+  CHECK(sites.here.list().size() >= 2);
 }
 
 TEST_CASE("one side without a disk: everything else works, and nothing is written for nobody") {
@@ -186,6 +285,7 @@ TEST_CASE("whatever is sent, lost, dropped and damaged over many sessions, every
       }
       for (std::uint64_t moves = random() % 12; moves > 0; --moves) twins->step();
       if (random() % 50 == 0) twins->side(static_cast<int>(random() % 2)).on_quiet();
+      if (random() % 100 == 0) twins->side(static_cast<int>(random() % 2)).finish();
       if (random() % 80 == 0) twins->side(static_cast<int>(random() % 2)).clear();
       if (random() % 40 == 0) {
         cache::MemoryStore& store = random() % 2 ? sites.here : sites.there;
@@ -223,6 +323,12 @@ TEST_CASE("what a twin may say about disks is bounded, and nonsense ends the ses
   CHECK(message({12, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1}));
   CHECK_FALSE(message({12, 1, 2, 3, 4, 5, 6, 7, 8, 1}));
   CHECK(message({200, 1, 2}));
+  CHECK(message({13}));
+  CHECK(message({15}));
+  // Answers to what nobody asked.
+  CHECK_FALSE(message({14}));
+  CHECK_FALSE(message({16, 0}));
+  CHECK_FALSE(message({16}));
 }
 
 TEST_CASE("hooks are found wherever the content stands") {

@@ -174,6 +174,28 @@ TEST_CASE("a stream whose bytes are thrown away by the other side is given up") 
   CHECK(counters.mismatches == 0);
 }
 
+TEST_CASE("a stream whose reader is known to be gone holds up nothing") {
+  Twins twins(6);
+  twins.meet();
+  Traffic traffic(6);
+  twins.discard(0, 1);
+  for (int i = 0; i < 10; ++i) twins.write(0, 1, traffic.text(10'000));
+  twins.write(1, 1, traffic.text(10'000));
+  twins.settle();
+  CHECK(twins.side(0).counters().encoder.unanswered_bytes > 0);
+  twins.side(0).stop_encoding(1);
+  CHECK(twins.side(0).counters().encoder.unanswered_bytes == 0);
+  // The other direction goes on.
+  twins.write(1, 1, traffic.text(10'000));
+  twins.settle();
+  CHECK(twins.delivered_bytes(1) == 20'000);
+  for (int i = 0; i < 300; ++i) {
+    twins.write(0, 3, traffic.some(kBlock));
+    twins.settle();
+  }
+  CHECK(twins.side(0).counters().encoder.horizon_stalls == 0);
+}
+
 TEST_CASE("streams that end early leave nothing unanswered") {
   Twins twins(8);
   twins.meet();

@@ -175,7 +175,10 @@ TEST_CASE("the cache is cleared and interception steered") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
-  CHECK(shell.type({"clear-cache"}).out == "cleared 1.00 MiB in memory and 5.00 MiB on disk\n");
+  CHECK(shell.type({"clear-cache"}).out ==
+        "cleared 1.00 MiB in memory and 5.00 MiB on disk\n"
+        "datacenter cleared 7.00 MiB on its disk\n"
+        "b has not said what it cleared\n");
   CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
   CHECK(shell.type({"intercept", "print"}).out == "# in place\ntable inet longhaul {\n}\n");
   CHECK(shell.type({"intercept", "down"}).out == "interception is down\n");

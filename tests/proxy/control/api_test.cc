@@ -264,7 +264,10 @@ TEST_CASE("the rules of interception go in and out, and a daemon that cannot say
 TEST_CASE("clearing the cache says how much was cleared") {
   RunningApi api;
   api.start();
-  CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 5u << 20);
+  const auto cleared = post(api, "/v1/clear-cache", "").json();
+  CHECK(cleared.at("disk_bytes") == 5u << 20);
+  CHECK(cleared.at("peers").at(0).at("disk_bytes") == 7u << 20);
+  CHECK(cleared.at("peers").at(1).at("disk_bytes").is_null());
   CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 0u);
 }
 

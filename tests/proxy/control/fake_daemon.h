@@ -35,7 +35,7 @@ class FakeDaemon final : public Controlled {
   }
   std::string intercept_rules() const override { return "table inet longhaul {\n}\n"; }
   void change_features(const config::Features& features) override { in_force = features; }
-  Cleared clear_cache() override { return std::exchange(cache, Cleared{}); }
+  boost::asio::awaitable<Cleared> clear_cache() override { co_return std::exchange(cache, Cleared{}); }
   boost::system::result<void, Refusal> intercept(InterceptAction action) override {
     if (now.intercept == InterceptState::not_configured) return Refusal{"[intercept] names no interfaces."};
     now.intercept = action == InterceptAction::up ? InterceptState::up : InterceptState::down;
@@ -67,17 +67,18 @@ class FakeDaemon final : public Controlled {
              .intercept = InterceptState::down,
              .intercept_error = {},
              .disk = cache::StoreCounters{.ready = true,
-                                         .cap_bytes = 4ull << 30,
-                                         .disk_bytes = 1ull << 30,
-                                         .segments = 260,
-                                         .put_bytes = 1ull << 30,
-                                         .refused = 2,
-                                         .damaged = 1,
-                                         .load_bytes = 3 << 20},
+                                          .cap_bytes = 4ull << 30,
+                                          .disk_bytes = 1ull << 30,
+                                          .segments = 260,
+                                          .put_bytes = 1ull << 30,
+                                          .refused = 2,
+                                          .damaged = 1,
+                                          .load_bytes = 3 << 20},
              .links = {}};
   flows::FlowTable table;
   config::Features in_force;
-  Cleared cache{.memory_bytes = 1 << 20, .disk_bytes = 5 << 20};
+  Cleared cache{
+      .memory_bytes = 1 << 20, .disk_bytes = 5 << 20, .peers = {{"datacenter", 7 << 20}, {"b", {}}}};
   bool fail_closed = false;
 };
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether compressing holds a fast line up: a loop that is busy all the time with much to compress should try
+// less hard, and harder again when it has time. Pure; leaves to the codec what less hard means.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class EncodeRelief {
+ public:
+  static constexpr Duration kWindow = std::chrono::milliseconds(100);
+  static constexpr unsigned kMostSteps = 6;
+
+  bool due(TimePoint now) const { return now - since_ >= kWindow; }
+  // `processor` is what this thread has used so far, `compressed` how many bytes were given to zstd. To be
+  // called as often as one likes; true: steps() has changed.
+  bool update(TimePoint now, Duration processor, std::uint64_t compressed) {
+    if (!due(now)) return false;
+    const Duration passed = now - since_;
+    const double busy = std::chrono::duration<double>(processor - processor_) / passed;
+    const bool much = compressed - compressed_ >= kMuch * static_cast<std::uint64_t>(passed / kWindow);
+    since_ = now;
+    processor_ = processor;
+    compressed_ = compressed;
+    // Nobody came for long: what was found then does not count any more.
+    if (passed > kForgotten) {
+      busy_windows_ = idle_windows_ = 0;
+      patience_ = kFirstPatience;
+      return std::exchange(steps_, 0u) != 0;
+    }
+    busy_windows_ = busy > kBusy && much ? busy_windows_ + 1 : 0;
+    idle_windows_ = busy < kEasy || !much ? idle_windows_ + 1 : 0;
+    if (busy_windows_ >= kBusyWindows && steps_ < kMostSteps) {
+      ++steps_;
+      busy_windows_ = 0;
+      patience_ = std::min(2 * patience_, kMostPatience);
+      return true;
+    }
+    if (idle_windows_ >= patience_ && steps_ > 0) {
+      --steps_;
+      idle_windows_ = 0;
+      return true;
+    }
+    return false;
+  }
+  // How many steps below what the line is worth.
+  unsigned steps() const { return steps_; }
+
+ private:
+  static constexpr double kBusy = 0.9, kEasy = 0.75;
+  static constexpr std::uint64_t kMuch = 500'000;  // in a window; below it zstd is not what holds anything up
+  static constexpr int kBusyWindows = 3;
+  // In windows; doubled each time the loop is found busy, so that it does not swing for ever.
+  static constexpr int kFirstPatience = 5, kMostPatience = 600;
+  static constexpr Duration kForgotten = std::chrono::seconds(5);
+
+  TimePoint since_{};
+  Duration processor_{0};
+  std::uint64_t compressed_ = 0;
+  unsigned steps_ = 0;
+  int busy_windows_ = 0, idle_windows_ = 0, patience_ = kFirstPatience;
+};
+
+}  // namespace longhaul::link
