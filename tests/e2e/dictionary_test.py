@@ -46,6 +46,84 @@ class Restarts(unittest.TestCase):
             self.assertEqual(download(lab, data), digest(data))
         self.assertGreater(wan.received, len(data))
 
+    def test_what_was_sent_just_before_a_restart_is_kept_too(self):
+        lab = self.enterContext(Lab("51.84mbit,20"))
+        pair = self.enterContext(Pair(lab))
+        for number, site in enumerate(pair.sites):
+            with self.subTest(site.name):
+                data = noise(2 * MB, seed=f"sent before the {site.name} ends")
+                self.assertEqual(download(lab, data), digest(data))
+                site.stop()  # at once, and the other one lives on
+                site.start()
+                pair.wait_link()
+                with Wan(lab) as wan:
+                    self.assertEqual(download(lab, data), digest(data))
+                self.assertLess(wan.received, len(data) / 5)
+
+
+class Faults(unittest.TestCase):
+    def start(self, small_disk=None):
+        self.lab = self.enterContext(Lab("51.84mbit,20"))
+        self.pair = Pair(self.lab)
+        self.pair.branch.small_disk = small_disk
+        self.enterContext(self.pair)
+
+    def check(self, data):
+        with Wan(self.lab) as wan:
+            self.assertEqual(download(self.lab, data), digest(data))
+        return wan.received
+
+    def test_segments_that_are_removed_while_it_runs_cost_the_disk_dictionary_and_nothing_else(self):
+        self.start()
+        first, second = noise(9 * MB, seed="first"), noise(9 * MB, seed="second")
+        self.check(first)
+        wait_stored(self.pair, len(first))
+        shutil.rmtree(self.pair.branch.folder / "state/dictionary/segments")
+        self.assertLess(self.check(first), len(first) / 20)  # memory has it
+        self.assertGreater(self.check(second), len(second))
+        self.assertLess(self.check(second), len(second) / 20)
+        until(lambda: self.pair.branch.status()["disk_dictionary"]["lost"] > 0, what="what was lost is counted")
+        # It is made anew, and used again: what is sent now is found after a restart.
+        third = noise(9 * MB, seed="third")
+        self.check(third)
+        until(lambda: stored(self.pair.branch) >= len(third) * 9 // 10, 15, "the third is stored")
+        self.pair.stop()
+        self.pair.start()
+        self.pair.wait_link()
+        self.assertLess(self.check(third), len(third) / 10)
+        self.assertGreater(self.check(first), len(first) * 9 / 10)
+        self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
+
+    def test_a_full_disk_costs_the_disk_dictionary_and_nothing_else(self):
+        self.start(small_disk=16 << 20)
+        disk = lambda: self.pair.branch.status()["disk_dictionary"]
+        data = [noise(9 * MB, seed=number) for number in range(3)]
+        for each in data:
+            self.assertGreater(self.check(each), len(each))
+            self.assertLess(self.check(each), len(each) / 20)
+        until(lambda: disk()["failed"] > 0, 15, "the disk is full")
+        self.assertIn("cannot be written", self.pair.branch.process.log())
+        self.assertEqual([site.status()["flows"]["reset"] for site in self.pair.sites], [0, 0])
+        self.assertLess(self.check(data[-1]), len(data[-1]) / 20)
+
+    def test_clear_cache_empties_the_disks_of_both_sides(self):
+        self.start()
+        for site, other in (self.pair.sites, reversed(self.pair.sites)):
+            with self.subTest(site.name):
+                data = noise(9 * MB, seed=site.name)
+                self.check(data)
+                wait_stored(self.pair, len(data))
+                said = site.longhaul("clear-cache")
+                self.assertRegex(said, r"and [89]\.\d+ MiB on disk")
+                self.assertRegex(said, other.name + r" cleared [89]\.\d+ MiB on its disk")
+                for each in self.pair.sites:
+                    until(lambda each=each: stored(each) == 0, what=f"the disk of {each.name} is empty")
+                    self.assertEqual(each.status()["disk_dictionary"]["segments"], 0)
+                self.pair.stop()
+                self.pair.start()
+                self.pair.wait_link()
+                self.assertGreater(self.check(data), len(data))
+
 
 if __name__ == "__main__":
     unittest.main()

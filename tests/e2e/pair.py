@@ -70,6 +70,7 @@ class Site:
         self.fingerprint = self.keygen(self.name)
         self.settings = {}
         self.hosts = {}  # names that this daemon alone knows, and their addresses
+        self.small_disk = None  # bytes of a disk of its own for its dictionary, empty at each start
         self.process = None
 
     def keygen(self, name):
@@ -97,6 +98,9 @@ class Site:
             names.write_text("".join(f"{address} {name}\n" for name, address in self.hosts.items()))
             # What runs inside a namespace has mounts of its own, so the host's file stays as it is.
             words = ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', names, *words]
+        if self.small_disk:
+            words = ["sh", "-c", f'mkdir -p "$0" && mount -t tmpfs -o size={self.small_disk} tmpfs "$0" && exec "$@"',
+                     self.folder / "state/dictionary", *words]
         self.process = self.lab.start(self.node, *words, name=f"longhaul-{self.name}", clean_end=True)
         return self.process
 
