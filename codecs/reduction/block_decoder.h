@@ -33,7 +33,8 @@ class BlockDecoder {
 
   // Whether something waits that is not content to go with other traffic.
   bool has_message() const {
-    return welcome_due_ || clear_due_ || !needs_.empty() || held_bytes_ >= kHeldBytesPerMessage;
+    return welcome_due_ || clear_due_ || !needs_.empty() ||
+           (ring_ && held_bytes_ >= ring_->size() / kHeldPerRing);
   }
   std::optional<Slice> poll_message();
 
@@ -51,8 +52,8 @@ class BlockDecoder {
   dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
-  // Smaller answers go with the ACKs.
-  static constexpr std::uint64_t kHeldBytesPerMessage = 256 * 1024;
+  // Answers go with the ACKs, unless so large a part of the ring waits for one: an eighth of the horizon.
+  static constexpr std::uint64_t kHeldPerRing = 32;
 
   enum class Outcome : std::uint8_t { restored, unreachable, mismatch };
   struct Waiting {
