@@ -3,8 +3,8 @@
 #include "proxy/link/peer_link.h"
 
 #include <algorithm>
-#include <ctime>
 
+#include "proxy/link/processor_time.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::link {
@@ -185,14 +185,12 @@ std::optional<std::uint64_t> PeerLink::cleared_by_peer() const {
   return codec_ ? codec_->cleared_by_twin() : std::optional<std::uint64_t>(0);
 }
 
-// What the loop does besides counts, too: it is the same processor.
+// What the loop does besides counts, and so does the time in which others had the processor: it is the same
+// one that compressing waits for.
 void PeerLink::relieve_processor() {
   const TimePoint now = Clock::now();
   if (!codec_ || !relief_.due(now)) return;
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  const Duration processor = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
-  if (relief_.update(now, processor, codec_->counters().encoder.compressed_bytes))
+  if (relief_.update(now, processor_wanted(), codec_->counters().encoder.compressed_bytes))
     codec_->set_relief(relief_.steps());
 }
 
