@@ -166,8 +166,8 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
       !connection_.is_disk(message.header.tid))
     return frame.bytes;
   const FileName name = file_name(message.header.tid, create->name, message.header.is_unicode());
-  if (name.path.empty() || taken_back_.contains(name.path) || taken_back_.size() >= kMaxRemembered ||
-      on_behalf_.size() >= kMaxRemembered)
+  if (name.path.empty() || name.stream || taken_back_.contains(name.path) ||
+      taken_back_.size() >= kMaxRemembered || on_behalf_.size() >= kMaxRemembered)
     return frame.bytes;
   for (const auto& [fid, open] : connection_.opens())
     if (open.name.path == name.path) return frame.bytes;

@@ -11,6 +11,7 @@ FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
   for (std::size_t at = 0; at + width <= name.size(); at += width) {
     char16_t letter =
         unicode ? static_cast<char16_t>(u16_at(name, at)) : static_cast<char16_t>(u8_at(name, at));
+    if (letter == u':') result.stream = true;
     if (letter == 0 || letter == u':') break;
     if (letter == u'/') letter = u'\\';
     if (letter == u'\\' && (result.path.empty() || result.path.back() == u'\\')) continue;

@@ -13,6 +13,7 @@ struct FileName {
   std::u16string path;  // folded to upper case where it is ASCII, without a stream's name
   bool exact =
       true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
+  bool stream = false;  // one of the file's named streams was meant
   bool operator==(const FileName&) const = default;
 };
 
