@@ -2,14 +2,17 @@
 // What fuzz targets of state machines share: an input read as choices, and a check that ends the run.
 #pragma once
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include "codecs/byte_writer.h"
 
 namespace longhaul::fuzz {
 
-inline void require(bool holds) {
-  if (!holds) std::abort();
+inline void require(bool holds, int line = __builtin_LINE()) {
+  if (holds) return;
+  std::fprintf(stderr, "fuzz: what line %d requires does not hold\n", line);
+  std::abort();
 }
 
 // Reads choices from the input; at its end everything is zero.

@@ -162,9 +162,9 @@ void SmbModule::twin_stepped_aside(TimePoint now) {
 
 // Whether there is anything left to do here.
 void SmbModule::review(TimePoint now) {
-  if (half_ && lan_state_ == State::frames)
+  if (half_ && lan_state_ == State::frames && !lan_ended_)
     if (Reason why = half_->leave_alone(); why != Reason::optimised) lan_opaque(now, why);
-  if (!half_ && stream_state_ == State::bytes && lan_state_ == State::frames)
+  if (!half_ && stream_state_ == State::bytes && lan_state_ == State::frames && !lan_ended_)
     lan_opaque(now, Reason::smb_not_understood);
   if (stream_state_ == State::bytes && !stream_ended_ && (!half_ || half_->quiet())) {
     stream_state_ = State::aside;
