@@ -41,6 +41,7 @@ class Watched {
 
   void collect() {
     std::size_t held = 0;
+    bool holds_rest = false;  // of what it held when it stepped aside
     while (auto output = module.poll_output()) {
       if (auto* lan = std::get_if<modules::ToLan>(&*output)) {
         require(!lan_ended && !passes_to_lan);
@@ -57,13 +58,16 @@ class Watched {
           passes_to_lan = true;
         } else {
           require(!steps_aside && !stream_ended);
-          steps_aside = true;
+          steps_aside = holds_rest = true;
           to_twin.push_back(*output);
         }
       } else {
-        // After its end nothing; after stepping aside what comes from the LAN goes past the module.
-        require(!stream_ended && !steps_aside);
-        if (auto* message = std::get_if<modules::ToTwin>(&*output))
+        const auto* message = std::get_if<modules::ToTwin>(&*output);
+        if (message && stream_ended) continue;  // dropped
+        require(!stream_ended);
+        // Behind stepping aside, nothing but what was held.
+        require(!steps_aside || (holds_rest && std::holds_alternative<modules::ToStream>(*output)));
+        if (message)
           require(!message->message.empty() && message->message.size() <= modules::kMaxTwinMessage);
         if (std::holds_alternative<modules::EndStream>(*output)) stream_ended = true;
         to_twin.push_back(std::move(*output));
@@ -244,12 +248,16 @@ class Fuzzed {
       auto [command, body] = some_request();
       Of of{.charge = static_cast<std::uint16_t>(choices_.below(16) == 15 ? 1 + choices_.below(4) : 1)};
       if (i > 0) of.flags |= header_flags::related;
-      if (choices_.below(64) == 63) of.flags |= header_flags::is_signed;
+      if (choices_.below(64) == 63) {
+        of.flags |= header_flags::is_signed;
+        may_be_reset_ = true;  // where its id is one that was used ahead
+      }
       MessageId id = next_;
       if (command == Command::cancel) {
         id = next_ - std::min<MessageId>(next_, choices_.below(8));
       } else if (choices_.below(64) == 63) {
         id = choices_.number();
+        may_be_reset_ = true;  // as a server would
       } else {
         next_ += of.charge;
       }
@@ -441,7 +449,8 @@ class Fuzzed {
     }
     to.collect();
     // With honest ends nobody has a reason to give up.
-    if (!garbage_ && !hostile_twin_ && !near_.lan_input_ended && !far_.lan_input_ended) require(!to.aborted);
+    if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !near_.lan_input_ended && !far_.lan_input_ended)
+      require(!to.aborted);
     return true;
   }
   bool receive(Watched& from, FrameSplitter& splitter, std::deque<Header>* requests) {
@@ -468,7 +477,7 @@ class Fuzzed {
   FrameSplitter client_{Framing::direct_tcp}, server_{Framing::direct_tcp};  // what they receive
   std::deque<Header> at_server_;
   MessageId next_ = 0;
-  bool garbage_ = false, hostile_twin_ = false;
+  bool garbage_ = false, hostile_twin_ = false, may_be_reset_ = false;
 };
 
 }  // namespace
