@@ -18,7 +18,7 @@ QUICK_SMB1 = ("raw.read", "raw.write", "raw.open", "raw.close", "raw.mux", "raw.
 LONG = ("smb2.oplock", "smb2.lease", "smb2.create", "smb2.notify", "smb2.compound_find", "smb2.setinfo",
         "smb2.timestamps", "smb2.replay")
 LONG_SMB1 = ("raw.lock", "raw.oplock", "base.lock", "base.delaywrite", "base.delete", "raw.rename", "raw.unlink",
-             "raw.search", "raw.streams", "raw.notify")
+             "raw.search", "raw.streams")
 
 
 class Server(smb.Smbd):

@@ -21,7 +21,9 @@ SmbModule::SmbModule(Side side, std::uint16_t port, const Site& site)
 // ---- bytes
 
 void SmbModule::from_lan(TimePoint now, Slice bytes) {
-  if (lan_state_ != State::frames) return out_.pass_on(std::move(bytes));
+  // A server that has ended answers nothing more, and nobody may do so in its place.
+  bool unanswered = side_ == Side::near && stream_ended_;
+  if (lan_state_ != State::frames || unanswered) return out_.pass_on(std::move(bytes));
   lan_.push(std::move(bytes));
   take_frames(now, Way::to_stream);
   review(now);
@@ -200,6 +202,8 @@ void SmbModule::stream_ended(TimePoint now, Ending ending) {
   } else {
     out_.end_lan();
   }
+  if (side_ == Side::near && lan_state_ == State::frames)
+    for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
   review(now);
 }
 

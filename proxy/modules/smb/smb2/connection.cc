@@ -488,7 +488,8 @@ void Connection::broken(const Element& element, Outcome& outcome) {
     if (!open) return;
     // 3.3.4.6: a broken level II asks for no acknowledgement.
     open->break_pending = open->caching & lease_state::write;
-    open->caching &= caching_of(oplock->level);
+    // What is left when it was asked by us is shared, which the client asked for as little (far_oplocks.cc).
+    open->caching = open->on_behalf ? +lease_state::none : open->caching & caching_of(oplock->level);
     open->oplock = oplock->level;
     outcome.changes.push_back({Change::Kind::broken, open});
   } else if (auto* lease = std::get_if<LeaseBreakNotification>(&*parsed)) {

@@ -139,11 +139,11 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
 
   Message message = in_clients_numbers(std::move(*parsed));
   Connection::Outcome outcome = connection_.on_response(message);
+  std::optional<Held> held = oplocks_.asked_for(outcome);
   for (FarPart* part : parts_) part->on_outcome(now, outcome);
   bool taken = false;
   for (FarPart* part : parts_)
     if (!taken) taken = part->on_response(now, message, outcome) == Taken::yes;
-  std::optional<Held> held = oplocks_.asked_for(outcome);
   if (held && !taken) {
     EditedFrame edited(message.frame.bytes);
     edited.set_granted_oplock(OplockLevel::none, message.first().offset);

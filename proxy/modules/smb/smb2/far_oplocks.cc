@@ -41,7 +41,11 @@ std::optional<Held> FarOplocks::asked_for(const Connection::Outcome& outcome) {
       if (change.kind != Change::Kind::opened || change.by != answered.request.id) continue;
       Open& open = *change.open;
       open.on_behalf = open.oplock != OplockLevel::none;
-      held = Held{open.key, static_cast<std::uint8_t>(open.oplock)};
+      // Shared caching is taken back after the other's write has been answered. A client that asked for none
+      // would read old bytes then, so it counts for nothing.
+      const bool alone = open.caching & lease_state::write;
+      if (!alone) open.caching = lease_state::none;
+      held = Held{open.key, static_cast<std::uint8_t>(alone ? open.oplock : OplockLevel::none)};
     }
   }
   return held;

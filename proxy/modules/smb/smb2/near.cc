@@ -69,7 +69,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     if (Open* open = connection_.open(taken_back->open)) {
       open->break_pending = open->caching & lease_state::write;
       open->oplock = static_cast<OplockLevel>(taken_back->level);
-      open->caching &= caching_of(open->oplock);
+      open->caching = lease_state::none;  // as in Connection::broken()
     }
   }
   for (NearPart* part : answered_in_order_)
