@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t kLargestRead = 60 * 1024;
 // Remembered pushes between two misses of the near half. Forgotten ones are fetched once more.
 constexpr std::size_t kMaxPushes = 1024;
+constexpr std::uint64_t kSmallFile = 64 * 1024;
 constexpr std::uint64_t kForever = ~0ull;
 
 double seconds(modules::Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -31,10 +32,14 @@ void FarReads::opened(const Open& open) {
   file = {};
   // Who writes a new file does not read it.
   const bool empty = open.size_is_known && open.end_of_file == 0;
-  if (open.may_cache_reads() && open.may_read && !open.random && !empty) {
-    std::optional<std::uint64_t> size;
-    if (open.size_is_known) size = open.end_of_file;
+  // A READ shows in the file's time of last access: small files are read ahead only for clients that do read.
+  const bool small = open.size_is_known && open.end_of_file < kSmallFile && !client_reads_;
+  std::optional<std::uint64_t> size;
+  if (open.size_is_known) size = open.end_of_file;
+  if (open.may_cache_reads() && open.may_read && !open.random && !empty && !small) {
     file.policy.opened(size, limits());
+  } else if (size) {
+    file.policy.sized(*size);
   }
   pump();
 }
@@ -47,6 +52,7 @@ void FarReads::closed(const OpenKey& key) {
 }
 
 void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& read) {
+  client_reads_ = true;
   const auto found = files_.find(asked.open);
   const Open* open = connection_.open(asked.open);
   if (found == files_.end() || !open) return read_through(asked.open, asked.message, frame);
@@ -96,6 +102,7 @@ void FarReads::read_through(const OpenKey& key, MessageNumber number, Slice fram
 }
 
 void FarReads::passed(const OpenKey& key, const ReadRequest& read) {
+  client_reads_ = true;
   const auto found = files_.find(key);
   if (found == files_.end()) return;
   found->second.policy.on_read(read.offset, read.length, limits());

@@ -84,6 +84,7 @@ class FarReads {
   std::uint64_t fetches_ = 0;
   std::size_t swallowed_ = 0;
   bool stopped_ = false;
+  bool client_reads_ = false;  // it has read something on this connection
 };
 
 }  // namespace longhaul::smb::smb1

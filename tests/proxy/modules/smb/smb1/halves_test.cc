@@ -289,6 +289,7 @@ TEST_CASE("SMB1: what a client asks about every file is asked with the open") {
   for (const char* name : {"A", "B", "C"}) pair.server.files[name] = some_bytes(100);
   const std::uint16_t first = fid_of(pair.ask(create("A", 10)));
   pair.ask(trans2(7, Fields{}.u16(first).u16(0x102).bytes, 11));
+  pair.ask(read(first, 0, 1000, 11));
   const std::uint16_t second = fid_of(pair.ask(create("B", 12)));
   REQUIRE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 13)));
   CHECK(data_of(*pair.ask_here(read(second, 0, 1000, 14))).size() == 100);
