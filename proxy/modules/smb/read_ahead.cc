@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 4;
 constexpr std::uint64_t kLeastWindow = 256 << 10, kMostWindow = 16 << 20;
-constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 1 << 20, kMostWhole = 256 << 10;
+constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 2 << 20, kMostWhole = 256 << 10;
 // What a file may take on the line to be fetched whole for scattered READs.
 constexpr double kWholeSeconds = 2;
 // READs that fit no run before a file is taken for one that is read all over, as documents are when they are

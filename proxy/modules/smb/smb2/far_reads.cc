@@ -11,7 +11,7 @@ constexpr std::size_t kPieceBytes = 64 << 10;
 static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
 constexpr std::uint64_t kMostAheadOfFlow = 64 << 20;
-constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 1 << 20;
+constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 2 << 20;
 
 }  // namespace
 

@@ -93,7 +93,7 @@ class FarReads final : public FarPart {
   std::size_t owed_ = 0;
   std::uint64_t numbers_ = 0;
   // First blocks that clients did not want make the next ones smaller.
-  std::uint64_t most_first_bytes_ = 1 << 20;
+  std::uint64_t most_first_bytes_ = 2 << 20;
   bool starved_ = false;  // for ids, which are told when they are free
   bool ended_ = false;
 };
