@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codecs/little_endian.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
@@ -16,6 +17,21 @@ using modules::Duration;
 constexpr Duration kLeastSnapshotLife = 100ms;
 // A shared lease is not broken by who changes attributes without opening the file's data.
 constexpr Duration kSharedLife = 2s;
+
+// Where FilePositionInformation and FileAllInformation have the position ([MS-FSCC] 2.4.35 and 2.4.2).
+std::optional<std::size_t> position_in(std::uint8_t info_class) {
+  if (info_class == file_info::position) return 0;
+  if (info_class == file_info::all) return 80;
+  return std::nullopt;
+}
+
+Slice with_position(const Slice& info, std::size_t at, std::uint64_t position) {
+  if (info.size() < at + sizeof(position)) return info;
+  Buffer copy;
+  append(copy, info.bytes());
+  store_le(copy.data() + at, position);
+  return Slice::copy_of(copy);
+}
 
 Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
 
@@ -62,9 +78,26 @@ void QuestionHabits::in_vain(Kind kind, const std::string& question) {
 
 // ---- requests
 
-void NearMetadata::before_request(TimePoint, const Message&, const Changes& changes) {
+void NearMetadata::before_request(TimePoint, const Message& message, const Changes& changes) {
   for (const Change& change : changes) {
     if (change.kind == Change::Kind::voided) voided(*change.open);
+  }
+  if (message.single()) follow_position(message);
+}
+
+// Writing may move it or not, as the server likes.
+void NearMetadata::follow_position(const Message& message) {
+  const Command command = message.header().command;
+  if (command != Command::set_info && command != Command::write) return;
+  const Pending* request = side_.connection().pending(message.header().message_id);
+  const Open* open = request ? side_.connection().open(request->file) : nullptr;
+  const auto file = open ? files_.find(open->key) : files_.end();
+  if (file == files_.end()) return;
+  if (command == Command::write) {
+    file->second.position.reset();
+  } else if (request->info_type == InfoType::file && request->info_class == file_info::position) {
+    const auto set = parse_set_info_request(message.first().bytes);
+    if (set && set->buffer.size() >= 8) file->second.position = load_le<std::uint64_t>(set->buffer, 0);
   }
 }
 
@@ -107,6 +140,7 @@ void NearMetadata::opened(const Open& open, MessageId by) {
   if (found == opening_.end()) return;
   File& file = files_[open.key];
   file = File{.kind = found->second.kind, .pushed = found->second.questions};
+  if (open.disk_file) file.position = 0;
   for (const std::string& question : file.pushed) file.answers.emplace(question, Known{});
   opening_.erase(found);
 }
@@ -158,8 +192,16 @@ void NearMetadata::answer(TimePoint now, const Message& request, const Known& kn
   modules::Counters& counters = side_.counters();
   ++counters.metadata_answers;
   counters.ahead_used_bytes += known.response.size();
+  Slice response = known.response;
+  if (const Pending* pending = side_.connection().pending(header.message_id)) {
+    const auto file = files_.find(key_of(pending->session, pending->tree, pending->file));
+    const auto at = pending->info_type == InfoType::file ? position_in(pending->info_class) : std::nullopt;
+    if (at && file != files_.end() && file->second.position) {
+      response = with_position(response, *at, *file->second.position);
+    }
+  }
   side_.answer(now, header.message_id,
-               known.status == Status::success ? build_buffer_response(header, known.response.bytes())
+               known.status == Status::success ? build_buffer_response(header, response.bytes())
                                                : build_error_response(header));
 }
 
@@ -208,7 +250,22 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (change.kind == Change::Kind::closed) closed(now, *change.open);
   }
   for (const Connection::Answered& each : outcome.answered) {
-    if (!each.element || each.interim) continue;
+    if (each.interim) continue;
+    if (each.request.command == Command::read) {
+      const auto file = files_.find(key_of(each.request.session, each.request.tree, each.request.file));
+      const auto read =
+          each.element ? parse_read_response(each.element->bytes) : Result<ReadResponse>(ReadResponse{});
+      const bool good = !each.element || (each.element->header.status == Status::success && read);
+      if (file != files_.end() && good) {
+        // Answered here: all that was asked, or up to the end of the file.
+        const Open* open = side_.connection().open(each.request.file);
+        const std::uint64_t end = each.request.offset + each.request.length;
+        const std::uint64_t last = open && !file->second.changed ? open->end_of_file : end;
+        file->second.position = each.element ? each.request.offset + read->data.size()
+                                             : std::max(each.request.offset, std::min(end, last));
+      }
+    }
+    if (!each.element) continue;
     opening_.erase(each.request.id);
     const auto found = asked_.find(each.request.id);
     if (found == asked_.end()) continue;
@@ -228,8 +285,24 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
   }
 }
 
-Taken NearMetadata::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
-  return breaks_closed(message) ? Taken::yes : Taken::no;
+Taken NearMetadata::on_response(TimePoint, const Message& message, const Connection::Outcome& outcome) {
+  return breaks_closed(message) || correct_position(message, outcome) ? Taken::yes : Taken::no;
+}
+
+bool NearMetadata::correct_position(const Message& message, const Connection::Outcome& outcome) {
+  if (!message.single() || outcome.answered.size() != 1 || side_.connection().any_untouchable()) return false;
+  const Connection::Answered& answered = outcome.answered.front();
+  const Pending& request = answered.request;
+  if (!answered.element || answered.interim || request.command != Command::query_info) return false;
+  const auto at = request.info_type == InfoType::file ? position_in(request.info_class) : std::nullopt;
+  const auto file = files_.find(key_of(request.session, request.tree, request.file));
+  if (!at || file == files_.end() || !file->second.position) return false;
+  const Header& header = message.header();
+  const auto response = parse_buffer_response(message.first().bytes);
+  if (header.status != Status::success || !response) return false;
+  const Slice corrected = with_position(Slice::copy_of(response->buffer), *at, *file->second.position);
+  side_.out().to_lan(build_buffer_response(header, corrected.bytes()));
+  return true;
 }
 
 // A break that crossed a CLOSE: the client has closed the file, and the CLOSE is the acknowledgement.

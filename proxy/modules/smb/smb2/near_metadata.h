@@ -66,7 +66,10 @@ class NearMetadata final : public NearPart {
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
     std::uint64_t version = 0;  // how often it was changed through this connection
-    bool changed = false;       // something was done through this open that its CLOSE must wait for
+    // Where the client's READs have left it ([MS-FSCC] 2.4.35); none: the server knows. READs that it never
+    // saw, and those that nobody but us asked for, must not show.
+    std::optional<std::uint64_t> position;
+    bool changed = false;  // something was done through this open that its CLOSE must wait for
   };
   struct Asked {  // a question on its way to the server
     OpenKey open;
@@ -92,6 +95,8 @@ class NearMetadata final : public NearPart {
   bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
   bool breaks_closed(const Message& message);
   void answer(TimePoint now, const Message& request, const Known& known);
+  void follow_position(const Message& message);
+  bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
   NearSide& side_;
   QuestionHabits habits_;

@@ -224,3 +224,23 @@ TEST_CASE("a CLOSE of a file that was written waits for the server") {
   world.settle();
   CHECK_FALSE(world.answers.contains(close));
 }
+
+TEST_CASE("a file's position is where the client has read to, whoever answered and whoever read ahead") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    World world(seed);
+    world.server.files["a"] = std::string(100'000, 'x');
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::open, kBatch);
+    if (seed % 2) world.settle();
+    const auto position = [&] {
+      const auto answer = world.wait(world.send_query_info(*file, file_info::position));
+      REQUIRE(answer);
+      return load_le<std::uint64_t>(parse_buffer_response(answer->first().bytes)->buffer, 0);
+    };
+    CHECK(position() == 0);
+    REQUIRE(world.status(world.send_read(*file, 1000, 500)) == Status::success);
+    CHECK(position() == 1500);
+    REQUIRE(world.status(world.send_read(*file, 99'000, 5000)) == Status::success);
+    CHECK(position() == 100'000);
+  }
+}
