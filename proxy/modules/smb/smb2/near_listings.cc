@@ -286,6 +286,7 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
 Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   const auto* pushed = std::get_if<Answer>(&message);
   if (!pushed || pushed->command != static_cast<std::uint16_t>(Command::query_directory)) return Taken::no;
+  side_.counters().ahead_bytes += attached.size();
   const auto found = listings_.find(pushed->open);
   if (found == listings_.end() || pushed->request.size() != sizeof(MessageId)) return Taken::yes;
   Listing& listing = found->second;

@@ -334,6 +334,7 @@ Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Sli
 }
 
 void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& response) {
+  side_.counters().ahead_bytes += response.size();
   const auto file = files_.find(pushed.open);
   if (file == files_.end()) return;
   const auto found = file->second.answers.find(std::string(as_text(pushed.request.bytes())));
