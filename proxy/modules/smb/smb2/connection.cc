@@ -179,6 +179,12 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
     case Command::session_setup: {
       auto setup = parse_session_setup_request(element.bytes);
       if (setup && setup->binding) make_untouchable(chain.session, flows::Reason::smb_multichannel);
+      // Somebody else may speak from here on: what is open already, only the server can judge (3.3.5.5.3).
+      for (auto& [file, open] : opens_) {
+        if (open->session != chain.session) continue;
+        open->caching = lease_state::none;
+        changes.push_back({Change::Kind::voided, open.get(), request.id});
+      }
       break;
     }
     case Command::create: {

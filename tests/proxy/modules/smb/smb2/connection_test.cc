@@ -385,6 +385,20 @@ TEST_CASE("sessions that are encrypted, bound or expired are left alone") {
   }
 }
 
+TEST_CASE("what was open when a session is set up anew is not answered here any more") {
+  Connection connection;
+  connect(connection);
+  const Open& open = open_file(connection, 3, "file", {.file = file(1), .oplock = OplockLevel::batch});
+  CHECK(open.caching == (R | W | H));
+  const Changes changes =
+      connection.on_request(request(Command::session_setup, 4, session_setup_request_body()));
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].kind == Change::Kind::voided);
+  CHECK(changes[0].open == &open);
+  CHECK(open.caching == lease_state::none);
+  CHECK_FALSE(connection.untouchable(kSession));
+}
+
 TEST_CASE("durable, reconnected and replayed handles are known as such") {
   Connection connection;
   connect(connection);
