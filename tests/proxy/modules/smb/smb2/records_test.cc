@@ -277,7 +277,8 @@ TEST_CASE("which statuses come with an answer") {
     element.header.status = status;
     CHECK_FALSE(has_answer(element));
   }
-  element = Golden("validate_answer").element();
+  const Golden validated("validate_answer");
+  element = validated.element();
   for (const Status status :
        {Status::buffer_overflow, Status::invalid_parameter, Status::object_name_not_found}) {
     element.header.status = status;
