@@ -67,6 +67,8 @@ void Session::detach(CarrierId carrier, TimePoint now) {
   if (sent_here) preferred_ = next == carriers_.rend() ? 0 : next->id;
   control_sending_.on_carrier_lost(carrier);
   for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier, has_carrier());
+  for (const auto& [id, received] : last_acks_) repeated_acks_.emplace(id, received);
+  if (!last_acks_.empty()) acks_due(now_);
   if (!has_carrier()) {
     if (!orphaned_since_) orphaned_since_ = now;
     liveness_.stop();
@@ -207,7 +209,10 @@ void Session::forget_if_finished(StreamId id) {
   auto found = streams_.find(id);
   if (found == streams_.end() || !found->second->marks.released) return;
   if (!over_ && !found->second->finished()) return;
-  if (found->second->marks.ack_due) repeated_acks_[id] = found->second->wire_received();
+  const std::uint64_t received = found->second->wire_received();
+  if (found->second->marks.ack_due) repeated_acks_[id] = received;
+  if (received > 0) last_acks_.emplace_back(id, received);
+  if (last_acks_.size() > kMaxLastAcks) last_acks_.pop_front();
   if (opened_by_peer(id)) {
     finished_peer_streams_.add({id / 2, id / 2 + 1});
     --peer_streams_;

@@ -213,6 +213,10 @@ class Session final : private StreamOwner {
   // What control frames have to say next.
   std::vector<StreamId> ack_due_, credit_due_, reset_due_;
   std::unordered_map<StreamId, std::uint64_t> repeated_acks_;  // for streams that are gone here
+  // The last word on streams that are gone: said again when a carrier is lost, for one side learns that later
+  // than the other, and may have spoken into a carrier that was dead already.
+  static constexpr std::size_t kMaxLastAcks = 1024;
+  std::deque<std::pair<StreamId, std::uint64_t>> last_acks_;
   std::vector<StreamId> return_due_;
   std::unordered_set<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
