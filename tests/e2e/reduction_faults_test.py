@@ -92,9 +92,10 @@ class Dictionaries(unittest.TestCase):
 
     def recover(self):
         """The first time what the disk lost goes again, and each block that was asked for lets the histories begin anew;
-        the second time may still pay for that, the third has all of it in memory."""
+        the second time may still pay for that, the third has all of it in memory. A block that was on its way when the
+        histories began anew goes twice, and so do the last few: hence the 5 %."""
         for _ in range(2):
-            self.assertLess(self.upload(1), 1.01)
+            self.assertLess(self.upload(1), 1.05)
         self.assertLess(self.upload(1), 0.02)
 
     def disk_files(self, site):
