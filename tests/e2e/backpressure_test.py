@@ -5,7 +5,7 @@ import time
 import unittest
 
 import tcp
-from lab import SERVER, SERVER6, until
+from lab import SERVER, SERVER6, alone, until
 from pair import PairTest
 
 MIB = 1 << 20
@@ -35,6 +35,7 @@ def fill(connections, seconds=20):
     return sent
 
 
+@alone
 class Backpressure(PairTest):
     both = {"limits": {"memory": "128MiB"}, "dictionary": {"memory": "16MiB"}, "log": {"level": "info"}}
     memory = 128 * MIB

@@ -8,7 +8,7 @@ import unittest
 
 import socks
 import tcp
-from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
+from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, alone, until
 from pair import Pair
 
 
@@ -35,6 +35,7 @@ def echoes_by_socks(lab, to):
         return False
 
 
+@alone
 class Crash(unittest.TestCase):
     """The server is reached within a second of the crash, and sees the client as it would without the pair."""
 
@@ -66,7 +67,7 @@ class Crash(unittest.TestCase):
         # Silent until nothing more can come over UDP.
         self.assertEqual(self.branch.reasons().keys() - {"link_down", "link_silent"}, {"optimised"})
         asked = ("why", f"{CLIENT}-{SERVER}:{self.server.port}")
-        why = until(lambda: "link_down" in (said := self.branch.longhaul(*asked)) and said, 3, "the link is down")
+        why = until(lambda: "link_down" in (said := self.branch.longhaul(*asked)) and said, 10, "the link is down")
         self.assertIn("go past the link", why)
         # And back again, by itself.
         self.datacenter.start()

@@ -5,7 +5,7 @@ import time
 import unittest
 
 import tcp
-from lab import CLIENT, SERVER, SERVER6, Lab, until
+from lab import CLIENT, SERVER, SERVER6, Lab, alone, until
 from pair import Pair, PairTest
 
 
@@ -72,7 +72,7 @@ class Features(unittest.TestCase):
                 connection.close()
                 return "transport_off" in self.branch.reasons()
 
-            until(goes_past, 3, "new flows go past the link")
+            until(goes_past, 10, "new flows go past the link")
 
     def test_a_change_that_is_not_understood_changes_nothing(self):
         before = self.branch.status()["features"]
@@ -114,6 +114,7 @@ class Rules(unittest.TestCase):
         self.assertIn("compression=false", why)
 
 
+@alone
 class Window(PairTest):
     line = ("51.84mbit,100",)
     round_trip = 0.1

@@ -27,7 +27,7 @@ class HeldBack(unittest.TestCase):
         here, there = tcp.pair(self.lab)
         fill(here)
         here.reset()
-        self.pair.branch.wait_flows(0, 5)
+        self.pair.branch.wait_flows(0, 10)
         self.pair.datacenter.wait_flows(0, 20)
         self.assertEqual(there.receive_rest()[1], "reset")
 
@@ -35,7 +35,7 @@ class HeldBack(unittest.TestCase):
         here, there = tcp.pair(self.lab)
         fill(there)
         there.reset()
-        self.pair.datacenter.wait_flows(0, 5)
+        self.pair.datacenter.wait_flows(0, 10)
         self.pair.branch.wait_flows(0, 20)
         self.assertEqual(here.receive_rest()[1], "reset")
 

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import tcp
-from lab import (BRANCH, BRANCH6, BRANCH_WAN, BUILD, CLIENT, CLIENT6, DATACENTER_WAN, SERVER, SERVER6, Lab, until)
+from lab import (BRANCH, BRANCH6, BRANCH_WAN, BUILD, CLIENT, CLIENT6, DATACENTER_WAN, SERVER, SERVER6, Lab, alone, until)
 
 INTERCEPTOR = BUILD / "tests" / "interceptor" / "interceptor"
 
@@ -91,6 +91,7 @@ class Intercept(unittest.TestCase):
         there.reset()
         self.assertEqual(here.receive_rest()[1], "reset")
 
+    @alone
     def test_after_kill_9_no_rule_is_left_and_a_new_flow_reaches_the_server_within_a_second(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab)
@@ -122,7 +123,7 @@ class Intercept(unittest.TestCase):
         proxy = Proxy(lab)
         with tcp.Server(lab, tcp.echo) as server:
             proxy.process.signal(signal.SIGUSR2)
-            self.assertEqual(proxy.process.wait(5), 70)
+            self.assertEqual(proxy.process.wait(15), 70)
             self.assertIn("stood still", proxy.process.log())
             tcp.connect(lab, SERVER, server.port).close()
         self.assertNotIn("longhaul", proxy.rules())
@@ -242,13 +243,16 @@ class Intercept(unittest.TestCase):
         # The server's answers to the client's network go nowhere; those to the proxy come back.
         lab.run("server", "ip", "route", "replace", "blackhole", "10.10.1.0/24")
         with tcp.Listener(lab) as listener:
-            tcp.connect(lab, SERVER, listener.port)
-            self.assertEqual(listener.accept().remote[0], BRANCH_WAN)
+
+            def seconds():
+                began = time.monotonic()
+                tcp.connect(lab, SERVER, listener.port)
+                self.assertEqual(listener.accept().remote[0], BRANCH_WAN)
+                return time.monotonic() - began
+
+            patient = seconds()
             self.assertIn("fallback", proxy.wait_for("carried "))
-            began = time.monotonic()
-            tcp.connect(lab, SERVER, listener.port)
-            self.assertEqual(listener.accept().remote[0], BRANCH_WAN)
-            self.assertLess(time.monotonic() - began, 1.0)
+            self.assertLess(seconds(), patient / 2)
 
     def test_the_far_side_can_show_clients_addresses_without_taking_flows(self):
         lab = self.enterContext(Lab())

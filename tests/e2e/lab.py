@@ -39,6 +39,12 @@ def long_test(test):
     return test
 
 
+def alone(test):
+    """Marks a test method or class that measures time, speed, processor or memory: nothing else runs meanwhile."""
+    test.is_alone = True
+    return test
+
+
 class Process:
     """A program running in a node, with its output in a file. Ends with the lab at the latest."""
 

@@ -17,7 +17,7 @@ import iperf
 import smb
 import tcp
 import web
-from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
+from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, alone, until
 
 
 def round_trips(lab, address=SERVER, count=3, size=56):
@@ -89,12 +89,15 @@ class BareLine(unittest.TestCase):
 
 
 class EmulatedLine(unittest.TestCase):
+    @alone
     def test_the_round_trip_is_what_was_set_from_the_first_packet_on(self):
         lab = self.enterContext(Lab("51.84mbit,100"))
         for address in (SERVER, SERVER6):
-            for milliseconds in round_trips(lab, address):
-                self.assertGreaterEqual(milliseconds, 100)
-                self.assertLess(milliseconds, 110)  # a busy machine wakes the emulator late
+            found = round_trips(lab, address)
+            self.assertEqual(len(found), 3)
+            self.assertGreaterEqual(min(found), 100)
+            self.assertLess(min(found), 110)  # one may be late: a busy machine wakes the emulator when it can
+            self.assertLess(max(found), 190)  # but none has waited for an address to be resolved, which takes two trips
 
     def test_the_line_changes_while_it_runs(self):
         lab = self.enterContext(Lab("51.84mbit,100"))
@@ -105,6 +108,7 @@ class EmulatedLine(unittest.TestCase):
         lab.link("51.84mbit,20")
         self.assertLess(min(round_trips(lab)), 30)
 
+    @alone
     def test_a_transfer_is_as_fast_as_the_line_and_no_faster(self):
         lab = self.enterContext(Lab("10mbit,20"))
         with tcp.Server(lab, tcp.report_digest) as server:
@@ -112,7 +116,7 @@ class EmulatedLine(unittest.TestCase):
             self.assertEqual(tcp.upload(lab, SERVER, server.port, 2_500_000, seed=1), tcp.digest(2_500_000, seed=1))
             seconds = time.monotonic() - began
         self.assertGreater(seconds, 2.0)
-        self.assertLess(seconds, 3.0)
+        self.assertLess(seconds, 3.5)
 
     def test_the_line_counts_what_crosses_it(self):
         lab = self.enterContext(Lab("51.84mbit,2"))

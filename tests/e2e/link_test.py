@@ -136,8 +136,7 @@ class Cut(PairTest):
             self.lab.link("51.84mbit,100,1")
             died = time.monotonic()
             for site in self.pair.sites:
-                site.wait_link("silent", 3)
-            self.assertLess(time.monotonic() - died, 3)
+                site.wait_link("silent", died + 4.5 - time.monotonic())  # after 1 s; the rest is for a busy machine
             self.assertIn("link_silent", self.branch.longhaul("why", f"10.10.1.2-{SERVER}:80"))
             time.sleep(max(0, died + 5 - time.monotonic()))
             self.lab.link("51.84mbit,100")
@@ -151,7 +150,7 @@ class Cut(PairTest):
         here.send(b"before")
         self.assertEqual(there.receive(6), b"before")
         with tcp.Server(self.lab, tcp.echo) as server, link_cut_off(self.lab, "drop"):
-            self.branch.wait_link("silent", 3)
+            self.branch.wait_link("silent", 8)  # after 3 s where nothing waits to be sent
             connection = tcp.connect(self.lab, SERVER, server.port)
             connection.send(b"past")
             self.assertEqual(connection.receive(4), b"past")
@@ -223,13 +222,13 @@ class Dialling(unittest.TestCase):
     def test_a_link_that_came_back_still_notices_silence(self):
         pair = self.enterContext(Pair(self.lab))
         pair.datacenter.stop()
-        pair.branch.wait_link("down", 3)
+        pair.branch.wait_link("down", 10)
         time.sleep(3.5)  # until the timers of the session that ended have run out
         pair.datacenter.start()
         pair.wait_link()
         self.lab.link("51.84mbit,20,1")
         for site in pair.sites:
-            site.wait_link("silent", 5)
+            site.wait_link("silent", 10)
 
     def test_a_daemon_that_starts_before_its_peer_finds_it(self):
         pair = Pair(self.lab)

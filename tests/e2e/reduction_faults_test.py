@@ -50,13 +50,16 @@ class Dictionaries(unittest.TestCase):
         self.start("51.84mbit,20")
         with tcp.Server(self.lab, tcp.echo) as server:
             here = tcp.connect(self.lab, SERVER, server.port)
+            taken = []
             for number in range(20):
                 message = f"message {number} of a protocol that waits for each answer".encode()
                 began = time.monotonic()
                 here.send(message)
                 self.assertEqual(here.receive(len(message)), message)
-                self.assertLess(time.monotonic() - began, 0.5)
+                taken.append(time.monotonic() - began)
             here.close()
+        # A busy machine makes some late; what waits for more makes all of them so. The round trip is 20 ms.
+        self.assertLess(sorted(taken)[len(taken) // 2], 0.1, taken)
 
     # -- switched while it runs
 

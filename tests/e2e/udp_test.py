@@ -10,13 +10,13 @@ import time
 import unittest
 
 import tcp
-from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, SERVER, Lab, until
+from lab import BRANCH_WAN, DATACENTER_WAN, DATACENTER_WAN6, SERVER, Lab, alone, until
 from link_test import Copies
 from pair import LINK_PORT, Pair
 
 # The limit for falling back is max(1 s, 4 round trips); what is allowed beyond it is for a busy machine.
 FALLBACK_SECONDS = 1.0
-SLACK_SECONDS = 1.5
+SLACK_SECONDS = 3.0
 
 
 @contextlib.contextmanager
@@ -141,6 +141,7 @@ class Udp(unittest.TestCase):
         with Copies(lab, 4_000_000) as copies:
             self.assertEqual(copies.wait(), copies.expected())
 
+    @alone
     def test_a_daemon_that_starts_again_begins_at_the_rate_that_was_found(self):
         self.start_on_udp("51.84mbit,100")
         with Copies(self.lab, 12_000_000) as copies:
@@ -159,7 +160,7 @@ class Udp(unittest.TestCase):
             moved(self.branch, 1_000_000)
             with rules(self.lab, "branch", UDP_OUT + UDP_IN):
                 cut = time.monotonic()
-                wait_carrier(self.pair.sites, "tcp", 5)
+                wait_carrier(self.pair.sites, "tcp")
                 self.assertLess(time.monotonic() - cut, FALLBACK_SECONDS + SLACK_SECONDS)
                 self.assertEqual(copies.wait(), copies.expected())
             self.assertEqual(self.fallbacks(), [1, 1])
@@ -175,7 +176,7 @@ class Udp(unittest.TestCase):
         with Copies(self.lab, 8_000_000) as copies:
             moved(self.branch, 500_000)
             with rules(self.lab, "branch", direction):
-                wait_carrier(self.pair.sites, "tcp", 5)
+                wait_carrier(self.pair.sites, "tcp")
                 self.assertEqual(copies.wait(), copies.expected())
         self.assert_no_flow_was_reset()
 
@@ -204,13 +205,13 @@ class Udp(unittest.TestCase):
             for transport, carrier in (("tcp", "tcp"), ("udp", "udp"), ("tcp", "tcp"), ("auto", "udp")):
                 moved(self.branch, 500_000)
                 self.branch.longhaul("set", f"transport={transport}")
-                wait_carrier(self.pair.sites, carrier, 5)
+                wait_carrier(self.pair.sites, carrier)
             self.assertEqual(copies.wait(), copies.expected())
         self.assertEqual(self.fallbacks(), [0, 0])
         self.assert_no_flow_was_reset()
         # Either side's word is enough.
         self.datacenter.set(transport="tcp")
-        wait_carrier(self.pair.sites, "tcp", 5)
+        wait_carrier(self.pair.sites, "tcp")
 
     def test_the_dialler_may_get_another_port_in_mid_flow(self):
         self.start_on_udp("51.84mbit,50")
@@ -224,7 +225,7 @@ class Udp(unittest.TestCase):
         with Copies(self.lab, 8_000_000) as copies:
             moved(self.branch, 1_000_000)
             with rules(self.lab, "branch", back), rules(self.lab, "datacenter", there):
-                until(lambda: self.datacenter.link()["udp"]["remote_address"] == f"{BRANCH_WAN}:40001", 5,
+                until(lambda: self.datacenter.link()["udp"]["remote_address"] == f"{BRANCH_WAN}:40001", 15,
                       "the datacenter follows")
                 self.assertEqual(copies.wait(), copies.expected())
         self.assertEqual([site.link()["carriers_attached"] for site in self.pair.sites], [1, 1])
@@ -269,7 +270,7 @@ class Udp(unittest.TestCase):
                 until(lambda: self.branch.link()["carriers_attached"] == 2, 15, "the connection is back")
         there.send(b"answer")
         self.assertEqual(here.receive(6), b"answer")
-        wait_carrier(self.pair.sites, "udp", 5)
+        wait_carrier(self.pair.sites, "udp")
         self.assertEqual(self.fallbacks(), [0, 0])
         self.assert_no_flow_was_reset()
 
