@@ -48,3 +48,14 @@ def memory(pid):
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return {name: int(re.search(rf"^{key}:\s*(\d+) kB", text, re.M)[1]) << 10
             for name, key in (("rss", "Rss"), ("pss", "Pss"), ("anonymous", "Anonymous"))}
+
+
+def forget_peak(pid):
+    """What peak_bytes gives begins anew."""
+    pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
+
+
+def peak_bytes(pid):
+    """The most memory that was resident since forget_peak."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"^VmHWM:\s*(\d+) kB", text, re.M)[1]) << 10

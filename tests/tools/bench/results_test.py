@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results: kept when a run is cut off, shown in a report with all that went wrong, compared with another run's."""
+
+import contextlib
+import csv
+import errno
+import io
+import json
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+import compare
+import main
+import report
+import scenario
+from store import Store, StoreFailure
+
+TEXT = """
+title = "results & <reports>"
+repetitions = 3
+[[matrix]]
+title = "one"
+rates = ["OC-1"]
+round_trips_ms = [0, 100]
+losses = [0, 0.1]
+applications = ["smb read SMB1 impacket"]
+features = ["bare", "T", "A"]
+source = "throughput cifs"
+[[matrix]]
+title = "two"
+rates = ["T1"]
+round_trips_ms = [30]
+applications = ["http"]
+features = ["bare", "T"]
+passes = ["cold", "warm"]
+[[pending]]
+rows = "MAPI"
+why = "not there"
+"""
+HEADER = {"name": "made", "scenario": TEXT, "quick": False, "sessions": [{
+    "command": "longhaul-bench run made", "versions": {"longhaul": "1"},
+    "machine": {"cpu": "a CPU", "cores": 2, "memory_gib": 4, "kernel": "6", "commit": "abc", "time": "today"}}]}
+
+
+def sample(cell, repetition, seconds, **more):
+    return {"key": cell.key, "repetition": repetition, "size": cell.size, "at": "now", "load": 0.5, "seconds": seconds,
+            "client_seconds": seconds + 0.001, "wan_up": 1000, "wan_down": cell.size, "line_late_p99_us": 100,
+            "cpu_seconds": {} if cell.features == "bare" else {"branch": 0.1, "datacenter": 0.2},
+            "peak_bytes": {} if cell.features == "bare" else {"branch": 50_000_000, "datacenter": 60_000_000},
+            "repeated_share": 0.0, "foreign_share": 0.0, "marks_ms": [1, 1], "interval": 0.1, "series": [1000] * 20,
+            "carrier": "udp", "reasons": {}, "discarded": [], **more}
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.cells = scenario.parse(TEXT, "made").cells()
+
+    def filled(self, name, factor=1.0, change=None):
+        """A run in which A is ten times as fast as bare, and what happened to single cells."""
+        with Store(self.folder / name).writing(json.loads(json.dumps(HEADER))) as store:
+            for cell in self.cells:
+                for repetition in range(3):
+                    seconds = (10 if cell.features == "bare" else 5 if cell.features == "T" else 1) * factor * \
+                        (1 + 0.01 * repetition)
+                    found = sample(cell, repetition, seconds)
+                    if change:
+                        found = change(cell, found)
+                    store.add(found)
+        return Store(self.folder / name).read()
+
+    def text(self, store, name, with_plots=False):
+        """Plots take seconds each: one test is enough for them."""
+        with contextlib.nullcontext() if with_plots else mock.patch.object(report.plots, "matplotlib", None):
+            report.write(store)
+        return (store.folder / name).read_text()
+
+    def test_the_report_shows_ours_beside_the_sources_with_gains_and_spreads(self):
+        store = self.filled("run")
+        text = self.text(store, "report.md")
+        size = self.cells[0].size
+        speed = f"{size / 10.1 / 1024:,.0f} ± 1.0 %"
+        row = next(line for line in text.splitlines() if line.startswith("| OC-1, 100 ms |"))
+        self.assertIn(speed, row)
+        self.assertIn("+900 %", row)
+        for figure in ("126.1", "139.5", "774.7", "+514 %"):
+            self.assertIn(figure, row)
+        self.assertIn("| MAPI | not there |", text)
+        self.assertIn("longhaul-bench run made", text)
+        page = self.text(store, "report.html", with_plots=True)
+        self.assertIn("results &amp; &lt;reports&gt;", page)
+        self.assertNotIn("http://", page.replace("http://www.w3.org", "").replace("http://purl", "").replace(
+            "http://creativecommons", ""))  # everything is in it
+        self.assertEqual("<svg" in page, report.plots.are_possible())
+
+    def test_raw_figures_are_there_as_csv_and_json(self):
+        store = self.filled("run")
+        rows = list(csv.DictReader(io.StringIO(self.text(store, "figures.csv"))))
+        self.assertEqual(len(rows), 3 * len(self.cells))
+        self.assertEqual({row["application"] for row in rows}, {"smb read SMB1 impacket", "http"})
+        self.assertEqual(len(json.loads((store.folder / "results.json").read_text())["samples"]), len(rows))
+
+    def test_failures_cuts_and_doubts_are_shown(self):
+        def change(cell, found):
+            if cell.place.loss and cell.features == "bare":
+                return {name: found[name] for name in ("key", "repetition", "size", "load", "at", "wan_up", "wan_down")} | {
+                    "cut": 600, "moved_until_cut": 1024 * 600 * 50}
+            if cell.place.loss and cell.features == "T":
+                return {name: found[name] for name in ("key", "repetition", "size", "load", "at")} | {"failure": "WRONG BYTES"}
+            if cell.turn == "warm" and cell.features == "T":
+                return found | {"doubt": "2 % of the capture is other traffic", "discarded": ["the capture lacks 7 packets"]}
+            return found
+
+        text = self.text(self.filled("run", change=change), "report.md")
+        row = next(line for line in text.splitlines() if line.startswith("| OC-1, 0 ms, loss 10 % |"))
+        self.assertIn("cut after 600 s (50.0 until then)", row)
+        self.assertIn("FAILED", row)
+        for words in ("2 FAILED", "2 cut off", "1 doubtful", "thrown away", "WRONG BYTES", "lacks 7 packets",
+                      "2 % of the capture is other traffic"):
+            self.assertIn(words, text)
+
+    def test_a_run_with_nothing_measured_has_a_report(self):
+        with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))) as store:
+            self.assertIn("0 of 16 cells measured", self.text(store, "report.md", with_plots=True))
+
+    def test_a_run_without_matplotlib_has_a_report_that_says_so(self):
+        self.assertIn("python3-matplotlib is not installed", self.text(self.filled("run"), "report.html"))
+
+    # -- the store
+
+    def test_a_line_that_was_cut_off_is_measured_again(self):
+        store = self.filled("run")
+        data = store.samples_file.read_bytes()
+        store.samples_file.write_bytes(data[:-20])
+        with Store(store.folder).writing(json.loads(json.dumps(HEADER))) as again:
+            self.assertEqual(len(again.samples), len(store.samples) - 1)
+            last = self.cells[-1]
+            self.assertFalse(again.has(last.key, 2))
+            again.add(sample(last, 2, 1))
+            self.assertEqual(len(again.header["sessions"]), 2)
+        self.assertEqual(len(Store(store.folder).read().samples), len(store.samples))
+
+    def test_folders_are_not_mixed_up(self):
+        self.filled("run")
+        other = json.loads(json.dumps(HEADER)) | {"scenario": TEXT + "\n# another", "name": "another"}
+        with self.assertRaisesRegex(StoreFailure, "holds another run \\(scenario made\\)"):
+            with Store(self.folder / "run").writing(other):
+                pass
+        with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))):
+            with self.assertRaisesRegex(StoreFailure, "being written by another run"):
+                with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))):
+                    pass
+        with self.assertRaisesRegex(StoreFailure, "holds no run"):
+            Store(self.folder / "nothing").read()
+
+    def test_a_full_disk_is_a_sentence_and_what_was_measured_stays(self):
+        store = self.filled("run")
+        with mock.patch("store.os.fsync", side_effect=OSError(errno.ENOSPC, "No space left on device")):
+            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; what was measured so far is kept"):
+                store.add(sample(self.cells[0], 0, 1))
+        self.assertEqual(len(Store(store.folder).read().samples), len(store.samples))
+
+    # -- comparing
+
+    def test_differences_within_the_noise_are_none(self):
+        _, slower, faster, alone = compare.compare(self.filled("before"), self.filled("after", 1.01))
+        self.assertEqual((slower, faster, alone), ([], [], []))
+
+    def test_what_is_slower_or_faster_beyond_the_noise_is_named(self):
+        def change(cell, found):
+            factor = {"bare": 1.0, "T": 1.2, "A": 0.5}[cell.features]
+            return found | {"seconds": found["seconds"] * factor}
+
+        table, slower, faster, _ = compare.compare(self.filled("before"), self.filled("after", change=change))
+        self.assertEqual({key.split(" | ")[3] for key in slower}, {"T"})
+        self.assertEqual({key.split(" | ")[3] for key in faster}, {"A"})
+        self.assertEqual(len(table.rows), len(self.cells))
+
+    def test_what_fails_now_is_slower(self):
+        def change(cell, found):
+            if cell.features == "A":
+                return {"key": found["key"], "repetition": found["repetition"], "size": 1, "failure": "WRONG BYTES"}
+            return found
+
+        _, slower, _, _ = compare.compare(self.filled("before"), self.filled("after", change=change))
+        self.assertEqual({key.split(" | ")[3] for key in slower}, {"A"})
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            words = ["compare", str(self.folder / "before"), str(self.folder / "after")]
+            self.assertEqual((main.main(words), main.main([*words, "--fail-if-slower"])), (0, 1))
+        self.assertIn("it FAILS now", output.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

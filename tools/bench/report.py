@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the report of a run: one HTML file with everything in it, the same as Markdown, and the raw figures as CSV and
+JSON. What is in the tables and plots is in tables.py and plots.py."""
+
+import csv
+import html
+import io
+import itertools
+import json
+
+import plots
+import scenario as scenarios
+import tables
+from store import saying_why
+from summary import FEW, FLOOR, FLOOR_OF_FEW, KB, Figures
+
+FILES = ("report.html", "report.md", "figures.csv", "results.json")
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.45 system-ui, "Liberation Sans", Arial, sans-serif; color: #111; background: #fff; max-width: 1180px;
+       margin: 2em auto; padding: 0 1.2em; }
+h1 { font-size: 1.6em; margin-bottom: .2em; } h2 { font-size: 1.25em; margin-top: 2em; border-bottom: 1px solid #999; }
+h3 { font-size: 1.05em; margin-bottom: .3em; }
+table { border-collapse: collapse; font-size: .86em; margin: .5em 0; font-variant-numeric: tabular-nums; }
+th, td { border-bottom: 1px solid #ccc; padding: .25em .6em; text-align: right; white-space: nowrap; }
+th { border-bottom: 1px solid #333; vertical-align: bottom; white-space: normal; max-width: 8em; }
+th:first-child, td:first-child, table.words th, table.words td { text-align: left; }
+table.words td { white-space: normal; }
+td.bad { font-weight: bold; color: #a00; }
+.note { font-size: .85em; color: #444; max-width: 60em; } .wide { overflow-x: auto; }
+.plots { display: flex; flex-wrap: wrap; gap: 1%; } .plots svg { width: 49%; min-width: 22em; height: auto; }
+pre { background: #f4f4f4; padding: .8em; font-size: .8em; overflow-x: auto; }
+@media print { body { max-width: none; margin: 0; font-size: 10pt; } .plots svg { width: 48%; } table { page-break-inside: avoid; }
+               h2 { page-break-after: avoid; } .wide { overflow: visible; } th, td { padding: .15em .3em; } }
+"""
+
+METHOD = (
+    "Time is read from a capture on the client's network card. A file that is read: from the request for its first block (SMB: "
+    "offset 0) to the acknowledgement of the last segment of the last block. A file that is written: from the first byte (SMB: "
+    "the block at offset 0) to the server's word that it has all (SMB: the answer to CLOSE). Small files and documents: from the "
+    "first request after the login to the last answer. A ping before and one after mark the capture.",
+    "A measurement is thrown away and made again, three times at most, if more than 1 % of the captured bytes are other traffic, "
+    "if tcpdump lost packets, or, where the line loses nothing, if over 1 % more of the bytes came again or late than on the bare line.",
+    "Bytes on the line are IP bytes of both directions as the emulator counts them. Every file is compared by SHA-256. Before a "
+    "cold pass the dictionaries of both proxies are emptied; a restart keeps what is on disk. Random bytes are new for each cold "
+    "pass, so that neither compression nor a dictionary can help.",
+    "bare: no proxy at all, CUBIC at the ends. tuned: the same with BBR and buffers for any line, which is what a well-kept end "
+    "host can do. B: the proxy relays past the link. T: transport, compression, dictionaries. A: T and the application modules. "
+    "F: the UDP carrier with repair alone. A+F: everything.",
+)
+
+
+def write(store):
+    """All files into the folder of the run; gives their paths."""
+    header = store.header
+    scenario = scenarios.parse(header["scenario"], header["name"], header["quick"])
+    figures = Figures(scenario, store)
+    content = {"report.html": to_html(figures), "report.md": to_markdown(figures), "figures.csv": to_csv(figures),
+               "results.json": json.dumps(header | {"samples": list(store.samples.values())}, indent=1)}
+    with saying_why(store.folder):
+        for name, text in content.items():
+            partial = store.folder / f"{name}.partial"
+            partial.write_text(text, encoding="utf-8")
+            partial.rename(store.folder / name)
+    return [store.folder / name for name in FILES]
+
+
+# -- what both have
+
+
+def verdict(figures):
+    """What happened, in one sentence."""
+    every = figures.everything()
+    there = sum(figure.is_there for figure in every)
+    words = [f"{there} of {len(every)} cells measured"]
+    for what, count in (("FAILED", sum(bool(figure.failures) for figure in every)),
+                        ("cut off", sum(bool(figure.cut) for figure in every)),
+                        ("doubtful", sum(bool(figure.doubts) for figure in every))):
+        if count:
+            words.append(f"{count} {what}")
+    thrown = sum(len(sample.get("discarded", [])) for figure in every for sample in figure.samples)
+    if thrown:
+        words.append(f"{thrown} measurements thrown away and made again")
+    repetitions = figures.scenario.repetitions
+    return ", ".join(words) + f"; {repetitions} repetition{'s' if repetitions > 1 else ''}" + \
+        ("; QUICK: a sketch, not for comparison" if figures.scenario.quick else "") + "."
+
+
+def conditions(figures):
+    """Pairs of what and how."""
+    header = figures.store.header
+    found = [("scenario", header["name"] + (", quick" if header["quick"] else "")),
+             ("command", "; ".join(dict.fromkeys(session["command"] for session in header["sessions"])))]
+    for session in header["sessions"][-1:]:
+        machine = session["machine"]
+        found += [("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
+                              f"{machine['kernel']}"),
+                  ("versions", ", ".join(f"{name} {version}" for name, version in session["versions"].items()))]
+    found += [("dates", "; ".join(session["machine"]["time"] for session in header["sessions"])),
+              ("seed", str(figures.scenario.seed)),
+              ("line's rate", "told to the proxies" if figures.scenario.told_rate else "not told to the proxies; they measure")]
+    loads = [sample["load"] for sample in figures.store.samples.values()]
+    if loads:
+        found.append(("load average", f"{min(loads):.1f} to {max(loads):.1f}, of the measurement itself included"))
+    late = [sample["line_late_p99_us"] for sample in figures.store.samples.values() if "line_late_p99_us" in sample]
+    if late:
+        found.append(("emulator", f"1 % of the packets left the line {max(late) / 1000:.1f} ms late or more, at worst"))
+    ends = {}
+    for place, what in header.get("places", {}).items():
+        ends.setdefault((_tcp(what["ends"]), _tcp(what["proxies"])), []).append(place)
+    for (end, proxy), places in ends.items():
+        which = "" if len(ends) == 1 else f" ({len(places)} {'tuned' if 'tuned' in places[0] else 'usual'} places)"
+        found.append((f"hosts{which}", end))
+        found.append((f"proxies, towards their LANs{which}", proxy))
+    apart = tables.clocks(figures)
+    if apart:
+        found.append(("capture against impacket's own clock", f"the client's is {apart[len(apart) // 2]:+.1f} ms off "
+                                                                f"(median; {apart[0]:+.1f} to {apart[-1]:+.1f} ms)"))
+    return found
+
+
+def _tcp(facts):
+    return (f"{facts['congestion_control']}; buffers least, first, most: receive "
+            f"{' '.join(map(str, facts['tcp_rmem']))}, send {' '.join(map(str, facts['tcp_wmem']))}")
+
+
+def sections(figures):
+    """(heading, tables, plots) for each [[matrix]]."""
+    with_plots = plots.are_possible()
+    for block, matrix in enumerate(figures.scenario.matrices):
+        subjects = list(itertools.product(matrix.applications, matrix.data))
+        together = len(matrix.places) == 1  # tables of one row each would be hard to read
+        shown = [tables.throughput(figures, block, subjects)] if together else \
+            [tables.throughput(figures, block, [subject]) for subject in subjects]
+        drawn = []
+        for subject in subjects:
+            if len(matrix.passes) > 1:
+                shown.append(tables.passes(figures, block, *subject))
+            if with_plots:
+                drawn += plots.throughput(figures, block, *subject)
+                drawn += plots.passes(figures, block, *subject) if len(matrix.passes) > 1 else []
+                drawn += plots.over_time(figures, block, *subject)
+        yield matrix.title, shown, [plot for plot in drawn if plot]
+    if with_plots and (drawn := [plot for name in ("T", "A") for plot in plots.gains(figures, name)]):
+        yield "Gain over delay", [], drawn
+
+
+def rest(figures):
+    found = [tables.costs(figures), tables.troubles(figures)]
+    if figures.scenario.pending:
+        found.append(tables.Table("Not measured yet", ["rows", "why"],
+                                  [[row["rows"], row["why"]] for row in figures.scenario.pending]))
+    return [table for table in found if table.rows]
+
+
+def noise_note():
+    return (f"A difference counts as noise up to the larger of the spread and {100 * FLOOR:g} % (fewer than {FEW} repetitions: "
+            f"{100 * FLOOR_OF_FEW:g} %).")
+
+
+# -- HTML
+
+
+def to_html(figures):
+    escape = html.escape
+    out = ["<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
+           f"<title>{escape(figures.scenario.title)}</title>", f"<style>{STYLE}</style></head><body>",
+           f"<h1>{escape(figures.scenario.title)}</h1>", f"<p><b>{escape(verdict(figures))}</b> {escape(noise_note())}</p>"]
+    if not plots.are_possible():
+        out.append(f"<p>{escape(plots.HINT)}</p>")
+    out.append(_html_table(tables.Table("", ["what", "how"], [list(pair) for pair in conditions(figures)]), words=True))
+    for heading, shown, drawn in sections(figures):
+        out.append(f"<h2>{escape(heading)}</h2>")
+        out += [_html_table(table) for table in shown]
+        if drawn:
+            out.append('<div class="plots">' + "\n".join(drawn) + "</div>")
+    for table in rest(figures):
+        out.append(f"<h2>{escape(table.title)}</h2>")
+        out.append(_html_table(table, words=table.title.startswith(("What did", "Not measured")), titled=False))
+    out.append("<h2>How it was measured</h2>" + "".join(f"<p>{escape(text)}</p>" for text in METHOD))
+    out.append(f"<h2>The scenario</h2><pre>{escape(figures.store.header['scenario'])}</pre></body></html>")
+    return "\n".join(out) + "\n"
+
+
+def _html_table(table, words=False, titled=True):
+    escape = html.escape
+    bad = ("FAILED", "cut after", "failed")
+    rows = "".join("<tr>" + "".join(f"<td{' class=bad' if cell.startswith(bad) else ''}>{escape(cell)}</td>" for cell in row)
+                   + "</tr>\n" for row in table.rows)
+    return ((f"<h3>{escape(table.title)}</h3>" if titled and table.title else "") +
+            f'<div class="wide"><table{" class=words" if words else ""}><thead><tr>' +
+            "".join(f"<th>{escape(heading)}</th>" for heading in table.headings) +
+            f"</tr></thead><tbody>\n{rows}</tbody></table></div>" +
+            (f'<p class="note">{escape(table.note)}</p>' if table.note else ""))
+
+
+# -- Markdown
+
+
+def to_markdown(figures):
+    out = [f"# {figures.scenario.title}", "", f"**{verdict(figures)}** {noise_note()}", ""]
+    out += markdown_table(tables.Table("", ["what", "how"], [list(pair) for pair in conditions(figures)]))
+    for heading, shown, _ in sections(figures):
+        if shown:
+            out += [f"## {heading}", ""]
+        for table in shown:
+            out += [*([f"### {table.title}", ""] if table.title else []), *markdown_table(table)]
+    for table in rest(figures):
+        out += [f"## {table.title}", "", *markdown_table(table)]
+    out += ["## How it was measured", "", *(line for text in METHOD for line in (text, "")), "Plots are in report.html."]
+    return "\n".join(out) + "\n"
+
+
+def markdown_table(table):
+    def line(cells):
+        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+    return [line(table.headings), line(["---"] * len(table.headings)), *(line(row) for row in table.rows), "",
+            *([table.note, ""] if table.note else [])]
+
+
+# -- CSV
+
+
+COLUMNS = ("line", "rate_bit", "round_trip_ms", "loss", "burst_length", "application", "data", "features", "pass",
+           "repetition", "size", "seconds", "kb_per_second", "client_seconds", "wan_up", "wan_down", "repeated_share",
+           "foreign_share", "cpu_branch_s", "cpu_datacenter_s", "peak_branch", "peak_datacenter", "carrier", "load", "cut",
+           "failure", "doubt", "at")
+
+
+def to_csv(figures):
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for figure in figures.everything():
+        cell = figure.cell
+        for sample in figure.samples:
+            seconds = sample.get("seconds")
+            writer.writerow([
+                cell.place.line_name(), f"{cell.place.bits_per_second:.0f}", cell.place.round_trip_ms, cell.place.loss,
+                cell.place.burst_length, cell.application, cell.data, cell.features, cell.turn, sample["repetition"] + 1,
+                cell.size, seconds, f"{cell.size / seconds / KB:.2f}" if seconds else None, sample.get("client_seconds"),
+                sample.get("wan_up"), sample.get("wan_down"), sample.get("repeated_share"), sample.get("foreign_share"),
+                *(sample.get("cpu_seconds", {}).get(node) for node in tables.NODES),
+                *(sample.get("peak_bytes", {}).get(node) for node in tables.NODES), sample.get("carrier"),
+                sample.get("load"), sample.get("cut"), sample.get("failure"), sample.get("doubt"), sample.get("at")])
+    return text.getvalue()

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario files: what is to be measured, as a person writes it in TOML, and as the list of cells that it means. A file
+that cannot be meant is refused with the place of the mistake."""
+
+import dataclasses
+import itertools
+import pathlib
+import re
+import tomllib
+
+HERE = pathlib.Path(__file__).resolve().parent / "scenarios"
+NAMED_RATES = {"T1": "1.544mbit", "OC-1": "51.84mbit"}
+# bare: no proxy at all, the end hosts as they come. tuned: the same with BBR and buffers for any line. The others are
+# the presets of the daemon.
+FEATURES = ("bare", "tuned", "B", "T", "A", "F", "A+F")
+PASSES = ("cold", "warm", "edited", "restart")
+DATA = ("random", "text")
+SMB_WORK = ("read", "write", "files", "document")
+SMB_CLIENTS = ("impacket", "smbclient", "kernel")
+SMB_DIALECTS = ("SMB1", "2.1", "3.0", "3.1.1")
+PAYLOAD_SHARE = 1448 / 1500  # of IP bytes, in full packets
+
+
+class BadScenario(Exception):
+    """One sentence for the person who wrote it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Application:
+    """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows"."""
+
+    protocol: str
+    work: str  # read, write; for smb also files, document
+    dialect: str = ""
+    client: str = ""
+    flows: int = 1
+
+    def __str__(self):
+        words = {"http": ["http"], "tcp": ["tcp", self.work]}.get(
+            self.protocol, ["smb", self.work, self.dialect, self.client])
+        return " ".join([*words, *([f"{self.flows} flows"] if self.flows > 1 else [])])
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A line and how the hosts at its ends are set: what one lab is made for."""
+
+    rate: str
+    round_trip_ms: float
+    loss: float = 0.0
+    burst_length: float = 1.0  # mean packets lost in a row
+    queue: str = "auto"
+    tuned: bool = False
+
+    @property
+    def bits_per_second(self):
+        return bits_per_second(self.rate)
+
+    @property
+    def payload_bytes_per_second(self):
+        """The most that TCP can carry."""
+        return self.bits_per_second / 8 * PAYLOAD_SHARE
+
+    def line_name(self):
+        return next((name for name, rate in NAMED_RATES.items() if rate == self.rate),
+                    self.rate.replace("bit", "").replace("m", " Mbit/s").replace("k", " kbit/s").replace("g", " Gbit/s"))
+
+    def __str__(self):
+        words = [self.line_name(), f"{self.round_trip_ms:g} ms"]
+        if self.loss:
+            words.append(f"loss {100 * self.loss:g} %" + (f" in bursts of {self.burst_length:g}"
+                                                          if self.burst_length > 1 else ""))
+        if self.queue != "auto":
+            words.append(f"queue {self.queue}")
+        return ", ".join(words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One figure of the tables: measured once for each repetition."""
+
+    place: Place
+    application: Application
+    features: str
+    turn: str  # the pass
+    data: str
+    size: int  # bytes that are moved
+
+    @property
+    def key(self):
+        return " | ".join((str(self.place), str(self.application), self.data, self.features, self.turn, str(self.size)))
+
+
+@dataclasses.dataclass
+class Matrix:
+    """One [[matrix]]: every combination of its lists."""
+
+    title: str
+    places: list
+    applications: list
+    features: list
+    passes: list
+    data: list
+    source: str  # the rows of sources/ that are shown beside it
+
+
+@dataclasses.dataclass
+class Scenario:
+    name: str
+    title: str
+    text: str  # the file, for the report
+    seed: int
+    repetitions: int
+    told_rate: bool  # the proxies are told the line's rate
+    seconds: float  # of the line that a file takes
+    least: int
+    most: int
+    matrices: list
+    pending: list  # {"rows": …, "why": …}: what cannot be measured yet
+    quick: bool
+
+    def cells(self):
+        """In the order in which they are measured: place by place; each once, whatever asks for it twice, and the passes of
+        the same file next to each other."""
+        files = {}
+        for matrix in self.matrices:
+            for place, application, features, data in itertools.product(matrix.places, matrix.applications, matrix.features,
+                                                                        matrix.data):
+                where = dataclasses.replace(place, tuned=features == "tuned")
+                files.setdefault((where, application, features, data), set()).update(matrix.passes)
+        order = list(dict.fromkeys(place for place, *_ in files))
+        return [Cell(place, application, features, turn, data, self.size(place, application))
+                for (place, application, features, data), turns in sorted(files.items(), key=lambda item: order.index(item[0][0]))
+                for turn in PASSES if turn in turns]
+
+    def size(self, place, application):
+        """As much as the line carries in some seconds, within bounds; the same for all that is compared."""
+        if application.work == "files":
+            return (50 if self.quick else 1000) * 10_000
+        if application.work == "document":
+            return 1_000_000 if self.quick else 5_000_000
+        wanted = min(self.most, max(self.least, place.bits_per_second / 8 * self.seconds))
+        return int(float(f"{wanted:.2g}"))
+
+
+def bits_per_second(rate):
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg])bit", rate)
+    if not found:
+        raise BadScenario(f"'{rate}' is not a rate such as 51.84mbit, nor one of {', '.join(NAMED_RATES)}")
+    return float(found[1]) * {"k": 1e3, "m": 1e6, "g": 1e9}[found[2]]
+
+
+def parse_application(text):
+    words = text.split()
+    flows = 1
+    if len(words) > 2 and words[-1] == "flows" and words[-2].isdigit():
+        flows, words = int(words[-2]), words[:-2]
+    match words:
+        case ["http"] if flows == 1:
+            return Application("http", "read")
+        case ["tcp", "read" | "write"] if 1 <= flows <= 1000:
+            return Application("tcp", words[1], flows=flows)
+        case ["smb", work, dialect, client] if (work in SMB_WORK and dialect in SMB_DIALECTS and client in SMB_CLIENTS
+                                                and flows == 1):
+            if client != "impacket" and work not in ("read", "write"):
+                raise BadScenario(f"'{text}': {client} can read and write alone")
+            return Application("smb", work, dialect, client)
+    raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], or smb {'|'.join(SMB_WORK)} "
+                      f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}")
+
+
+def parse_size(text, what):
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kMG]?)B", str(text))
+    if not found:
+        raise BadScenario(f"{what} = '{text}' is not a size such as 5MB")
+    return int(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]])
+
+
+class _Table:
+    """A TOML table of which every key must be known and of its type."""
+
+    def __init__(self, table, where):
+        self.table, self.where = dict(table), where
+
+    def take(self, key, kind, default=None):
+        if key not in self.table:
+            if default is None:
+                raise BadScenario(f"{self.where}: '{key}' is missing")
+            return default
+        value = self.table.pop(key)
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind:
+            raise BadScenario(f"{self.where}: '{key}' must be {_NAMES[kind]}, not {value!r}")
+        return value
+
+    def take_list(self, key, kind, default=None, allowed=None):
+        values = self.take(key, list, default)
+        if not values:
+            raise BadScenario(f"{self.where}: '{key}' is empty")
+        for value in values:
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                raise BadScenario(f"{self.where}: '{key}' must hold {_NAMES[kind]} each, not {value!r}")
+            if allowed and value not in allowed:
+                raise BadScenario(f"{self.where}: '{key}' has '{value}', but there are only {', '.join(allowed)}")
+        return list(dict.fromkeys(values))
+
+    def end(self):
+        if self.table:
+            raise BadScenario(f"{self.where}: unknown key '{next(iter(self.table))}'")
+
+
+_NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
+
+
+def names():
+    return sorted(path.stem for path in HERE.glob("*.toml"))
+
+
+def load(name, quick=False):
+    """A scenario by the name of an included one, or by the path of a file."""
+    path = pathlib.Path(name)
+    if not path.suffix and (HERE / f"{name}.toml").exists():
+        path = HERE / f"{name}.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) and path.suffix else "there is no such scenario"
+        raise BadScenario(f"{name}: {said}; included are {', '.join(names())}") from None
+    return parse(text, path.stem, quick)
+
+
+def parse(text, name, quick=False):
+    try:
+        top = _Table(tomllib.loads(text), name)
+    except tomllib.TOMLDecodeError as error:
+        raise BadScenario(f"{name}: {error}") from None
+    try:
+        return _parse(top, text, name, quick)
+    except BadScenario as error:
+        raise BadScenario(str(error) if str(error).startswith(name) else f"{name}: {error}") from None
+
+
+def _parse(top, text, name, quick):
+    title, seed = top.take("title", str), top.take("seed", int, 1)
+    told = top.take("told_rate", bool, False)
+    usual = {"repetitions": top.take("repetitions", int, 3), "size": top.take("size", dict, {})}
+    short = _Table(top.take("quick", dict, {}), f"{name}: quick")
+    short = {"repetitions": short.take("repetitions", int, 1), "size": short.take("size", dict, {}), "end": short.end()}
+    chosen = short if quick else usual
+    size = _Table(chosen["size"], f"{name}: size")
+    seconds = size.take("seconds", float, 2.0 if quick else 20.0)
+    least = parse_size(size.take("least", str, "256kB" if quick else "5MB"), "least")
+    most = parse_size(size.take("most", str, "4MB" if quick else "100MB"), "most")
+    size.end()
+    matrices = [_matrix(table, f"{name}: matrix {number}", quick)
+                for number, table in enumerate(top.take("matrix", list), 1)]
+    pending = top.take("pending", list, [])
+    for number, table in enumerate(pending, 1):
+        row = _Table(table, f"{name}: pending {number}")
+        row.take("rows", str), row.take("why", str)
+        row.end()
+    top.end()
+    if chosen["repetitions"] < 1 or seconds <= 0 or least < 1 or least > most:
+        raise BadScenario("repetitions and sizes must be positive, and least at most as large as most")
+    matrices = [matrix for matrix in matrices if matrix]
+    if not matrices:
+        raise BadScenario("nothing is to be measured")
+    return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, matrices, pending, quick)
+
+
+def _matrix(table, where, quick):
+    table = dict(table)
+    short = table.pop("quick", {})
+    if quick:
+        if short is False:
+            return None
+        table |= short
+    matrix = _Table(table, where)
+    rates = [NAMED_RATES.get(rate, rate) for rate in matrix.take_list("rates", str)]
+    for rate in rates:
+        bits_per_second(rate)
+    queue, bursts = matrix.take("queue", str, "auto"), matrix.take_list("burst_lengths", float, [1.0])
+    round_trips, losses = matrix.take_list("round_trips_ms", float), matrix.take_list("losses", float, [0.0])
+    if any(not 0 <= loss < 1 for loss in losses) or any(trip < 0 for trip in round_trips):
+        raise BadScenario(f"{where}: losses are shares from 0 to 1, round trips at least 0 ms")
+    if any(length < 1 for length in bursts):
+        raise BadScenario(f"{where}: a burst has at least one packet")
+    places = [Place(rate, float(trip), float(loss), float(length) if loss else 1.0, queue)
+              for rate, length, loss, trip in itertools.product(rates, bursts, losses, round_trips)]
+    found = Matrix(title=matrix.take("title", str), places=list(dict.fromkeys(places)),
+                   applications=[parse_application(text) for text in matrix.take_list("applications", str)],
+                   features=matrix.take_list("features", str, allowed=FEATURES),
+                   passes=sorted(matrix.take_list("passes", str, ["cold"], PASSES), key=PASSES.index),
+                   data=matrix.take_list("data", str, ["random"], DATA), source=matrix.take("source", str, " ").strip())
+    matrix.end()
+    if found.passes[0] != "cold":
+        raise BadScenario(f"{where}: the first pass is cold")
+    many = [str(each) for each in found.applications if each.work not in ("read", "write")]
+    if many and (found.passes != ["cold"] or found.data != ["random"]):
+        raise BadScenario(f"{where}: '{many[0]}' has one pass, cold, with random bytes")
+    return found

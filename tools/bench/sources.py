@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published figures that a report shows beside ours: sources/*.csv, each with its origin at its top. What the source
+calls baseline is the bare line here."""
+
+import csv
+import functools
+import pathlib
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "sources"
+_RATES = {"1.544": "1.544mbit", "51.84": "51.84mbit"}
+LETTERS = {"bare": "B", "T": "T", "A": "A", "F": "B with FEC", "A+F": "A with FEC"}
+ORIGIN = ("van Helmond & Smeets, “Benefits and tradeoffs of application-specific WAN acceleration in different bandwidth, "
+          "latency and loss scenarios”, University of Amsterdam, 2006: a pair of Juniper WX-250")
+NOT_FINISHED = "not finished"
+
+
+def _rows(name):
+    with open(FOLDER / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+@functools.cache
+def _tables():
+    found = {}
+    for row in _rows("wx_throughput.csv"):
+        key = f"throughput {row['app']}", _RATES[row["link_mbit"]], float(row["rtt_ms"]), 0.0
+        found[key] = {ours: _value(row[LETTERS[ours]]) for ours in ("bare", "T", "A")}
+    for row in _rows("wx_loss.csv"):
+        key = f"loss {row['app']} {row['acceleration']}", "51.84mbit", float(row["rtt_ms"]), float(row["loss"])
+        without, with_fec = ("bare", "F") if row["acceleration"] == "none" else ("A", "A+F")
+        found[key] = {without: _value(row["no_fec"]), with_fec: _value(row["fec"])}
+    return found
+
+
+def _value(text):
+    return float(text) if text else NOT_FINISHED
+
+
+def names():
+    return sorted({key[0] for key in _tables()})
+
+
+def figures(source, place):
+    """KB/s by our name of the features; empty where the source has nothing for the place."""
+    return _tables().get((source, place.rate, place.round_trip_ms, place.loss), {})
+
+
+def letter(features):
+    """What the source calls it."""
+    return LETTERS.get(features, features)
+
+
+def calibration_note():
+    return "KB are 1,024 bytes; the source does not say which it means, and its own arithmetic suggests the same."

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of a report, as headings and cells of text: what report.py writes in HTML and in Markdown."""
+
+import dataclasses
+import itertools
+
+import sources
+from sources import NOT_FINISHED
+from summary import KB, gain
+
+NODES = ("branch", "datacenter")
+MISSING = "–"
+
+
+@dataclasses.dataclass
+class Table:
+    title: str
+    headings: list
+    rows: list  # of lists of texts
+    note: str = ""
+
+
+def number(value):
+    digits = 0 if value >= 1000 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def percent(share):
+    return MISSING if share is None else f"{100 * share:+,.0f} %"
+
+
+def speed_text(figure):
+    """KB/s with their spread; or what happened instead."""
+    if figure is None:
+        return MISSING
+    if figure.failures:
+        return "FAILED"
+    if figure.cut:
+        return f"cut after {figure.cut[0]['cut']:g} s ({number(figure.least_speed() / KB)} until then)"
+    if not figure.is_there:
+        return "not measured"
+    many = len(figure.good)
+    spread = f" ± {100 * figure.spread:.1f} %" if many > 1 else ""
+    return number(figure.speed / KB) + spread + (" ?" if figure.doubts else "")
+
+
+def size_text(count):
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.{2 if count < 10 * unit else 1}f} {name}"
+    return f"{count:.0f} B"
+
+
+def throughput(figures, block, subjects):
+    """One row for each line and subject (application and data), one column for each set of features; beside them the
+    source's."""
+    matrix = figures.scenario.matrices[block]
+    base = matrix.features[0]
+    theirs = [name for name in matrix.features if any(name in sources.figures(matrix.source, place)
+                                                      for place in matrix.places)] if matrix.source else []
+    has_clean = [name for name in matrix.features if any(
+        _clean(figures, place, *subject, name) for place in matrix.places if place.loss for subject in subjects)]
+    headings = [*(["what"] if len(subjects) > 1 else []), "line", "size", *(f"{name}, KB/s" for name in matrix.features),
+                *(f"{name} against {base}" for name in matrix.features[1:]), "best, share of the line",
+                *(f"2006: {sources.letter(name)}, KB/s" for name in theirs),
+                *(f"2006: {sources.letter(name)} against {sources.letter(base)}" for name in theirs
+                  if name != base and base in theirs), *(f"{name} of loss-free" for name in has_clean)]
+    rows = []
+    for subject, place in itertools.product(subjects, matrix.places):
+        found = {name: figures.find(place, *subject, name) for name in matrix.features}
+        there = [figure for figure in found.values() if figure and figure.is_there]
+        known = next((figure for figure in found.values() if figure), None)
+        row = [*([title_of(*subject)] if len(subjects) > 1 else []), str(place), size_of(known) if known else MISSING,
+               *(speed_text(found[name]) for name in matrix.features),
+               *(percent(gain(found[name], found[base])) for name in matrix.features[1:]),
+               f"{100 * max(figure.speed for figure in there) / place.payload_bytes_per_second:.0f} %" if there else MISSING]
+        source = sources.figures(matrix.source, place) if theirs else {}
+        row += [_source_text(source.get(name)) for name in theirs]
+        row += [percent(_source_gain(source, name, base)) for name in theirs if name != base and base in theirs]
+        row += [_of_clean(figures, place, *subject, name) for name in has_clean]
+        rows.append(row)
+    note = ""
+    if figures.scenario.repetitions > 1:
+        note += "Median ± half of what lies between slowest and fastest. "
+    if theirs:
+        note += f"2006: {sources.ORIGIN}; its B is the bare line. {sources.calibration_note()} "
+    if any(cell.endswith("?") for row in rows for cell in row):
+        note += "?: no measurement could be fully believed; see below. "
+    return Table(title_of(*subjects[0]) if len(subjects) == 1 else "", headings, rows, note.strip())
+
+
+def title_of(application, data="random"):
+    words = {"tcp": "TCP", "http": "HTTP download by curl", "smb": "SMB"}[application.protocol]
+    if application.protocol == "tcp":
+        words = f"TCP, {'download' if application.work == 'read' else 'upload'}"
+    if application.protocol == "smb":
+        what = {"read": "file read", "write": "file written", "files": "many small files read",
+                "document": "document opened"}[application.work]
+        dialect = application.dialect if application.dialect == "SMB1" else f"SMB {application.dialect}"
+        words = f"{dialect}, {what} by {application.client}"
+    return words + (f", {application.flows} connections" if application.flows > 1 else "") + \
+        (f", {data}" if data != "random" else "")
+
+
+def size_of(figure):
+    return size_text(figure.cell.size)
+
+
+def _source_text(value):
+    return MISSING if value is None else value if value == NOT_FINISHED else number(value)
+
+
+def _source_gain(source, name, base):
+    ours, theirs = source.get(name), source.get(base)
+    return ours / theirs - 1 if isinstance(ours, float) and isinstance(theirs, float) else None
+
+
+def _clean(figures, place, application, data, features):
+    return figures.find(dataclasses.replace(place, loss=0.0, burst_length=1.0), application, data, features)
+
+
+def _of_clean(figures, place, application, data, features):
+    clean, lossy = (_clean(figures, place, application, data, features),
+                    figures.find(place, application, data, features))
+    found = gain(lossy, clean) if place.loss else None
+    return MISSING if found is None else f"{100 * (1 + found):.0f} %"
+
+
+def passes(figures, block, application, data):
+    """What the second time costs: seconds and bytes on the line of each pass."""
+    matrix = figures.scenario.matrices[block]
+    headings = ["line", "features", "size", *(f"{turn}, s" for turn in matrix.passes),
+                *(f"{turn}, on the line" for turn in matrix.passes), *(f"{turn}, size : line" for turn in matrix.passes)]
+    rows = []
+    for place, name in itertools.product(matrix.places, matrix.features):
+        found = [figures.find(place, application, data, name, turn) for turn in matrix.passes]
+        known = [figure for figure in found if figure]
+        rows.append([str(place), name, size_of(known[0]) if known else MISSING,
+                     *(f"{figure.seconds:.2f}" if figure and figure.is_there else speed_text(figure) for figure in found),
+                     *(size_text(figure.wan_bytes) if figure and figure.is_there else MISSING for figure in found),
+                     *(f"{figure.cell.size / figure.wan_bytes:,.1f}" if figure and figure.is_there else MISSING
+                       for figure in found)])
+    return Table(f"{title_of(application)}, {data}: again, edited, after a restart", headings, rows,
+                 "On the line: IP bytes of both directions by the emulator's count, marks included.")
+
+
+def costs(figures):
+    """CPU and memory of the proxies, for what moved enough to say."""
+    rows = []
+    for figure in figures.everything():
+        if figure.is_there and figure.cpu_seconds("branch") is not None:
+            per_gb = [figure.cpu_seconds(node) / figure.cell.size * 1e9 for node in NODES]
+            rows.append([str(figure.cell.place), title_of(figure.cell.application), figure.cell.data, figure.cell.features,
+                         figure.cell.turn, *(number(value) for value in per_gb),
+                         *(size_text(figure.peak_bytes(node)) for node in NODES)])
+    return Table("What it cost the proxies", ["line", "application", "bytes", "features", "pass", "branch, CPU s per GB",
+                                              "datacenter, CPU s per GB", "branch, most memory",
+                                              "datacenter, most memory"], rows,
+                 "User and system time of the process for 10⁹ bytes of file; memory as resident, caches included. Of files of "
+                 "a few MB most is fixed cost.")
+
+
+def clocks(figures):
+    """The capture's time against the client's own, where both time the same."""
+    apart = []
+    for figure in figures.everything():
+        if figure.cell.application.client == "impacket" and figure.is_there:  # others time their start, too
+            apart += [(sample["client_seconds"] - sample["seconds"]) * 1000 for sample in figure.good]
+    return sorted(apart)
+
+
+def troubles(figures):
+    """Failures, doubts and what was thrown away: nothing is hidden."""
+    rows = []
+    for figure in figures.everything():
+        for sample in figure.samples:
+            for kind, texts in (("failed", [sample["failure"]] if "failure" in sample else []),
+                                ("doubtful", [sample["doubt"]] if "doubt" in sample else []),
+                                ("cut", [f"after {sample['cut']:g} s, {size_text(sample['moved_until_cut'])} moved"]
+                                 if "cut" in sample else []),
+                                ("thrown away, measured again", sample.get("discarded", []))):
+                rows += [[kind, figure.cell.key, str(sample["repetition"] + 1), text] for text in texts]
+    return Table("What did not go as it should", ["what", "cell", "repetition", "why"], rows)
