@@ -39,7 +39,7 @@ std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std:
   return count;
 }
 
-std::uint64_t FingerprintIndex::newest(Fingerprint print, std::uint64_t before) const {
+inline std::uint64_t FingerprintIndex::newest_of(Fingerprint print, std::uint64_t before) const {
   const Bucket& found = bucket(print);
   const Four equal = same(found, print);
   using Two = std::uint64_t __attribute__((vector_size(16)));
@@ -56,13 +56,17 @@ std::uint64_t FingerprintIndex::newest(Fingerprint print, std::uint64_t before) 
   return best <= ring_bytes_ && best < before ? before - best : 0;
 }
 
-void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t before,
-                              std::uint64_t* out) const {
-  for (const Fingerprint print : prints) *out++ = newest(print, before);
+std::uint64_t FingerprintIndex::newest(Fingerprint print, std::uint64_t before) const {
+  return newest_of(print, before);
 }
 
-void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
-                              std::uint64_t base) {
+void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t before,
+                              std::uint64_t* out) const {
+  for (const Fingerprint print : prints) *out++ = newest_of(print, before);
+}
+
+inline __attribute__((always_inline)) std::uint64_t FingerprintIndex::put_all(
+    std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions, std::uint64_t base) {
   // Each way's claim to be replaced, the highest wins: the same, empty, too old, ordinary, preferred; then by
   // age, in steps of 32 bytes. Without branches, for none of it can be predicted.
   constexpr std::uint32_t kOrdinary = 1u << 29, kDead = 1u << 30, kEmpty = 1u << 31, kSame = 7u << 29;
@@ -81,15 +85,34 @@ void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<con
     claim |= (age > oldest) & all(kDead);
     claim = (claim & ~empty) | (empty & all(kEmpty));
     claim |= same(into, print) & all(kSame);
-    const std::uint32_t claims[kWays] = {claim[0], claim[1], claim[2], claim[3]};
     // The number of the way stands in the lowest bits, so that the highest claim brings it along.
-    std::uint32_t most = 0;
-    for (unsigned way = 0; way < kWays; ++way) most = std::max(most, (claims[way] & ~(kWays - 1)) | way);
+    claim = (claim & all(~(kWays - 1))) | Four{0, 1, 2, 3};
+    claim = higher(claim, __builtin_shufflevector(claim, claim, 2, 3, 0, 1));
+    claim = higher(claim, __builtin_shufflevector(claim, claim, 1, 0, 3, 2));
+    const std::uint32_t most = claim[0];
     if (most < kOrdinary && !(print.tag & kPreferred)) continue;
     added += into.places[most % kWays] == 0;
     write(into, most % kWays, print, offset);
   }
-  grow_to_fit(added);
+  return added;
+}
+
+#if defined(__x86_64__)
+// The same with instructions that compare unsigned numbers, take the larger of two, and do not need copies.
+__attribute__((target("avx2,bmi,bmi2"))) std::uint64_t FingerprintIndex::put_by_avx2(
+    std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions, std::uint64_t base) {
+  return put_all(prints, positions, base);
+}
+#endif
+
+void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+                              std::uint64_t base) {
+#if defined(__x86_64__)
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+  grow_to_fit(avx2 ? put_by_avx2(prints, positions, base) : put_all(prints, positions, base));
+#else
+  grow_to_fit(put_all(prints, positions, base));
+#endif
 }
 
 void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {

@@ -83,17 +83,26 @@ class FingerprintIndex {
         buckets_(base_) {}
 
   Fingerprint print_of(const std::byte* key) const;
+  std::uint64_t newest_of(Fingerprint print, std::uint64_t before) const;
+  // Answer how many came into empty places.
+  std::uint64_t put_all(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+                        std::uint64_t base);
+  std::uint64_t put_by_avx2(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+                            std::uint64_t base);
   Bucket* table() const { return reinterpret_cast<Bucket*>(memory_.data()); }
   Bucket& bucket(Fingerprint print) const {
-    std::uint64_t index =
+    const std::uint64_t split =
         print.bucket + std::uint64_t{base_} * (print.tag & (2 * planes_ - 1) & (kPlanes - 1));
-    if (index >= buckets_) index = print.bucket + std::uint64_t{base_} * (print.tag & (planes_ - 1));
-    return table()[index];
+    // Where that bucket is not there yet, its entries are in the one that it will be split from. Nobody can
+    // predict which of the two, so there is no branch.
+    const std::uint64_t not_yet = std::uint64_t{0} - (split >= buckets_);
+    return table()[split - (not_yet & (std::uint64_t{base_} * planes_))];
   }
   static Four all(std::uint32_t value) { return Four{value, value, value, value}; }
   static Four same(const Bucket& bucket, Fingerprint print) {
     return (bucket.tags >> kLowBits) == all(print.tag);
   }
+  static Four higher(Four a, Four b) { return a > b ? a : b; }
   static std::uint32_t place_of(std::uint64_t offset) {
     return static_cast<std::uint32_t>(offset >> kLowBits);
   }

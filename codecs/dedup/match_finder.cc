@@ -34,11 +34,16 @@ constexpr std::size_t kLargeBlock = 4096;
 
 // What a call needs while it runs: one for each thread, so that an idle finder holds nothing.
 struct Scratch {
-  template <class T>
-  using Unfilled = std::vector<T, UnfilledAllocator<T>>;
-  Unfilled<std::uint32_t> positions;
-  Unfilled<Fingerprint> prints;
-  Unfilled<std::uint64_t> candidates;
+  std::vector<std::uint32_t> positions;
+  std::vector<Fingerprint> prints;
+  std::vector<std::uint64_t> candidates;
+  void make_room(std::size_t samples) {
+    if (samples <= positions.size()) return;
+    samples = std::max(samples, 2 * positions.size());
+    positions.resize(samples);
+    prints.resize(samples);
+    candidates.resize(samples);
+  }
 };
 Scratch& scratch() {
   thread_local Scratch scratch;
@@ -67,10 +72,9 @@ class MatchFinder::Search {
     first_ = -static_cast<std::int64_t>(
         std::min<std::uint64_t>(kKeyBytes - 1, offset - std::max(lap, ring.floor())));
     end_ = std::int64_t{size_} - std::int64_t{kKeyBytes - 1};
+    const std::uint64_t third = ring.size() / 3;
+    lasts_from_ = ring.head() > third ? ring.head() - third : 0;
     sampled_ = first_;
-    scratch_.positions.clear();
-    scratch_.prints.clear();
-    scratch_.candidates.clear();
   }
 
   // Samples what of [from, to) was not yet.
@@ -80,26 +84,22 @@ class MatchFinder::Search {
     if (from >= to) return;
     sampled_ = to;
     const auto count = static_cast<std::size_t>(to - from);
-    const std::size_t filled = scratch_.positions.size();
-    scratch_.positions.resize(filled + sample_room(count));
-    scratch_.prints.resize(filled + sample_room(count));
-    std::uint32_t* const positions = scratch_.positions.data() + filled;
+    scratch_.make_room(samples_ + sample_room(count));
+    std::uint32_t* const positions = scratch_.positions.data() + samples_;
     std::size_t samples = kernels_.sample(block_ + from, count, positions);
-    samples =
-        index_.fingerprints(block_ + from, {positions, samples}, scratch_.prints.data() + filled, halvings_);
+    samples = index_.fingerprints(block_ + from, {positions, samples}, scratch_.prints.data() + samples_,
+                                  halvings_);
     for (std::size_t i = 0; i < samples; ++i) positions[i] += static_cast<std::uint32_t>(from - first_);
-    scratch_.positions.resize(filled + samples);
-    scratch_.prints.resize(filled + samples);
+    samples_ += samples;
   }
   void sample_all() { sample(first_, end_); }
 
   // Asks the index about the samples that it was not asked about.
   void look_up() {
-    const std::size_t known = scratch_.candidates.size();
-    scratch_.candidates.resize(scratch_.positions.size());
-    index_.newest(std::span<const Fingerprint>(scratch_.prints).subspan(known), offset_,
-                  scratch_.candidates.data() + known);
-    for (std::uint64_t& candidate : std::span(scratch_.candidates).subspan(known)) {
+    const std::size_t fresh = samples_ - looked_up_;
+    index_.newest(std::span<const Fingerprint>(scratch_.prints).subspan(looked_up_, fresh), offset_,
+                  scratch_.candidates.data() + looked_up_);
+    for (std::uint64_t& candidate : std::span(scratch_.candidates).subspan(looked_up_, fresh)) {
       if (candidate == 0) continue;
       if (ring_.holds(candidate, kKeyBytes)) {
         __builtin_prefetch(ring_.read(candidate, kKeyBytes).data());
@@ -107,6 +107,7 @@ class MatchFinder::Search {
         candidate = 0;
       }
     }
+    looked_up_ = samples_;
   }
 
   // The block may go on where the one before it left off.
@@ -132,7 +133,7 @@ class MatchFinder::Search {
       const std::optional<Copy> resumed = resumption();
       const std::int64_t end = resumed ? std::int64_t{resumed->position} + kSwitchWithin : size_;
       std::optional<Copy> found;
-      for (; next < scratch_.positions.size() && !found; ++next) {
+      for (; next < samples_ && !found; ++next) {
         const std::int64_t position = position_of(next);
         if (position + std::int64_t{kKeyBytes} <= std::int64_t{done_}) continue;
         if (position >= end) break;
@@ -166,7 +167,7 @@ class MatchFinder::Search {
   // Samples deep inside of a copy are found through what was copied from.
   void remember(const std::vector<Copy>& copies) {
     std::size_t at = 0, kept = 0;
-    for (std::size_t i = 0; i < scratch_.positions.size(); ++i) {
+    for (std::size_t i = 0; i < samples_; ++i) {
       const std::int64_t position = position_of(i), end = position + std::int64_t{kKeyBytes};
       while (at < copies.size() && std::int64_t{copies[at].position} + copies[at].length < end) ++at;
       if (at < copies.size() && known_by(copies[at], position, end)) continue;
@@ -177,17 +178,18 @@ class MatchFinder::Search {
       scratch_.prints[kept] = scratch_.prints[i];
       scratch_.positions[kept++] = scratch_.positions[i];
     }
-    scratch_.prints.resize(kept);
+    samples_ = kept;
     remember_all();
   }
 
   void remember_all() {
-    index_.insert(scratch_.prints, scratch_.positions, offset_ + static_cast<std::uint64_t>(first_));
+    index_.insert(std::span(scratch_.prints).first(samples_), std::span(scratch_.positions).first(samples_),
+                  offset_ + static_cast<std::uint64_t>(first_));
   }
 
   // References to old history would not hold for long: there the block itself is remembered. What comes again
   // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
-  bool lasts(std::uint64_t source) const { return ring_.head() - source <= ring_.size() / 3; }
+  bool lasts(std::uint64_t source) const { return source >= lasts_from_; }
   std::uint32_t done() const { return done_; }
 
   // Where the next block of the stream might go on.
@@ -284,6 +286,8 @@ class MatchFinder::Search {
   const std::byte* const block_;
   const unsigned halvings_;
   Scratch& scratch_;
+  std::size_t samples_ = 0, looked_up_ = 0;  // how many of the scratch's are this block's
+  std::uint64_t lasts_from_ = 0;
   std::int64_t first_ = 0;    // the first position that may be sampled; they are counted from here
   std::int64_t end_ = 0;      // one past the last one
   std::int64_t sampled_ = 0;  // up to here they were looked at, or passed over

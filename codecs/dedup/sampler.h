@@ -21,6 +21,11 @@ inline constexpr std::uint16_t kSampleFactors[4] = {0x9e37, 0x6a09, 0xbb67, 0x3c
 inline constexpr std::uint8_t kSampleMask = 0xfc;
 inline constexpr std::uint8_t kSampleBits = 0xb0;
 
+// What lies so far behind the sampled bytes is fetched for writing: in a ring the next block will stand
+// there, and the memory brings it while the processor looks for samples. Only a hint; it may be nobody's
+// memory.
+inline constexpr std::size_t kWrittenNext = 65'536;
+
 // Room for the samples of `positions`: some forms store a full vector at a time.
 constexpr std::size_t sample_room(std::size_t positions) { return positions / kSampleDistance + 80; }
 

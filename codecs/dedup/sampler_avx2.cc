@@ -6,7 +6,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define LONGHAUL_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define LONGHAUL_AVX2 __attribute__((target("avx2,bmi,bmi2,prfchw")))
 
 namespace longhaul::dedup {
 namespace {
@@ -42,6 +42,7 @@ LONGHAUL_AVX2 std::size_t sample(const std::byte* data, std::size_t count, std::
   std::size_t samples = 0;
   std::size_t last = ~std::size_t{0} - kSampleDistance;
   for (std::size_t base = 0; base < count; base += 64) {
+    __builtin_prefetch(data + base + kWrittenNext, 1);
     std::uint64_t mask = chosen(data + base) | std::uint64_t{chosen(data + base + 32)} << 32;
     if (count - base < 64) mask &= (std::uint64_t{1} << (count - base)) - 1;
     while (mask) {

@@ -8,7 +8,7 @@
 #include <immintrin.h>
 
 #define LONGHAUL_AVX512 \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt,prfchw")))
 
 namespace longhaul::dedup {
 namespace {
@@ -37,6 +37,7 @@ LONGHAUL_AVX512 std::size_t sample(const std::byte* data, std::size_t count, std
   // Which of the positions before were chosen: themselves, or within the last 1, 3 and 7.
   std::uint64_t before = 0, before2 = 0, before4 = 0, before8 = 0;
   for (std::size_t base = 0; base < count; base += 64) {
+    __builtin_prefetch(data + base + kWrittenNext, 1);
     // The upper byte of the sum at each position: even ones moved down, odd ones where they are.
     const __m512i upper = _mm512_mask_blend_epi8(0xaaaaaaaaaaaaaaaa, _mm512_srli_epi16(sums(data + base), 8),
                                                  sums(data + base + 1));
