@@ -46,7 +46,14 @@ LONGHAUL_GFNI void multiply_add(std::uint8_t* to, std::uint8_t factor, const std
 }
 
 LONGHAUL_GFNI inline __m512i times(__m512i bytes, std::uint64_t map) {
-  return _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(static_cast<long long>(map)), 0);
+  __m512i matrix = _mm512_set1_epi64(static_cast<long long>(map));
+#ifdef __clang__
+  // LLVM before 20 writes a wrong displacement where this instruction takes its matrix from memory and
+  // repeats it (https://github.com/llvm/llvm-project/pull/120340), and so reads another one. From a register
+  // it is right.
+  asm("" : "+v"(matrix));
+#endif
+  return _mm512_gf2p8affine_epi64_epi8(bytes, matrix, 0);
 }
 
 // A column of all sources into kRows accumulators of kWide vectors each, which stay in registers. Two sources
