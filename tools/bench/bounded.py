@@ -2,11 +2,15 @@
 """Does a piece of work in a process of its own, which is ended when it takes too long: no client of somebody else's can
 hold a run up."""
 
+import ctypes
 import os
 import pickle
 import select
 import signal
 import time
+
+
+PR_SET_PDEATHSIG = 1
 
 
 class TooLong(Exception):
@@ -21,10 +25,11 @@ def call(work, seconds, meanwhile=lambda: None):
     """What work() returns. It, and all that it started, is killed when it is not done in time or this process gives up
     waiting. `meanwhile` is called a few times a second."""
     reading, writing = os.pipe()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        _child(work, writing)
+        _child(work, writing, parent)
     os.close(writing)
     ended = False
     try:
@@ -56,9 +61,12 @@ def call(work, seconds, meanwhile=lambda: None):
     return value
 
 
-def _child(work, writing):
+def _child(work, writing, parent):
     try:
         os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # after kill -9 of a run nothing goes on
+        if os.getppid() != parent:
+            return
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         try:

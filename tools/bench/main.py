@@ -23,6 +23,7 @@ from progress import Progress, duration, expected_seconds
 from scenario import BadScenario
 from store import Store, StoreFailure
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOCK = pathlib.Path("/run/lock/longhaul-bench")
 # What each kind of cell needs: program, and the Debian package that tools/setup installs it with.
 ALWAYS = {"tcpdump": "tcpdump", "ping": "iputils-ping", "ip": "iproute2", "ethtool": "ethtool", "nft": "nftables"}
@@ -39,7 +40,8 @@ def main(words=None):
     arguments = parse_arguments(words)
     os.environ["PATH"] = "/usr/local/sbin:/usr/sbin:/sbin:" + os.environ.get("PATH", "/usr/bin:/bin")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupted)
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup means it
+            signal.signal(number, _interrupted)
     try:
         return arguments.do(arguments)
     except (Failure, BadScenario, StoreFailure) as failure:
@@ -69,8 +71,10 @@ def parse_arguments(words):
                      help="where results go (default: bench-SCENARIO[-quick] here); one that is there is continued")
     run.add_argument("--cut", type=float, metavar="SECONDS", help="end a transfer after so long (default: 600; quick: 60)")
     run.add_argument("--keep-captures", action="store_true", help="keep every capture in FOLDER/captures: gigabytes")
+    run.add_argument("--retry-failed", action="store_true", help="where a run is continued: measure again what failed in it")
     run.add_argument("--alongside", action="store_true", help="run although another bench is running; both are disturbed")
-    run.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="folder with the programs (default: build/release)")
+    run.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="take the programs from this folder as they are, install and build nothing "
+                          "(also LONGHAUL_BUILD; default: build/release, made up to date first)")
     run.set_defaults(do=do_run)
 
     again = commands.add_parser("report", help="write the report of a folder again")
@@ -100,6 +104,8 @@ def do_run(arguments):
     cut = arguments.cut or (60.0 if arguments.quick else 600.0)
     if os.geteuid() != 0:
         raise Failure("must be root: it makes network namespaces (on this machine only; nothing outside them is touched)")
+    if "LONGHAUL_BUILD" not in os.environ:
+        install_and_build()
     check_tools(wanted)
     folder = arguments.into or pathlib.Path(f"bench-{wanted.name}{'-quick' if arguments.quick else ''}")
 
@@ -112,6 +118,8 @@ def do_run(arguments):
         "versions": versions(pair.PROGRAM)}]}
     progress = Progress(cut)
     with alone(arguments.alongside), Store(folder).writing(header) as store:
+        if arguments.retry_failed:
+            store.forget_failures()
         captures = None
         if arguments.keep_captures:
             captures = folder / "captures"
@@ -135,6 +143,24 @@ def do_run(arguments):
         if failed:
             progress.say(f"{len(failed)} measurements FAILED; the report says which and why")
         return 1 if failed or store.header.get("troubles") else 0
+
+
+def install_and_build():
+    """What is measured is what the sources say now, and a clean clone needs one command. Quick when all is there."""
+    def do(what, *command):
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            print(done.stdout[-5000:], file=sys.stderr)
+            raise Failure(f"{what} failed (above)")
+
+    built = (ROOT / "build" / "release" / "build.ninja").exists()
+    if not built:
+        print("longhaul-bench: installing what is missing and building longhaul and longhaul-wan (some minutes the first time)",
+              flush=True)
+    do("tools/setup", ROOT / "tools" / "setup")
+    if not built:
+        do("cmake --preset release", "cmake", "--preset", "release")
+    do("building", "cmake", "--build", "--preset", "release", "--target", "longhaul", "longhaul-wan", f"-j{os.cpu_count()}")
 
 
 def check_tools(wanted):
@@ -168,7 +194,7 @@ def check_tools(wanted):
 def check_room(wanted, folder):
     """For the files and their captures; found out before hours have gone by."""
     import tempfile
-    needed = 6 * max(cell.size for cell in wanted.cells()) + 50_000_000
+    needed = 6 * max(cell.size for cell in wanted.cells()) + 50_000_000  # more than runner.check_room asks for
     for where in (pathlib.Path(tempfile.gettempdir()), next(path for path in (folder, *folder.resolve().parents)
                                                             if path.exists())):
         free = shutil.disk_usage(where).free

@@ -115,8 +115,9 @@ def conditions(figures):
         found.append((f"proxies, towards their LANs{which}", proxy))
     apart = tables.clocks(figures)
     if apart:
-        found.append(("capture against impacket's own clock", f"the client's is {apart[len(apart) // 2]:+.1f} ms off "
-                                                                f"(median; {apart[0]:+.1f} to {apart[-1]:+.1f} ms)"))
+        found.append(("impacket's own clock against the capture", f"{apart[len(apart) // 2]:+.0f} ms (median; {apart[0]:+.0f} "
+                                                               f"to {apart[-1]:+.0f} ms): it also times the open, the end "
+                                                               "and the close"))
     return found
 
 

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import itertools
 import os
+import shutil
 
 import applications
 import bounded
@@ -84,10 +85,11 @@ class Runner:
                 except Spoiled as error:
                     spoiled = error
         except AssertionError as error:  # the lab could not be made, or a daemon did not end well
-            sentence = _first_lines(error)
+            sentence = _in_short(error)
             if not spoiled and (left := self.to_do(cells)):
                 for repetition, group in left:
                     for cell in group:
+                        self.progress.begin(cell, repetition)
                         self._add(cell, repetition, {"failure": f"the place could not be made: {sentence}"})
             else:
                 self.store.header.setdefault("troubles", []).append(f"{place}: {sentence}")
@@ -103,7 +105,7 @@ class Runner:
                 rig.switch(None if group[0].features in ("bare", "tuned") else group[0].features)
                 work = applications.make(rig, group[0].application, self._seed(group[0], repetition))
             except (AssertionError, OSError) as error:
-                failure = f"could not be set up: {_first_lines(error)}"
+                failure = f"could not be set up: {_in_short(error)}"
             file = File(group[0], self._seed(group[0], repetition))
             for cell in group:
                 self.progress.begin(cell, repetition)
@@ -115,8 +117,8 @@ class Runner:
                 self._add(cell, repetition, found)
             if self.is_done(1, group):
                 self.progress.forget(group, self.scenario.repetitions - repetition - 1)
-            if failure:
-                raise Spoiled(failure)
+            if failure or (found.get("cut") and group[0].application.client == "kernel"):  # the guest is still at it
+                raise Spoiled
         finally:
             if work:
                 work.remove()
@@ -143,10 +145,9 @@ class Runner:
             except (timing.Unusable, CaptureFailed) as error:
                 found, doubt = {"failure": f"no measurement: {error}"}, str(error)
             except (bounded.WorkFailed, AssertionError, OSError) as error:
-                if isinstance(error, OSError) and error.errno == 28:
-                    raise StoreFailure(f"the disk under {rig.lab.scratch} is full; what was measured so far is kept: make "
-                                       "room and give the same command again") from None
-                return {"failure": _first_lines(error), "discarded": discarded}
+                found, doubt = {"failure": _in_short(error)}, None
+            if "failure" in found:
+                check_room(rig.lab.scratch, cell)  # who runs out of it says so in many ways
             if doubt is None or found.get("cut"):
                 return found | {"discarded": discarded}
             discarded.append(doubt)
@@ -155,6 +156,7 @@ class Runner:
                 return found | {"discarded": discarded[:-1], "doubt": doubt}
 
     def _attempt(self, rig, work, cell, file, again):
+        check_room(rig.lab.scratch, cell)
         if cell.turn == "cold":
             if again:
                 file.renew(self._seed(cell, 0))
@@ -229,6 +231,13 @@ class Runner:
         return None
 
 
+def check_room(scratch, cell):
+    """For the file at both ends, its capture, and what the proxies keep of it."""
+    if shutil.disk_usage(scratch).free < 5 * cell.size + 10_000_000:
+        raise StoreFailure(f"the disk under {scratch.parent} is full; what was measured so far is kept: make room, or set TMPDIR "
+                           "to another place, and give the same command again")
+
+
 class File:
     """The bytes that a group of passes moves."""
 
@@ -260,6 +269,7 @@ def _on_line(stats):
             "line_late_p99_us": max(stats[way]["lateness_us"]["p99"] for way in ("a_to_b", "b_to_a"))}
 
 
-def _first_lines(error, most=300):
-    words = " ".join(str(error).split())
-    return words[:most] + ("…" if len(words) > most else "") or type(error).__name__
+def _in_short(error, most=300):
+    """On one line, and not too long: programs say what is wrong at the end of what they say."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= most else f"{words[:most // 3]} … {words[-most * 2 // 3:]}"

@@ -115,6 +115,7 @@ class Scenario:
     seconds: float  # of the line that a file takes
     least: int
     most: int
+    files: int  # how many "smb files" reads
     matrices: list
     pending: list  # {"rows": …, "why": …}: what cannot be measured yet
     quick: bool
@@ -136,7 +137,7 @@ class Scenario:
     def size(self, place, application):
         """As much as the line carries in some seconds, within bounds; the same for all that is compared."""
         if application.work == "files":
-            return (50 if self.quick else 1000) * 10_000
+            return self.files * 10_000
         if application.work == "document":
             return 1_000_000 if self.quick else 5_000_000
         wanted = min(self.most, max(self.least, place.bits_per_second / 8 * self.seconds))
@@ -252,6 +253,7 @@ def _parse(top, text, name, quick):
     seconds = size.take("seconds", float, 2.0 if quick else 20.0)
     least = parse_size(size.take("least", str, "256kB" if quick else "5MB"), "least")
     most = parse_size(size.take("most", str, "4MB" if quick else "100MB"), "most")
+    files = size.take("files", int, 50 if quick else 1000)
     size.end()
     matrices = [_matrix(table, f"{name}: matrix {number}", quick)
                 for number, table in enumerate(top.take("matrix", list), 1)]
@@ -261,12 +263,13 @@ def _parse(top, text, name, quick):
         row.take("rows", str), row.take("why", str)
         row.end()
     top.end()
-    if chosen["repetitions"] < 1 or seconds <= 0 or least < 1 or least > most:
+    if chosen["repetitions"] < 1 or seconds <= 0 or files < 1 or least < 1 or least > most:
         raise BadScenario("repetitions and sizes must be positive, and least at most as large as most")
     matrices = [matrix for matrix in matrices if matrix]
     if not matrices:
         raise BadScenario("nothing is to be measured")
-    return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, matrices, pending, quick)
+    return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, files, matrices, pending,
+                    quick)
 
 
 def _matrix(table, where, quick):

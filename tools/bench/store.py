@@ -89,6 +89,10 @@ class Store:
             if whole < len(data):
                 os.truncate(self.samples_file, whole)
 
+    def forget_failures(self):
+        """So that they are measured again; the file keeps them until a later line replaces them."""
+        self.samples = {name: sample for name, sample in self.samples.items() if "failure" not in sample}
+
     # -- asking
 
     def has(self, key, repetition):

@@ -4,6 +4,7 @@
 import io
 import os
 import pathlib
+import shutil
 import signal
 import tempfile
 import time
@@ -17,7 +18,7 @@ import scenario
 from progress import Progress, expected_seconds
 from results_test import sample
 from runner import ATTEMPTS, Runner
-from store import Store
+from store import Store, StoreFailure
 from timing import Unusable
 
 TEXT = """
@@ -40,7 +41,7 @@ class FakeRig:
         FakeRig.made += 1
         self.place, self.is_running = place, False
         self.lab = self
-        self.scratch = "/nowhere"
+        self.scratch = pathlib.Path(tempfile.gettempdir())
         self.features = None
 
     def __enter__(self):
@@ -161,6 +162,20 @@ class Running(unittest.TestCase):
         self.assertEqual(failures[2:], ["no measurement: no ping"] * 2)
         self.assertEqual(FakeRig.made, 4)
 
+    def test_a_full_disk_ends_the_run_with_a_sentence_and_no_failure_is_booked(self):
+        def happens(cell, number):
+            if number == 3:
+                shutil.disk_usage.return_value.free = 1_000_000
+                raise bounded.WorkFailed("whatever a program says when its disk is full")
+            return sample(cell, 0, 1.0)
+
+        with mock.patch("shutil.disk_usage", return_value=mock.Mock(free=10 ** 12)):
+            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; what was measured so far is kept"):
+                self.run_it(happens)
+        kept = Store(self.folder / "run").read().samples.values()
+        self.assertEqual(len(kept), 2)
+        self.assertFalse([one for one in kept if "failure" in one])
+
     def test_time_left_is_told(self):
         for cell in scenario.load("wx-2006").cells():
             self.assertGreater(expected_seconds(cell, 600), 3)
@@ -233,7 +248,8 @@ class BadUse(unittest.TestCase):
                 2, "longhaul-bench: must be root: it makes network namespaces (on this machine only; nothing outside them is "
                    "touched)\n"))
         with mock.patch("os.geteuid", return_value=0):
-            with mock.patch("shutil.which", side_effect=lambda name: None if name == "tcpdump" else f"/bin/{name}"):
+            with mock.patch.dict(os.environ, LONGHAUL_BUILD="/nowhere"), mock.patch(
+                    "shutil.which", side_effect=lambda name: None if name == "tcpdump" else f"/bin/{name}"):
                 code, text = self.said("run", "regression")
                 self.assertEqual((code, text), (2, "longhaul-bench: tcpdump (package tcpdump) is missing: run tools/setup\n"))
         code, text = self.said("run", "nothere")
