@@ -292,6 +292,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   open.share_access = create->share_access;
   open.disposition = create->disposition;
   open.durable = create->durable != Durable::none || create->persistent;
+  open.may_be_replayed = create->durable == Durable::request_v2;
   open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
   // What a reconnect finds was named on another connection.
   if (open.reconnected) open.name.exact = false;
@@ -306,9 +307,12 @@ void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& 
     chain.file = *file;
   }
   if (chain.file) request.file = *chain.file;
+  if (Open* open = this->open(request.file)) open->may_be_replayed = false;
   if (!chain.create) return;
-  if (auto create = pending_.find(*chain.create); create != pending_.end())
+  if (auto create = pending_.find(*chain.create); create != pending_.end()) {
     create->second.followers.push_back(request.id);
+    if (create->second.opening) create->second.opening->may_be_replayed = false;
+  }
 }
 
 // The data of all opens that may be of the request's file.
@@ -329,12 +333,18 @@ void Connection::voids(const Pending& request, const Chain& chain, Changes& chan
 
 void Connection::leave_alone(flows::Reason reason) {
   all_untouchable_ = true;
-  if (!any_untouchable()) why_untouchable_ = reason;
+  untouchable_since(reason);
 }
 
 void Connection::make_untouchable(SessionId session, flows::Reason reason) {
   sessions_[session].untouchable = true;
+  untouchable_since(reason);
+}
+
+void Connection::untouchable_since(flows::Reason reason) {
   if (!any_untouchable()) why_untouchable_ = reason;
+  if (reason != flows::Reason::smb_not_understood && reason != flows::Reason::smb_session)
+    ids_are_fixed_ = true;
 }
 
 bool Connection::untouchable(SessionId session) const {

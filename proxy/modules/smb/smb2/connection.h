@@ -65,6 +65,9 @@ struct Open {
   bool durable = false;      // durable, persistent or resilient, asked or granted
   bool reconnected = false;  // its state began on another connection
   bool replayed = false;
+  // Its CREATE may come again on another connection, until the client shows that it has had the answer.
+  // Servers take any request on the handle for that ([MS-SMB2] 3.3.5.9, replay): ours must not come first.
+  bool may_be_replayed = false;
   bool on_behalf = false;         // its oplock was asked by us; the client believes in none
   bool locked = false;            // byte ranges were locked through it or another open of the same file
   bool closing = false;           // its CLOSE has been seen
@@ -157,9 +160,12 @@ class Connection {
 
   // Signed, encrypted, signing demanded, bound to another channel, or expired and not yet renewed: hands off.
   bool untouchable(SessionId session) const;
-  // Some session of this connection is untouchable: nothing may be injected or renumbered.
+  // Some session of this connection is untouchable: nothing is done any more that would not have to be.
   bool any_untouchable() const { return why_untouchable_ != flows::Reason::optimised; }
   flows::Reason why_untouchable() const { return why_untouchable_; }
+  // Messages may be signed or encrypted: none may be given another id, and nothing of ours be sent. Where it
+  // is only that something was not understood, ids go on being kept apart.
+  bool ids_are_fixed() const { return ids_are_fixed_; }
 
   const Tree* tree(SessionId session, TreeId tree) const;
   Open* open(const FileId& file);
@@ -187,10 +193,11 @@ class Connection {
   void close_all(Which&& which, MessageId by, Outcome& outcome);
   void broken(const Element& element, Outcome& outcome);
   void make_untouchable(SessionId session, flows::Reason reason);
+  void untouchable_since(flows::Reason reason);
 
   Dialect dialect_ = Dialect::none;
   bool multi_credit_ = false;
-  bool all_untouchable_ = false;
+  bool all_untouchable_ = false, ids_are_fixed_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
   std::unordered_map<SessionId, Session> sessions_;
   std::map<std::pair<SessionId, TreeId>, Tree> trees_;

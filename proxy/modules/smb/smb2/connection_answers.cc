@@ -40,7 +40,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
   bool success = header.status == Status::success;
   if (header.status == Status::network_session_expired || header.status == Status::user_session_deleted) {
     sessions_[request.session].expired = true;
-    if (!any_untouchable()) why_untouchable_ = flows::Reason::smb_session;
+    untouchable_since(flows::Reason::smb_session);
   }
   switch (header.command) {
     case Command::negotiate: {

@@ -83,7 +83,7 @@ void Far::cancel(const Message& message) {
 
 Far::Sent Far::try_send(Outgoing& outgoing) {
   const Message& message = outgoing.message;
-  bool fixed = connection_.any_untouchable();
+  bool fixed = connection_.ids_are_fixed();
   for (const Element& element : message.elements) fixed = fixed || must_stay(element.header);
   for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
     const Header& header = message.elements[i].header;
@@ -113,7 +113,7 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     if (element.header.command != Command::cancel) at_server_.insert(element.header.message_id);
     if (outgoing.ids[i] != element.header.message_id) edit().set_message_id(outgoing.ids[i], element.offset);
   }
-  if (!fixed && oplocks_.ask_for(message, surroundings_.features))
+  if (!fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features))
     edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
   if (!edited) {
     out_.to_lan(message.frame.bytes);
@@ -218,7 +218,7 @@ void Far::ids_freed(TimePoint now) {
 
 // One at a time: ids that nobody needs are given back to the server's window.
 void Far::burn(TimePoint) {
-  if (burning_ || connection_.any_untouchable() || opaque_) return;
+  if (burning_ || connection_.ids_are_fixed() || opaque_) return;
   auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   burning_ = true;

@@ -115,7 +115,7 @@ void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
   auto request = request_of(question.bytes());
   const OpenKey key = open.key;
   bool sent = false;
-  if (request && request->output_bytes <= kQuestionBytes) {
+  if (request && request->output_bytes <= kQuestionBytes && !open.may_be_replayed) {
     request->file = open.file;
     sent = side_.inject(
         now, open.session, open.tree, 1,

@@ -252,7 +252,7 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
 
 void FarOrder::ask_room(TimePoint now, const Open& open) {
   if (!side_.surroundings().features.smb_write_behind || !open.disk_file || !open.may_write()) return;
-  if (open.closing || !(open.caching & lease_state::write)) return;
+  if (open.closing || open.may_be_replayed || !(open.caching & lease_state::write)) return;
   const DiskTree disk = disk_tree(open.session, open.tree);
   if (!side_.can_inject(1) || !questions_.ask_for(disk, now)) return;
   const QueryInfoRequest question{.type = InfoType::file_system,

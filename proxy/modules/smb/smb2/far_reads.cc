@@ -213,7 +213,8 @@ bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   if (!side_.surroundings().features.smb_read_ahead || side_.connection().untouchable(file.session))
     return false;
   const Open* open = side_.connection().open(key);
-  return open && !open->locked && !open->closing && (open->caching & lease_state::read);
+  return open && !open->locked && !open->closing && !open->may_be_replayed &&
+         (open->caching & lease_state::read);
 }
 
 std::uint32_t FarReads::largest_read() const {

@@ -134,14 +134,15 @@ class ModelServer {
                     read_answer_body(bytes_of(file.version, read.offset, static_cast<std::size_t>(size))));
       }
       case Command::write: {  // the whole file, in its next version
-        auto write = parse_write_request(element.bytes).value();
-        auto open = opens_.find(write.file);
+        auto write = parse_write_request(element.bytes);
+        if (!write) return fail(message, Status::invalid_parameter);
+        auto open = opens_.find(write->file);
         if (open == opens_.end()) return fail(message, Status::file_closed);
         ++files[open->second.name].version;
         for (auto& [id, other] : opens_)
-          if (id != write.file && other.name == open->second.name && other.level == OplockLevel::level_ii)
+          if (id != write->file && other.name == open->second.name && other.level == OplockLevel::level_ii)
             tell_break(id, other, OplockLevel::none);
-        return send(message, write_answer_body(static_cast<std::uint32_t>(write.data.size())));
+        return send(message, write_answer_body(static_cast<std::uint32_t>(write->data.size())));
       }
       case Command::oplock_break: {
         auto acknowledged = std::get<OplockBreak>(parse_break(element.bytes).value());

@@ -175,6 +175,9 @@ class Client {
     CreateRequest create;
     create.oplock = oplock;
     create.desired_access = access;
+    return open(name, create);
+  }
+  MessageId open(std::string_view name, const CreateRequest& create) {
     Message request = create_request(next_, name, create);
     EditedFrame edited(request.frame.bytes);
     edited.set_credits(4);

@@ -209,3 +209,42 @@ TEST_CASE("whatever happens in whatever order, READs give what the file held whi
     (void)checked;
   }
 }
+
+TEST_CASE(
+    "a request that nobody can read ends what is added, and ids stay apart for as long as the connection "
+    "lasts") {
+  Pair pair(11);
+  pair.server.files["big"] = {1, 3'000'000};
+  Client client(pair);
+  client.begin();
+  FileId file = client.opened(client.open("big"));
+  for (std::uint64_t offset = 0; offset < 5 * 65536; offset += 65536)
+    client.wait(client.ask(Command::read, read_request_body(file, offset, 65536)));
+  REQUIRE(pair.far.counters().injected > 0);
+  const Message& refused =
+      client.wait(client.ask(Command::write, Body([](auto& out) { out.u16(49), out.zeros(10); })));
+  CHECK(refused.header().status == Status::invalid_parameter);
+  // The client comes to the ids that were used ahead of it.
+  for (int i = 0; i < 1500; ++i) client.wait(client.ask(Command::echo, empty_body()));
+  CHECK_FALSE(pair.reset);
+  CHECK(pair.server.violations.empty());
+  CHECK(client.violations.empty());
+}
+
+TEST_CASE("nothing of ours comes before a client has used a handle whose CREATE it may replay") {
+  Pair pair(12);
+  pair.server.files["f"] = {1, 300'000};
+  Client client(pair);
+  client.begin();
+  CreateRequest create{.oplock = OplockLevel::batch,
+                       .desired_access = access::read_data | access::write_data};
+  const std::string durable(32, '\1');
+  create.contexts.push_back({as_bytes(create_context::durable_v2), as_bytes(durable)});
+  const MessageId id = client.open("f", create);
+  const FileId file = client.opened(id);
+  pair.run();
+  CHECK(pair.far.counters().injected == 0);
+  client.wait(client.ask(Command::read, read_request_body(file, 0, 65536)));
+  pair.run();
+  CHECK(pair.far.counters().injected > 0);
+}
