@@ -110,10 +110,10 @@ class Path:
         os.close(self.file)
 
 
-def random_operations(path, operations, seed, offset, mapped):
+def random_operations(path, operations, seed, offset, mapped, most):
     open(path, "wb").close()
     began = time.monotonic()
-    data = random_file.check(lambda: Path(path), operations, seed, offset=offset,
+    data = random_file.check(lambda: Path(path), operations, seed, most, offset=offset,
                              also=("touch_mapped",) if mapped else ())
     return {"seconds": time.monotonic() - began, "bytes": offset + len(data),
             "sha256_of_rest": hashlib.sha256(data).hexdigest()}
@@ -128,6 +128,7 @@ def main():
     parser.add_argument("--count", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--offset", type=int, default=0)
+    parser.add_argument("--most", type=int, default=256 * 1024, help="bytes of the file of random operations")
     parser.add_argument("--mapped", action="store_true")
     arguments = parser.parse_args()
     found = {"read": lambda: read(arguments.path, arguments.block),
@@ -136,7 +137,7 @@ def main():
              "write-many": lambda: write_many(arguments.path, arguments.count, arguments.size, arguments.seed),
              "list": lambda: list_folder(arguments.path),
              "random": lambda: random_operations(arguments.path, arguments.count, arguments.seed, arguments.offset,
-                                                 arguments.mapped)}[arguments.what]()
+                                                 arguments.mapped, arguments.most)}[arguments.what]()
     print(json.dumps(found))
 
 

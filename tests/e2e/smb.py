@@ -74,8 +74,8 @@ def section(name, settings, folder):
 class Smbd:
     """A server with the share `share`, whose folder is `.share`. `settings` and `share` are lines of smb.conf that are
     added or changed: Smbd(lab, {"smb encrypt": "off"}, {"oplocks": "no"}); None takes one away. `shares` has more
-    shares by name, each over a folder of its own, `smbd.folder_of(name)`. `small="8m"` adds a share of that name's
-    size, in memory, where writing meets the end of the disk. It runs until the lab ends, or, where another is to take its
+    shares by name, each over a folder of its own, `smbd.folder_of(name)`. `small="8m"` adds a share `small` of
+    that size, in memory, where writing meets the end of the disk. It runs until the lab ends, or, where another is to take its
     place, until its `with` block does."""
 
     def __init__(self, lab, settings=None, share=None, shares=None, small=None, node="server"):
@@ -84,7 +84,7 @@ class Smbd:
         for name in ("private", "state", "lock", "cache", "pid", "ncalrpc", "client"):
             (self.folder / name).mkdir(parents=True, mode=0o755)
         self.small = small
-        sections = {"share": share or {}, **(shares or {}), **({"small": {}} if small else {})}
+        sections = {"share": share or {}, **({"small": {}} if small else {}), **(shares or {})}
         for name in sections:
             (self.folder / "shares" / name).mkdir(parents=True)
         self.share = self.folder_of("share")

@@ -63,8 +63,8 @@ class Kernel(PairTest):
 
     @long_test
     def test_signed_and_encrypted_mounts(self):
-        for dialect, protection in (("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"), ("3.0", "seal"),
-                                    ("3.1.1", "seal")):
+        for dialect, protection in (("NT1", "sign"), ("2.1", "sign"), ("3.0", "sign"), ("3.1.1", "sign"),
+                                    ("3.0", "seal"), ("3.1.1", "seal")):
             for cache in "cache=none", "cache=strict":
                 self.story(dialect, protection, cache, operations=300, size=3_000_001)
 

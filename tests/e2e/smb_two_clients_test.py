@@ -2,58 +2,22 @@
 """Two SMB clients on one file, one behind the pair and one beside the server: what each sees of the other, and what is
 on the server's disk after whatever happened between. The pair must not be told from a long line."""
 
-import functools
 import time
 import unittest
 
 import smb
 import smb_client
-import tcp
-from lab import Lab, until
-from pair import Pair, PairTest, link_cut_off
-from smb_client import (ATTRIBUTES, BATCH, Broken, DELETE, DELETE_PENDING, DISK_FULL, FILE_LOCK_CONFLICT, LEVEL_II,
-                        LOCK_NOT_GRANTED, NAME_NOT_FOUND, NO_OPLOCK, READ, SHARE_NONE, SHARE_READ, SHARING_VIOLATION,
-                        SmbError, WRITE, beside)
-
-BLOCK = 60_000
-DIALECTS = ("NT1", "2.1", "3.1.1")
-
-
-def made(size, seed):
-    return b"".join(tcp.pieces(size, seed))
-
-
-def each_dialect(story):
-    """The test once for each dialect, with two clients and a file of 600,000 bytes: here is behind the pair."""
-
-    @functools.wraps(story)
-    def test(self):
-        for dialect in DIALECTS:
-            for path in self.smbd.share.iterdir():
-                path.unlink()
-            with self.subTest(dialect), \
-                    smb_client.connect(self.lab, self.smbd, dialect) as here, \
-                    smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
-                self.smbd.make("file", len(self.data), seed=1)
-                story(self, here, there)
-
-    return test
-
-
-def write_blocks(file, data, start=0):
-    for at in range(0, len(data), BLOCK):
-        file.write(start + at, data[at:at + BLOCK])
-
-
-def read_all(file, start=0):
-    data = bytearray()
-    while got := file.read(start + len(data), BLOCK):
-        data += got
-    return bytes(data)
+from lab import until
+from pair import PairTest
+from smb_client import (ATTRIBUTES, BATCH, DELETE, DELETE_PENDING, FILE_LOCK_CONFLICT, FOREVER, LEASE_ALL, LEVEL_II,
+                        LOCK_NOT_GRANTED, NAME_COLLISION, NAME_NOT_FOUND, NO_OPLOCK, READ, SHARE_NONE, SHARE_READ,
+                        SHARING_VIOLATION, SmbError, WRITE, beside)
+from two_clients import BLOCK, each_dialect, made, read_all, write_blocks
 
 
 class TwoClients(PairTest):
-    line = ("51.84mbit,40",)
+    line = ("51.84mbit,20",)
+    dialects = ("NT1", "3.1.1")
     data = made(600_000, 1)
 
     @classmethod
@@ -131,6 +95,25 @@ class TwoClients(PairTest):
         one.close()
         self.assertEqual(there.open("file").read(5100, 5), b"two 5")
 
+    @each_dialect
+    def test_a_lease_is_given_back_with_all_that_was_written_under_it(self, here, there):
+        if here.dialect in ("NT1", "2.02"):
+            return  # they have none
+        new, key = made(900_000, 6), b"the key of lease"
+        mine = here.open("file", READ | WRITE, lease=(key, LEASE_ALL))
+        self.assertEqual(mine.lease_state, LEASE_ALL)
+        write_blocks(mine, new)
+        opened = beside(lambda: there.open("file", READ | WRITE))
+        found = here.wait_break()
+        self.assertEqual((found["lease"], found["from"], found["acknowledge"]), (key, LEASE_ALL, True))
+        here.acknowledge(found)
+        theirs = opened()
+        self.assertEqual(read_all(theirs), new)
+        mine.write(0, b"once more")
+        self.assertEqual(theirs.read(0, 9), b"once more")
+        theirs.write(0, b"and again")
+        self.assertEqual(mine.read(0, 9), b"and again")
+
     # -- share modes, locks
 
     @each_dialect
@@ -160,6 +143,79 @@ class TwoClients(PairTest):
         self.assert_fails((FILE_LOCK_CONFLICT, LOCK_NOT_GRANTED), lambda: theirs.write(100_005, b"x"))
         mine.close()
         theirs.write(100_005, b"x")
+
+    # -- clients that take turns: whoever is kept out for a moment asks again, each writes what it read and one more
+
+    TURNS = 2
+
+    def take_turns(self, here, there, turn):
+        """Each client calls turn(client, parity) until it has had its turns; `turn` says whether it was its turn."""
+        (self.smbd.share / "file").write_bytes(bytes(8))
+
+        def play(client, parity):
+            had, deadline = 0, time.monotonic() + FOREVER
+            while had < self.TURNS:
+                self.assertLess(time.monotonic(), deadline, "took turns for too long")
+                had += turn(client, parity)
+
+        other = beside(lambda: play(there, 1))
+        play(here, 0)
+        other()
+        self.assertEqual(int.from_bytes((self.smbd.share / "file").read_bytes(), "little"), 2 * self.TURNS)
+
+    @staticmethod
+    def count(file, parity):
+        value = int.from_bytes(file.read(0, 8), "little")
+        if value % 2 != parity:
+            return False
+        file.write(0, (value + 1).to_bytes(8, "little"))
+        return True
+
+    @each_dialect
+    def test_turns_taken_under_byte_range_locks_are_seen_by_the_other(self, here, there):
+        files = {client: client.open("file", READ | WRITE) for client in (here, there)}
+
+        def turn(client, parity):
+            file = files[client]
+            try:
+                file.lock(1 << 30, 1)  # behind the data, as programs do that mean to exclude nobody but each other
+            except SmbError as error:
+                self.assertIn(error.status, (LOCK_NOT_GRANTED, FILE_LOCK_CONFLICT))
+                return False
+            done = self.count(file, parity)
+            file.unlock(1 << 30, 1)
+            return done
+
+        self.take_turns(here, there, turn)
+
+    @each_dialect
+    def test_turns_taken_by_opening_for_oneself_alone_are_seen_by_the_other(self, here, there):
+        def turn(client, parity):
+            try:
+                file = client.open("file", READ | WRITE, share=SHARE_NONE)
+            except SmbError as error:
+                self.assertEqual(error.status, SHARING_VIOLATION)
+                return False
+            with file:
+                return self.count(file, parity)
+
+        self.take_turns(here, there, turn)
+
+    @each_dialect
+    def test_turns_taken_by_making_a_lock_file_are_seen_by_the_other(self, here, there):
+        files = {client: client.open("file", READ | WRITE) for client in (here, there)}  # stay open all the time
+
+        def turn(client, parity):
+            try:
+                mark = client.open("file.lock", READ | WRITE | DELETE, smb_client.CREATE,
+                                   options=smb_client.NON_DIRECTORY_FILE | smb_client.DELETE_ON_CLOSE)
+            except SmbError as error:
+                self.assertIn(error.status, (NAME_COLLISION, DELETE_PENDING))
+                return False
+            with mark:
+                return self.count(files[client], parity)
+
+        self.take_turns(here, there, turn)
 
     # -- truncation, names, deletion
 
@@ -202,6 +258,49 @@ class TwoClients(PairTest):
         self.assertFalse((self.smbd.share / "file").exists())
         self.assert_fails(NAME_NOT_FOUND, lambda: there.open("file", ATTRIBUTES))
 
+    @each_dialect
+    def test_what_the_other_does_to_a_file_that_is_being_written_comes_after_what_was_answered(self, here, there):
+        new = made(600_000, 7)
+        mine = here.open("file", READ | WRITE)
+        write_blocks(mine, new)
+        with there.open("file", READ | WRITE) as theirs:
+            theirs.truncate(1000)
+        self.assertEqual(mine.size(), 1000)
+        mine.write(5000, b"behind it")
+        mine.close()
+        self.assertEqual((self.smbd.share / "file").read_bytes(), new[:1000] + bytes(4000) + b"behind it")
+
+        mine = here.open("file", READ | WRITE)
+        write_blocks(mine, new[:300_000])
+        there.rename("file", "other")
+        write_blocks(mine, new[300_000:], 300_000)
+        mine.close()
+        self.assertEqual(here.listing(), {"other": 600_000})
+        self.assertEqual((self.smbd.share / "other").read_bytes(), new)
+
+        mine = here.open("other", READ | WRITE)
+        write_blocks(mine, new[:300_000], 100)
+        with there.open("other", READ | DELETE) as theirs:
+            self.assertEqual(read_all(theirs), new[:100] + new[:300_000] + new[300_100:])
+            theirs.delete_on_close()
+        self.assert_fails(DELETE_PENDING, lambda: here.open("other"))
+        mine.write(0, b"on what has no name")
+        mine.close()
+        self.assert_fails(NAME_NOT_FOUND, lambda: there.open("other"))
+        self.assertEqual(here.listing(), {})
+
+    @each_dialect
+    def test_a_file_that_goes_with_its_handle_is_seen_until_then(self, here, there):
+        new = made(300_000, 8)
+        mine = here.open("for a moment", READ | WRITE | DELETE, smb_client.CREATE,
+                         options=smb_client.NON_DIRECTORY_FILE | smb_client.DELETE_ON_CLOSE)
+        write_blocks(mine, new)
+        with there.open("for a moment") as theirs:
+            self.assertEqual(read_all(theirs), new)
+        mine.close()
+        for client in here, there:
+            self.assert_fails(NAME_NOT_FOUND, lambda client=client: client.open("for a moment"))
+
     # -- what an answer promises
 
     @each_dialect
@@ -237,99 +336,9 @@ class TwoClients(PairTest):
         until(lambda: (self.smbd.share / "file").read_bytes() == new, what="all bytes are there")
 
 
-class Trouble(unittest.TestCase):
-    """Each with a lab of its own, since something in it breaks."""
-
-    def start(self, **settings):
-        self.lab = self.enterContext(Lab("51.84mbit,40"))
-        self.smbd = smb.Smbd(self.lab, **settings)
-        self.pair = self.enterContext(Pair(self.lab))
-
-    def connect(self, dialect, **where):
-        return self.enterContext(smb_client.connect(self.lab, self.smbd, dialect, **where))
-
-    def test_a_full_disk_is_reported_and_what_was_not_reported_is_there(self):
-        self.start(small="2m")
-        for dialect in DIALECTS:
-            for oplock in NO_OPLOCK, BATCH:
-                with self.subTest(dialect=dialect, oplock=oplock):
-                    client = self.connect(dialect, share="small")
-                    data = made(3_000_000, 3)
-                    file = client.open("large", READ | WRITE, smb_client.CREATE, oplock=oplock)
-                    reported = []
-                    for at in range(0, len(data), BLOCK):
-                        try:
-                            file.write(at, data[at:at + BLOCK])
-                        except SmbError as error:
-                            reported.append(error.status)
-                            break
-                    for end in file.flush, file.close:
-                        try:
-                            end()
-                        except SmbError as error:
-                            reported.append(error.status)
-                    self.assertIn(DISK_FULL, reported)
-                    there = self.smbd.path_of("large", "small").read_bytes()
-                    self.assertEqual(there.rstrip(b"\0"), data[:len(there)][:len(there.rstrip(b"\0"))])
-                    client.remove("large")
-                    # What is not its fault goes on: the same connection, where there is room.
-                    with client.open("little", READ | WRITE, smb_client.OVERWRITE_IF, oplock=oplock) as little:
-                        write_blocks(little, data[:200_000])
-                    self.assertEqual(self.smbd.path_of("little", "small").read_bytes(), data[:200_000])
-
-    def test_a_server_that_crashes_breaks_the_connection_and_loses_nothing_that_was_flushed(self):
-        self.start()
-        for dialect in DIALECTS:
-            with self.subTest(dialect):
-                client = self.connect(dialect)
-                data = made(900_000, 6)
-                file = client.open(f"file-{dialect}", READ | WRITE, smb_client.CREATE, oplock=BATCH)
-                write_blocks(file, data[:400_000])
-                file.flush()
-                self.smbd.crash()
-                with self.assertRaises((Broken, SmbError)):
-                    write_blocks(file, data[400_000:], 400_000)
-                    file.close()
-                self.smbd.start()
-                again = self.connect(dialect)
-                with again.open(f"file-{dialect}") as file:
-                    self.assertEqual(read_all(file)[:400_000], data[:400_000])
-
-    def test_a_link_that_is_cut_for_a_moment_costs_time_and_no_byte(self):
-        self.start()
-        for dialect in DIALECTS:
-            with self.subTest(dialect):
-                client = self.connect(dialect)
-                data = made(1_500_000, 7)
-                file = client.open(f"file-{dialect}", READ | WRITE, smb_client.CREATE, oplock=BATCH)
-                write_blocks(file, data[:500_000])
-                with link_cut_off(self.lab, "reject with tcp reset"):
-                    rest = beside(lambda: (write_blocks(file, data[500_000:], 500_000), file.flush(), file.close()))
-                    self.pair.branch.wait_link("down")
-                rest()
-                self.assertEqual((self.smbd.share / f"file-{dialect}").read_bytes(), data)
-                self.pair.wait_link()
-
-    def test_a_proxy_that_is_killed_resets_the_client_and_loses_nothing_that_was_flushed(self):
-        for victim in "branch", "datacenter":
-            self.start()
-            for dialect in DIALECTS:
-                with self.subTest(victim=victim, dialect=dialect):
-                    client = self.connect(dialect)
-                    data = made(900_000, 8)
-                    file = client.open(f"file-{dialect}", READ | WRITE, smb_client.CREATE, oplock=BATCH)
-                    write_blocks(file, data[:400_000])
-                    file.flush()
-                    write_blocks(file, data[400_000:], 400_000)
-                    site = getattr(self.pair, victim)
-                    site.kill()
-                    end = beside(lambda: (file.flush(), file.close()))
-                    site.start()  # a flow outlives the loss of its link for a while, but not its peer's
-                    self.assertRaises(Broken, end)
-                    there = (self.smbd.share / f"file-{dialect}").read_bytes()
-                    self.assertEqual(there[:400_000], data[:400_000])
-                    self.assertEqual(there.rstrip(b"\0"), data[:len(there.rstrip(b"\0"))])
-                    self.pair.wait_link()
+class TwoClientsOfOtherDialects(TwoClients):
+    is_long = True
+    dialects = ("2.02", "2.1", "3.0")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Server(smb.Smbd):
         """Takes away what a suite has left, so that the next run begins as the first did."""
         self.lab.run(self.node, "find", self.share, "-mindepth", 1, "-delete")
 
-    def suite(self, name, seconds=300):
+    def suite(self, name, seconds=900):
         """One suite from the client: the outcome of each of its tests, and what it printed."""
         self.clear()
         smb1 = not name.startswith("smb2.")
@@ -51,6 +51,16 @@ def outcomes(text, cut_off=False):
     for test in begun - set(found):
         found[test] = ["cut off" if cut_off else "no outcome"]
     return found
+
+
+def unexplained(direct, through):
+    """Of several runs each: the tests that gave in every run through the pair what they gave in no direct one."""
+    lines = []
+    for test in sorted({test for outcomes in through for test in outcomes} | set(direct[0])):
+        without, with_pair = ({", ".join(run.get(test, ["absent"])) for run in runs} for runs in (direct, through))
+        if not with_pair & without:
+            lines.append(f"{test}: direct {' or '.join(sorted(without))}; through the pair {' or '.join(sorted(with_pair))}")
+    return lines
 
 
 def differences(direct, through):

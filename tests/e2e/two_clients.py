@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests with two SMB clients on one file share: files whose bytes a seed tells, copies in blocks, and stories that
+are told once for each dialect. The stories are in smb_two_clients_test.py, and where something breaks in
+smb_trouble_test.py."""
+
+import functools
+
+import smb_client
+import tcp
+from smb_client import SmbError
+
+BLOCK = 60_000
+
+
+def made(size, seed):
+    return b"".join(tcp.pieces(size, seed))
+
+
+def write_blocks(file, data, start=0):
+    for at in range(0, len(data), BLOCK):
+        file.write(start + at, data[at:at + BLOCK])
+
+
+def read_all(file, start=0):
+    data = bytearray()
+    while got := file.read(start + len(data), BLOCK):
+        data += got
+    return bytes(data)
+
+
+def errors_of(*calls):
+    """Makes the calls one after the other; gives the statuses of those that failed."""
+    found = []
+    for call in calls:
+        try:
+            call()
+        except SmbError as error:
+            found.append(error.status)
+    return found
+
+
+def each_dialect(story):
+    """The test once for each of its class's dialects, with two clients and a file of 600,000 bytes: here is behind the
+    pair, there is beside the server."""
+
+    @functools.wraps(story)
+    def test(self):
+        for dialect in self.dialects:
+            for path in self.smbd.share.iterdir():
+                path.unlink()
+            with self.subTest(dialect), \
+                    smb_client.connect(self.lab, self.smbd, dialect) as here, \
+                    smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
+                self.smbd.make("file", len(self.data), seed=1)
+                story(self, here, there)
+
+    return test
