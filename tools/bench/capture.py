@@ -27,9 +27,9 @@ class Recording:
         self.process = None
 
     def __enter__(self):
-        self.process = self.lab.start(self.node, "tcpdump", "-i", CARD, "-n", "-s", "0", "-U", "-B", "65536", "-Z", "root",
-                                      "--time-stamp-precision=nano", *self.at_once, "-w", self.path)
-        until(self._is_listening, 20, "tcpdump listens")
+        self.process = self.lab.start(self.node, "tcpdump", "-i", CARD, "-n", "-s", "0", "-U", "-B", "65536",
+                                      "-Z", "root", "--time-stamp-precision=nano", *self.at_once, "-w", self.path)
+        until(self._is_listening, 60, "tcpdump listens")
         self.mark("before")
         return self
 
@@ -52,7 +52,7 @@ class Recording:
         try:
             if kind is None:
                 pattern = self.mark("after")
-                until(lambda: self._tail().count(pattern) >= 2, 10, "the last mark is in the capture")  # and its answer
+                until(lambda: self._tail().count(pattern) >= 2, 30, "the last mark is in the capture")  # and its answer
         finally:
             self._stop()
         if kind is None:

@@ -28,7 +28,8 @@ def compare(before, after):
                      tables.MISSING if noise is None else f"± {100 * noise:.1f} %", said, _wan(left, right)])
     table = tables.Table("What changed", ["cell", "before, KB/s", "after, KB/s", "change", "noise", "verdict",
                                           "bytes on the line"], rows,
-                         f"KB of {KB:,} bytes. Noise: the larger of both runs' spreads and floors. Slower and faster: beyond it.")
+                         f"KB of {KB:,} bytes. Noise: the larger of both runs' spreads and floors. Slower and faster: beyond "
+                         "it.")
     alone = [key for key in [*old.by_key, *new.by_key] if (key in old.by_key) != (key in new.by_key)]
     return table, slower, faster, alone
 

@@ -73,8 +73,9 @@ def parse_arguments(words):
     run.add_argument("--keep-captures", action="store_true", help="keep every capture in FOLDER/captures: gigabytes")
     run.add_argument("--retry-failed", action="store_true", help="where a run is continued: measure again what failed in it")
     run.add_argument("--alongside", action="store_true", help="run although another bench is running; both are disturbed")
-    run.add_argument("--build", type=pathlib.Path, metavar="FOLDER", help="take the programs from this folder as they are, install and build nothing "
-                          "(also LONGHAUL_BUILD; default: build/release, made up to date first)")
+    run.add_argument("--build", type=pathlib.Path, metavar="FOLDER",
+                     help="take the programs from this folder as they are, install and build nothing (also LONGHAUL_BUILD; "
+                          "default: build/release, made up to date first)")
     run.set_defaults(do=do_run)
 
     again = commands.add_parser("report", help="write the report of a folder again")
@@ -155,8 +156,8 @@ def install_and_build():
 
     built = (ROOT / "build" / "release" / "build.ninja").exists()
     if not built:
-        print("longhaul-bench: installing what is missing and building longhaul and longhaul-wan (some minutes the first time)",
-              flush=True)
+        print("longhaul-bench: installing what is missing and building longhaul and longhaul-wan (some minutes the first "
+              "time)", flush=True)
     do("tools/setup", ROOT / "tools" / "setup")
     if not built:
         do("cmake --preset release", "cmake", "--preset", "release")

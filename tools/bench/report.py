@@ -41,7 +41,8 @@ METHOD = (
     "the block at offset 0) to the server's word that it has all (SMB: the answer to CLOSE). Small files and documents: from the "
     "first request after the login to the last answer. A ping before and one after mark the capture.",
     "A measurement is thrown away and made again, three times at most, if more than 1 % of the captured bytes are other traffic, "
-    "if tcpdump lost packets, or, where the line loses nothing, if over 1 % more of the bytes came again or late than on the bare line.",
+    "if tcpdump lost packets, or, where the line loses nothing, if over 1 % more of the bytes came again or late than on the "
+    "bare line.",
     "Bytes on the line are IP bytes of both directions as the emulator counts them. Every file is compared by SHA-256. Before a "
     "cold pass the dictionaries of both proxies are emptied; a restart keeps what is on disk. Random bytes are new for each cold "
     "pass, so that neither compression nor a dictionary can help.",
@@ -96,7 +97,8 @@ def conditions(figures):
         machine = session["machine"]
         found += [("machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
                               f"{machine['kernel']}"),
-                  ("versions", ", ".join(f"{name} {version}" for name, version in session["versions"].items()))]
+                  ("versions", ", ".join([f"{name} {version}" for name, version in session["versions"].items()] +
+                                         [f"commit {machine['commit']}"]))]
     found += [("dates", "; ".join(session["machine"]["time"] for session in header["sessions"])),
               ("seed", str(figures.scenario.seed)),
               ("line's rate", "told to the proxies" if figures.scenario.told_rate else "not told to the proxies; they measure")]

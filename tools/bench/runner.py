@@ -77,7 +77,8 @@ class Runner:
         rig = self.make_rig(place, self.scenario.seed, self.scenario.told_rate, needs)
         try:
             with rig:
-                self.store.header.setdefault("places", {})[str(place) + (" tuned" if place.tuned else "")] = rig.conditions()
+                name = str(place) + (" tuned" if place.tuned else "")
+                self.store.header.setdefault("places", {})[name] = rig.conditions()
                 self.store.save_header()
                 try:
                     while work := self.to_do(cells):

@@ -131,8 +131,8 @@ class Scenario:
                 files.setdefault((where, application, features, data), set()).update(matrix.passes)
         order = list(dict.fromkeys(place for place, *_ in files))
         return [Cell(place, application, features, turn, data, self.size(place, application))
-                for (place, application, features, data), turns in sorted(files.items(), key=lambda item: order.index(item[0][0]))
-                for turn in PASSES if turn in turns]
+                for place, application, features, data in sorted(files, key=lambda file: order.index(file[0]))
+                for turn in PASSES if turn in files[place, application, features, data]]
 
     def size(self, place, application):
         """As much as the line carries in some seconds, within bounds; the same for all that is compared."""
