@@ -149,9 +149,15 @@ def do_run(arguments):
 def install_and_build():
     """What is measured is what the sources say now, and a clean clone needs one command. Quick when all is there."""
     def do(what, *command):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode != 0:
-            print(done.stdout[-5000:], file=sys.stderr)
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as process:
+            try:
+                said, _ = process.communicate()
+            except BaseException:  # what it has started ends, too
+                os.killpg(process.pid, signal.SIGTERM)
+                raise
+        if process.returncode != 0:
+            print(said[-5000:], file=sys.stderr)
             raise Failure(f"{what} failed (above)")
 
     built = (ROOT / "build" / "release" / "build.ninja").exists()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 ETHERNET = 1
 _MAGICS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # nanoseconds of one unit of the second time field
-FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+SYN, RST = 0x02, 0x04
 
 
 class BadCapture(Exception):

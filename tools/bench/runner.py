@@ -15,6 +15,7 @@ import timing
 from capture import CaptureFailed, Recording
 from progress import expected_seconds
 from rig import Rig
+from scenario import FEATURES
 from store import StoreFailure
 
 MOST_FOREIGN = 0.01  # of the captured bytes
@@ -39,7 +40,7 @@ class Runner:
     def groups(self, cells):
         """The measurements of a place in their order: (repetition, its cells, one for each pass). Features stand next to each
         other in time, so that what drifts drifts for all."""
-        order = sorted({cell.features for cell in cells}, key=_feature_order)
+        order = sorted({cell.features for cell in cells}, key=FEATURES.index)
         for repetition in range(self.scenario.repetitions):
             for features in order:
                 mine = [cell for cell in cells if cell.features == features]
@@ -252,11 +253,6 @@ class File:
 
     def edit(self, seed):
         self.data = content.edited(self.original, seed)
-
-
-def _feature_order(features):
-    from scenario import FEATURES
-    return FEATURES.index(features)
 
 
 def _since(before, after):
