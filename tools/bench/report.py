@@ -77,7 +77,8 @@ def verdict(figures):
     words = [f"{there} of {len(every)} cells measured"]
     for what, count in (("FAILED", sum(bool(figure.failures) for figure in every)),
                         ("cut off", sum(bool(figure.cut) for figure in every)),
-                        ("doubtful", sum(bool(figure.doubts) for figure in every))):
+                        ("doubtful", sum(bool(figure.doubts) for figure in every)),
+                        ("slower than the bare line", len(tables.slower(figures).rows))):
         if count:
             words.append(f"{count} {what}")
     thrown = sum(len(sample.get("discarded", [])) for figure in every for sample in figure.samples)
@@ -150,7 +151,7 @@ def sections(figures):
 
 
 def rest(figures):
-    found = [tables.costs(figures), tables.troubles(figures)]
+    found = [tables.slower(figures), tables.costs(figures), tables.troubles(figures)]
     if figures.scenario.pending:
         found.append(tables.Table("Not measured yet", ["rows", "why"],
                                   [[row["rows"], row["why"]] for row in figures.scenario.pending]))

@@ -160,6 +160,23 @@ def costs(figures):
                  "a few MB most is fixed cost.")
 
 
+def slower(figures):
+    """Where the pair loses against the bare line by more than noise."""
+    rows = []
+    for figure in figures.everything():
+        cell = figure.cell
+        if cell.features in ("bare", "tuned"):
+            continue
+        bare = figures.find(cell.place, cell.application, cell.data, "bare", cell.turn)
+        found = gain(figure, bare)
+        if found is not None and figure.speed * (1 + max(figure.noise, bare.noise)) < bare.speed:
+            rows.append([str(cell.place), title_of(cell.application, cell.data), cell.features, cell.turn, size_of(figure),
+                         speed_text(bare), speed_text(figure), percent(found),
+                         f"± {100 * max(figure.noise, bare.noise):.0f} %"])
+    return Table("Slower than the bare line", ["line", "what", "features", "pass", "size", "bare, KB/s", "pair, KB/s",
+                                               "against bare", "noise"], rows, "Beyond the noise only.")
+
+
 def clocks(figures):
     """The capture's time against the client's own, where both time the same."""
     apart = []

@@ -121,6 +121,18 @@ class Results(unittest.TestCase):
                       "2 % of the capture is other traffic"):
             self.assertIn(words, text)
 
+    def test_what_is_slower_than_the_bare_line_beyond_the_noise_is_listed(self):
+        def change(cell, found):
+            factor = {0: 1.2, 100: 1.01}[cell.place.round_trip_ms] if cell.features == "T" and not cell.place.tuned and \
+                cell.application.protocol == "smb" else None
+            return found | {"seconds": 10 * factor} if factor else found
+
+        text = self.text(self.filled("run", change=change), "report.md")
+        self.assertIn("2 slower than the bare line", text)
+        part = text[text.index("## Slower than the bare line"):text.index("## What it cost")]
+        self.assertEqual(part.count("| T |"), 2)
+        self.assertNotIn("100 ms", part)
+
     def test_a_run_with_nothing_measured_has_a_report(self):
         with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))) as store:
             self.assertIn("0 of 16 cells measured", self.text(store, "report.md", with_plots=True))

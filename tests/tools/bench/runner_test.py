@@ -84,9 +84,11 @@ class Running(unittest.TestCase):
         self.enterContext(mock.patch("runner.content.make", return_value=b""))
         FakeRig.made = 0
 
-    def run_it(self, happens=None):
+    def run_it(self, happens=None, retry=False):
         header = {"name": "made", "scenario": TEXT, "quick": False, "sessions": []}
         with Store(self.folder / "run").writing(header) as store:
+            if retry:
+                store.forget_failures()
             runner = MadeUp(self.scenario, store, Progress(600, io.StringIO()), 600)
             runner.make_rig = FakeRig
             runner.asked = []
@@ -161,6 +163,21 @@ class Running(unittest.TestCase):
         self.assertEqual(failures[:2], ["the client broke"] * 2)  # its warm pass had nothing to be warm of
         self.assertEqual(failures[2:], ["no measurement: no ping"] * 2)
         self.assertEqual(FakeRig.made, 4)
+
+    def test_failures_are_measured_again_when_that_is_asked_for(self):
+        def happens(cell, number):
+            if cell.features == "A":
+                raise bounded.WorkFailed("the client broke")
+            return sample(cell, 0, 1.0)
+
+        self.run_it(happens)
+        self.run_it()
+        self.assertEqual(self.runner.asked, [])
+        store = self.run_it(retry=True)
+        self.assertEqual({features for features, _ in self.runner.asked}, {"A"})
+        again = Store(store.folder).read()
+        self.assertEqual([one for one in again.samples.values() if "failure" in one], [])
+        self.assertEqual(len(again.samples), 16)
 
     def test_a_full_disk_ends_the_run_with_a_sentence_and_no_failure_is_booked(self):
         def happens(cell, number):
