@@ -29,6 +29,13 @@ def percent(share):
     return MISSING if share is None else f"{100 * share:+,.0f} %"
 
 
+def gain_text(figure, base):
+    """Against one that was cut off the gain is known to be larger than something."""
+    if figure and base and figure.is_there and base.cut and not base.is_there:
+        return "> " + percent(figure.speed * base.cut[0]["cut"] / base.cell.size - 1)
+    return percent(gain(figure, base))
+
+
 def speed_text(figure):
     """KB/s with their spread; or what happened instead."""
     if figure is None:
@@ -72,7 +79,7 @@ def throughput(figures, block, subjects):
         known = next((figure for figure in found.values() if figure), None)
         row = [*([title_of(*subject)] if len(subjects) > 1 else []), str(place), size_of(known) if known else MISSING,
                *(speed_text(found[name]) for name in matrix.features),
-               *(percent(gain(found[name], found[base])) for name in matrix.features[1:]),
+               *(gain_text(found[name], found[base]) for name in matrix.features[1:]),
                f"{100 * max(figure.speed for figure in there) / place.payload_bytes_per_second:.0f} %" if there else MISSING]
         source = sources.figures(matrix.source, place) if theirs else {}
         row += [_source_text(source.get(name)) for name in theirs]

@@ -117,6 +117,8 @@ class Results(unittest.TestCase):
         row = next(line for line in text.splitlines() if line.startswith("| OC-1, 0 ms, loss 10 % |"))
         self.assertIn("cut after 600 s (50.0 until then)", row)
         self.assertIn("FAILED", row)
+        bound = 600 / 1.01 - 1  # A took 1.01 s, bare more than 600
+        self.assertIn(f"> +{100 * bound:,.0f} %", row)
         for words in ("2 FAILED", "2 cut off", "1 doubtful", "thrown away", "WRONG BYTES", "lacks 7 packets",
                       "2 % of the capture is other traffic"):
             self.assertIn(words, text)
