@@ -11,6 +11,7 @@ import time
 import unittest
 from unittest import mock
 
+import applications
 import bounded
 import content
 import main
@@ -215,6 +216,22 @@ class Content(unittest.TestCase):
         same = sum(piece in changed for piece in pieces)
         self.assertGreater(same, 850)
         self.assertLess(same, 950)
+
+
+class Placing(unittest.TestCase):
+    def test_every_kind_of_file_can_be_placed_again_with_other_bytes_and_is_removed(self):
+        share = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        rig = mock.Mock(smbd=mock.Mock(share=share), nginx=mock.Mock(files=share), lab=mock.Mock(scratch=share))
+        for text in ("http", "smb read SMB1 impacket", "smb write 3.1.1 impacket", "smb read 3.1.1 smbclient",
+                     "smb files 3.1.1 impacket", "smb document SMB1 impacket"):
+            with self.subTest(text):
+                work = applications.make(rig, scenario.parse_application(text), 1)
+                work.place(b"first" * 5000)
+                first = work.expected
+                work.place(b"other" * 5000)
+                self.assertNotEqual(work.expected, first)
+                work.remove()
+                self.assertEqual(list(share.iterdir()), [])
 
 
 class Bounded(unittest.TestCase):
