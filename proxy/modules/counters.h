@@ -15,13 +15,16 @@ struct Counters {
   std::uint64_t ahead_wasted_bytes = 0;  // of these: dropped unasked
   std::uint64_t promises_made = 0;       // requests acknowledged before the server did
   std::uint64_t promised_bytes = 0;
-  std::uint64_t promises_kept = 0;     // the server acknowledged them afterwards
-  std::uint64_t promises_failed = 0;   // the server refused them, or could not be asked any more
-  std::uint64_t late_errors = 0;       // that were told with a later answer
-  std::uint64_t metadata_answers = 0;  // of round_trips_saved: directories, attributes, opens and closes
-  std::uint64_t injected = 0;          // requests of the module's own to the server
-  std::uint64_t breaks = 0;            // oplocks, leases and the like that were taken back
-  std::uint64_t steps_aside = 0;       // 1 where this half did, both ways; the host counts it
+  std::uint64_t promises_kept = 0;       // the server acknowledged them afterwards
+  std::uint64_t promises_failed = 0;     // the server refused them, or could not be asked any more
+  std::uint64_t late_errors = 0;         // that were told with a later answer
+  std::uint64_t metadata_answers = 0;    // of round_trips_saved: directories, attributes, opens and closes
+  std::uint64_t opens_ahead = 0;         // files opened before they were asked for, and offered to the client
+  std::uint64_t opens_ahead_used = 0;    // of these: asked for afterwards
+  std::uint64_t opens_ahead_wasted = 0;  // of these: closed unasked
+  std::uint64_t injected = 0;            // requests of the module's own to the server
+  std::uint64_t breaks = 0;              // oplocks, leases and the like that were taken back
+  std::uint64_t steps_aside = 0;         // 1 where this half did, both ways; the host counts it
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;
@@ -48,6 +51,11 @@ inline constexpr std::array kCounterNames{
     CounterName{"late_errors", &Counters::late_errors, "Failed promises told with a later answer"},
     CounterName{"metadata_answers", &Counters::metadata_answers,
                 "Questions for names and attributes, opens and closes answered without the line"},
+    CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened before they were asked for"},
+    CounterName{"opens_ahead_used", &Counters::opens_ahead_used,
+                "Files opened ahead that were asked for afterwards"},
+    CounterName{"opens_ahead_wasted", &Counters::opens_ahead_wasted,
+                "Files opened ahead that were closed unasked"},
     CounterName{"injected", &Counters::injected, "Requests of the module's own to servers"},
     CounterName{"breaks", &Counters::breaks, "Oplocks and leases that were taken back"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stepped aside from"},

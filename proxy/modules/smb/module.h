@@ -12,7 +12,7 @@
 namespace longhaul::smb {
 
 // Of what the halves say to each other: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 1;
+inline constexpr std::uint64_t kModuleVersion = 2;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 

@@ -113,6 +113,16 @@ class Writer {
     number(m.message);
     number(m.charge);
   }
+  void body(const Offer& m) {
+    number(m.number);
+    key(m.open);
+    bytes(m.request.bytes());
+    bytes(m.questions.bytes());
+    number(m.response_bytes);
+  }
+  void body(const Revoke& m) { number(m.number); }
+  void body(const Took& m) { number(m.number); }
+  void body(const GaveUp& m) { number(m.number); }
 
  private:
   Buffer out_;
@@ -199,6 +209,10 @@ void fields(Reader& in, Enumerate& m) {
 }
 void fields(Reader& in, More& m) { in.fields(m.open, m.bytes); }
 void fields(Reader& in, Local& m) { in.fields(m.message, m.charge); }
+void fields(Reader& in, Offer& m) { in.fields(m.number, m.open, m.request, m.questions, m.response_bytes); }
+void fields(Reader& in, Revoke& m) { in.fields(m.number); }
+void fields(Reader& in, Took& m) { in.fields(m.number); }
+void fields(Reader& in, GaveUp& m) { in.fields(m.number); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>
@@ -258,6 +272,7 @@ Result<TwinMessage> decode(Bytes message) {
 std::uint32_t attached_bytes(const TwinMessage& message) {
   if (auto* ahead = std::get_if<Ahead>(&message)) return ahead->length;
   if (auto* answer = std::get_if<Answer>(&message)) return answer->response_bytes;
+  if (auto* offer = std::get_if<Offer>(&message)) return offer->response_bytes;
   return 0;
 }
 

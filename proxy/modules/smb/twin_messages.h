@@ -160,8 +160,33 @@ struct Local {
   std::uint16_t charge = 0;
 };
 
+// ---- opens made ahead (SMB2)
+
+// far -> near: the server has opened a file that the client has not asked for, on the client's behalf and
+// under an oplock that keeps others waiting. Whoever asks for just that may be given it. What is told of the
+// open afterwards is for who is given it. Attached: the body of the answer that the client is to get.
+struct Offer {
+  std::uint64_t number = 0;  // never used again, unlike the open's own
+  OpenKey open;
+  Slice request;                     // what it answers
+  Slice questions;                   // that are asked about it too; each is awaited as an Answer
+  std::uint32_t response_bytes = 0;  // attached
+};
+// far -> near: it is not to be given to anybody any more. GaveUp is awaited, unless Took is on its way.
+struct Revoke {
+  std::uint64_t number = 0;
+};
+// near -> far: the client has been given it. A Local follows.
+struct Took {
+  std::uint64_t number = 0;
+};
+// near -> far: the client has not got it, and will not get it.
+struct GaveUp {
+  std::uint64_t number = 0;
+};
+
 using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
-                                 Broken, Answer, Expect, Enumerate, More, Local>;
+                                 Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

@@ -14,6 +14,10 @@ namespace {
 // to one of ours takes another; but from 3.0 on some are signed in every session and cannot.
 std::uint64_t kept_for_client(Dialect dialect) { return dialect >= Dialect::smb_3_0 ? 16 : 0; }
 
+// Under which the connection keeps account of opens and closes of our own; far beyond what any client comes
+// to.
+constexpr MessageId kFirstOwnOpen = MessageId{1} << 63;
+
 // NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
 // alone.
 bool must_stay(const Header& header) {
@@ -27,10 +31,12 @@ bool must_stay(const Header& header) {
 Far::Far(Outputs& out)
     : out_(out),
       oplocks_(connection_),
+      opens_(*this),
       order_(*this),
       metadata_(*this),
       reads_(*this),
-      parts_{&order_, &metadata_, &reads_} {}
+      parts_{&opens_, &order_, &metadata_, &reads_},
+      next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests
 
@@ -152,7 +158,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
     out_.pass_on(message.frame.bytes);
   }
   if (held && held->level != 0) out_.tell(*held);
-  for (FarPart* part : parts_) part->after_response(now, outcome);
+  after_response(now, outcome);
   ids_freed(now);
   settle(now);
 }
@@ -207,6 +213,65 @@ bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge
   own_.emplace(*id, std::move(reply));
   ++counters_.injected;
   return true;
+}
+
+// ---- opens of our own
+
+bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                      const std::vector<Slice>& questions, OpenReply reply) {
+  const MessageId own = next_own_open_++;
+  const Frame frame{FrameKind::smb2, build({.message_id = own, .tree_id = tree, .session_id = session})};
+  const auto request = parse_message(frame);
+  if (!request) return false;  // our own making
+  const bool sent =
+      inject(now, session, tree, 1, build,
+             [this, own, reply = std::move(reply)](TimePoint then, const Frame& answered, const Element&) {
+               EditedFrame edited(answered.bytes);
+               edited.set_message_id(own);
+               const auto message = parse_message({FrameKind::smb2, std::move(edited).whole()});
+               if (!message) return;  // it was understood a moment ago
+               const Connection::Outcome outcome = connection_.on_response(*message);
+               for (FarPart* part : parts_) part->on_outcome(then, outcome);
+               reply(then, *message, outcome);
+               after_response(then, outcome);
+             });
+  if (!sent) return false;
+  connection_.on_request(*request);
+  for (const Slice& question : questions) {
+    metadata_.on_twin(
+        now,
+        Expect{
+            .message = own, .command = static_cast<std::uint16_t>(Command::query_info), .request = question},
+        {});
+  }
+  return true;
+}
+
+void Far::answer(TimePoint now, const Message& request, Slice frame) {
+  const MessageId id = request.header().message_id;
+  touched_ = true;
+  ids_.bank(id, request.header().charge());
+  const auto message = parse_message({FrameKind::smb2, frame});
+  if (!message) return out_.abort();  // our own making
+  Connection::Outcome outcome = connection_.answered_here(id);
+  for (Connection::Answered& each : outcome.answered) each.element = &message->first();
+  for (FarPart* part : parts_) part->on_outcome(now, outcome);
+  out_.pass_on(std::move(frame));
+  after_response(now, outcome);
+  ids_freed(now);
+}
+
+// What the client has asked for goes before what it has not.
+void Far::after_response(TimePoint now, const Connection::Outcome& outcome) {
+  for (FarPart* part : parts_)
+    if (part != &opens_) part->after_response(now, outcome);
+  opens_.after_response(now, outcome);
+}
+
+void Far::on_with(TimePoint now, const Message& message) {
+  for (FarPart* part : parts_)
+    if (part != &opens_ && part->on_response(now, message, {}) == Taken::yes) return;
+  out_.pass_on(message.frame.bytes);
 }
 
 void Far::ids_freed(TimePoint now) {

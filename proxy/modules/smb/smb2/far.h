@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB2 and SMB3: keeps the server's leg in order (ids, credits, our own requests and their
-// answers) and asks its parts what to add, hold and keep: far_order.h (ordering points), far_metadata.h,
-// far_reads.h.
+// answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
+// far_metadata.h, far_reads.h.
 #pragma once
 #include <deque>
 #include <memory>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "proxy/modules/smb/smb2/far_metadata.h"
+#include "proxy/modules/smb/smb2/far_opens.h"
 #include "proxy/modules/smb/smb2/far_oplocks.h"
 #include "proxy/modules/smb/smb2/far_order.h"
 #include "proxy/modules/smb/smb2/far_reads.h"
@@ -49,7 +50,19 @@ class Far final : public Half, private FarSide {
   bool can_inject(std::uint16_t charge) const override;
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
+  bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                   const std::vector<Slice>& questions, OpenReply reply) override;
+  void answer(TimePoint now, const Message& request, Slice frame) override;
+  void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
+  void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
+  bool contended(const FileName& name) const override { return oplocks_.contended(name); }
+  void on_with(TimePoint now, const Message& message) override;
+  void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+              const Slice& entries) override {
+    opens_.listed(directory, listing, info_class, entries);
+  }
 
+  void after_response(TimePoint now, const Connection::Outcome& outcome);
   std::optional<Message> parse(const Frame& frame);
   // A client's request on its way: the ids that its elements have got so far.
   struct Outgoing {
@@ -74,10 +87,12 @@ class Far final : public Half, private FarSide {
   std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
   FarOplocks oplocks_;
+  FarOpens opens_;
   FarOrder order_;
   FarMetadata metadata_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
+  MessageId next_own_open_;
   bool burning_ = false;
   bool touched_ = false;  // something was added here, or answered at the near half
   bool opaque_ = false;   // the client's way

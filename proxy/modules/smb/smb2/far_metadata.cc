@@ -82,6 +82,7 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
       continue;
     }
     for (const ListingEntry& entry : *entries) listing.names.push_back(entry.name);
+    side_.listed(key, listing.generation, listing.info_class, buffer);
   }
   return taken;
 }
@@ -181,6 +182,7 @@ void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation
     return;
   }
   const auto entries = parse_listing(listing.info_class, buffer);
+  if (entries) side_.listed(key, generation, listing.info_class, buffer);
   if (!entries) {
     listing.ended = true;
     push(key, Command::query_directory, Status::pending, name_of_listing(generation), {});

@@ -23,6 +23,7 @@ class FarOplocks {
   // half (level 0: nothing).
   std::optional<Held> asked_for(const Connection::Outcome& outcome);
   bool asked() const { return !asked_.empty(); }
+  bool contended(const FileName& name) const { return contended_.contains(name.path); }
 
  private:
   // Names that others wanted too while we held an oplock: never again on this connection.

@@ -160,6 +160,27 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
   return Taken::yes;
 }
 
+namespace {
+
+// No server gives such numbers to sessions and trees.
+OpenKey own_key(std::uint64_t number) {
+  OpenKey key{.session = ~std::uint64_t{0}, .tree = ~std::uint32_t{0}};
+  store_le(key.id.data(), number);
+  return key;
+}
+
+}  // namespace
+
+void FarOrder::begin_own(std::uint64_t number, const FileName& name) {
+  Work& work = work_[own_key(number)];
+  work.name = name;
+  work.promises.emplace(next_sequence_++, kUnsolicited);
+}
+
+void FarOrder::end_own(TimePoint now, std::uint64_t number) {
+  if (work_.erase(own_key(number)) != 0) release(now);
+}
+
 void FarOrder::release(TimePoint now) {
   // Front to back: what is sent may be what those behind it waited for, but what they wait for never is
   // behind them.

@@ -36,6 +36,11 @@ class FarOrder final : public FarPart {
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 
+  // A CLOSE of our own of a file that the client does not know to be open: what comes behind it waits as for
+  // a promised one. The numbers are far_opens.h's.
+  void begin_own(std::uint64_t number, const FileName& name);
+  void end_own(TimePoint now, std::uint64_t number);
+
   // Something is promised and not done for this file: data read from it now may be older than the client
   // believes.
   bool busy(const FileName& name) const;

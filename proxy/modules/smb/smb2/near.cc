@@ -8,12 +8,13 @@ using modules::Ending;
 
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account)
     : out_(out),
+      opens_(*this, account),
       metadata_(*this),
       listings_(*this),
       writes_(*this),
       reads_(*this, std::move(account)),
-      asked_in_order_{&metadata_, &listings_, &writes_, &reads_},
-      answered_in_order_{&writes_, &metadata_, &listings_, &reads_} {}
+      asked_in_order_{&opens_, &metadata_, &listings_, &writes_, &reads_},
+      answered_in_order_{&opens_, &writes_, &metadata_, &listings_, &reads_} {}
 
 // ---- frames
 
@@ -58,6 +59,11 @@ std::optional<Message> Near::parse(const Frame& frame) {
 
 void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   used_ = true;
+  again(now, message, attached);
+  settle(now);
+}
+
+void Near::again(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (auto* held = std::get_if<Held>(&message)) {
     if (Open* open = connection_.open(held->open)) {
       open->on_behalf = true;
@@ -74,7 +80,6 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   }
   for (NearPart* part : answered_in_order_)
     if (part->on_twin(now, message, attached) == Taken::yes) break;
-  settle(now);
 }
 
 void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
@@ -85,6 +90,18 @@ void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
   ++counters_.round_trips_saved;
   Connection::Outcome outcome = connection_.answered_here(id);
   for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+}
+
+void Near::answer_create(TimePoint now, const Message& request, Slice answer,
+                         const std::vector<Slice>& questions) {
+  const auto message = parse_message({FrameKind::smb2, answer});
+  if (!message) return out_.abort();  // our twin's making
+  metadata_.opened_ahead(request, questions);
+  out_.tell(Local{request.header().message_id, request.header().charge()});
+  ++counters_.round_trips_saved;
+  const Connection::Outcome outcome = connection_.on_response(*message);
+  for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
+  out_.to_lan(std::move(answer));
 }
 
 void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.frame.bytes); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
-// passes on what none of them takes. The parts decide: near_reads.h (data ahead), near_writes.h (early
-// answers), near_metadata.h, near_listings.h.
+// passes on what none of them takes. The parts decide: near_opens.h (opens made ahead), near_reads.h (data
+// ahead), near_writes.h (early answers), near_metadata.h, near_listings.h.
 #pragma once
 #include <memory>
 #include <optional>
@@ -9,6 +9,7 @@
 
 #include "proxy/modules/smb/smb2/near_listings.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
+#include "proxy/modules/smb/smb2/near_opens.h"
 #include "proxy/modules/smb/smb2/near_reads.h"
 #include "proxy/modules/smb/smb2/near_writes.h"
 
@@ -43,6 +44,10 @@ class Near final : public Half, private NearSide {
   void answer(TimePoint now, MessageId id, Slice frame, Told told) override;
   void pass_on(TimePoint now, const Message& message) override;
   void drop(const Open& open) override;
+  void answer_create(TimePoint now, const Message& request, Slice answer,
+                     const std::vector<Slice>& questions) override;
+  void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   std::optional<Message> parse(const Frame& frame);
   bool owes() const;
@@ -52,6 +57,7 @@ class Near final : public Half, private NearSide {
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
+  NearOpens opens_;
   NearMetadata metadata_;
   NearListings listings_;
   NearWrites writes_;

@@ -135,6 +135,14 @@ void NearMetadata::before_create(const Message& message) {
   opening_.emplace(header.message_id, std::move(opening));
 }
 
+void NearMetadata::opened_ahead(const Message& create, const std::vector<Slice>& questions) {
+  const auto request = parse_create_request(create.first().bytes);
+  if (!request) return;
+  Opening opening{.kind = QuestionHabits::kind_of(*request), .questions = {}};
+  for (const Slice& question : questions) opening.questions.emplace_back(as_text(question.bytes()));
+  opening_.insert_or_assign(create.header().message_id, std::move(opening));
+}
+
 void NearMetadata::opened(const Open& open, MessageId by) {
   const auto found = opening_.find(by);
   if (found == opening_.end()) return;

@@ -47,6 +47,9 @@ class NearMetadata final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  // The answer to this CREATE, which was not shown to on_request(), comes next; these questions have been
+  // asked about its file.
+  void opened_ahead(const Message& create, const std::vector<Slice>& questions);
   // Answers to QUERY_INFO, and Kept of CLOSEs.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   bool quiet() const override { return closing_.empty() && waiting_ == 0; }

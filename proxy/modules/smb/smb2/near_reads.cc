@@ -123,6 +123,6 @@ void NearReads::answer(TimePoint now, const Read& read, const OpenKey& open, std
   side_.counters().ahead_used_bytes += data.length;
 }
 
-void NearReads::count() { side_.counters().ahead_wasted_bytes = cache_.wasted_bytes(); }
+void NearReads::count() { side_.counters().ahead_wasted_bytes = cache_.wasted_bytes() + other_wasted_bytes_; }
 
 }  // namespace longhaul::smb::smb2

@@ -23,6 +23,10 @@ class NearReads final : public NearPart {
   bool quiet() const override { return waiting_.empty(); }
 
   void drop(const Open& open);
+  void wasted(std::uint64_t bytes) {
+    other_wasted_bytes_ += bytes;
+    count();
+  }
 
  private:
   struct Read {  // as the client asked
@@ -36,6 +40,7 @@ class NearReads final : public NearPart {
 
   NearSide& side_;
   AheadCache cache_;
+  std::uint64_t other_wasted_bytes_ = 0;
   Unsettled unsettled_;
   std::unordered_map<MessageId, Read> waiting_;
 };

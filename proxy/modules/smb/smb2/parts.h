@@ -2,9 +2,10 @@
 // How near.h and far.h ask their parts (reads, writes, metadata, order), one after the other, what is to
 // become of a message; and what the parts may use. A part keeps its own state and knows no other part.
 //
-//   near   request:  metadata, writes, reads, else passed on      response: writes, metadata, reads, else to
-//   the client far    request:  order (may hold it), metadata, reads, else sent   response: order, metadata,
-//   reads, else passed on
+//   near   request:  opens, metadata, writes, reads, else passed on
+//          response: opens, writes, metadata, reads, else to the client
+//   far    request:  opens, order (may hold it), metadata, reads, else sent
+//          response: opens, order, metadata, reads, else passed on
 #pragma once
 #include <functional>
 
@@ -33,6 +34,15 @@ class NearSide {
   virtual void pass_on(TimePoint now, const Message& message) = 0;
   // What is known of this open's data is void, told to the twin: before a frame that makes it so.
   virtual void drop(const Open& open) = 0;
+
+  // Gives a CREATE that was taken an answer of the server's that the far half had before it was asked.
+  // `questions` have been asked about the file, too: their Answers come.
+  virtual void answer_create(TimePoint now, const Message& request, Slice answer,
+                             const std::vector<Slice>& questions) = 0;
+  // Shows all parts a message of the twin's, as if it came only now.
+  virtual void again(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
+  // Bytes that came ahead and that nobody will get.
+  virtual void wasted(std::uint64_t bytes) = 0;
 };
 
 class NearPart {
@@ -79,6 +89,28 @@ class FarSide {
   // The server's data of this open that were read before now are void; what was swallowed is sent; told to
   // the twin.
   virtual void drop(TimePoint now, const Open& open) = 0;
+
+  // A CREATE or CLOSE of our own: the connection keeps account of it as of a client's, under an id that no
+  // client has. `reply` comes when it knows the answer, before the parts see it as an answer that was passed
+  // on (after_response()). `questions` are asked about what it opens. False: as inject().
+  using OpenReply =
+      std::function<void(TimePoint now, const Message& answer, const Connection::Outcome& outcome)>;
+  virtual bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
+                           const std::vector<Slice>& questions, OpenReply reply) = 0;
+  // Gives a client's request that was taken the answer to one of our own. The server never sees its id.
+  virtual void answer(TimePoint now, const Message& request, Slice frame) = 0;
+  // What comes from here on and may build on this name waits (as in far_order.h) until let_go(same number).
+  virtual void hold_behind(std::uint64_t number, const FileName& name) = 0;
+  virtual void let_go(TimePoint now, std::uint64_t number) = 0;
+  // Others wanted that file while we held an oplock on it.
+  virtual bool contended(const FileName& name) const = 0;
+  // A message of the server's that a part took, for those behind it after all; to the client if they do not
+  // take it.
+  virtual void on_with(TimePoint now, const Message& message) = 0;
+  // Entries of a directory, as the server told them to us or to the client. `listing` is another number each
+  // time that it begins again.
+  virtual void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+                      const Slice& entries) = 0;
 };
 
 class FarPart {

@@ -30,4 +30,17 @@ std::optional<QueryInfoRequest> request_of(Bytes question) {
   return request;
 }
 
+Slice joined(const std::vector<Slice>& questions) {
+  Buffer out;
+  for (const Slice& question : questions) append(out, question.bytes());
+  return Slice::copy_of(out);
+}
+
+std::vector<Slice> questions_in(Bytes joined) {
+  std::vector<Slice> questions;
+  for (; joined.size() >= kQuestionKeyBytes; joined = joined.subspan(kQuestionKeyBytes))
+    questions.push_back(Slice::copy_of(joined.first(kQuestionKeyBytes)));
+  return questions;
+}
+
 }  // namespace longhaul::smb::smb2

@@ -3,6 +3,7 @@
 // and again.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/records_query.h"
@@ -12,5 +13,10 @@ namespace longhaul::smb::smb2 {
 // None if the request has input (lists of extended attributes, quotas): that is asked seldom.
 std::optional<Slice> question_of(const QueryInfoRequest& request);
 std::optional<QueryInfoRequest> request_of(Bytes question);
+
+// Several of them in a message to the twin; all are of one length.
+inline constexpr std::size_t kQuestionKeyBytes = 14;
+Slice joined(const std::vector<Slice>& questions);
+std::vector<Slice> questions_in(Bytes joined);
 
 }  // namespace longhaul::smb::smb2

@@ -34,7 +34,11 @@ std::vector<TwinMessage> one_of_each() {
           Expect{18, 19, Slice::copy_of(as_bytes("what"))},
           Enumerate{key(10), 20, true, 21, 37, Slice::copy_of(as_bytes("*"))},
           More{key(11), 20},
-          Local{21, 22}};
+          Local{21, 22},
+          Offer{23, key(12), Slice::copy_of(as_bytes("asked")), Slice::copy_of(as_bytes("questions")), 24},
+          Revoke{25},
+          Took{26},
+          GaveUp{~0ull}};
 }
 
 }  // namespace

@@ -107,16 +107,23 @@ class World {
     };
     return done(Command::negotiate) && done(Command::session_setup) && done(Command::tree_connect);
   }
-  std::optional<FileId> create(std::string_view name, Disposition disposition, OplockLevel oplock,
-                               std::uint32_t options = 0, std::uint32_t access = 0x1F01FF) {
+  MessageId send_create(std::string_view name, Disposition disposition, OplockLevel oplock,
+                        std::uint32_t options = 0, std::uint32_t access = 0x1F01FF) {
     const std::string wide = utf16(name);
-    auto answer = wait(send({.credit_charge = 1, .command = Command::create}, [&](LittleEndianWriter& w) {
+    return send({.credit_charge = 1, .command = Command::create}, [&](LittleEndianWriter& w) {
       w.u16(57), w.u8(0), w.u8(static_cast<std::uint8_t>(oplock)), w.u32(2), w.u64(0), w.u64(0);
       w.u32(access), w.u32(0x80), w.u32(7), w.u32(static_cast<std::uint32_t>(disposition)), w.u32(options);
       w.u16(120), w.u16(static_cast<std::uint16_t>(wide.size())), w.u32(0), w.u32(0), w.bytes(as_bytes(wide));
-    }));
+    });
+  }
+  std::optional<FileId> opened(MessageId create) {
+    auto answer = wait(create);
     if (!answer || answer->header().status != Status::success) return std::nullopt;
     return parse_create_response(answer->first().bytes)->file;
+  }
+  std::optional<FileId> create(std::string_view name, Disposition disposition, OplockLevel oplock,
+                               std::uint32_t options = 0, std::uint32_t access = 0x1F01FF) {
+    return opened(send_create(name, disposition, oplock, options, access));
   }
   MessageId send_write(const FileId& file, std::uint64_t offset, std::string_view data,
                        std::uint32_t flags = 0) {
@@ -162,6 +169,20 @@ class World {
       put(w, file);
       w.u16(96), w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
     });
+  }
+  MessageId send_rename(const FileId& file) {
+    return send({.credit_charge = 1, .command = Command::set_info}, [&](LittleEndianWriter& w) {
+      w.u16(33), w.u8(1), w.u8(file_info::rename), w.u32(24), w.u16(96), w.u16(0), w.u32(0);
+      put(w, file);
+      w.zeros(16), w.u32(2), w.u16('y'), w.u16(0);
+    });
+  }
+  // Time passes without anything being sent or done.
+  void pass(modules::Duration time) {
+    now += time;
+    near_.on_timeout(now);
+    far_.on_timeout(now);
+    drain();
   }
   MessageId acknowledge(const FileId& file, OplockLevel level) {
     return send({.credit_charge = 1, .command = Command::oplock_break}, [&](LittleEndianWriter& w) {

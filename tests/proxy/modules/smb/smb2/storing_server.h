@@ -93,10 +93,10 @@ class Server {
     perform(message);
   }
 
-  // Somebody else wants the file: true if there was an oplock to break.
-  bool take_oplock(OplockLevel to) {
+  // Somebody else wants the file, or any: true if there was an oplock to break.
+  bool take_oplock(OplockLevel to, std::string_view name = {}) {
     for (auto& [id, open] : opens_) {
-      if (open.oplock != OplockLevel::batch) continue;
+      if (open.oplock != OplockLevel::batch || (!name.empty() && open.name != name)) continue;
       open.oplock = to;
       open.breaking = true;
       Header header{
@@ -111,6 +111,13 @@ class Server {
     }
     return false;
   }
+  int opens_of(std::string_view name) const {
+    return static_cast<int>(std::count_if(opens_.begin(), opens_.end(),
+                                          [&](const auto& each) { return each.second.name == name; }));
+  }
+  std::size_t open_files() const { return opens_.size(); }
+  // CREATEs and renames that found an oplock of this connection's in their way.
+  int met_oplocks = 0;
   bool breaking() const {
     for (const auto& [id, open] : opens_)
       if (open.breaking) return true;
@@ -202,6 +209,8 @@ class Server {
           return fail(request, Status::object_name_not_found);
         }
         if (create->disposition == Disposition::overwrite_if) files[name].clear();
+        for (const auto& [other, held] : opens_)
+          met_oplocks += held.name == name && held.oplock == OplockLevel::batch;
         const std::uint64_t id = next_file_++;
         Open& open = opens_[id];
         open.name = name;
@@ -305,6 +314,14 @@ class Server {
           w.u16(24), w.u8(static_cast<std::uint8_t>(oplock.level)), w.zeros(5);
           put(w, oplock.file);
         }));
+        return;
+      }
+      case Command::set_info: {
+        auto set = parse_set_info_request(bytes);
+        REQUIRE(set.has_value());
+        if (set->info_class == file_info::rename)
+          for (const auto& [other, held] : opens_) met_oplocks += held.oplock == OplockLevel::batch;
+        out_.push_back(build_empty_response(head(request, Status::success)));
         return;
       }
       default:

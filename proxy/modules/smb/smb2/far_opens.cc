@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+// See far_opens.h.
+#include "proxy/modules/smb/smb2/far_opens.h"
+
+#include <algorithm>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/smb/smb2/question.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+// Where a CREATE's answer has its oplock, from the end of its header (2.2.14).
+constexpr std::size_t kOplockAt = 2;
+
+std::u16string utf16(std::string_view bytes) {
+  std::u16string text(bytes.size() / 2, u'\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = load_le<char16_t>(as_bytes(bytes), 2 * i);
+  return text;
+}
+
+std::string bytes_of(const std::u16string& text) {
+  std::string bytes;
+  for (const char16_t letter : text) {
+    bytes.push_back(static_cast<char>(letter & 0xff));
+    bytes.push_back(static_cast<char>(letter >> 8));
+  }
+  return bytes;
+}
+
+// Of two spellings that we know to be one; for others there are oplocks.
+bool same_name(const FileName& a, const FileName& b) { return a.tree == b.tree && a.path == b.path; }
+
+Slice body_of(const Message& message) { return Slice::copy_of(message.first().body()); }
+
+// As the client is to see it: it asked for no oplock.
+Slice without_oplock(const Slice& body) {
+  Buffer copy;
+  append(copy, body.bytes());
+  if (copy.size() > kOplockAt) copy[kOplockAt] = std::byte{0};
+  return Slice::copy_of(copy);
+}
+
+}  // namespace
+
+// ---- listings
+
+void FarOpens::listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
+                      const Slice& entries) {
+  const Open* open = side_.connection().open(directory);
+  if (!open) return;
+  auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
+    return folder.session == open->session && folder.tree == open->tree && folder.path == open->name.path;
+  });
+  if (found == folders_.end()) {
+    if (folders_.size() == kMostFolders) folders_.pop_back();
+    folders_.push_front({.session = open->session, .tree = open->tree, .path = open->name.path, .files = {}});
+    found = folders_.begin();
+  }
+  if (found->listing != listing) {
+    found->files.clear();
+    found->listing = listing;
+  }
+  std::size_t names = 0;
+  for (const Folder& folder : folders_) names += folder.files.size();
+  Bytes rest = entries.bytes();
+  while (names < kMostNames) {
+    const auto entry = take_directory_entry(info_class, rest);
+    if (!entry || !*entry) return;
+    constexpr std::uint32_t kNoFile = file_attributes::directory | file_attributes::reparse_point |
+                                      file_attributes::offline | file_attributes::recall_on_data_access;
+    if ((*entry)->file_attributes & kNoFile) continue;
+    found->files.add(utf16(as_text((*entry)->name)), (*entry)->end_of_file);
+    ++names;
+  }
+}
+
+FarOpens::Folder* FarOpens::folder_of(SessionId session, TreeId tree, const FileName& file) {
+  const std::size_t end = file.path.rfind(u'\\');
+  const std::u16string path = end == std::u16string::npos ? std::u16string() : file.path.substr(0, end);
+  const auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
+    return folder.session == session && folder.tree == tree && folder.path == path;
+  });
+  if (found == folders_.end()) return nullptr;
+  if (found != folders_.begin()) std::rotate(folders_.begin(), found, std::next(found));
+  return &folders_.front();
+}
+
+// ---- the client's requests
+
+Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&) {
+  const Header& header = message.header();
+  let_go_of_unsent(now);
+  if (message.single() && header.command == Command::read) unread_ = 0;
+  if (message.single() && header.command == Command::query_info && last_) {
+    // Asked although it was not expected: about the next files, too.
+    const auto query = parse_query_info_request(message.first().bytes);
+    const auto question = query && query->type == InfoType::file ? question_of(*query) : std::nullopt;
+    const auto same = [&](const Slice& other) {
+      return as_text(other.bytes()) == as_text(question->bytes());
+    };
+    if (question && questions_.size() < kMostQuestions &&
+        std::none_of(questions_.begin(), questions_.end(), same)) {
+      questions_.push_back(*question);
+    }
+  }
+  if (message.single() && header.command == Command::create) {
+    const Pending* pending = side_.connection().pending(header.message_id);
+    const auto create = parse_create_request(message.first().bytes);
+    const auto plain = create ? plain_open(header, *create) : std::nullopt;
+    if (plain && pending && pending->opening && !side_.connection().any_untouchable()) {
+      const Asked asked{*plain, header.session_id, header.tree_id, pending->opening->name};
+      for (auto ahead = opens_.begin(); ahead != opens_.end(); ++ahead) {
+        Ahead& open = ahead->second;
+        if (open.session != asked.session || open.tree != asked.tree || open.asked != *plain) continue;
+        if (open.state == State::offered && header.charge() == 1) {
+          give_to(now, ahead, message);
+          note(asked);
+          go_on(now);
+          return Taken::yes;
+        }
+        if (open.state == State::opening && !open.unwanted && !open.waiting && header.charge() == 1) {
+          open.waiting = message;
+          ++waiting_;
+          note(asked);
+          asked_.insert_or_assign(header.message_id, asked);
+          return Taken::yes;
+        }
+      }
+      note(asked);
+      asked_.insert_or_assign(header.message_id, asked);
+    }
+  }
+  meet(now, message);
+  return Taken::no;
+}
+
+// What we have open must not be in the way of what the client does.
+void FarOpens::meet(TimePoint now, const Message& message) {
+  if (opens_.empty()) return;
+  std::vector<Number> unwanted;
+  const bool all = unsettles_names(message);
+  for (const auto& [number, ahead] : opens_) {
+    bool met = all;
+    for (const Element& element : message.elements) {
+      const Pending* request = side_.connection().pending(element.header.message_id);
+      if (!request || !request->opening || only_looks(*request->opening)) continue;
+      met = met || same_name(request->opening->name, ahead.name);
+    }
+    if (met) unwanted.push_back(number);
+  }
+  for (const Number number : unwanted)
+    if (const auto found = opens_.find(number); found != opens_.end())
+      want_no_more(now, number, found->second);
+}
+
+void FarOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim || each.request.command != Command::create) continue;
+    if (each.element && each.element->header.status == Status::success) continue;  // after_response()
+    asked_.erase(each.request.id);
+    expected_.erase(each.request.id);
+  }
+}
+
+void FarOpens::after_response(TimePoint now, const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim || each.request.command != Command::create) continue;
+    if (auto expected = expected_.extract(each.request.id);
+        !expected.empty() && asked_.contains(each.request.id))
+      questions_ = std::move(expected.mapped());
+    if (asked_.erase(each.request.id) != 0) go_on(now);
+  }
+}
+
+void FarOpens::note(const Asked& asked) {
+  ++unread_;
+  Folder* folder = folder_of(asked.session, asked.tree, asked.name);
+  if (!folder || !folder->files.opened(utf16(asked.open.last()))) return;
+  // The same way, and in the same folder; who opens otherwise begins a new row.
+  alike_ = last_ && last_->open.how == asked.open.how && last_->session == asked.session &&
+           last_->tree == asked.tree && last_->open.folder() == asked.open.folder();
+  last_ = asked;
+  if (!alike_) refused_ = 0;
+}
+
+// ---- opening
+
+std::uint64_t FarOpens::most_bytes() const {
+  const modules::Surroundings& line = side_.surroundings();
+  return limits_for(static_cast<double>(line.line_bytes_per_second),
+                    std::chrono::duration<double>(line.round_trip).count(), kCreditBytes)
+      .window_bytes;
+}
+
+std::uint64_t FarOpens::bytes_of(std::uint64_t size) const {
+  const modules::Surroundings& line = side_.surroundings();
+  const ReadAheadLimits limits =
+      limits_for(static_cast<double>(line.line_bytes_per_second),
+                 std::chrono::duration<double>(line.round_trip).count(), kCreditBytes);
+  constexpr std::uint64_t kAnswerBytes = 512;
+  return kAnswerBytes + (size <= limits.whole_file_bytes ? size : limits.first_bytes);
+}
+
+bool FarOpens::known(const FileName& name) {
+  for (const auto& [number, ahead] : opens_)
+    if (same_name(ahead.name, name)) return true;
+  for (const auto& [id, asked] : asked_)
+    if (same_name(asked.name, name)) return true;
+  for (const auto& [file, open] : side_.connection().opens())
+    if (same_name(open->name, name)) return true;
+  return side_.contended(name);
+}
+
+void FarOpens::go_on(TimePoint now) {
+  if (ended_ || !alike_ || unread_ > kMostUnread || refused_ >= kMostRefused) return;
+  if (!side_.surroundings().features.smb_metadata || side_.connection().any_untouchable()) return;
+  Folder* folder = folder_of(last_->session, last_->tree, last_->name);
+  if (!folder) return;
+  const std::uint64_t most = most_bytes();
+  std::uint64_t ahead = 0;
+  for (const auto& [number, open] : opens_) ahead += open.bytes;
+  while (opens_.size() < kMostOpens) {
+    const NextFiles::File* file = folder->files.next(depth_);
+    if (!file) return;
+    ahead += bytes_of(file->size);
+    if (ahead > most) return;
+    if (!side_.can_inject(1) || !open(now, *file)) {
+      starved_ = true;
+      return;
+    }
+    folder->files.given_out();
+  }
+}
+
+// True: it is being opened, or is not to be.
+bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
+  Ahead ahead{.session = last_->session,
+              .tree = last_->tree,
+              .asked = last_->open,
+              .name = {},
+              .questions = questions_};
+  ahead.asked.name = std::string(last_->open.folder()) + smb2::bytes_of(file.name);
+  auto request = request_of(ahead.asked);
+  if (!request) return true;
+  ahead.name = file_name_of(ahead.tree, *request, Header{});
+  ahead.bytes = bytes_of(file.size);
+  if (!plain_open(Header{}, *request) || known(ahead.name)) return true;
+  request->oplock = OplockLevel::batch;
+  const Number number = next_number_++;
+  const PlainOpen asked = ahead.asked;
+  const bool sent = side_.inject_open(
+      now, ahead.session, ahead.tree,
+      [&request](const RequestHead& head) { return build_create_request(head, *request); }, ahead.questions,
+      [this, number](TimePoint then, const Message& answer, const Connection::Outcome& outcome) {
+        answered(then, number, answer, outcome);
+      });
+  if (sent) opens_.emplace(number, std::move(ahead));
+  return sent;
+}
+
+void FarOpens::answered(TimePoint now, Number number, const Message& answer,
+                        const Connection::Outcome& outcome) {
+  const auto found = opens_.find(number);
+  if (found == opens_.end()) return;
+  Ahead& ahead = found->second;
+  Open* open = nullptr;
+  for (const Change& change : outcome.changes)
+    if (change.kind == Change::Kind::opened) open = change.open;
+  if (!open) {
+    // What is wrong with the file, the client is to hear from the server.
+    const auto waiting = std::move(ahead.waiting);
+    opens_.erase(found);
+    wasted();
+    if (waiting) {
+      --waiting_;
+      side_.answer(
+          now, *waiting,
+          build_message(answer_to(waiting->header(), answer.header().status), answer.first().body()));
+    }
+    side_.let_go(now, number);
+    return;
+  }
+  ahead.file = open->file;
+  ahead.key = open->key;
+  ahead.response = without_oplock(body_of(answer));
+  open->on_behalf = open->oplock != OplockLevel::none;
+  const bool alone = (open->caching & lease_state::write) && (open->caching & lease_state::handle);
+  if (!alone) open->caching = lease_state::none;  // as in far_oplocks.cc
+  if (ahead.waiting) {
+    const Message request = std::move(*ahead.waiting);
+    ahead.waiting.reset();
+    --waiting_;
+    const Held held{ahead.key, static_cast<std::uint8_t>(open->oplock)};
+    side_.answer(now, request,
+                 build_message(answer_to(request.header(), Status::success), ahead.response.bytes()));
+    if (alone) side_.out().tell(held);
+    opens_.erase(number);
+    return;
+  }
+  refused_ = alone ? 0 : refused_ + 1;
+  by_file_[ahead.file] = number;
+  if (ahead.unwanted || ended_ || !alone || !open->disk_file) {
+    if (!ahead.unwanted) wasted();
+    return close(now, number, ahead);
+  }
+  offer(now, number, ahead);
+}
+
+void FarOpens::offer(TimePoint now, Number number, Ahead& ahead) {
+  ahead.state = State::offered;
+  ahead.since = now;
+  side_.out().tell(Offer{.number = number,
+                         .open = ahead.key,
+                         .request = encode(ahead.asked),
+                         .questions = joined(ahead.questions),
+                         .response_bytes = static_cast<std::uint32_t>(ahead.response.size())},
+                   ahead.response);
+  side_.out().tell(Held{ahead.key, static_cast<std::uint8_t>(OplockLevel::batch)});
+}
+
+// The near half has got it with the offer, or gets it before this answer, and tells the rest from there.
+void FarOpens::give_to(TimePoint now, Opens::iterator found, const Message& request) {
+  const Slice response = found->second.response;
+  by_file_.erase(found->second.file);
+  opens_.erase(found);
+  used();
+  side_.answer(now, request, build_message(answer_to(request.header(), Status::success), response.bytes()));
+}
+
+// ---- ends
+
+void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
+  switch (ahead.state) {
+    case State::opening:
+      // A CREATE that waits for it came first, and makes it the client's.
+      if (ahead.waiting || ahead.unwanted) return;
+      ahead.unwanted = true;
+      side_.hold_behind(number, ahead.name);
+      return;
+    case State::offered:
+      side_.out().tell(Revoke{number});
+      return close(now, number, ahead);
+    case State::taken_back:
+      return close(now, number, ahead);
+    case State::closing:
+      return;
+  }
+}
+
+void FarOpens::take_back(Number number, Ahead& ahead) {
+  ahead.state = State::taken_back;
+  side_.out().tell(Revoke{number});
+}
+
+void FarOpens::close(TimePoint now, Number number, Ahead& ahead) {
+  ahead.state = State::closing;
+  if (Open* open = side_.connection().open(ahead.key)) {
+    open->closing = true;
+    side_.drop(now, *open);
+  }
+  if (!ahead.unwanted) side_.hold_behind(number, ahead.name);
+  send_close(now, number, ahead);
+  let_go_of_unsent(now);
+}
+
+// Nothing of ours goes to the server any more: nothing is to wait for it.
+void FarOpens::let_go_of_unsent(TimePoint now) {
+  if (opens_.empty() || !side_.connection().any_untouchable()) return;
+  for (const auto& [number, ahead] : opens_)
+    if (ahead.state == State::closing && !ahead.close_sent) side_.let_go(now, number);
+}
+
+void FarOpens::send_close(TimePoint now, Number number, Ahead& ahead) {
+  const CloseRequest request{.file = ahead.file};
+  ahead.close_sent = side_.inject_open(
+      now, ahead.session, ahead.tree,
+      [request](const RequestHead& head) { return build_close_request(head, request); }, {},
+      [this, number](TimePoint then, const Message&, const Connection::Outcome&) {
+        if (const auto found = opens_.find(number); found != opens_.end()) {
+          by_file_.erase(found->second.file);
+          opens_.erase(found);
+        }
+        side_.let_go(then, number);
+      });
+}
+
+Taken FarOpens::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
+  if (by_file_.empty() || !message.single() || !message.header().is_unsolicited()) return Taken::no;
+  const auto notification = parse_break(message.first().bytes);
+  const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
+  const auto number = oplock ? by_file_.find(oplock->file) : by_file_.end();
+  if (number == by_file_.end()) return Taken::no;
+  Ahead& ahead = opens_.at(number->second);
+  if (ahead.state == State::offered) take_back(number->second, ahead);
+  if (ahead.state == State::taken_back) ahead.broken = message;
+  return Taken::yes;  // the CLOSE of what is closing is the acknowledgement
+}
+
+// ---- the twin
+
+Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
+  if (const auto* took = std::get_if<Took>(&message)) {
+    const auto found = opens_.find(took->number);
+    const bool given = found != opens_.end() &&
+                       (found->second.state == State::offered || found->second.state == State::taken_back);
+    if (!given) {
+      side_.out().abort();  // the client has something that is not there
+      return Taken::yes;
+    }
+    const Ahead ahead = std::move(found->second);
+    by_file_.erase(ahead.file);
+    opens_.erase(found);
+    used();
+    note({ahead.asked, ahead.session, ahead.tree, ahead.name});
+    go_on(now);
+    if (ahead.broken) side_.on_with(now, *ahead.broken);
+    return Taken::yes;
+  }
+  if (const auto* given_up = std::get_if<GaveUp>(&message)) {
+    const auto found = opens_.find(given_up->number);
+    if (found == opens_.end()) return Taken::yes;
+    const State state = found->second.state;
+    if (state == State::offered || state == State::taken_back) close(now, given_up->number, found->second);
+    return Taken::yes;
+  }
+  if (std::holds_alternative<Used>(message) || std::holds_alternative<smb::Asked>(message)) unread_ = 0;
+  if (const auto* expect = std::get_if<Expect>(&message);
+      expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
+    const auto question = smb2::request_of(expect->request.bytes());
+    std::vector<Slice>& questions = expected_[expect->message];
+    if (question && question->type == InfoType::file && questions.size() < kMostQuestions)
+      questions.push_back(expect->request);
+  }
+  return Taken::no;
+}
+
+// ---- how many
+
+void FarOpens::used() {
+  // Each that is used is followed by two, as long as none was opened in vain; then by one more in each round.
+  if (!careful_) {
+    ++depth_;
+  } else if (++used_since_ >= depth_) {
+    ++depth_;
+    used_since_ = 0;
+  }
+  depth_ = std::min(depth_, kMostOpens);
+}
+
+void FarOpens::wasted() {
+  careful_ = true;
+  used_since_ = 0;
+  depth_ = std::max<std::size_t>(1, depth_ / 2);
+}
+
+// ---- time
+
+void FarOpens::on_timeout(TimePoint now) {
+  bool any = false;
+  for (auto& [number, ahead] : opens_) {
+    if (ahead.state != State::offered || now - ahead.since < kLife) continue;
+    take_back(number, ahead);
+    any = true;
+  }
+  if (!any) return;
+  wasted();
+  for (Folder& folder : folders_) folder.files.none_given_out();
+}
+
+std::optional<TimePoint> FarOpens::next_timeout() const {
+  std::optional<TimePoint> first;
+  for (const auto& [number, ahead] : opens_)
+    if (ahead.state == State::offered && (!first || ahead.since + kLife < *first))
+      first = ahead.since + kLife;
+  return first;
+}
+
+void FarOpens::on_ids_freed(TimePoint now) {
+  std::vector<Number> unsent;
+  for (const auto& [number, ahead] : opens_)
+    if (ahead.state == State::closing && !ahead.close_sent) unsent.push_back(number);
+  for (const Number number : unsent)
+    if (const auto found = opens_.find(number); found != opens_.end()) send_close(now, number, found->second);
+  if (std::exchange(starved_, false)) go_on(now);
+}
+
+// What is offered is closed with the connection.
+void FarOpens::stream_ended(TimePoint) { ended_ = true; }
+
+}  // namespace longhaul::smb::smb2

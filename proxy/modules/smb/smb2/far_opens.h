@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part for opens made ahead: sees in which order a client opens the files of a folder that was
+// listed (next_files.h), opens the next ones at the server as the client did the last, under a batch oplock,
+// and offers them to the near half (near_opens.h), with what they hold.
+//
+// Each open is in one of these states; only what is offered may be given to the client:
+//
+//   opening --> offered --> given to the client (Took): from then on it is like any other
+//      |           |`--> being taken back (Revoke told): GaveUp or Took is on its way
+//      `-----------+--> closing: the client's requests that build on the name wait for the answer
+//
+// - The server's break of one that is offered is not answered before the near half has said whether the
+// client has it. If it has not, the CLOSE is the answer; if it has, the break goes its usual way.
+// - A CREATE that comes from the client was passed on by the near half, which gives nothing of that name out
+// until it is answered. So it can be given what is being opened, or is offered, if it asks for just that;
+// else what we have open of that name is closed first, and no acknowledgement is waited for.
+// - What nobody has asked for within a few seconds is closed, and fewer are opened afterwards.
+#pragma once
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/modules/smb/next_files.h"
+#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/plain_open.h"
+
+namespace longhaul::smb::smb2 {
+
+class FarOpens final : public FarPart {
+ public:
+  explicit FarOpens(FarSide& side) : side_(side) {}
+
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  // Takes breaks of opens that the client does not have.
+  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  void after_response(TimePoint now, const Connection::Outcome& outcome) override;
+  // Took and GaveUp; sees what the client reads, and what the near half expects to be asked.
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_ids_freed(TimePoint now) override;
+  void stream_ended(TimePoint now) override;
+  bool quiet() const override { return waiting_ == 0; }
+  void on_timeout(TimePoint now) override;
+  std::optional<TimePoint> next_timeout() const override;
+
+  // What the server tells of a directory, to the client or to us.
+  void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class, const Slice& entries);
+
+ private:
+  using Number = std::uint64_t;
+  enum class State : std::uint8_t { opening, offered, taken_back, closing };
+  struct Ahead {
+    State state = State::opening;
+    SessionId session = 0;
+    TreeId tree = 0;
+    PlainOpen asked;
+    FileName name;
+    std::uint64_t bytes = 0;         // that are fetched with it, about
+    std::vector<Slice> questions;    // that are asked about it
+    bool unwanted = false;           // while opening: to be closed
+    std::optional<Message> waiting;  // while opening: the client's own CREATE
+    FileId file;                     // from here on: since it is open
+    OpenKey key;
+    Slice response;
+    TimePoint since{};
+    std::optional<Message> broken;  // the server's break
+    bool close_sent = false;
+  };
+  using Opens = std::map<Number, Ahead>;
+  struct Folder {
+    SessionId session = 0;
+    TreeId tree = 0;
+    std::u16string path;
+    std::uint64_t listing = 0;
+    NextFiles files;
+  };
+  struct Asked {  // a CREATE of the client that may be one of a row
+    PlainOpen open;
+    SessionId session = 0;
+    TreeId tree = 0;
+    FileName name;
+  };
+
+  // The client opens this, whoever answers. In the order in which it asks.
+  void note(const Asked& asked);
+  void go_on(TimePoint now);
+  bool open(TimePoint now, const NextFiles::File& file);
+  void answered(TimePoint now, Number number, const Message& answer, const Connection::Outcome& outcome);
+  void offer(TimePoint now, Number number, Ahead& ahead);
+  void give_to(TimePoint now, Opens::iterator ahead, const Message& request);
+  void meet(TimePoint now, const Message& message);
+  void want_no_more(TimePoint now, Number number, Ahead& ahead);
+  void take_back(Number number, Ahead& ahead);
+  void close(TimePoint now, Number number, Ahead& ahead);
+  void send_close(TimePoint now, Number number, Ahead& ahead);
+  void let_go_of_unsent(TimePoint now);
+  void used();
+  void wasted();
+  Folder* folder_of(SessionId session, TreeId tree, const FileName& file);
+  bool known(const FileName& name);
+  std::uint64_t bytes_of(std::uint64_t size) const;
+  std::uint64_t most_bytes() const;
+
+  // Handles that the server keeps for us at a time.
+  static constexpr std::size_t kMostOpens = 128;
+  static constexpr std::size_t kFirstOpens = 4;
+  static constexpr std::size_t kMostFolders = 4, kMostNames = 1 << 14;
+  static constexpr std::size_t kMostQuestions = 4;
+  // Who reads none of so many files that it opens does not read.
+  static constexpr unsigned kMostUnread = 4;
+  static constexpr unsigned kMostRefused = 3;
+  static constexpr std::chrono::seconds kLife{5};
+
+  FarSide& side_;
+  Opens opens_;
+  std::unordered_map<FileId, Number, FileIdHash> by_file_;
+  Number next_number_ = 1;
+  std::size_t waiting_ = 0;  // CREATEs of the client
+
+  std::deque<Folder> folders_;  // the one used last in front
+  std::unordered_map<MessageId, Asked> asked_;
+  std::unordered_map<MessageId, std::vector<Slice>> expected_;
+  std::optional<Asked> last_;  // of a listed folder
+  bool alike_ = false;         // it was opened like the one before: so may be the next ones
+  std::vector<Slice> questions_;
+  unsigned unread_ = kMostUnread;  // opened since the last READ
+  unsigned refused_ = 0;           // in a row: no oplock to be had
+  std::size_t depth_ = kFirstOpens;
+  std::size_t used_since_ = 0;  // since depth_ grew last, when some had been wasted
+  bool careful_ = false;
+  bool starved_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::smb::smb2

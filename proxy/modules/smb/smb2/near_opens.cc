@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// See near_opens.h.
+#include "proxy/modules/smb/smb2/near_opens.h"
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/plain_open.h"
+#include "proxy/modules/smb/smb2/question.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
+  Buffer key;
+  LittleEndianWriter writer(key);
+  writer.u64(session);
+  writer.u32(tree);
+  writer.bytes(request.bytes());
+  return std::string(as_text(key));
+}
+
+// What a message says of an open that the client may not know yet.
+const OpenKey* open_of(const TwinMessage& message) {
+  if (const auto* ahead = std::get_if<Ahead>(&message)) return &ahead->open;
+  if (const auto* answer = std::get_if<Answer>(&message)) return &answer->open;
+  if (const auto* held = std::get_if<Held>(&message)) return &held->open;
+  if (const auto* dropped = std::get_if<Drop>(&message)) return &dropped->open;
+  return nullptr;
+}
+
+}  // namespace
+
+NearOpens::~NearOpens() { account_->held_bytes -= held_bytes_; }
+
+// ---- requests
+
+void NearOpens::before_request(TimePoint, const Message& message, const Changes&) {
+  if (!unsettles_names(message)) return;
+  for (const Element& element : message.elements) unsettling_.insert(element.header.message_id);
+}
+
+void NearOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  if (unsettling_.empty()) return;
+  for (const Connection::Answered& each : outcome.answered)
+    if (!each.interim) unsettling_.erase(each.request.id);
+}
+
+Taken NearOpens::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (!message.single() || message.header().command != Command::create || offers_.empty()) return Taken::no;
+  if (!unsettling_.empty() || !side_.surroundings().features.smb_metadata) return Taken::no;
+  const Header& header = message.header();
+  const auto create = parse_create_request(message.first().bytes);
+  const auto asked = create ? plain_open(header, *create) : std::nullopt;
+  if (!asked) return Taken::no;
+  const auto found = by_request_.find(asked_in(header.session_id, header.tree_id, encode(*asked)));
+  if (found == by_request_.end()) return Taken::no;
+  const Pending* pending = side_.connection().pending(header.message_id);
+  if (!pending || !pending->opening || header.charge() != 1 ||
+      side_.connection().being_opened(pending->opening->name, pending->id)) {
+    return Taken::no;
+  }
+
+  const std::uint64_t number = found->second;
+  const Offered offer = take(offers_.find(number));
+  modules::Counters& counters = side_.counters();
+  ++counters.opens_ahead_used;
+  ++counters.metadata_answers;
+  side_.out().tell(Took{number});
+  side_.answer_create(now, message, build_message(answer_to(header, Status::success), offer.response.bytes()),
+                      offer.questions);
+  tell_known(now, offer.known);
+  return Taken::yes;
+}
+
+Taken NearOpens::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
+  if (offers_.empty()) return Taken::no;
+  for (const Change& change : outcome.changes) {
+    if (change.kind != Change::Kind::opened) continue;
+    const auto found = by_open_.find(change.open->key);
+    if (found == by_open_.end()) continue;
+    const Offered offer = take(offers_.find(found->second));
+    ++side_.counters().opens_ahead_used;
+    side_.out().to_lan(message.frame.bytes);
+    tell_known(now, offer.known);
+    return Taken::yes;
+  }
+  return Taken::no;
+}
+
+void NearOpens::tell_known(TimePoint now, const Known& known) {
+  for (const auto& [message, attached] : known) side_.again(now, message, attached);
+}
+
+// ---- what the twin tells
+
+Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& attached) {
+  if (const auto* offer = std::get_if<Offer>(&message)) {
+    offered(*offer, attached);
+    return Taken::yes;
+  }
+  if (const auto* revoked = std::get_if<Revoke>(&message)) {
+    // If it has been given out, Took is on its way.
+    if (const auto found = offers_.find(revoked->number); found != offers_.end()) give_up(found);
+    return Taken::yes;
+  }
+  const OpenKey* open = open_of(message);
+  return open ? keep(*open, message, attached) : Taken::no;
+}
+
+void NearOpens::offered(const Offer& offer, const Slice& response) {
+  ++side_.counters().opens_ahead;
+  Offered entry{.open = offer.open,
+                .request = asked_in(offer.open.session, offer.open.tree, offer.request),
+                .questions = questions_in(offer.questions.bytes()),
+                .response = response,
+                .known = {}};
+  const bool fresh = offers_.size() < kMostOffers && !offers_.contains(offer.number) &&
+                     !by_request_.contains(entry.request) && !by_open_.contains(entry.open);
+  if (!fresh) {
+    ++side_.counters().opens_ahead_wasted;
+    side_.out().tell(GaveUp{offer.number});
+    return;
+  }
+  by_request_.emplace(entry.request, offer.number);
+  by_open_.emplace(entry.open, offer.number);
+  offers_.emplace(offer.number, std::move(entry));
+}
+
+Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Slice& attached) {
+  const auto found = by_open_.find(open);
+  if (found == by_open_.end()) return Taken::no;
+  const auto offer = offers_.find(found->second);
+  const std::uint64_t bytes = attached.size();
+  if (held_bytes_ + bytes > kMostBytes || account_->held_bytes + bytes > account_->most_bytes) {
+    side_.counters().ahead_bytes += bytes;
+    side_.wasted(bytes);
+    give_up(offer);
+    return Taken::yes;
+  }
+  held_bytes_ += bytes;
+  account_->held_bytes += bytes;
+  offer->second.bytes += bytes;
+  offer->second.known.emplace_back(message, attached);
+  return Taken::yes;
+}
+
+NearOpens::Offered NearOpens::take(Offers::iterator offer) {
+  Offered taken = std::move(offer->second);
+  held_bytes_ -= taken.bytes;
+  account_->held_bytes -= taken.bytes;
+  by_request_.erase(taken.request);
+  by_open_.erase(taken.open);
+  offers_.erase(offer);
+  return taken;
+}
+
+void NearOpens::give_up(Offers::iterator offer) {
+  side_.out().tell(GaveUp{offer->first});
+  const Offered taken = take(offer);
+  ++side_.counters().opens_ahead_wasted;
+  side_.counters().ahead_bytes += taken.bytes;
+  side_.wasted(taken.bytes);
+}
+
+}  // namespace longhaul::smb::smb2

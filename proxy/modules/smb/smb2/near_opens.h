@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for opens made ahead: keeps what the far half offers (an open file, and what is known
+// of it) until the client asks for just that, and gives it to the client then. Which files are opened, and
+// for how long, is decided in far_opens.h.
+//
+// An offer is given out only while no CREATE that may be of the same file, and no request that may make it
+// another file, is on its way to the server: the far half takes offers back without asking when it meets
+// those, and it must not meet a client that was given one meanwhile.
+#pragma once
+#include <map>
+#include <memory>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class NearOpens final : public NearPart {
+ public:
+  // `account`: the bytes that all flows of this site hold ahead.
+  NearOpens(NearSide& side, std::shared_ptr<AheadAccount> account)
+      : side_(side), account_(std::move(account)) {}
+  ~NearOpens() override;
+  NearOpens(const NearOpens&) = delete;
+  NearOpens& operator=(const NearOpens&) = delete;
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  // Takes the answer to a CREATE that the far half gave one of its opens to: what is known of it follows.
+  Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
+  // Offer and Revoke; and what is told of opens that nobody has been given.
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+
+ private:
+  using Known = std::vector<std::pair<TwinMessage, Slice>>;
+  struct Offered {
+    OpenKey open;
+    std::string request;
+    std::vector<Slice> questions;
+    Slice response;  // without its header
+    Known known;     // of the open, in order
+    std::uint64_t bytes = 0;
+  };
+  using Offers = std::map<std::uint64_t, Offered>;
+
+  void offered(const Offer& offer, const Slice& response);
+  Taken keep(const OpenKey& open, const TwinMessage& message, const Slice& attached);
+  Offered take(Offers::iterator offer);
+  void give_up(Offers::iterator offer);
+  void tell_known(TimePoint now, const Known& known);
+
+  // More than the far half ever has offered at a time; the bytes are what it may have sent ahead of a flow.
+  static constexpr std::size_t kMostOffers = 512;
+  static constexpr std::uint64_t kMostBytes = 64 << 20;
+
+  NearSide& side_;
+  std::shared_ptr<AheadAccount> account_;
+  Offers offers_;                                    // by number
+  std::map<std::string, std::uint64_t> by_request_;  // session, tree and what is asked -> number
+  std::map<OpenKey, std::uint64_t> by_open_;
+  std::unordered_set<MessageId> unsettling_;  // requests on their way
+  std::uint64_t held_bytes_ = 0;
+};
+
+}  // namespace longhaul::smb::smb2

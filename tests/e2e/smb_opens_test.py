@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that the pair opens before its client asks for them, and what somebody beside the server does with just those:
+both must see what they would without the pair."""
+
+import functools
+import time
+import unittest
+
+import smb
+import smb_client
+import smb_work
+from lab import until
+from pair import PairTest
+from smb_client import (ATTRIBUTES, DELETE, DELETE_PENDING, NAME_NOT_FOUND, READ, SHARE_NONE, SHARING_VIOLATION,
+                        SmbError, WRITE)
+
+COUNT, SIZE = 24, 3000
+READ_BEFORE = 8  # so many are read, and the next ones are opened ahead
+
+
+def name_of(number):
+    return f"folder/file {number:02}"
+
+
+def each_dialect(story):
+    """The test once for each dialect: `here`, behind the pair, has listed a folder and read its first files."""
+
+    @functools.wraps(story)
+    def test(self):
+        for dialect in ("2.1", "3.1.1"):
+            with self.subTest(dialect), \
+                    smb_client.connect(self.lab, self.smbd, dialect) as here, \
+                    smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
+                for number in range(COUNT):
+                    self.smbd.make(name_of(number), SIZE, seed=number)
+                self.here = here
+                self.assertEqual(len(here.listing("folder")), COUNT)
+                for number in range(READ_BEFORE):
+                    self.assert_reads(number, self.bytes_of(number))
+                until(lambda: self.counted("opens_ahead") >= self.counted("opens_ahead_used") + 4,
+                      what="some files are open ahead")
+                story(self, here, there)
+
+    return test
+
+
+class OpensAhead(PairTest):
+    line = ("51.84mbit,40",)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab)
+
+    def counted(self, name):
+        return sum(module["counters"][name] for module in self.branch.status()["modules"])
+
+    def bytes_of(self, number):
+        return (self.smbd.share / name_of(number)).read_bytes()
+
+    def assert_reads(self, number, data):
+        with self.here.open(name_of(number)) as file:
+            self.assertEqual(file.read(0, 65536), data)
+
+    def assert_fails(self, status, call):
+        with self.assertRaises(SmbError) as failed:
+            call()
+        self.assertEqual(failed.exception.status, status)
+
+    @each_dialect
+    def test_files_opened_ahead_cost_no_round_trips(self, here, there):
+        del there
+        used = self.counted("opens_ahead_used")
+        count, _ = smb_work.read_many(here, "folder")
+        self.assertEqual(count, COUNT)
+        until(lambda: self.counted("opens_ahead_used") > used, what="some of them were used")
+
+    @each_dialect
+    def test_who_wants_one_for_himself_gets_it_at_once(self, here, there):
+        began = time.monotonic()
+        theirs = there.open(name_of(READ_BEFORE), share=SHARE_NONE)
+        self.assertLess(time.monotonic() - began, 5)  # a break that nobody answers takes 35 s
+        self.assert_fails(SHARING_VIOLATION, lambda: here.open(name_of(READ_BEFORE)))
+        theirs.close()
+        self.assert_reads(READ_BEFORE, self.bytes_of(READ_BEFORE))
+
+    @each_dialect
+    def test_what_another_writes_into_one_is_read(self, here, there):
+        del here
+        for number, how in ((READ_BEFORE, "write"), (READ_BEFORE + 1, "truncate"), (READ_BEFORE + 2, "replace")):
+            with there.open(name_of(number), READ | WRITE,
+                            smb_client.SUPERSEDE if how == "replace" else smb_client.OPEN) as theirs:
+                if how == "truncate":
+                    theirs.truncate(1000)
+                else:
+                    theirs.write(100, b"written by another")
+        for number in range(READ_BEFORE, READ_BEFORE + 4):
+            self.assert_reads(number, self.bytes_of(number))
+
+    @each_dialect
+    def test_one_that_another_deletes_or_renames_is_gone(self, here, there):
+        there.remove(name_of(READ_BEFORE))
+        there.rename(name_of(READ_BEFORE + 1), "folder/another name")
+        theirs = there.open(name_of(READ_BEFORE + 2), READ | DELETE)
+        theirs.delete_on_close()
+        self.assert_fails(NAME_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE)))
+        self.assert_fails(NAME_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE + 1)))
+        self.assert_fails(DELETE_PENDING, lambda: here.open(name_of(READ_BEFORE + 2)))
+        theirs.close()
+        self.assert_reads(READ_BEFORE + 3, self.bytes_of(READ_BEFORE + 3))
+        there.remove("folder/another name")
+
+    @each_dialect
+    def test_the_client_itself_may_do_anything_with_them(self, here, there):
+        del there
+        with here.open(name_of(READ_BEFORE), READ | WRITE, share=SHARE_NONE) as file:
+            file.write(0, b"by itself")
+        self.assertEqual(self.bytes_of(READ_BEFORE)[:9], b"by itself")
+        self.assert_reads(READ_BEFORE, self.bytes_of(READ_BEFORE))
+        here.remove(name_of(READ_BEFORE + 1))
+        self.assert_fails(NAME_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE + 1)))
+        self.assertFalse((self.smbd.share / name_of(READ_BEFORE + 1)).exists())
+        here.rename(name_of(READ_BEFORE + 2), name_of(READ_BEFORE + 1))
+        self.assert_fails(NAME_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE + 2)))
+        self.assert_reads(READ_BEFORE + 1, self.bytes_of(READ_BEFORE + 1))
+        here.open(name_of(READ_BEFORE + 4), ATTRIBUTES).close()
+        self.assert_reads(READ_BEFORE + 3, self.bytes_of(READ_BEFORE + 3))
+        here.rename("folder", "other")
+        self.assertTrue((self.smbd.share / "other").exists())
+        with here.open("other/file 23") as file:
+            self.assertEqual(file.read(0, 65536), (self.smbd.share / "other/file 23").read_bytes())
+        self.assert_fails(smb_client.PATH_NOT_FOUND, lambda: here.open(name_of(READ_BEFORE + 5)))
+        here.rename("other", "folder")
+
+
+if __name__ == "__main__":
+    unittest.main()
