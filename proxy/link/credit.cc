@@ -74,8 +74,15 @@ void ReceiveCredit::finish() {
 
 bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (finished_) return false;
-  if (epoch_start_ == TimePoint{}) epoch_start_ = now;
+  if (epoch_start_ == TimePoint{}) {
+    epoch_start_ = now;
+    epoch_consumed_ = consumed_;
+  }
   rtt += stall_;
+  const bool roomy = !pool_.under_pressure();
+  const auto grown = [roomy](std::uint64_t earned) {
+    return roomy ? std::max(earned, std::min(2 * earned, kFastWindow)) : earned;
+  };
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
     // A stream held back by its window gets twice the drained rate × RTT, and so doubles it each round trip;
     // while memory is free and the window small, four times. A reader that stands still drains nothing and
@@ -84,10 +91,14 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
         2 * drained * (static_cast<double>(rtt.count()) / static_cast<double>(elapsed.count())));
-    if (!pool_.under_pressure()) earned = std::max(earned, std::min(2 * earned, kFastWindow));
-    target_ = pool_.under_pressure() ? std::max(earned, pool_.floor_bytes()) : std::max(earned, target_);
+    earned = grown(earned);
+    target_ = roomy ? std::max(earned, target_) : std::max(earned, pool_.floor_bytes());
     epoch_start_ = now;
     epoch_consumed_ = consumed_;
+  } else if (const std::uint64_t drained = consumed_ - epoch_consumed_; roomy && drained >= target_ / 4 * 3) {
+    // Nearly all of a window within less than a round trip: what it earned is known already, and to say so
+    // now spares the sender a round trip. What is sent for the larger window comes in a later one.
+    target_ = grown(2 * target_);
   }
   std::uint64_t window = std::max(target_, pool_.floor_bytes());
   if (fixed_window_) window = std::min(window, fixed_window_);

@@ -83,6 +83,20 @@ TEST_CASE("a window that is drained as fast as it is filled doubles each round t
   CHECK(window >= 64 * 1024 * 64);
 }
 
+TEST_CASE(
+    "a window that was drained at once has grown when the sender hears of it, and not twice in a round "
+    "trip") {
+  CreditPool pool(512 << 20, 16);
+  constexpr std::uint64_t kWindow = 16 << 20;
+  Joined joined(pool, kWindow);
+  joined.send(kWindow);
+  joined.deliver_bytes(kStart);
+  for (int piece = 1; piece <= 16; ++piece) joined.read(1 << 20, kStart + piece * 100us);
+  joined.deliver_credit();
+  CHECK(joined.sender.available() > 2 * kWindow - kWindow / 4);
+  CHECK(joined.sender.available() <= 2 * kWindow);
+}
+
 TEST_CASE("a window covers the time that bytes wait for a gap to close, beside the round trip") {
   for (Duration stall : {0ms, 80ms}) {
     CreditPool pool(256 << 20, 16);
