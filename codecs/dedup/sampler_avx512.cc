@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <algorithm>
+
 #define LONGHAUL_AVX512 \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt,prfchw")))
 
@@ -104,14 +106,32 @@ LONGHAUL_AVX512 std::size_t equal_behind(const std::byte* a, const std::byte* b,
   return most;
 }
 
+// The first run that begins in the 64 bytes from `i` on, as far as these show it; `most` if there is none.
+LONGHAUL_AVX512 inline std::size_t run_from(const std::byte* a, const std::byte* b, std::size_t i,
+                                            std::size_t most, unsigned run) {
+  std::uint64_t same = ~differ(a + i, b + i);
+  if (most - i < 64) same &= (std::uint64_t{1} << (most - i)) - 1;
+  const unsigned at = detail::first_run(same, run);
+  return at < 64 ? i + at : most;
+}
+
 LONGHAUL_AVX512 std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most,
                                         unsigned run) {
+  // Fifteen bytes or more hold eight that begin at a multiple of eight: one comparison passes 64 bytes over.
+  const bool has_eight = run >= 15;
   // Windows overlap by what a run may lack at the end of one: it lies wholly in the next.
-  for (std::size_t i = 0; i < most; i += 64 - run + 1) {
-    std::uint64_t same = ~differ(a + i, b + i);
-    if (most - i < 64) same &= (std::uint64_t{1} << (most - i)) - 1;
-    const unsigned at = detail::first_run(same, run);
-    if (at < 64) return i + at;
+  const std::size_t step = 64 - run + 1;
+  for (std::size_t i = 0; i < most;) {
+    if (has_eight && most - i >= 64 && !_mm512_cmpeq_epi64_mask(load(a + i), load(b + i))) {
+      i += 64;
+      continue;
+    }
+    // A run that was not seen yet has none of the eight that end before `i` in full.
+    const std::size_t from = has_eight && i >= 7 ? i - 7 : i;
+    const std::size_t to = std::min(most, has_eight ? i + 64 : i + 1);
+    for (std::size_t at = from; at < to; at += step)
+      if (const std::size_t found = run_from(a, b, at, most, run); found < most) return found;
+    i += has_eight ? 64 : step;
   }
   return most;
 }
