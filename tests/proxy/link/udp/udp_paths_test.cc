@@ -211,7 +211,7 @@ TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used 
   pair.relay->closed = true;
   const TimePoint cut = Clock::now();
   REQUIRE(pair.until([&] { return !pair.a.paths.carrying() && !pair.b.paths.carrying(); }));
-  CHECK(Clock::now() - cut < 3s);
+  CHECK(Clock::now() - cut < 5s);  // a second and a half; sanitized, on a busy machine, more
   CHECK(pair.a.session.preferred() == kTcp);
   pair.complete();
   CHECK(status_of(pair.a).udp.fallbacks == 1);
