@@ -42,6 +42,11 @@ class Choices {
         return byte();
     }
   }
+  Bytes exactly(std::size_t size) {  // less where the input ends
+    const Bytes taken = rest_.first(std::min(size, rest_.size()));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
   Bytes some(std::size_t most) {
     std::size_t size = std::min<std::size_t>(rest_.size(), byte() % (most + 1));
     size = std::min(size, rest_.size());

@@ -6,6 +6,8 @@
 
 #include "fuzz/choices.h"
 #include "proxy/modules/smb/smb2/build.h"
+#include "proxy/modules/smb/smb2/listing.h"
+#include "proxy/modules/smb/smb2/question.h"
 #include "proxy/modules/smb/smb2/records.h"
 
 using namespace longhaul;
@@ -122,6 +124,26 @@ void read_file_records(const RequestHead& head, const Header& answer, Bytes e) {
   }
 }
 
+// What is listed comes out once, in any portions.
+void list(std::uint8_t info_class, Bytes buffer) {
+  const Slice all = Slice::copy_of(buffer);
+  auto entries = parse_listing(info_class, all);
+  if (!entries) return;
+  ListingQueue queue;
+  for (const ListingEntry& entry : *entries) {
+    within(entry.bytes.bytes(), all.bytes());
+    queue.add(entry.bytes);
+  }
+  std::size_t taken = 0;
+  for (std::uint32_t most = 100; !queue.empty(); most *= 2) {
+    const ListingQueue::Part part = queue.take(most, most / 100 % 3 == 1);
+    require(part.buffer.size() <= most && (part.entries == 0) == part.buffer.empty());
+    if (part.entries != 0) require(parse_listing(info_class, Slice::copy_of(part.buffer)).has_value());
+    taken += part.entries;
+  }
+  require(taken == entries->size());
+}
+
 void read_query_records(const RequestHead& head, const Header& answer, Bytes e) {
   if (auto r = parse_query_directory_request(e)) {
     within(r->pattern, e);
@@ -143,6 +165,7 @@ void read_query_records(const RequestHead& head, const Header& answer, Bytes e) 
         require(rest.size() < before);
         within((*entry)->name, r->buffer);
       }
+      list(static_cast<std::uint8_t>(info_class), r->buffer);
     }
   }
   (void)parse_change_notify_request(e);
@@ -151,7 +174,12 @@ void read_query_records(const RequestHead& head, const Header& answer, Bytes e) 
     const Slice frame = build_query_info_request(head, *r);
     auto again = parse_query_info_request(element_of(frame));
     require(again && as_text(again->input) == as_text(r->input) && again->info_class == r->info_class);
+    if (const auto question = question_of(*r)) {
+      const auto asked = request_of(question->bytes());
+      require(asked && asked->info_class == r->info_class && asked->type == r->type);
+    }
   }
+  (void)request_of(e);
   if (auto r = parse_set_info_request(e)) within(r->buffer, e);
 }
 

@@ -202,7 +202,7 @@ bool Far::can_inject(std::uint16_t charge) const {
 
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
-  if (connection_.any_untouchable() || opaque_) return false;
+  if (connection_.any_untouchable() || opaque_ || end_told_) return false;
   auto id = ids_.take(charge, kept_for_client(connection_.dialect()));
   if (!id) return false;
   touched_ = true;
@@ -283,7 +283,7 @@ void Far::ids_freed(TimePoint now) {
 
 // One at a time: ids that nobody needs are given back to the server's window.
 void Far::burn(TimePoint) {
-  if (burning_ || connection_.ids_are_fixed() || opaque_) return;
+  if (burning_ || connection_.ids_are_fixed() || opaque_ || end_told_) return;
   auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
   if (!burnt) return;
   burning_ = true;

@@ -127,7 +127,12 @@ void Near::lan_opaque(TimePoint now) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 
-void Near::stream_opaque(TimePoint) {}
+// Bytes of the server pass as they come from here on: nothing of ours may lie between them. What was promised
+// or waits cannot be settled any more.
+void Near::stream_opaque(TimePoint) {
+  connection_.leave_alone(Reason::smb_not_understood);
+  if (!quiet()) out_.abort();
+}
 
 // A client that has gone is told to the server when what it was promised is done.
 void Near::settle(TimePoint) {

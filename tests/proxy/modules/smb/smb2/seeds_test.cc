@@ -20,7 +20,7 @@ std::map<std::string, std::string> seeds(std::string_view target) {
   const auto folder = std::filesystem::path(LONGHAUL_SOURCE_DIR) / "tests/fuzz/corpus" / target;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with("real_")) continue;
+    if (!name.starts_with("real_") && !name.starts_with("kernel_")) continue;
     std::ifstream file(entry.path(), std::ios::binary);
     found[name] = std::string(std::istreambuf_iterator<char>(file), {});
   }
