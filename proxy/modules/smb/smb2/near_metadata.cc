@@ -33,48 +33,17 @@ Slice with_position(const Slice& info, std::size_t at, std::uint64_t position) {
   return Slice::copy_of(copy);
 }
 
-Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
-
-}  // namespace
-
-// ---- habits
-
-QuestionHabits::Kind QuestionHabits::kind_of(const CreateRequest& request) {
-  if (request.options & create_options::directory_file) return Kind::directory;
+QuestionHabits::Kind kind_of(const CreateRequest& request) {
+  if (request.options & create_options::directory_file) return QuestionHabits::Kind::directory;
   constexpr std::uint32_t kData = access::read_data | access::write_data | access::append_data |
                                   access::execute | access::generic_all | access::generic_read |
                                   access::generic_write | access::generic_execute | access::maximum_allowed;
-  return request.desired_access & kData ? Kind::data : Kind::attributes;
+  return request.desired_access & kData ? QuestionHabits::Kind::data : QuestionHabits::Kind::attributes;
 }
 
-std::vector<std::string> QuestionHabits::likely(Kind kind) const {
-  std::vector<std::string> questions;
-  for (const Habit& habit : habits_[static_cast<std::size_t>(kind)]) {
-    if (habit.score > 0 && questions.size() < kMostLikely) questions.push_back(habit.question);
-  }
-  return questions;
-}
+Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
 
-void QuestionHabits::asked(Kind kind, const std::string& question) {
-  auto& habits = habits_[static_cast<std::size_t>(kind)];
-  const auto found = std::find_if(habits.begin(), habits.end(),
-                                  [&](const Habit& habit) { return habit.question == question; });
-  if (found != habits.end()) {
-    found->score = std::min(found->score + 1, kMostScore);
-    return;
-  }
-  if (habits.size() == kMostKnown) {
-    habits.erase(std::min_element(habits.begin(), habits.end(),
-                                  [](const Habit& a, const Habit& b) { return a.score < b.score; }));
-  }
-  habits.push_back({.question = question, .score = 1});
-}
-
-void QuestionHabits::in_vain(Kind kind, const std::string& question) {
-  for (Habit& habit : habits_[static_cast<std::size_t>(kind)]) {
-    if (habit.question == question) --habit.score;
-  }
-}
+}  // namespace
 
 // ---- requests
 
@@ -125,7 +94,7 @@ void NearMetadata::before_create(const Message& message) {
       request->durable == Durable::reconnect_v2) {
     return;
   }
-  Opening opening{.kind = QuestionHabits::kind_of(*request), .questions = {}};
+  Opening opening{.kind = kind_of(*request), .questions = {}};
   opening.questions = habits_.likely(opening.kind);
   for (const std::string& question : opening.questions) {
     side_.out().tell(Expect{.message = header.message_id,
@@ -138,7 +107,7 @@ void NearMetadata::before_create(const Message& message) {
 void NearMetadata::opened_ahead(const Message& create, const std::vector<Slice>& questions) {
   const auto request = parse_create_request(create.first().bytes);
   if (!request) return;
-  Opening opening{.kind = QuestionHabits::kind_of(*request), .questions = {}};
+  Opening opening{.kind = kind_of(*request), .questions = {}};
   for (const Slice& question : questions) opening.questions.emplace_back(as_text(question.bytes()));
   opening_.insert_or_assign(create.header().message_id, std::move(opening));
 }

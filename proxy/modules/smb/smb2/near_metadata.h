@@ -14,30 +14,10 @@
 #include <unordered_set>
 #include <vector>
 
+#include "proxy/modules/smb/question_habits.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
-
-// Which questions this client is likely to ask about the next file that it opens, from what it asked about
-// earlier ones. Kinds of opens differ in that: directories, data, attributes.
-class QuestionHabits {
- public:
-  enum class Kind : std::uint8_t { directory, data, attributes };
-  static Kind kind_of(const CreateRequest& request);
-
-  std::vector<std::string> likely(Kind kind) const;
-  void asked(Kind kind, const std::string& question);
-  void in_vain(Kind kind, const std::string& question);
-
- private:
-  static constexpr std::size_t kMostKnown = 16, kMostLikely = 4;
-  static constexpr int kMostScore = 4;
-  struct Habit {
-    std::string question;
-    int score = 0;  // likely while above zero
-  };
-  std::vector<Habit> habits_[3];
-};
 
 class NearMetadata final : public NearPart {
  public:
