@@ -483,6 +483,23 @@ class Smb1File:
         if count + (high << 16) != len(data):
             raise AssertionError(f"wrote {count + (high << 16)} of {len(data)} bytes of {self.name}")
 
+    def read_raw(self, offset, size):
+        """Data without a header (2.2.4.22); none at the end of the file, and on every error."""
+        self.client.send(0x1A, struct.pack("<HIHHIHI", self.id, offset & 0xFFFFFFFF, size, 0, 0, 0, offset >> 32))
+        return bytes(self.client.session.recv_packet(FOREVER).get_trailer())
+
+    def write_raw(self, offset, data, through=False):
+        """Data without a header, behind the server's go-ahead (2.2.4.25). Only `through` is answered."""
+        mid = self.client.send(0x1D, struct.pack("<HHHIIHIHHI", self.id, len(data), 0, offset & 0xFFFFFFFF, 0,
+                                                 1 if through else 0, 0, 0, 60, offset >> 32))
+        if (message := self.client.receive(mid))[4] != 0x1D:
+            raise SmbError(struct.unpack_from("<I", message, 5)[0], f"raw write {self.name}")
+        self.client.session.send_packet(data)
+        if through:
+            message = self.client.receive(mid)
+            if (written := struct.unpack_from("<H", message, 33)[0]) != len(data):
+                raise AssertionError(f"wrote {written} of {len(data)} bytes of {self.name} raw")
+
     def flush(self):
         self._ask(0x05, struct.pack("<H", self.id), what="flush")
 

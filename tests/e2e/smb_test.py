@@ -82,6 +82,31 @@ class ThroughPair(PairTest):
                     self.assertEqual(hashlib.sha256(file.read()).digest(), hashlib.sha256(data).digest())
                 (self.smbd.share / name).unlink()
 
+    def test_raw_transfers_of_smb_1_stand_between_others_which_stay_accelerated(self):
+        data = bytearray(made(300_000, 11))
+        (self.smbd.share / "raw").write_bytes(data)
+        with smb_client.connect(self.lab, self.smbd, "NT1") as client:
+            with client.open("raw", smb_client.READ | smb_client.WRITE) as file:
+                for turn, at in enumerate(range(0, 180_000, 30_000)):
+                    self.assertEqual(file.read(at, 20_000), data[at:at + 20_000])
+                    self.assertEqual(file.read_raw(at + 5, 10_000), data[at + 5:at + 10_005])
+                    new = made(7_000, turn)
+                    file.write_raw(at + 10, new, through=turn % 2)
+                    data[at + 10:at + 7_010] = new
+                    self.assertEqual(file.read(at, 8_000), data[at:at + 8_000])
+                    file.write(at + 1000, new[:3000])
+                    data[at + 1000:at + 4000] = new[:3000]
+                    self.assertEqual(file.read_raw(at, 5_000), data[at:at + 5_000])
+                self.assertEqual(file.read_raw(400_000, 100), b"")
+            self.assertEqual((self.smbd.share / "raw").read_bytes(), data)
+            # As if nothing had been.
+            def saved():
+                counters = [flow["module"]["counters"] for flow in self.branch.flows() if flow["module"]]
+                return sum(each["round_trips_saved"] for each in counters)
+            before = saved()
+            self.assertEqual(smb_work.read_file(client, "raw", 20_000), data)
+            self.assertGreater(saved(), before)
+
     def test_an_office_programs_document_opens_and_saves(self):
         for dialect in ("NT1", "3.1.1"):
             with self.subTest(dialect):

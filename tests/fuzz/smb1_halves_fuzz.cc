@@ -33,9 +33,11 @@ constexpr Command kCommands[] = {Command::negotiate,
                                  Command::logoff_andx,
                                  Command::process_exit,
                                  Command::read_raw,
-                                 Command::trans2_secondary};
-constexpr std::uint8_t kWords[] = {17, 13, 4, 24, 15, 12, 14, 3, 1, 8, 15, 19, 1, 1, 0, 2, 0, 8, 9};
-constexpr std::uint8_t kReplyWords[] = {17, 3, 3, 34, 15, 12, 6, 0, 0, 2, 10, 18, 1, 0, 0, 2, 0, 0, 10};
+                                 Command::trans2_secondary,
+                                 Command::write_raw,
+                                 Command::write_mpx};
+constexpr std::uint8_t kWords[] = {17, 13, 4, 24, 15, 12, 14, 3, 1, 8, 15, 19, 1, 1, 0, 2, 0, 8, 9, 12, 12};
+constexpr std::uint8_t kReplyWords[] = {17, 3, 3, 34, 15, 12, 6, 0, 0, 2, 10, 18, 1, 0, 0, 2, 0, 0, 10, 1, 2};
 
 // A message of a kind, its words mostly zero, some of them chosen; small ids so that messages meet.
 Slice message(fuzz::Choices& choices, bool reply) {
@@ -92,6 +94,12 @@ struct Half1 {
   }
 };
 
+// As the module cuts it: without a header where that may be.
+Frame frame_of(Bare bare, Slice bytes) {
+  const bool has_header = bytes.size() >= 8 && bytes.bytes()[4] == std::byte{0xFF};
+  return {bare == Bare::expected && !has_header ? FrameKind::bare : FrameKind::smb1, std::move(bytes)};
+}
+
 template <class Half>
 void move(Half1& from, Half1& to, Half& half) {
   if (from.to_twin.empty()) return;
@@ -112,7 +120,7 @@ void move(Half1& from, Half1& to, Half& half) {
       from.attached.reset();
       half.from_twin({}, attached, raw->bytes);
     } else {
-      half.frame_from_stream({}, {FrameKind::smb1, raw->bytes});
+      half.frame_from_stream({}, frame_of(half.bare_from_stream(), raw->bytes));
     }
   }
   to.drain();
@@ -158,11 +166,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     switch (choices.below(8)) {
       case 0:
       case 1:
-        near.frame_from_lan({}, {FrameKind::smb1, message(choices, false)});
+        near.frame_from_lan(
+            {}, frame_of(near.bare_from_lan(), near.bare_from_lan() == Bare::expected && choices.below(2)
+                                                   ? testing::bare("data")
+                                                   : message(choices, false)));
         break;
       case 2:
       case 3:
-        far.frame_from_lan({}, {FrameKind::smb1, message(choices, true)});
+        far.frame_from_lan(
+            {}, frame_of(far.bare_from_lan(), far.bare_from_lan() == Bare::expected && choices.below(2)
+                                                  ? testing::bare("data")
+                                                  : message(choices, true)));
         break;
       case 4:
       case 5:

@@ -92,6 +92,9 @@ class Half {
   // aside from that way.
   virtual void lan_opaque(TimePoint now) = 0;
   virtual void stream_opaque(TimePoint now) = 0;
+  // Whether the next frame from there may come without a header, as raw transfers of SMB1 do.
+  virtual Bare bare_from_lan() const { return Bare::unexpected; }
+  virtual Bare bare_from_stream() const { return Bare::unexpected; }
   // Nothing of the way to the LAN is held or owed: the module may step aside from it.
   virtual bool quiet() const = 0;
   // Why this connection should be left alone altogether (it is signed, encrypted, of no use to us), as soon

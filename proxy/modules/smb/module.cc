@@ -78,7 +78,8 @@ void SmbModule::from_twin(TimePoint now, Slice bytes) {
 void SmbModule::take_frames(TimePoint now, Way way) {
   bool up = way == Way::to_stream;
   while ((up ? lan_state_ : stream_state_) == State::frames) {
-    auto next = (up ? lan_ : stream_).next();
+    const Bare bare = !half_ ? Bare::unexpected : up ? half_->bare_from_lan() : half_->bare_from_stream();
+    auto next = (up ? lan_ : stream_).next(bare);
     if (!next) {
       if (up) return lan_opaque(now, Reason::smb_not_understood);
       // The twin has cut the same bytes: where it found an end, it has stepped aside.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/flows/reason.h"
+#include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"
 #include "proxy/modules/smb/smb1/records.h"
 #include "proxy/modules/smb/smb1/transactions.h"
@@ -35,6 +36,8 @@ struct Open {
   bool delete_on_close = false;
   bool changed = false;    // attributes were set through it: its CLOSE may matter
   bool locked = false;     // byte ranges were locked through it
+  bool closing = false;    // its CLOSE is on its way
+  bool looks = false;      // at attributes only: no oplock is broken by it, no sharing hindered
   bool on_behalf = false;  // its oplock was asked by us; the client believes in none
   // What is granted now. A break takes away from it as soon as it is seen, before it is acknowledged.
   Oplock oplock = Oplock::none;
@@ -52,14 +55,6 @@ struct Opening {
   Open open;
   std::uint16_t open_andx_flags = 0;
   bool is_nt_create = false;
-};
-
-// What a request does to files that are open, for who holds data of them.
-enum class Effect : std::uint8_t {
-  none,   // nothing that data or attributes that were read before could show
-  file,   // the file behind its FID
-  names,  // what is found under names: deleted, renamed, truncated by an open
-  locks,  // byte ranges of the file behind its FID
 };
 
 // A request without its final answer.
@@ -99,6 +94,7 @@ class Connection {
   const Pending* pending(MessageNumber number) const;
   Open* open(const OpenKey& key);
   Open* open_of(std::uint16_t fid);
+  Open* open_of_serial(std::uint64_t serial);
   // The open that the first block of a request speaks of, asked by who opened it.
   Open* open_of(const Message& request);
   std::unordered_map<std::uint16_t, Open>& opens() { return opens_; }
@@ -131,11 +127,5 @@ class Connection {
   std::unordered_set<std::uint16_t> disk_trees_;
   std::uint64_t opened_ = 0;
 };
-
-// Whether the server answers this request at all.
-bool has_answer(const Message& request);
-Effect effect_of(const Message& request);
-// Raw transfers and multiplexed ones: parsed no further.
-bool is_raw(const Message& request);
 
 }  // namespace longhaul::smb::smb1

@@ -10,27 +10,12 @@ namespace {
 
 constexpr std::size_t kMaxRemembered = 4096;
 
-DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
-
-// [MS-CIFS] 2.2.8.2.3: SMB_QUERY_FS_SIZE_INFO, in the units of the user's quota where the server has one.
-constexpr std::uint16_t kQueryFsSize = 0x0103;
-std::optional<std::uint64_t> free_bytes(const Message& answer) {
-  if (answer.header.status != 0) return std::nullopt;
-  const auto part = parse_transaction(answer, answer.first());
-  if (!part || part->data.size() < 24) return std::nullopt;
-  const std::uint64_t units = u64_at(part->data, 8);
-  const std::uint64_t unit = std::uint64_t{u32_at(part->data, 16)} * u32_at(part->data, 20);
-  if (unit != 0 && units > (1ull << 62) / unit) return 1ull << 62;
-  return units * unit;
-}
-
 }  // namespace
 
 void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* asked = std::get_if<Asked>(&message)) asked_ = *asked;
   if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
-  if (const auto* expect = std::get_if<Expect>(&message); expect && expected_.size() < kMaxRemembered)
-    expected_.insert_or_assign(expect->message, expect->request);
+  if (const auto* expect = std::get_if<Expect>(&message)) questions_.expect(*expect);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
   if (const auto* drop = std::get_if<Drop>(&message)) {
@@ -50,6 +35,10 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
 }
 
 void Far::frame_from_stream(TimePoint now, const Frame& frame) {
+  if (leg_.raw().data_due_from_client()) {
+    leg_.send_raw_data(frame.bytes);
+    return settle();
+  }
   if (frame.kind != FrameKind::smb1) return out_.to_lan(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) {
@@ -75,6 +64,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   std::uint64_t length = 0;
   if (message.header.command == Command::close) {
     reads_.closed(told.open);
+    if (Open* open = connection_.open(told.open)) open->closing = true;
     leg_.send_promised(frame.bytes, promise, [this, told](const Message& answer) {
       connection_.close(told.open);
       breaks_.erase(told.open);
@@ -92,8 +82,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     const auto reply = parse_write_reply(answer.first());
     out_.tell(Kept{told.message, answer.header.status, reply ? reply->count : 0, 0});
     if (const Open* open = connection_.open(told.open)) {
-      questions_.written(disk_tree(*open), length);
-      ask_room(now, *open);
+      questions_.written(now, *open, length);
     }
     return ServerLeg::Parts::last;
   });
@@ -103,11 +92,7 @@ void Far::request(TimePoint, const Frame& frame, const Message& message) {
   const Header& header = message.header;
   connection_.on_request(message);
   const Slice passed = asking_for_oplock(frame, message);
-  if (is_raw(message)) {
-    raw_ = true;
-    reads_.stop();
-    searches_.stop();
-  }
+  if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
     if (const auto read = parse_read_request(message.first())) {
       const OpenKey key = key_of(header.uid, header.tid, read->fid);
@@ -131,7 +116,6 @@ void Far::request(TimePoint, const Frame& frame, const Message& message) {
 // them costs no round trip of the line.
 ServerLeg::Scope Far::scope_of(const Message& message) {
   using Of = ServerLeg::Scope::Of;
-  if (raw_) return {Of::silence, {}, {}};
   switch (message.header.command) {
     case Command::negotiate:
     case Command::session_setup_andx:
@@ -170,12 +154,16 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
       taken_back_.size() >= kMaxRemembered || on_behalf_.size() >= kMaxRemembered)
     return frame.bytes;
   for (const auto& [fid, open] : connection_.opens())
-    if (open.name.path == name.path) return frame.bytes;
+    if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;
   on_behalf_.insert(number_of(message.header));
   return with_create_flags(frame.bytes, create->flags | kRequestOplock | kRequestBatch);
 }
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
+  if (leg_.raw().under_way() && leg_.on_raw(frame, connection_)) {
+    out_.pass_on(frame.bytes);
+    return settle();
+  }
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) {
@@ -215,12 +203,11 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
     }
     if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
-      ask_room(now, *open);
-    if (const auto expected = expected_.find(number); expected != expected_.end())
-      ask_expected(*open, expected->second);
+      questions_.ask_room(now, *open);
+    questions_.opened(*open, number);
     reads_.opened(*open);
   }
-  if (answered.request) expected_.erase(number);
+  if (answered.request) questions_.over(number);
   searches_.answered(message, answered.request);
 }
 
@@ -280,57 +267,6 @@ void Far::settle() {
   }
 }
 
-void Far::ask_room(TimePoint now, const Open& open) {
-  const DiskTree tree = disk_tree(open);
-  if (stream_over_ || !questions_.ask_for(tree, now)) return;
-  Buffer parameters;
-  append_field<std::uint16_t>(parameters, kQueryFsSize);
-  ++counters_.injected;
-  leg_.inject(
-      open.uid, open.tid, open.flags2,
-      [&](const Ids& ids) {
-        return trans2_request(ids, static_cast<std::uint16_t>(Trans2::query_fs_information), parameters, 0,
-                              64);
-      },
-      [this, tree, uid = open.uid, tid = open.tid](const Message& answer) {
-        if (const auto told = questions_.answered(tree, free_bytes(answer)))
-          out_.tell(Room{uid, tid, told->available_bytes, told->counted_bytes});
-        return ServerLeg::Parts::last;
-      });
-}
-
-// What the client will ask about the file, asked with the open. The near half waits for the Answer: one comes
-// always.
-void Far::ask_expected(const Open& open, const Slice& question) {
-  Answer told{.open = open.key, .command = static_cast<std::uint16_t>(Command::trans2), .request = question};
-  told.status = static_cast<std::uint32_t>(Status::pending);
-  if (question.size() != kQuestionBytes || !open.may_cache_writes() || !leg_.has_room())
-    return out_.tell(told);
-  Buffer parameters;
-  append_field<std::uint16_t>(parameters, open.fid);
-  append(parameters, question.bytes().first(2));
-  ++counters_.injected;
-  leg_.inject(
-      open.uid, open.tid, open.flags2,
-      [&](const Ids& ids) {
-        return trans2_request(ids, static_cast<std::uint16_t>(Trans2::query_file_information), parameters,
-                              u16_at(question.bytes(), 2), u16_at(question.bytes(), 4));
-      },
-      [this, told](const Message& answer) mutable {
-        const auto part = parse_transaction(answer, answer.first());
-        const Open* asked = connection_.open(told.open);
-        if (answer.header.status != 0 || !part || !part->is_whole() || !asked || !asked->may_cache_writes()) {
-          out_.tell(told);
-          return ServerLeg::Parts::last;
-        }
-        const Slice attached = joined_answer(part->parameters, part->data);
-        told.status = 0;
-        told.response_bytes = static_cast<std::uint32_t>(attached.size());
-        out_.tell(told, attached);
-        return ServerLeg::Parts::last;
-      });
-}
-
 void Far::lan_ended(TimePoint, modules::Ending ending) {
   // What was promised cannot be kept any more: the client has to know.
   if (ending == modules::Ending::reset || leg_.owes()) return out_.abort();
@@ -358,6 +294,7 @@ void Far::stream_opaque(TimePoint) {
   if (!stream_ended_) leg_.flush();  // what comes next does not wait behind it
   reads_.stop();
   searches_.stop();
+  questions_.stop();
   for (auto& [key, waits] : breaks_) waits.near_done = true;
   settle();
 }
@@ -365,7 +302,7 @@ void Far::stream_opaque(TimePoint) {
 flows::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
   if (!quiet()) return flows::Reason::optimised;
-  return raw_ ? flows::Reason::smb_not_understood : connection_.why_untouchable();
+  return connection_.why_untouchable();
 }
 
 void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB1, at the server's side: keeps what the client believes done before what builds on it
 // (server_leg.h), turns the server's answers to promised requests into Kept, asks for batch oplocks on the
-// client's behalf and answers their breaks, and feeds its parts: far_reads.h, far_searches.h.
+// client's behalf and answers their breaks, and feeds its parts: far_reads.h, far_searches.h,
+// far_questions.h.
 #pragma once
 #include <map>
 #include <set>
 
-#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
 
@@ -18,7 +19,8 @@ class Far final : public Half {
       : out_(out),
         leg_(out),
         reads_(out, leg_, connection_, counters_),
-        searches_(out, leg_, connection_, counters_) {}
+        searches_(out, leg_, connection_, counters_),
+        questions_(out, leg_, connection_, counters_) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -27,6 +29,8 @@ class Far final : public Half {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
+  Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
+  Bare bare_from_stream() const override { return leg_.raw().bare_from_client(); }
   bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
   flows::Reason leave_alone() const override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
@@ -47,8 +51,6 @@ class Far final : public Half {
   void server_break(const Frame& frame, const Message& message);
   void answered(TimePoint now, const Frame& frame, const Message& message);
   void changed(const Pending& request);
-  void ask_expected(const Open& open, const Slice& question);
-  void ask_room(TimePoint now, const Open& open);
   void settle();
 
   Outputs& out_;
@@ -58,12 +60,11 @@ class Far final : public Half {
   ServerLeg leg_;
   FarReads reads_;
   FarSearches searches_;
-  DiskQuestions questions_;
-  std::optional<Asked> asked_;               // about the next frame
-  std::optional<Promised> promised_;         // about the next frame
-  std::set<MessageNumber> on_behalf_;        // NT_CREATEs that go with our wish for an oplock
-  std::map<MessageNumber, Slice> expected_;  // what to ask with these NT_CREATEs
-  std::set<std::u16string> taken_back_;      // names whose oplock the server has taken back once
+  FarQuestions questions_;
+  std::optional<Asked> asked_;           // about the next frame
+  std::optional<Promised> promised_;     // about the next frame
+  std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock
+  std::set<std::u16string> taken_back_;  // names whose oplock the server has taken back once
   std::map<OpenKey, Break> breaks_;
   std::set<OpenKey> given_up_;  // the near half relies on these no more
   bool lan_over_ = false;       // the server is not understood any more
@@ -71,7 +72,6 @@ class Far final : public Half {
   bool stream_ended_ = false;
   bool reset_ = false;  // it ended by a reset
   bool ended_ = false;  // and we have said so to the server
-  bool raw_ = false;
 };
 
 }  // namespace longhaul::smb::smb1

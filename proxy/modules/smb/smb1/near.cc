@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatch, READs and ends; WRITEs and CLOSEs are in near_writes.cc, questions in near_questions.cc.
+// Dispatch, READs and ends; WRITEs and CLOSEs are in near_writes.cc.
 #include "proxy/modules/smb/smb1/near.h"
 
 #include <algorithm>
@@ -9,7 +9,11 @@
 
 namespace longhaul::smb::smb1 {
 
-void Near::frame_from_lan(TimePoint, const Frame& frame) {
+void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  if (raw_.data_due_from_client()) {
+    raw_.from_client();
+    return out_.pass_on(frame.bytes);
+  }
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
@@ -17,12 +21,11 @@ void Near::frame_from_lan(TimePoint, const Frame& frame) {
     return out_.pass_on(frame.bytes);
   }
   connection_.on_request(*message);
-  request(frame, *message);
+  request(now, frame, *message);
 }
 
-void Near::request(const Frame& frame, const Message& message) {
-  if (is_raw(message)) raw_ = true;
-  if (connection_.is_ready() && !raw_) {
+void Near::request(TimePoint now, const Frame& frame, const Message& message) {
+  if (connection_.is_ready() && !raw_.under_way()) {
     if (!message.is_chained()) {
       switch (message.header.command) {
         case Command::read_andx:
@@ -35,7 +38,9 @@ void Near::request(const Frame& frame, const Message& message) {
           if (close(frame, message)) return;
           break;
         case Command::trans2:
-          if (question(frame, message) || searches_.request(message, frame.bytes)) return;
+          if (questions_.request(now, frame, message, questions_may_be_answered()) ||
+              searches_.request(message, frame.bytes))
+            return;
           break;
         case Command::find_close2:
           searches_.request(message, frame.bytes);
@@ -43,7 +48,7 @@ void Near::request(const Frame& frame, const Message& message) {
         case Command::nt_create_andx:
         case Command::open_andx:
           give_up_same_name(message);
-          expect(message);
+          questions_.opening(message, questions_may_be_answered());
           break;
         default:
           break;
@@ -61,6 +66,7 @@ void Near::request(const Frame& frame, const Message& message) {
     default:
       break;
   }
+  if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
   out_.pass_on(frame.bytes);
 }
 
@@ -102,23 +108,30 @@ void Near::answer_read(const Header& header, const ReadData& data) {
 // break needs no round trip of the line.
 void Near::give_up_same_name(const Message& message) {
   const Pending* pending = connection_.pending(number_of(message.header));
-  if (!pending || !pending->opening) return;
+  if (!pending || !pending->opening || pending->opening->open.looks) return;
   const FileName& name = pending->opening->open.name;
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
     drop(open);
+    questions_.drop(open.key);
     promises_.stop(open.key);
     open.oplock = Oplock::none;
     out_.tell(Broken{open.key});
   }
 }
 
-// What a request that passes makes void of what is known. Files under exclusive oplocks are the server's to
-// watch: it breaks them before it lets another handle change them.
+// What a request that passes makes void of what is known. The data of files under exclusive oplocks are the
+// server's to watch: it breaks them before it lets another handle change them. Attributes it lets anybody
+// change.
 void Near::void_by(const Message& message) {
   const Effect effect = effect_of(message);
   if (effect == Effect::none) return;
   const Open* meant = connection_.open_of(message);
+  if (meant && !message.is_chained()) {
+    questions_.changed(*meant);
+  } else {
+    questions_.changed();
+  }
   for (auto& [fid, open] : connection_.opens()) {
     if (meant == &open || (meant == nullptr && message.is_chained()) || open.oplock == Oplock::level2)
       drop(open);
@@ -126,70 +139,77 @@ void Near::void_by(const Message& message) {
 }
 
 void Near::drop(const Open& open) {
-  questions_.erase(open.key);
   if (!cache_.knows(open.key) || !void_.insert(open.key).second) return;
   out_.tell(Drop{open.key, cache_.drop(open.key)});
 }
 
-void Near::frame_from_stream(TimePoint, const Frame& frame) {
+void Near::frame_from_stream(TimePoint now, const Frame& frame) {
+  if (raw_.under_way()) {
+    const auto says = raw_.from_server(frame, connection_);
+    const bool is_answered = says == RawTransfer::Says::go_ahead || !raw_.under_way();
+    if (is_answered) connection_.answered_here(raw_.number());
+    if (says != RawTransfer::Says::other) return out_.to_lan(frame.bytes);
+  }
   if (frame.kind != FrameKind::smb1) return out_.to_lan(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) return out_.to_lan(frame.bytes);
-  if (!message->header.is_reply()) {
-    const auto locking = parse_locking_request(message->first());
-    if (message->header.command == Command::locking_andx && locking) {
-      ++counters_.breaks;
-      if (Open* open = connection_.on_break(*message)) {
-        promises_.stop(open->key);
-        questions_.erase(open->key);
-      } else if (std::any_of(closes_.begin(), closes_.end(),
-                             [&](const auto& each) { return each.second == locking->fid; })) {
-        return;  // the client has closed it; the CLOSE on its way answers the break
-      }
+  if (message->header.is_reply()) return reply(now, frame, *message);
+  const auto locking = parse_locking_request(message->first());
+  if (message->header.command == Command::locking_andx && locking) {
+    ++counters_.breaks;
+    if (Open* open = connection_.on_break(*message)) {
+      promises_.stop(open->key);
+      questions_.drop(open->key);
+    } else if (std::any_of(closes_.begin(), closes_.end(),
+                           [&](const auto& each) { return each.second == locking->fid; })) {
+      return;  // the client has closed it; the CLOSE on its way answers the break
     }
-    return out_.to_lan(frame.bytes);
   }
-  const MessageNumber number = number_of(message->header);
+  out_.to_lan(frame.bytes);
+}
+
+void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
+  const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
-  searches_.answered(*message, pending);
-  if (pending) remember(*message, *pending);
+  searches_.answered(message, pending);
+  if (pending) questions_.answered(now, message, *pending);
   const auto carrier = carriers_.find(number);
   if (carrier != carriers_.end() && pending) {
-    out_.to_lan(with_late_error(frame, *message, *pending, carrier->second));
+    out_.to_lan(with_late_error(frame, message, *pending, carrier->second));
     carriers_.erase(carrier);
   } else {
     out_.to_lan(frame.bytes);
   }
-  const auto answered = connection_.on_reply(*message);
+  const auto answered = connection_.on_reply(message);
+  if (!answered.request) return;
   // An answer that crossed with a change may be older than it.
-  if (answered.request && answered.request->effect != Effect::none && answered.request->serial) {
-    for (const auto& [fid, open] : connection_.opens())
-      if (open.serial == *answered.request->serial) questions_.erase(open.key);
-  }
-  if (answered.opened) {
-    const OpenKey key = answered.opened->key;
-    over(key);
-    cache_.opened(key);
-    if (const auto expecting = expecting_.find(number); expecting != expecting_.end()) {
-      Questions& questions = questions_[key];
-      questions.generation = ++generation_;
-      questions.coming = expecting->second;
+  if (answered.request->effect != Effect::none) {
+    const Open* meant =
+        answered.request->serial ? connection_.open_of_serial(*answered.request->serial) : nullptr;
+    if (meant) {
+      questions_.changed(*meant);
+    } else {
+      questions_.changed();
     }
   }
-  if (answered.request) expecting_.erase(number);
+  if (answered.opened) {
+    over(answered.opened->key);
+    cache_.opened(answered.opened->key);
+  }
+  questions_.opened(answered.opened, number);
   for (const Open& closed : answered.closed) over(closed.key);
 }
 
 void Near::over(const OpenKey& key) {
   cache_.forget(key);
-  questions_.erase(key);
+  questions_.forget(key);
   void_.erase(key);
   if (promises_.forget(key) || aborted_) return;
   aborted_ = true;  // promised data are gone, and no answer is left that could tell
   out_.abort();
 }
 
-void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attached) {
+void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* ahead = std::get_if<Ahead>(&message)) {
     counters_.ahead_bytes += ahead->length;
     cache_.pushed(*ahead, attached);
@@ -204,7 +224,7 @@ void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attache
     counters_.ahead_wasted_bytes = cache_.wasted_bytes();
   } else if (const auto* drop = std::get_if<Drop>(&message)) {
     cache_.far_dropped(drop->open, drop->epoch);
-    questions_.erase(drop->open);
+    questions_.drop(drop->open);
   } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
     kept(*kept_now);
   } else if (const auto* room = std::get_if<Room>(&message)) {
@@ -217,7 +237,8 @@ void Near::from_twin(TimePoint, const TwinMessage& message, const Slice& attache
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
-    if (!searches_.pushed(*answer, attached) && !expected(*answer, attached)) read_through(*answer, attached);
+    if (!searches_.pushed(*answer, attached) && !questions_.pushed(now, *answer, attached))
+      read_through(*answer, attached);
   }
 }
 
@@ -237,7 +258,7 @@ void Near::read_through(const Answer& answer, const Slice& data) {
 void Near::taken_back(const Break& message) {
   ++counters_.breaks;
   promises_.stop(message.open);
-  questions_.erase(message.open);
+  questions_.drop(message.open);
   if (Open* open = connection_.open(message.open)) {
     // Given up before: it stays so.
     const bool reads =
@@ -276,7 +297,7 @@ void Near::stream_opaque(TimePoint) {
 
 bool Near::quiet() const {
   return reads_.empty() && promises_.waiting() == 0 && !promises_.owes() && closes_.empty() &&
-         searches_.is_idle();
+         searches_.is_idle() && questions_.is_idle();
 }
 
 flows::Reason Near::leave_alone() const {
@@ -287,6 +308,7 @@ flows::Reason Near::leave_alone() const {
 void Near::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
+  questions_.on_surroundings(surroundings);
 }
 
 }  // namespace longhaul::smb::smb1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half for SMB1, at the client's side: answers READs from what the far half pushed, WRITEs and
-// CLOSEs that the client could have kept to itself, searches and repeated questions about open files; passes
-// on the rest, with what the far half has to know of it. What may be answered early is decided here, and only
-// here.
+// CLOSEs that the client could have kept to itself, searches and questions about files (near_searches.h,
+// near_questions.h); passes on the rest, with what the far half has to know of it. What may be answered early
+// is decided here, and only here.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,7 +12,9 @@
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb1/near_questions.h"
 #include "proxy/modules/smb/smb1/near_searches.h"
+#include "proxy/modules/smb/smb1/raw_transfer.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -23,7 +25,10 @@ class Near final : public Half {
  public:
   // `account`: the bytes that all flows of this site hold ahead.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account)
-      : out_(out), cache_(std::move(account)), searches_(out, connection_, counters_) {}
+      : out_(out),
+        cache_(std::move(account)),
+        searches_(out, connection_, counters_),
+        questions_(out, connection_, promises_, counters_) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -32,6 +37,8 @@ class Near final : public Half {
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
+  Bare bare_from_lan() const override { return raw_.bare_from_client(); }
+  Bare bare_from_stream() const override { return raw_.bare_from_server(); }
   bool quiet() const override;
   flows::Reason leave_alone() const override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
@@ -46,20 +53,12 @@ class Near final : public Half {
     Header header;
     std::uint32_t length = 0;
   };
-  struct Questions {  // answers about an open file, by the parameters that asked
-    std::uint64_t generation = 0;
-    std::map<std::vector<std::byte>, std::pair<Slice, Slice>> answers;
-    Slice coming;  // asked with the open: its Answer is on its way
-  };
-
-  void request(const Frame& frame, const Message& message);
+  void request(TimePoint now, const Frame& frame, const Message& message);
+  void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   bool close(const Frame& frame, const Message& message);
-  bool question(const Frame& frame, const Message& message);
-  void expect(const Message& message);
-  bool expected(const Answer& answer, const Slice& attached);
-  void give_answer(const Header& header, const Slice& parameters, const Slice& data);
+  bool keeps_handle(const Open& open);
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
   void drop(const Open& open);
@@ -70,10 +69,13 @@ class Near final : public Half {
   void taken_back(const Break& message);
   Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                         const OpenKey& key);
-  void remember(const Message& answer, const Pending& request);
   void over(const OpenKey& key);
   bool features(bool config::Features::*feature) const {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
+  }
+  NearQuestions::Answers questions_may_be_answered() const {
+    return features(&config::Features::smb_metadata) ? NearQuestions::Answers::yes
+                                                     : NearQuestions::Answers::no;
   }
 
   Outputs& out_;
@@ -81,28 +83,15 @@ class Near final : public Half {
   modules::Surroundings surroundings_;
   Connection connection_;
   AheadCache cache_;
-  NearSearches searches_;
   Promises promises_;
+  NearSearches searches_;
+  NearQuestions questions_;
+  RawTransfer raw_;
   DiskRoom room_;
   std::unordered_map<MessageNumber, Header> reads_;  // that wait, by a number of ours
   std::unordered_map<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   std::unordered_map<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
-  std::unordered_map<OpenKey, Questions, OpenKeyHash> questions_;
-  struct Question {  // one that goes on
-    OpenKey open;
-    std::uint64_t generation = 0;
-    std::vector<std::byte> parameters;
-  };
-  std::unordered_map<MessageNumber, Question> asked_;
-  struct HeldBack {  // a question that waits for the Answer to what was asked with the open
-    Header header;
-    Slice frame;
-  };
-  std::unordered_map<OpenKey, std::vector<HeldBack>, OpenKeyHash> held_;
-  std::unordered_map<MessageNumber, Slice> expecting_;  // NT_CREATEs, with what is asked with them
-  Slice habit_;  // what this client asks about a file that it has just opened
-  std::uint64_t generation_ = 0;
   std::unordered_map<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
   MessageNumber promised_ = 0;
@@ -110,7 +99,6 @@ class Near final : public Half {
   bool lan_over_ = false;     // the client says nothing more that we understand
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
-  bool raw_ = false;  // raw transfers are used: nothing is answered early any more
   bool aborted_ = false;
 };
 

@@ -1,125 +1,280 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's answers to repeated QUERY_FILE_INFORMATION: while the client's or our exclusive oplock
-// stands and nothing was changed through the handle, what the server said once holds.
-#include "proxy/modules/smb/smb1/fields.h"
-#include "proxy/modules/smb/smb1/near.h"
+// See near_questions.h.
+#include "proxy/modules/smb/smb1/near_questions.h"
+
+#include <algorithm>
+
+#include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/questions.h"
 
 namespace longhaul::smb::smb1 {
 
 namespace {
 
-constexpr std::size_t kMaxAnswers = 16;  // of one open
+using namespace std::chrono_literals;
 
-std::vector<std::byte> owned(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
+constexpr std::size_t kMaxAnswers = 16;  // of one open, or of all volumes
+constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
+// A snapshot is good for as long as it would have been on its way.
+constexpr modules::Duration kLeastSnapshotLife = 100ms;
+// As clients remember names without an oplock on their folder.
+constexpr modules::Duration kPathLife = 2s;
 
-// Level, and how much may come: what is told with Expect.
-Slice without_file(const Transaction& part) {
-  Buffer question;
-  append(question, part.parameters.subspan(2, 2));
-  append_field<std::uint16_t>(question, static_cast<std::uint16_t>(part.max_parameters));
-  append_field<std::uint16_t>(question, static_cast<std::uint16_t>(part.max_data));
-  return Slice::copy_of(question);
+std::uint32_t volume_of(const Header& header) { return std::uint32_t{header.uid} << 16 | header.tid; }
+
+QuestionHabits::Kind kind_of(const Message& message) {
+  const auto create = parse_nt_create_request(message.first(), message.header);
+  if (message.header.command != Command::nt_create_andx || !create) return QuestionHabits::Kind::data;
+  if (create->options & kOptionDirectory) return QuestionHabits::Kind::directory;
+  return only_looks(*create) ? QuestionHabits::Kind::attributes : QuestionHabits::Kind::data;
 }
-
-bool equal(const Slice& a, const Slice& b) { return as_text(a.bytes()) == as_text(b.bytes()); }
 
 }  // namespace
 
-// A client that asked something about the file it had opened last will ask it about the next one.
-void Near::expect(const Message& message) {
+// ---- what is asked with the open
+
+void NearQuestions::opening(const Message& message, Answers answers) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
-  if (habit_.empty() || !pending || !pending->opening || message.is_chained() ||
-      !features(&config::Features::smb_metadata))
-    return;
-  expecting_.insert_or_assign(number, habit_);
-  out_.tell(Expect{number, static_cast<std::uint16_t>(Command::trans2), habit_});
-}
-
-bool Near::expected(const Answer& answer, const Slice& attached) {
-  if (answer.command != static_cast<std::uint16_t>(Command::trans2)) return false;
-  std::vector<HeldBack> held;
-  if (const auto waiting = held_.find(answer.open); waiting != held_.end()) {
-    held = std::move(waiting->second);
-    held_.erase(waiting);
-  }
-  const auto split = split_answer(attached.bytes());
-  const bool good = answer.status == 0 && split && answer.request.size() == kQuestionBytes;
-  const Slice parameters = good ? Slice::copy_of(split->parameters) : Slice{};
-  const Slice data = good ? Slice::copy_of(split->data) : Slice{};
-  if (const auto found = questions_.find(answer.open);
-      found != questions_.end() && !found->second.coming.empty()) {
-    found->second.coming = {};
-    Buffer asked;
-    append_field<std::uint16_t>(asked, smb1::fid_of(answer.open));
-    if (good) {
-      append(asked, answer.request.bytes().first(2));
-      found->second.answers.insert_or_assign(owned(asked), std::pair(parameters, data));
+  if (!pending || !pending->opening || message.is_chained()) return;
+  Opening opening{kind_of(message), {}};
+  if (answers == Answers::yes) {
+    for (std::string& question : habits_.likely(opening.kind)) {
+      // What was promised shows in the free space, and what is asked with the open does not wait for it.
+      if (function_of(question) == Trans2::query_fs_information && promises_.waiting() != 0) continue;
+      out_.tell(
+          Expect{number, static_cast<std::uint16_t>(Command::trans2), Slice::copy_of(as_bytes(question))});
+      opening.questions.push_back(std::move(question));
     }
   }
-  for (const HeldBack& each : held) {
+  opening_.insert_or_assign(number, std::move(opening));
+}
+
+void NearQuestions::opened(const Open* open, MessageNumber by) {
+  auto opening = opening_.extract(by);
+  if (!open) return;
+  forget(open->key);
+  File file{.generation = ++generations_};
+  if (opening) {
+    file.kind = opening.mapped().kind;
+    file.pushed = std::move(opening.mapped().questions);
+  }
+  for (const std::string& question : file.pushed) file.coming.emplace(question, Coming{});
+  files_.insert_or_assign(open->key, std::move(file));
+}
+
+bool NearQuestions::pushed(TimePoint now, const Answer& answer, const Slice& attached) {
+  if (answer.command != static_cast<std::uint16_t>(Command::trans2) ||
+      answer.request.size() != kQuestionBytes)
+    return false;
+  counters_.ahead_bytes += attached.size();
+  const auto found = files_.find(answer.open);
+  if (found == files_.end()) return true;
+  const std::string question(as_text(answer.request.bytes()));
+  auto coming = found->second.coming.extract(question);
+  if (!coming) return true;
+  const auto split = split_answer(attached.bytes());
+  const bool good = answer.status == 0 && split;
+  Known known{.came = now};
+  if (good) known = {Slice::copy_of(split->parameters), Slice::copy_of(split->data), now};
+  holds_ -= coming.mapped().held.size();
+  for (const HeldBack& each : coming.mapped().held) {
     if (good) {
-      give_answer(each.header, parameters, data);
+      give(each.header, known);
     } else {
       out_.pass_on(each.frame);
     }
   }
+  const Open* open = connection_.open(answer.open);
+  if (!good || coming.mapped().is_void || !open) return true;
+  if (function_of(question) == Trans2::query_fs_information) {
+    if (volumes_.size() < kMaxAnswers)
+      volumes_.insert_or_assign(Volume{std::uint32_t{open->uid} << 16 | open->tid, question},
+                                std::move(known));
+  } else if (open->may_cache_writes() || coming.mapped().held.empty()) {
+    found->second.answers.insert_or_assign(question, std::move(known));
+  }
   return true;
 }
 
-void Near::give_answer(const Header& header, const Slice& parameters, const Slice& data) {
+// ---- what the client asks
+
+bool NearQuestions::request(TimePoint now, const Frame& frame, const Message& message, Answers answers) {
+  const auto part = parse_transaction(message, message.first());
+  if (!part || message.is_chained()) return false;
+  const auto question = question_of(*part);
+  if (!question) return false;
+  // Habits are learnt in any case.
+  const auto function = static_cast<Trans2>(part->function);
+  for (auto& [key, file] : files_) {
+    const bool is_meant = function == Trans2::query_file_information
+                              ? key == key_of(message.header.uid, message.header.tid, fid_of_question(*part))
+                              : function == Trans2::query_fs_information && key.tree == message.header.tid;
+    if (is_meant && file.asked.insert(*question).second) habits_.asked(file.kind, *question);
+  }
+  if (answers == Answers::no) return false;
+  switch (function) {
+    case Trans2::query_file_information:
+      return about_file(now, frame, message, *question);
+    case Trans2::query_path_information:
+      return about_path(now, message, part->parameters, *question);
+    default:
+      return about_volume(now, frame, message, *question);
+  }
+}
+
+bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message& message,
+                               const std::string& question) {
+  const Open* open = connection_.open_of(message);
+  const auto found = open ? files_.find(open->key) : files_.end();
+  if (found == files_.end() || promises_.waiting(open->key) != 0) return false;
+  File& file = found->second;
+  if (const auto coming = file.coming.find(question);
+      coming != file.coming.end() && !coming->second.is_void) {
+    coming->second.held.push_back({message.header, frame.bytes});
+    ++holds_;
+    return true;
+  }
+  const auto known = file.answers.find(question);
+  if (known != file.answers.end()) {
+    const bool holds = open->may_cache_writes();
+    const bool good = holds || (!open->break_pending && is_recent(now, known->second));
+    if (good) give(message.header, known->second);
+    if (!good || !holds) file.answers.erase(known);
+    if (good) return true;
+  }
+  go(message.header, open->key, file.generation, question);
+  return false;
+}
+
+bool NearQuestions::about_path(TimePoint now, const Message& message, Bytes parameters,
+                               const std::string& question) {
+  const Header& header = message.header;
+  const FileName name = file_name(header.tid, parameters.subspan(kPathAt), header.is_unicode());
+  if (!name.exact || name.stream) return false;
+  for (const auto& [fid, open] : connection_.opens()) {
+    if (open.uid != header.uid || open.name != name || !open.may_cache_writes() ||
+        promises_.waiting(open.key) != 0)
+      continue;
+    const auto file = files_.find(open.key);
+    if (file == files_.end()) continue;
+    const auto known = file->second.answers.find(question);
+    if (known != file->second.answers.end() && now - known->second.came <= kPathLife) {
+      give(header, known->second);
+      return true;
+    }
+    go(header, open.key, file->second.generation, question);
+    return false;
+  }
+  return false;
+}
+
+bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Message& message,
+                                 const std::string& question) {
+  if (promises_.waiting() != 0) return false;
+  const Header& header = message.header;
+  const auto known = volumes_.find(Volume{volume_of(header), question});
+  if (known != volumes_.end() && is_recent(now, known->second)) {
+    give(header, known->second);
+    return true;
+  }
+  for (auto& [key, file] : files_) {
+    const auto coming = file.coming.find(question);
+    if (key.session != header.uid || key.tree != header.tid || coming == file.coming.end() ||
+        coming->second.is_void)
+      continue;
+    coming->second.held.push_back({header, frame.bytes});
+    ++holds_;
+    return true;
+  }
+  go(header, std::nullopt, volume_generation_, question);
+  return false;
+}
+
+void NearQuestions::go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
+                       const std::string& question) {
+  asked_.insert_or_assign(number_of(header), Asked{open, generation, question});
+}
+
+void NearQuestions::give(const Header& header, const Known& known) {
   for (Slice& frame :
-       trans2_reply(header, 0, parameters.bytes(), data.bytes(), connection_.max_answer_bytes()))
+       trans2_reply(header, 0, known.parameters.bytes(), known.data.bytes(), connection_.max_answer_bytes()))
     out_.to_lan(std::move(frame));
   connection_.answered_here(number_of(header));
+  counters_.ahead_used_bytes += known.data.size();
   ++counters_.round_trips_saved;
   ++counters_.metadata_answers;
 }
 
-bool Near::question(const Frame& frame, const Message& message) {
-  const auto part = parse_transaction(message, message.first());
-  if (!part || !part->is_whole() || static_cast<Trans2>(part->function) != Trans2::query_file_information ||
-      !part->data.empty() || !features(&config::Features::smb_metadata))
-    return false;
-  const auto asked = parse_file_information(part->parameters);
-  const Open* open = asked ? connection_.open_of(message) : nullptr;
-  if (!open || promises_.waiting(open->key) != 0) return false;
-  const MessageNumber number = number_of(message.header);
-  const Slice question = without_file(*part);
-  habit_ = question;
-  const auto known = questions_.find(open->key);
-  if (known != questions_.end() && !known->second.coming.empty() && equal(known->second.coming, question)) {
-    held_[open->key].push_back({message.header, frame.bytes});
-    return true;
-  }
-  if (!open->may_cache_writes()) return false;
-  if (known != questions_.end()) {
-    const auto found = known->second.answers.find(owned(part->parameters));
-    if (found != known->second.answers.end() && found->second.second.size() <= part->max_data) {
-      give_answer(message.header, found->second.first, found->second.second);
-      return true;
-    }
-  }
-  // Of another generation when the answer comes: what is known was made void meanwhile.
-  Questions& questions = questions_[open->key];
-  if (questions.generation == 0) questions.generation = ++generation_;
-  asked_.insert_or_assign(number, Question{open->key, questions.generation, owned(part->parameters)});
-  return false;
+bool NearQuestions::is_recent(TimePoint now, const Known& known) const {
+  return now - known.came <= std::max(kLeastSnapshotLife, 2 * round_trip_);
 }
 
-void Near::remember(const Message& answer, const Pending& request) {
-  const auto found = asked_.find(number_of(request.header));
-  if (found == asked_.end()) return;
-  Question asked = std::move(found->second);
-  asked_.erase(found);
-  const auto known = questions_.find(asked.open);
+// ---- what the server answers
+
+void NearQuestions::answered(TimePoint now, const Message& answer, const Pending& request) {
+  auto asked = asked_.extract(number_of(request.header));
+  if (!asked) return;
+  const Asked& about = asked.mapped();
   const auto part = parse_transaction(answer, answer.first());
-  if (known == questions_.end() || known->second.generation != asked.generation ||
-      answer.header.status != 0 || !part || !part->is_whole() || part->data.size() > 0x4000 ||
-      known->second.answers.size() >= kMaxAnswers)
+  if (answer.header.status != 0 || !part || !part->is_whole() || part->data.size() > kMaxAnswerBytes) return;
+  Known known{Slice::copy_of(part->parameters), Slice::copy_of(part->data), now};
+  if (!about.open) {
+    if (about.generation == volume_generation_ && volumes_.size() < kMaxAnswers)
+      volumes_.insert_or_assign(Volume{volume_of(request.header), about.question}, std::move(known));
     return;
-  known->second.answers.insert_or_assign(
-      std::move(asked.parameters), std::pair(Slice::copy_of(part->parameters), Slice::copy_of(part->data)));
+  }
+  const auto file = files_.find(*about.open);
+  const Open* open = connection_.open(*about.open);
+  // Of another generation: what is known was made void meanwhile.
+  if (file == files_.end() || !open || file->second.generation != about.generation ||
+      !open->may_cache_writes() || file->second.answers.size() >= kMaxAnswers)
+    return;
+  file->second.answers.insert_or_assign(about.question, std::move(known));
+}
+
+// ---- what holds no more
+
+void NearQuestions::drop(File& file) {
+  file.answers.clear();
+  file.generation = ++generations_;
+  for (auto& [question, coming] : file.coming) coming.is_void = true;
+}
+
+void NearQuestions::drop_volumes() {
+  volumes_.clear();
+  ++volume_generation_;
+  for (auto& [key, file] : files_) {
+    for (auto& [question, coming] : file.coming)
+      if (function_of(question) == Trans2::query_fs_information) coming.is_void = true;
+  }
+}
+
+void NearQuestions::drop(const OpenKey& key) {
+  if (const auto found = files_.find(key); found != files_.end()) drop(found->second);
+}
+
+void NearQuestions::changed(const Open& open) {
+  for (auto& [fid, other] : connection_.opens())
+    if (may_be_same_file(open.name, other.name)) drop(other.key);
+  drop_volumes();
+}
+
+void NearQuestions::changed() {
+  for (auto& [key, file] : files_) drop(file);
+  drop_volumes();
+}
+
+void NearQuestions::forget(const OpenKey& key) {
+  auto found = files_.extract(key);
+  if (!found) return;
+  File& file = found.mapped();
+  for (const std::string& question : file.pushed)
+    if (!file.asked.contains(question)) habits_.in_vain(file.kind, question);
+  for (auto& [question, coming] : file.coming) {
+    holds_ -= coming.held.size();
+    for (const HeldBack& each : coming.held) out_.pass_on(each.frame);  // the server says what it says
+  }
 }
 
 }  // namespace longhaul::smb::smb1

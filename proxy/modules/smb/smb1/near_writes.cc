@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's early answers to WRITE and CLOSE, and how a late error reaches the client.
+#include <algorithm>
+
 #include "proxy/modules/smb/smb1/near.h"
 
 namespace longhaul::smb::smb1 {
@@ -29,6 +31,7 @@ bool Near::write(const Frame& frame, const Message& message) {
     return false;
   const OpenKey key = open->key;
   drop(*open);
+  questions_.changed(*open);
   const MessageNumber number = ++promised_;
   const auto verdict = promises_.promise(key, number, {write->offset, length});
   if (verdict == Promises::Verdict::refused) return false;
@@ -87,20 +90,30 @@ Slice Near::with_late_error(const Frame& frame, const Message& answer, const Pen
   return empty_reply(request.header, static_cast<std::uint32_t>(told));
 }
 
-// Under a batch oplock a client may keep a file open that its program has closed ([MS-CIFS] 3.2.4.18);
-// nothing that the CLOSE could tell may be outstanding.
+// Under a batch oplock a client may keep a file open that its program has closed ([MS-CIFS] 3.2.4.18). It is
+// the file's: a handle of the same name that hinders nobody may stay as long.
+bool Near::keeps_handle(const Open& open) {
+  if (open.may_cache_handle() || !open.looks || !open.name.exact) return open.may_cache_handle();
+  return std::any_of(connection_.opens().begin(), connection_.opens().end(), [&](const auto& each) {
+    const Open& other = each.second;
+    return other.may_cache_handle() && other.uid == open.uid && other.name == open.name;
+  });
+}
+
+// Nothing that the CLOSE could tell may be outstanding.
 bool Near::close(const Frame& frame, const Message& message) {
   const auto close = parse_close_request(message.first());
   if (!close) return false;
   const Header& header = message.header;
   const Open* open = connection_.open(key_of(header.uid, header.tid, close->fid));
-  if (!open || !features(&config::Features::smb_metadata) || !open->may_cache_handle() ||
-      open->delete_on_close || open->changed || open->locked ||
-      (close->last_write != 0 && close->last_write != 0xFFFFFFFF) || promises_.waiting(open->key) != 0 ||
-      promises_.failed(open->key) || promises_.late_error(open->key) || !header.has_nt_status())
+  if (!open || !features(&config::Features::smb_metadata) || !keeps_handle(*open) || open->delete_on_close ||
+      open->changed || open->locked || (close->last_write != 0 && close->last_write != 0xFFFFFFFF) ||
+      promises_.waiting(open->key) != 0 || promises_.failed(open->key) || promises_.late_error(open->key) ||
+      !header.has_nt_status())
     return false;
   for (const auto& [number, read] : reads_)
-    if (read.uid == header.uid && read.tid == header.tid) return false;  // perhaps of this file
+    if (!open->looks && read.uid == header.uid && read.tid == header.tid)
+      return false;  // perhaps of this file
   const OpenKey key = open->key;
   const MessageNumber number = ++promised_;
   out_.tell(Promised{key, number});

@@ -56,9 +56,10 @@ inline constexpr std::uint32_t kRequestOplock = 0x2, kRequestBatch = 0x4, kOpenT
                                kExtendedAnswer = 0x10;  // Flags
 // [MS-CIFS] 2.2.4.64.1, [MS-DTYP] 2.4.3: rights
 inline constexpr std::uint32_t kReadData = 0x1, kWriteData = 0x2, kAppendData = 0x4, kExecute = 0x20,
-                               kDelete = 0x10000, kMaximumAllowed = 0x02000000, kGenericAll = 0x10000000,
-                               kGenericExecute = 0x20000000, kGenericWrite = 0x40000000,
-                               kGenericRead = 0x80000000;
+                               kReadAttributes = 0x80, kWriteAttributes = 0x100, kDelete = 0x10000,
+                               kSynchronize = 0x100000, kMaximumAllowed = 0x02000000,
+                               kGenericAll = 0x10000000, kGenericExecute = 0x20000000,
+                               kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 inline constexpr std::uint32_t kOptionDirectory = 0x1, kOptionWriteThrough = 0x2, kOptionSequential = 0x4,
                                kOptionNoBuffering = 0x8, kOptionRandom = 0x800, kOptionDeleteOnClose = 0x1000;
 enum class Disposition : std::uint32_t { supersede, open, create, open_if, overwrite, overwrite_if };

@@ -28,12 +28,33 @@ void ServerLeg::send_renumbered(Slice frame, const Scope& scope, OnAnswer on_ans
   pump();
 }
 
+void ServerLeg::send_raw(Slice frame, MessageNumber number) {
+  queue_.push_back({std::move(frame), number, true, false, {Scope::Of::silence, {}, {}}, std::nullopt, {}});
+  pump();
+}
+
+void ServerLeg::send_raw_data(Slice frame) {
+  raw_.from_client();
+  out_.to_lan(std::move(frame));
+  pump();
+}
+
+bool ServerLeg::on_raw(const Frame& frame, Connection& connection) {
+  const auto says = raw_.from_server(frame, connection);
+  if (says == RawTransfer::Says::go_ahead || !raw_.under_way()) {
+    connection.answered_here(raw_.number());
+    answered(raw_.number());
+  }
+  return says != RawTransfer::Says::other;
+}
+
 void ServerLeg::answered(MessageNumber number) {
   clients_.erase(number);
   pump();
 }
 
 bool ServerLeg::may_go(const Waiting& waiting) const {
+  if (raw_.under_way()) return false;
   if (outstanding() >= max_mpx_ && !own_.empty() && waiting.has_answer) return false;
   const Scope& scope = waiting.scope;
   if (scope.of == Scope::Of::nothing) return true;
@@ -66,6 +87,8 @@ void ServerLeg::flush() {
 void ServerLeg::go(Waiting next) {
   if (!next.renumbered) {
     if (next.has_answer) clients_.insert(next.number);
+    if (next.scope.of == Scope::Of::silence)
+      if (const auto header = parse_header(next.frame.bytes().subspan(kFrameHeadBytes))) raw_.begin(*header);
     out_.to_lan(std::move(next.frame));
     return;
   }
@@ -78,7 +101,7 @@ void ServerLeg::go(Waiting next) {
 }
 
 bool ServerLeg::has_room() const {
-  if (!queue_.empty()) return false;
+  if (!queue_.empty() || raw_.under_way()) return false;
   const std::size_t reserve = max_mpx_ > 8 ? 2 : 1;  // so that the client's next request need not wait
   return outstanding() + reserve < max_mpx_;
 }
@@ -92,6 +115,8 @@ std::uint16_t ServerLeg::take_mid() {
 
 void ServerLeg::inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                        const std::function<Slice(const Ids&)>& build, OnAnswer on_answer) {
+  if (raw_.under_way())
+    return send_renumbered(build({kOwnPid, uid, tid, 0, flags2}), {}, std::move(on_answer));
   const std::uint16_t mid = take_mid();
   own_[mid] = {std::move(on_answer), std::nullopt};
   out_.to_lan(build({kOwnPid, uid, tid, mid, flags2}));
@@ -99,7 +124,9 @@ void ServerLeg::inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags
 
 void ServerLeg::inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                                   const std::function<Slice(const Ids&)>& build) {
-  out_.to_lan(build({kOwnPid, uid, tid, take_mid(), flags2}));
+  Slice frame = build({kOwnPid, uid, tid, take_mid(), flags2});
+  if (raw_.under_way()) return send(std::move(frame), 0, false, {});
+  out_.to_lan(std::move(frame));
 }
 
 bool ServerLeg::on_answer(const Message& answer) {

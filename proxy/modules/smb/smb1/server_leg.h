@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's way to the server: in which order requests go there, under which ids, and how many at once.
 // The client's requests keep their ids, those that the near half has answered and our own get a PID and MIDs
-// of ours. Whoever may sign one day signs here.
+// of ours. Raw transfers have the way for themselves. Whoever may sign one day signs here.
 #pragma once
 #include <deque>
 #include <functional>
@@ -12,6 +12,7 @@
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/raw_transfer.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -29,13 +30,21 @@ class ServerLeg {
       overlap,     // promised writes of the open that overlap the range
       open,        // everything promised of one open
       everything,  // everything promised
-      silence,     // every request of ours: the answer has no header to tell it by
+      silence,     // every request of ours
     } of = Of::nothing;
     OpenKey open{};
     Interval range{};
   };
   // A request of the client; it goes behind all that is held.
   void send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope);
+  // READ_RAW or WRITE_RAW. Its data have no header to tell them by: it goes when nothing of ours is without
+  // an answer, and nothing else goes until it is over.
+  void send_raw(Slice frame, MessageNumber number);
+  // The data of a WRITE_RAW.
+  void send_raw_data(Slice frame);
+  // What the server sends while it is under way. True: it belongs to it, and is to be passed on as it is.
+  bool on_raw(const Frame& frame, Connection& connection);
+  const RawTransfer& raw() const { return raw_; }
   // A request that the near half has answered. `on_answer` gets the server's; it tells whether more parts of
   // it come.
   enum class Parts : std::uint8_t { last, more };
@@ -50,7 +59,7 @@ class ServerLeg {
   // A client's request has its last answer.
   void answered(MessageNumber number);
 
-  // A request of our own, if there is room.
+  // A request of our own, if there is room; during a raw transfer it waits.
   bool has_room() const;
   void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
@@ -91,6 +100,7 @@ class ServerLeg {
   Outputs& out_;
   std::size_t max_mpx_ = 1;
   std::deque<Waiting> queue_;
+  RawTransfer raw_;
   std::unordered_set<MessageNumber> clients_;  // sent, without an answer
   std::unordered_map<std::uint16_t, Own> own_;
   std::uint16_t last_mid_ = 0;

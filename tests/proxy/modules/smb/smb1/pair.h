@@ -41,7 +41,7 @@ class Pair {
   }
 
   void client_sends(const Slice& frame) {
-    near.frame_from_lan(now, {FrameKind::smb1, frame});
+    near.frame_from_lan(now, cut(frame, near.bare_from_lan()));
     drain();
   }
 
@@ -67,7 +67,7 @@ class Pair {
     if (server.out.empty() || server_waits) return false;
     const Slice frame = std::move(server.out.front());
     server.out.pop_front();
-    far.frame_from_lan(now, {FrameKind::smb1, frame});
+    far.frame_from_lan(now, cut(frame, far.bare_from_lan()));
     drain();
     return true;
   }
@@ -117,6 +117,16 @@ class Pair {
   struct Attached {
     std::optional<TwinMessage> message;
   };
+  // As the module does; what was put out is one whole frame.
+  static Frame cut(const Slice& bytes, Bare bare) {
+    FrameSplitter splitter(Framing::direct_tcp);
+    splitter.push(bytes);
+    auto frame = splitter.next(bare);
+    REQUIRE(frame.has_value());
+    REQUIRE(frame->has_value());
+    REQUIRE((*frame)->bytes.size() == bytes.size());
+    return **frame;
+  }
   template <class Half, class Ended>
   void deliver(modules::Output output, Attached& attached, Half& half, Ended&& ended) {
     if (auto* told = std::get_if<modules::ToTwin>(&output)) {
@@ -134,7 +144,7 @@ class Pair {
         attached.message.reset();
         half.from_twin(now, message, raw->bytes);
       } else {
-        half.frame_from_stream(now, {FrameKind::smb1, raw->bytes});
+        half.frame_from_stream(now, cut(raw->bytes, half.bare_from_stream()));
       }
     } else if (std::holds_alternative<modules::EndStream>(output)) {
       ended();
@@ -156,7 +166,9 @@ class Pair {
     while (auto output = far_out.poll()) {
       if (auto* to = std::get_if<modules::ToLan>(&*output)) {
         to_server_.push(to->bytes);
-        while (auto frame = to_server_.next().value()) server.receive(frame->message());
+        while (auto frame =
+                   to_server_.next(server.expects_data() ? Bare::expected : Bare::unexpected).value())
+          server.expects_data() ? server.receive_data(frame->message()) : server.receive(frame->message());
       } else if (std::holds_alternative<modules::EndLan>(*output)) {
         server_ended = true;
       } else if (std::holds_alternative<modules::Abort>(*output)) {

@@ -1,182 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small SMB1 file server in memory, and the requests of a client: what the tests of the halves speak to.
-// Written from the specification apart from the code under test, but for the constants.
+// A small SMB1 file server in memory, which the tests of the halves speak to. Written from the specification
+// apart from the code under test, but for the constants.
 #pragma once
 #include <deque>
 #include <functional>
 #include <map>
-#include <string>
+#include <optional>
 
-#include "codecs/little_endian.h"
-#include "proxy/modules/smb/frames.h"
-#include "proxy/modules/smb/smb1/records.h"
+#include "proxy/modules/smb/smb1/requests.h"
 
 namespace longhaul::smb::smb1::testing {
-
-struct Head {
-  std::uint8_t command = 0;
-  std::uint32_t status = 0;
-  std::uint8_t flags = 0;
-  std::uint16_t flags2 = 0x4001;  // NT status codes, OEM names
-  std::uint32_t pid = 0x1234;
-  std::uint16_t tid = 0, uid = 0, mid = 0;
-};
-
-inline Slice make_frame(const Head& head, const Buffer& words, const Buffer& bytes) {
-  Buffer out;
-  LittleEndianWriter w(out);
-  w.u32(0);
-  w.u32(0x424D53FF);
-  w.u8(head.command);
-  w.u32(head.status);
-  w.u8(head.flags);
-  w.u16(head.flags2);
-  w.u16(static_cast<std::uint16_t>(head.pid >> 16));
-  w.u64(0);
-  w.u16(0);
-  w.u16(head.tid);
-  w.u16(static_cast<std::uint16_t>(head.pid));
-  w.u16(head.uid);
-  w.u16(head.mid);
-  w.u8(static_cast<std::uint8_t>(words.size() / 2));
-  w.bytes(words);
-  w.u16(static_cast<std::uint16_t>(bytes.size()));
-  w.bytes(bytes);
-  write_frame_head(out.size() - 4, out.data());
-  return Slice::copy_of(out);
-}
-
-struct Fields {
-  Buffer bytes;
-  template <class T>
-  Fields& put(T value) {
-    LittleEndianWriter w(bytes);
-    if constexpr (sizeof(T) == 1) w.u8(static_cast<std::uint8_t>(value));
-    if constexpr (sizeof(T) == 2) w.u16(static_cast<std::uint16_t>(value));
-    if constexpr (sizeof(T) == 4) w.u32(static_cast<std::uint32_t>(value));
-    if constexpr (sizeof(T) == 8) w.u64(static_cast<std::uint64_t>(value));
-    return *this;
-  }
-  Fields& u8(unsigned v) { return put(static_cast<std::uint8_t>(v)); }
-  Fields& u16(unsigned v) { return put(static_cast<std::uint16_t>(v)); }
-  Fields& u32(std::uint64_t v) { return put(static_cast<std::uint32_t>(v)); }
-  Fields& u64(std::uint64_t v) { return put(v); }
-  Fields& text(std::string_view t) {
-    append(bytes, as_bytes(t));
-    return *this;
-  }
-  Fields& raw(Bytes b) {
-    append(bytes, b);
-    return *this;
-  }
-  Fields& andx() { return u32(0xFF); }
-};
-
-// ---- what a client says
-
-inline constexpr std::uint16_t kUid = 100, kTid = 7;
-
-inline Slice negotiate(std::uint16_t mid = 1) {
-  return make_frame({.command = 0x72, .mid = mid}, {},
-                    Fields{}.u8(2).text("LANMAN2.1").u8(0).u8(2).text("NT LM 0.12").u8(0).bytes);
-}
-inline Slice session_setup(std::uint16_t mid = 2) {
-  return make_frame({.command = 0x73, .mid = mid},
-                    Fields{}.andx().u16(65000).u16(50).u16(1).u32(0).u16(0).u16(0).u32(0).u32(0x40D4).bytes,
-                    Fields{}.u8(0).u8(0).u8(0).u8(0).bytes);
-}
-inline Slice tree_connect(std::uint16_t mid = 3) {
-  return make_frame({.command = 0x75, .uid = kUid, .mid = mid}, Fields{}.andx().u16(0).u16(1).bytes,
-                    Fields{}.u8(0).text("\\\\S\\T").u8(0).text("?????").u8(0).bytes);
-}
-struct CreateOptions {
-  std::uint32_t flags = 0, access = 0x3, disposition = 1, options = 0;
-};
-inline Slice create(std::string_view name, std::uint16_t mid, CreateOptions o = {}) {
-  return make_frame({.command = 0xA2, .tid = kTid, .uid = kUid, .mid = mid},
-                    Fields{}
-                        .andx()
-                        .u8(0)
-                        .u16(static_cast<unsigned>(name.size()))
-                        .u32(o.flags)
-                        .u32(0)
-                        .u32(o.access)
-                        .u64(0)
-                        .u32(0)
-                        .u32(7)
-                        .u32(o.disposition)
-                        .u32(o.options)
-                        .u32(2)
-                        .u8(0)
-                        .bytes,
-                    Fields{}.text(name).u8(0).bytes);
-}
-inline Slice read(std::uint16_t fid, std::uint64_t offset, std::uint32_t length, std::uint16_t mid) {
-  return make_frame({.command = 0x2E, .tid = kTid, .uid = kUid, .mid = mid},
-                    Fields{}
-                        .andx()
-                        .u16(fid)
-                        .u32(offset & 0xFFFFFFFF)
-                        .u16(length & 0xFFFF)
-                        .u16(0)
-                        .u32(length >> 16)
-                        .u16(0)
-                        .u32(offset >> 32)
-                        .bytes,
-                    {});
-}
-inline Slice write(std::uint16_t fid, std::uint64_t offset, Bytes data, std::uint16_t mid,
-                   std::uint16_t mode = 0) {
-  return make_frame({.command = 0x2F, .tid = kTid, .uid = kUid, .mid = mid},
-                    Fields{}
-                        .andx()
-                        .u16(fid)
-                        .u32(offset & 0xFFFFFFFF)
-                        .u32(0)
-                        .u16(mode)
-                        .u16(0)
-                        .u16(static_cast<unsigned>(data.size() >> 16))
-                        .u16(data.size() & 0xFFFF)
-                        .u16(64)
-                        .u32(offset >> 32)
-                        .bytes,
-                    Fields{}.u8(0).raw(data).bytes);
-}
-inline Slice close(std::uint16_t fid, std::uint16_t mid) {
-  return make_frame({.command = 0x04, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(fid).u32(0).bytes,
-                    {});
-}
-inline Slice flush(std::uint16_t fid, std::uint16_t mid) {
-  return make_frame({.command = 0x05, .tid = kTid, .uid = kUid, .mid = mid}, Fields{}.u16(fid).bytes, {});
-}
-inline Slice oplock_ack(std::uint16_t fid, std::uint8_t level) {
-  return make_frame({.command = 0x24, .tid = kTid, .uid = kUid, .mid = 0},
-                    Fields{}.andx().u16(fid).u8(2).u8(level).u32(0).u16(0).u16(0).bytes, {});
-}
-inline Slice trans2(std::uint16_t function, const Buffer& parameters, std::uint16_t mid,
-                    std::uint16_t max_data = 60000) {
-  const unsigned size = static_cast<unsigned>(parameters.size());
-  return make_frame({.command = 0x32, .tid = kTid, .uid = kUid, .mid = mid},
-                    Fields{}
-                        .u16(size)
-                        .u16(0)
-                        .u16(16)
-                        .u16(max_data)
-                        .u16(0)
-                        .u16(0)
-                        .u32(0)
-                        .u16(0)
-                        .u16(size)
-                        .u16(68)
-                        .u16(0)
-                        .u16(68 + size)
-                        .u16(1)
-                        .u16(function)
-                        .bytes,
-                    Fields{}.u8(0).u8(0).u8(0).raw(parameters).bytes);
-}
-
-// ---- the server
 
 class Server {
  public:
@@ -191,12 +24,13 @@ class Server {
     std::string name;
     int oplock = 0;
     bool breaking = false;
+    bool looks = false;
   };
   std::map<std::uint16_t, Handle> handles;
   std::deque<Slice> out;             // answers in order
   std::deque<Slice> deferred;        // opens by others that wait for a break are the test's business
   std::map<std::uint8_t, int> seen;  // commands
-  std::size_t outstanding_most = 0;
+  std::uint16_t last_mid = 0;
 
   // Another client wants the file: the holders' oplocks are broken.
   void break_oplock(const std::string& name, std::uint8_t to_level = 0) {
@@ -215,6 +49,17 @@ class Server {
     return true;
   }
 
+  // The next frame is the data of a WRITE_RAW, whatever it looks like.
+  bool expects_data() const { return raw_write_.has_value(); }
+  void receive_data(Bytes data) {
+    RawWrite write = *std::exchange(raw_write_, std::nullopt);
+    std::string& file = files[handles.at(write.fid).name];
+    if (file.size() < write.offset + data.size()) file.resize(write.offset + data.size());
+    file.replace(write.offset, data.size(), as_text(data));
+    write.head.command = 0x20;
+    if (write.through) answer(write.head, Fields{}.u16(static_cast<unsigned>(data.size())).bytes);
+  }
+
   void receive(Bytes message) {
     Head head;
     head.command = load_le<std::uint8_t>(message, 4);
@@ -225,6 +70,7 @@ class Server {
     head.uid = load_le<std::uint16_t>(message, 28);
     head.mid = load_le<std::uint16_t>(message, 30);
     ++seen[head.command];
+    last_mid = head.mid;
     const Bytes words = message.subspan(33, 2u * load_le<std::uint8_t>(message, 32));
     switch (head.command) {
       case 0x72:
@@ -253,6 +99,23 @@ class Server {
         return do_read(head, words);
       case 0x2F:
         return do_write(head, message, words);
+      case 0x1A: {
+        const auto handle = handles.find(load_le<std::uint16_t>(words, 0));
+        const std::string file = handle == handles.end() ? std::string() : files[handle->second.name];
+        const std::size_t at = std::min<std::size_t>(load_le<std::uint32_t>(words, 2), file.size());
+        out.push_back(bare(file.substr(at, load_le<std::uint16_t>(words, 6))));
+        return;
+      }
+      case 0x1D:
+        if (!handles.contains(load_le<std::uint16_t>(words, 0))) {
+          head.command = 0x20;
+          head.status = 0xC0000008;
+          return answer(head, {});
+        }
+        raw_write_ = RawWrite{head, load_le<std::uint16_t>(words, 0), load_le<std::uint32_t>(words, 6),
+                              (load_le<std::uint16_t>(words, 14) & 1) != 0};
+        head.flags = 0;  // as Samba sends it
+        return answer(head, Fields{}.u16(0xFFFF).bytes);
       case 0x04:
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, {});
@@ -286,11 +149,12 @@ class Server {
     const std::size_t size = load_le<std::uint16_t>(words, 5);
     std::string name(as_text(message.subspan(33 + 48 + 2, size)));
     for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-    if (!is_broken(name)) {
+    const std::uint32_t flags = load_le<std::uint32_t>(words, 7);
+    const bool looks = (load_le<std::uint32_t>(words, 15) & ~0x100180u) == 0;  // at attributes only
+    if (!looks && !is_broken(name)) {
       deferred.push_back(Slice::copy_of(message));
       return break_oplock(name);
     }
-    const std::uint32_t flags = load_le<std::uint32_t>(words, 7);
     const std::uint32_t disposition = load_le<std::uint32_t>(words, 35);
     if (!files.contains(name) && disposition == 1) {
       head.status = 0xC0000034;
@@ -301,9 +165,9 @@ class Server {
     std::uint16_t fid = 0x4000;
     while (handles.contains(fid)) ++fid;
     bool alone = true;
-    for (const auto& [other, handle] : handles) alone = alone && handle.name != name;
-    const int oplock = refuses_oplocks || !alone ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
-    handles[fid] = {name, oplock};
+    for (const auto& [other, handle] : handles) alone = alone && (handle.name != name || handle.looks);
+    const int oplock = refuses_oplocks || !alone || looks ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
+    handles[fid] = {name, oplock, false, looks};
     const std::uint64_t end = files[name].size();
     answer(head, Fields{}
                      .andx()
@@ -392,6 +256,15 @@ class Server {
       case 3:
         return answer_transaction(head, {},
                                   Fields{}.u64(1 << 30).u64(free_bytes / 4096).u32(8).u32(512).bytes);
+      case 5: {
+        std::string name(as_text(parameters.subspan(6)).data());
+        if (!name.empty() && name[0] == '\\') name.erase(0, 1);
+        for (char& letter : name)
+          letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+        const std::uint64_t size = files.contains(name) ? files[name].size() : 0;
+        return answer_transaction(head, Fields{}.u16(0).bytes,
+                                  Fields{}.u64(size).u64(size).u32(1).u8(0).u8(0).bytes);
+      }
       case 7: {
         const auto handle = handles.find(load_le<std::uint16_t>(parameters, 0));
         const std::uint64_t size = handle == handles.end() ? 0 : files[handle->second.name].size();
@@ -461,6 +334,13 @@ class Server {
            Fields{}.u8(0).raw(parameters).raw(Buffer(pad)).raw(data).bytes);
   }
 
+  struct RawWrite {
+    Head head;
+    std::uint16_t fid = 0;
+    std::uint32_t offset = 0;
+    bool through = false;
+  };
+  std::optional<RawWrite> raw_write_;
   std::size_t position_ = 0;
 };
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's questions: asks the server what the client will ask about a file that it has just opened,
+// and how much room its disk has. What is done with the answers is near_questions.h and near_writes.cc.
+#pragma once
+#include <map>
+
+#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarQuestions {
+ public:
+  FarQuestions(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
+      : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
+
+  void expect(const Expect& expect);
+  // The open of this number was answered: what was expected with it is asked, and an Answer told for each,
+  // always.
+  void opened(const Open& open, MessageNumber by);
+  void over(MessageNumber by) { expected_.erase(by); }
+  // How much may still be promised, if that is not known.
+  void ask_room(TimePoint now, const Open& open);
+  // A promised write was answered.
+  void written(TimePoint now, const Open& open, std::uint64_t length);
+  // The client asks nothing more, or is not understood any more.
+  void stop() { stopped_ = true; }
+
+ private:
+  void ask(const Open& open, const Slice& question);
+
+  static constexpr std::size_t kMostOpening = 4096, kMostQuestions = 8;
+
+  Outputs& out_;
+  ServerLeg& leg_;
+  Connection& connection_;
+  modules::Counters& counters_;
+  DiskQuestions room_;
+  std::map<MessageNumber, std::vector<Slice>> expected_;
+  bool stopped_ = false;
+};
+
+}  // namespace longhaul::smb::smb1

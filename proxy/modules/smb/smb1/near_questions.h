@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's questions: answers QUERY_FILE, QUERY_PATH and QUERY_FS_INFORMATION from what was asked
+// together with the open, or again while it still holds. Who asks the server is far_questions.h.
+//
+// How long an answer is good: about a file, and the path it was opened by, while an exclusive oplock on it
+// stands and nothing was changed through this connection; a path for a bounded time, since folders above may
+// be renamed without a break. Without an oplock it is a snapshot: it serves once, within two round trips.
+// About a volume it is one, too, for all who ask meanwhile.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/question_habits.h"
+#include "proxy/modules/smb/smb1/connection.h"
+
+namespace longhaul::smb::smb1 {
+
+class NearQuestions {
+ public:
+  NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters)
+      : out_(out), connection_(connection), promises_(promises), counters_(counters) {}
+
+  void on_surroundings(const modules::Surroundings& surroundings) { round_trip_ = surroundings.round_trip; }
+
+  enum class Answers : bool { no, yes };  // may be given, or asked for, at present
+  // A TRANS2 of the client. True: it is answered, or held until the far half has told what it asked with the
+  // open.
+  bool request(TimePoint now, const Frame& frame, const Message& message, Answers answers);
+  // A request that opens something is about to pass: tells what to ask with it.
+  void opening(const Message& message, Answers answers);
+  // It was answered; none: nothing was opened that is followed.
+  void opened(const Open* open, MessageNumber by);
+  // The server's answer to a request of the client, before the connection forgets the request.
+  void answered(TimePoint now, const Message& answer, const Pending& request);
+  // False: no answer to a question.
+  bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
+
+  // What is known of one open file is void; of every file that may be the same; of all.
+  void drop(const OpenKey& key);
+  void changed(const Open& open);
+  void changed();
+  void forget(const OpenKey& key);
+  bool is_idle() const { return holds_ == 0; }
+
+ private:
+  struct Known {
+    Slice parameters, data;
+    TimePoint came{};
+  };
+  struct HeldBack {
+    Header header;
+    Slice frame;
+  };
+  struct Coming {
+    bool is_void = false;  // for questions that are asked from now on
+    std::vector<HeldBack> held;
+  };
+  struct File {
+    QuestionHabits::Kind kind = QuestionHabits::Kind::data;
+    std::uint64_t generation = 0;  // of what is known
+    std::map<std::string, Known> answers;
+    std::map<std::string, Coming> coming;  // asked with the open
+    std::vector<std::string> pushed;
+    std::set<std::string> asked;
+  };
+  struct Asked {                  // a question that goes on to the server
+    std::optional<OpenKey> open;  // none: about a volume
+    std::uint64_t generation = 0;
+    std::string question;
+  };
+  struct Opening {
+    QuestionHabits::Kind kind;
+    std::vector<std::string> questions;
+  };
+  using Volume = std::pair<std::uint32_t, std::string>;  // UID and TID, question
+
+  bool about_file(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
+  bool about_path(TimePoint now, const Message& message, Bytes parameters, const std::string& question);
+  bool about_volume(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
+  void go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
+          const std::string& question);
+  void give(const Header& header, const Known& known);
+  bool is_recent(TimePoint now, const Known& known) const;
+  void drop(File& file);
+  void drop_volumes();
+
+  Outputs& out_;
+  Connection& connection_;
+  const Promises& promises_;
+  modules::Counters& counters_;
+  modules::Duration round_trip_{0};
+  QuestionHabits habits_;
+  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  std::unordered_map<MessageNumber, Opening> opening_;
+  std::unordered_map<MessageNumber, Asked> asked_;
+  std::map<Volume, Known> volumes_;
+  std::uint64_t generations_ = 0;
+  std::uint64_t volume_generation_ = 0;
+  std::size_t holds_ = 0;
+};
+
+}  // namespace longhaul::smb::smb1

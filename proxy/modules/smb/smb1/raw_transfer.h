@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// One READ_RAW or WRITE_RAW as either half follows it: which frame, of whom, will have no SMB header. Frames
+// in and a state out; who waits for what meanwhile is the halves'.
+#pragma once
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/smb1/connection.h"
+
+namespace longhaul::smb::smb1 {
+
+inline bool is_raw(const Message& request) {
+  return request.header.command == Command::read_raw || request.header.command == Command::write_raw;
+}
+
+// [MS-CIFS] 3.2.4.14.1, 3.2.4.15.1: a client has nothing else under way meanwhile. A server reads nothing but
+// the data between its go-ahead and them.
+class RawTransfer {
+ public:
+  // The request goes on to the server.
+  void begin(const Header& request);
+  // What the server sends while under_way(); `connection` knows what else may be answered meanwhile.
+  enum class Says : std::uint8_t {
+    other,     // a message like any other
+    data,      // of READ_RAW, with which it ends: not to be read as a message, whatever it looks like
+    go_ahead,  // the data of WRITE_RAW are due
+  };
+  Says from_server(const Frame& frame, const Connection& connection);
+  // What the client sends while data_due_from_client(): the data, with which the transfer ends.
+  void from_client() { state_ = State::none; }
+
+  MessageNumber number() const { return number_; }  // the last one's
+  bool under_way() const { return state_ != State::none; }
+  bool data_due_from_client() const { return state_ == State::write_data; }
+  Bare bare_from_client() const { return data_due_from_client() ? Bare::expected : Bare::unexpected; }
+  Bare bare_from_server() const { return state_ == State::read ? Bare::expected : Bare::unexpected; }
+
+ private:
+  enum class State : std::uint8_t {
+    none,
+    read,         // the server's next frame is the data, or a break of an oplock before it
+    write_asked,  // its go-ahead, or an error that ends the transfer
+    write_data,   // the client's next frame is the data
+  } state_ = State::none;
+  MessageNumber number_ = 0;
+};
+
+}  // namespace longhaul::smb::smb1

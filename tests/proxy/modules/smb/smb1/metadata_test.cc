@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/pair.h"
+
+namespace longhaul::smb::smb1::testing {
+namespace {
+
+TEST_CASE("SMB1: a directory is listed to its end with one round trip") {
+  Pair pair;
+  for (int i = 0; i < 95; ++i) pair.server.files["FILE" + std::to_string(1000 + i)] = "x";
+  const bool by_name = GENERATE(false, true);
+  std::vector<std::string> names;
+  const auto take = [&](const Slice& frame, bool first) {
+    const Message message = parsed(frame);
+    REQUIRE(message.header.status == 0);
+    const auto part = parse_transaction(message, message.first());
+    const auto reply =
+        first ? parse_find_first_reply(part->parameters) : parse_find_next_reply(part->parameters);
+    for (Bytes at = part->data;;) {
+      names.emplace_back(as_text(at.subspan(94, load_le<std::uint32_t>(at, 60))));
+      const auto next = load_le<std::uint32_t>(at, 0);
+      if (next == 0) break;
+      at = at.subspan(next);
+    }
+    return reply->end_of_search;
+  };
+  Fields first;
+  first.u16(0x16).u16(10).u16(6).u16(0x104).u32(0).text("*").u8(0);
+  bool end = take(pair.ask(trans2(1, first.bytes, 10)), true);
+  int round_trips = 0;
+  for (std::uint16_t mid = 11; !end; ++mid) {
+    Fields next;
+    next.u16(0x55).u16(10).u16(0x104).u32(0).u16(by_name ? 6 : 14).text(by_name ? names.back() : "").u8(0);
+    auto answer = pair.ask_here(trans2(2, next.bytes, mid));
+    if (!answer) {
+      ++round_trips;
+      answer = pair.only_answer();
+    }
+    CHECK(mid_of(*answer) == mid);
+    end = take(*answer, false);
+    pair.run();
+  }
+  CHECK(names.size() == 95);
+  CHECK(std::is_sorted(names.begin(), names.end()));
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+  CHECK(round_trips == 0);
+  CHECK(pair.server.seen[0x34] == 1);  // the search asked to be closed at its end
+}
+
+TEST_CASE("SMB1: a client that changes its mind in a search loses nothing") {
+  Pair pair;
+  for (int i = 0; i < 60; ++i) pair.server.files["FILE" + std::to_string(1000 + i)] = "x";
+  Fields first;
+  first.u16(0x16).u16(10).u16(0).u16(0x104).u32(0).text("*").u8(0);
+  pair.ask(trans2(1, first.bytes, 10));
+  Fields next;  // fewer at once than were fetched
+  next.u16(0x55).u16(5).u16(0x104).u32(0).u16(8).u8(0);
+  const Slice answer = pair.ask(trans2(2, next.bytes, 11));
+  const Message message = parsed(answer);
+  const auto part = parse_transaction(message, message.first());
+  CHECK(as_text(part->data.subspan(94, 8)) == "FILE1010");
+}
+
+TEST_CASE("SMB1: repeated questions about an open file are answered here until it is written") {
+  Pair pair;
+  pair.server.files["F"] = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  const Buffer question = Fields{}.u16(fid).u16(0x102).bytes;
+  pair.ask(trans2(7, question, 11));
+  const auto again = pair.ask_here(trans2(7, question, 12));
+  REQUIRE(again);
+  CHECK(mid_of(*again) == 12);
+  pair.ask(write(fid, 0, as_bytes(some_bytes(200)), 13));
+  const Slice changed = pair.ask(trans2(7, question, 14));
+  const Message message = parsed(changed);
+  CHECK(load_le<std::uint64_t>(parse_transaction(message, message.first())->data, 0) == 200);
+}
+
+TEST_CASE("SMB1: what a client asks about every file is asked with the open") {
+  Pair pair;
+  for (const char* name : {"A", "B", "C"}) pair.server.files[name] = some_bytes(100);
+  const std::uint16_t first = fid_of(pair.ask(create("A", 10)));
+  pair.ask(trans2(7, Fields{}.u16(first).u16(0x102).bytes, 11));
+  pair.ask(read(first, 0, 1000, 11));
+  const std::uint16_t second = fid_of(pair.ask(create("B", 12)));
+  REQUIRE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 13)));
+  CHECK(data_of(*pair.ask_here(read(second, 0, 1000, 14))).size() == 100);
+  // Asked before the answer is here: it waits for that, and nothing goes to the server.
+  pair.client_sends(create("C", 15));
+  while (pair.move_up() || pair.server_answers()) {
+  }
+  while (pair.at_client.empty()) pair.move_down();
+  const std::uint16_t third = fid_of(*pair.answer());
+  const int before = pair.server.seen[0x32];
+  pair.client_sends(trans2(7, Fields{}.u16(third).u16(0x102).bytes, 16));
+  CHECK(pair.up.empty());
+  CHECK(mid_of(pair.only_answer()) == 16);
+  CHECK(pair.server.seen[0x32] == before);
+}
+
+std::uint64_t size_in(const Slice& frame) {
+  const Message message = parsed(frame);
+  return load_le<std::uint64_t>(parse_transaction(message, message.first())->data, 0);
+}
+
+TEST_CASE("SMB1: a look at a file's attributes leaves the oplock, and is closed here") {
+  Pair pair;
+  pair.server.files["F"] = some_bytes(300'000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  pair.ask(read(fid, 0, 60'000, 11));
+  const std::uint16_t look = fid_of(pair.ask(create("f", 12, {.access = 0x100080})));
+  CHECK(pair.server.handles.at(fid).oplock == 2);
+  REQUIRE(pair.ask_here(close(look, 13)));
+  pair.run();
+  CHECK(pair.server.handles.size() == 1);
+  CHECK(pair.ask_here(read(fid, 60'000, 60'000, 14)));
+  SECTION("what it changes is not told from before") {
+    const Buffer question = Fields{}.u16(fid).u16(0x102).bytes;
+    pair.ask(trans2(7, question, 15));
+    REQUIRE(pair.ask_here(trans2(7, question, 16)));
+    const std::uint16_t other = fid_of(pair.ask(create("F", 17, {.access = 0x100180})));
+    pair.ask(trans2(8, Fields{}.u16(other).u16(0x101).u16(0).bytes, 18));
+    CHECK_FALSE(pair.ask_here(trans2(7, question, 19)));
+    pair.only_answer();
+  }
+  SECTION("without a batch oplock the server closes it") {
+    pair.server.break_oplock("F");
+    pair.run();
+    const std::uint16_t other = fid_of(pair.ask(create("F", 17, {.access = 0x100080})));
+    CHECK_FALSE(pair.ask_here(close(other, 18)));
+    pair.only_answer();
+  }
+}
+
+TEST_CASE("SMB1: the path of a file under an exclusive oplock is known as the file is, for a while") {
+  Pair pair;
+  pair.server.files["F"] = some_bytes(100);
+  pair.server.files["G"] = some_bytes(200);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  CHECK(size_in(pair.ask(query_path("\\F", 0x102, 11))) == 100);
+  const auto again = pair.ask_here(query_path("\\f", 0x102, 12));
+  REQUIRE(again);
+  CHECK(size_in(*again) == 100);
+  CHECK(mid_of(*again) == 12);
+  CHECK_FALSE(pair.ask_here(query_path("\\G", 0x102, 13)));
+  CHECK(size_in(pair.only_answer()) == 200);
+  SECTION("until it is written") {
+    pair.ask(write(fid, 0, as_bytes(some_bytes(150)), 14));
+    CHECK(size_in(pair.ask(query_path("\\F", 0x102, 15))) == 150);
+  }
+  SECTION("until the oplock is broken") {
+    pair.server.break_oplock("F");
+    pair.run();
+    CHECK_FALSE(pair.ask_here(query_path("\\F", 0x102, 15)));
+    pair.only_answer();
+  }
+  SECTION("until a folder above may have another name") {
+    pair.now += std::chrono::seconds(3);
+    CHECK_FALSE(pair.ask_here(query_path("\\F", 0x102, 15)));
+    pair.only_answer();
+  }
+}
+
+TEST_CASE("SMB1: the free space that was told a moment ago is told again, and asked with the next open") {
+  Pair pair;
+  pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  const Buffer question = Fields{}.u16(0x103).bytes;
+  pair.ask(trans2(3, question, 11));
+  REQUIRE(pair.ask_here(trans2(3, question, 12)));
+  SECTION("no longer than two round trips") {
+    pair.now += std::chrono::milliseconds(201);
+    CHECK_FALSE(pair.ask_here(trans2(3, question, 13)));
+    pair.only_answer();
+  }
+  SECTION("not when something was written") {
+    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(150)), 13)));
+    CHECK_FALSE(pair.ask_here(trans2(3, question, 14)));
+    pair.only_answer();
+  }
+  SECTION("with the next open") {
+    pair.now += std::chrono::seconds(1);
+    pair.ask(create("G", 13));
+    CHECK(pair.ask_here(trans2(3, question, 14)));
+  }
+}
+
+TEST_CASE("SMB1: without an oplock what was asked with the open serves once") {
+  Pair pair;
+  pair.server.refuses_oplocks = true;
+  pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);
+  const std::uint16_t first = fid_of(pair.ask(create("F", 10)));
+  pair.ask(trans2(7, Fields{}.u16(first).u16(0x102).bytes, 11));
+  const std::uint16_t second = fid_of(pair.ask(create("G", 12)));
+  REQUIRE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 13)));
+  CHECK_FALSE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 14)));
+  pair.only_answer();
+}
+
+}  // namespace
+}  // namespace longhaul::smb::smb1::testing

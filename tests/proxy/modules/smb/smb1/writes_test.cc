@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/pair.h"
+
+namespace longhaul::smb::smb1::testing {
+namespace {
+
+constexpr std::uint8_t kClose = 0x04;
+constexpr std::uint32_t kStatusDiskFull = 0xC000007F;
+
+TEST_CASE("SMB1: writes are acknowledged here, and all lie in the file when CLOSE is answered") {
+  Pair pair;
+  const std::string content = some_bytes(500'000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  std::size_t at = 0, here = 0;
+  for (; at < content.size(); at += 50'000) {
+    // The same MID again and again, as some clients do.
+    auto answer = pair.ask_here(write(fid, at, as_bytes(content).subspan(at, 50'000), 11, 8));
+    if (!answer) {
+      pair.server_waits = false;
+      pair.run();
+      pair.server_waits = true;
+      answer = pair.answer();
+    } else {
+      ++here;
+    }
+    REQUIRE(answer);
+    REQUIRE(status_of(*answer) == 0);
+    const Message message = parsed(*answer);
+    REQUIRE(parse_write_reply(message.first())->count == 50'000);
+  }
+  CHECK(here == 10);
+  pair.client_sends(close(fid, 12));
+  while (pair.move_up()) {
+  }
+  CHECK(pair.server.seen[kClose] == 0);  // held until the writes are answered
+  pair.server_waits = false;
+  CHECK(status_of(pair.only_answer()) == 0);
+  CHECK(pair.server.seen[kClose] == 1);
+  CHECK(pair.server.files["F"] == content);
+  CHECK(pair.near.audit().made == 10);
+  CHECK(pair.near.audit().kept == 10);
+  CHECK(pair.near.audit().adds_up());
+}
+
+TEST_CASE("SMB1: a write that fails late is told with the next answer that can carry it") {
+  Pair pair;
+  const std::string block = some_bytes(1000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server.failing_writes[1000] = kStatusDiskFull;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(block), 11)));
+  REQUIRE(pair.ask_here(write(fid, 1000, as_bytes(block), 11)));
+  SECTION("CLOSE") {
+    CHECK(status_of(pair.ask(close(fid, 12))) == kStatusDiskFull);
+    CHECK(pair.server.handles.empty());
+  }
+  SECTION("FLUSH, once") {
+    CHECK(status_of(pair.ask(flush(fid, 12))) == kStatusDiskFull);
+    CHECK(status_of(pair.ask(close(fid, 13))) == 0);
+  }
+  SECTION("WRITE, after which nothing is answered early") {
+    pair.run();
+    pair.client_sends(write(fid, 2000, as_bytes(block), 12));
+    CHECK(pair.at_client.empty());
+    CHECK(status_of(pair.only_answer()) == kStatusDiskFull);
+    CHECK(status_of(pair.ask(close(fid, 13))) == 0);
+  }
+  CHECK(pair.near.audit().failed == 1);
+  CHECK(pair.near.audit().reported == 1);
+  CHECK_FALSE(pair.aborted);
+}
+
+TEST_CASE("SMB1: the server ends with promises outstanding: the client is reset, never closed cleanly") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  SECTION("before they are sent") {
+    pair.far.lan_ended(pair.now, modules::Ending::closed);
+    pair.client_sends(flush(fid, 12));  // lets what was put out come
+    pair.run();
+    CHECK((pair.aborted || !pair.client_ended));
+  }
+  SECTION("while they are there") {
+    while (pair.move_up()) {
+    }
+    pair.far.lan_ended(pair.now, modules::Ending::closed);
+    pair.client_sends(flush(fid, 12));
+    CHECK(pair.aborted);
+  }
+}
+
+TEST_CASE("SMB1: the client's end waits at the server until all promises are kept") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server_waits = true;
+  REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+  pair.near.lan_ended(pair.now, modules::Ending::closed);
+  pair.client_sends(flush(fid, 12));
+  while (pair.move_up()) {
+  }
+  CHECK_FALSE(pair.server_ended);
+  pair.server_waits = false;
+  pair.run();
+  CHECK(pair.server_ended);
+  CHECK(pair.server.files["F"].size() == 100);
+}
+
+}  // namespace
+}  // namespace longhaul::smb::smb1::testing
