@@ -116,7 +116,8 @@ class Daemon final : public control::Controlled {
   identity::Identity identity_;
   link::TlsContext tls_;
   config::Features features_;
-  const std::vector<modules::Listed> modules_ = modules::all();
+  const std::shared_ptr<modules::Memory> module_memory_;
+  const std::vector<modules::Listed> modules_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
   DiskDictionary disk_;  // before the links, whose codecs use it
@@ -141,9 +142,11 @@ Daemon::Daemon(const config::Config& config)
       identity_(identity::load(config)),
       tls_(identity_),
       features_(config.features),
-      pool_(config.limits.memory_bytes / 2, config.limits.flows + kBeingRefused,
+      module_memory_(std::make_shared<modules::Memory>(config.limits.memory_bytes / 4)),
+      modules_(modules::all(module_memory_, config.limits.memory_bytes / 2)),
+      pool_(config.limits.memory_bytes / 8 * 3, config.limits.flows + kBeingRefused,
             static_cast<std::uint32_t>(config.peers.size())),
-      retained_(config.limits.memory_bytes / 2),
+      retained_(config.limits.memory_bytes / 8 * 3),
       disk_(
           io_, config,
           [this] {
@@ -330,7 +333,9 @@ control::Status Daemon::status() const {
   status.flows_limit = config_.limits.flows;
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
-  status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes();
+  status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes() + module_memory_->used_bytes();
+  status.module_bytes = module_memory_->used_bytes();
+  for (const modules::Listed& module : modules_) status.ahead_bytes += module.ahead_bytes();
   status.memory_limit_bytes = config_.limits.memory_bytes;
   status.intercept =
       config_.intercept.mode == config::Intercept::Mode::off

@@ -250,7 +250,9 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "bytes", bytes_line(flows.at("bytes")));
   line(out, "memory",
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
-           " in buffers; " + bytes_text(number(dictionaries.at("bytes"))) + " of " +
+           " in buffers, " + bytes_text(number(memory.at("module_bytes"))) + " of them in modules; " +
+           bytes_text(number(memory.at("ahead_bytes"))) + " ahead of clients; " +
+           bytes_text(number(dictionaries.at("bytes"))) + " of " +
            bytes_text(number(dictionaries.at("limit_bytes"))) + " in dictionaries");
   line(out, "disk", disk_line(status.at("disk_dictionary")));
   line(out, "handshakes",

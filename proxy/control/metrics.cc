@@ -304,6 +304,10 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);
   families.gauge("memory_limit_bytes", "The cap on buffers of all flows.")
       .sample({}, status.memory_limit_bytes);
+  families.gauge("module_memory_bytes", "Of the buffers, what application modules hold.")
+      .sample({}, status.module_bytes);
+  families.gauge("ahead_bytes", "What modules hold for clients before they ask, beside the buffers.")
+      .sample({}, status.ahead_bytes);
   families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links, beside buffers.")
       .sample({}, status.dictionary_bytes);
   families.gauge("dictionary_memory_limit_bytes", "What the dictionaries may take at most.")

@@ -328,7 +328,11 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"ports", view_ports(flows)},
       {"modules", view_modules(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
-      {"memory", {{"bytes", status.memory_bytes}, {"limit_bytes", status.memory_limit_bytes}}},
+      {"memory",
+       {{"bytes", status.memory_bytes},
+        {"limit_bytes", status.memory_limit_bytes},
+        {"module_bytes", status.module_bytes},
+        {"ahead_bytes", status.ahead_bytes}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
       {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};

@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half,
                             TellReason tell) {
-  module_ = std::make_unique<Hosted>(std::move(half), *stream_, socket_.get_executor(), std::move(tell));
+  module_ = std::make_unique<Hosted>(std::move(half), *stream_, module.memory, socket_.get_executor(),
+                                     std::move(tell));
   if (peer_stopped_) module_->host.stream_stopped();
   record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.name});
 }

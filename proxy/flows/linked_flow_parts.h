@@ -28,9 +28,9 @@ inline ReadSpace& read_space() {
 inline bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 struct LinkedFlow::Hosted {
-  Hosted(std::unique_ptr<modules::Module> half, link::Stream& stream,
+  Hosted(std::unique_ptr<modules::Module> half, link::Stream& stream, std::shared_ptr<modules::Memory> memory,
          const boost::asio::any_io_executor& executor, TellReason tell_reason)
-      : host(std::move(half), stream), timer(executor), tell(std::move(tell_reason)) {}
+      : host(std::move(half), stream, std::move(memory)), timer(executor), tell(std::move(tell_reason)) {}
 
   ModuleHost host;
   boost::asio::steady_timer timer;

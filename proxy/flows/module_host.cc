@@ -27,6 +27,14 @@ config::Features with_parts(config::Features features) {
 }
 
 constexpr auto kSurroundingsEvery = 100ms;
+
+// Where the modules' memory is used up: what a flow may hold all the same, so that small frames go on; how
+// often is looked whether there is room again; after how long a flow that holds parts of a frame, of which
+// nothing moves, goes on without its module.
+constexpr std::size_t kHeldInAnyCase = 64 * 1024;
+constexpr auto kLookAgainAfter = 50ms;
+constexpr auto kPatienceWithoutMemory = 1s;
+
 // How long a module may keep its promises after a connection is gone, and what it said before its abort may
 // take.
 constexpr auto kPatienceAfterReset = 60s;
@@ -34,10 +42,11 @@ constexpr auto kPatienceAfterAbort = 10s;
 
 }  // namespace
 
-ModuleHost::ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream)
-    : module_(std::move(module)), stream_(stream) {}
+ModuleHost::ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream,
+                       std::shared_ptr<modules::Memory> memory)
+    : module_(std::move(module)), stream_(stream), memory_(std::move(memory)) {}
 
-ModuleHost::~ModuleHost() = default;
+ModuleHost::~ModuleHost() { memory_->remove(counted_bytes_); }
 
 bool ModuleHost::run(TimePoint now, const Line& line) {
   if (give_up_at_ && now >= *give_up_at_) gave_up_ = true;
@@ -49,12 +58,42 @@ bool ModuleHost::run(TimePoint now, const Line& line) {
   }
   bool moved = flush();
   moved |= feed(now, line.round_trip);
-  return flush() || moved;
+  moved |= flush();
+  watch_memory(now);
+  return moved;
 }
 
 std::optional<link::TimePoint> ModuleHost::next_timeout() const {
   auto at = aborts_ ? std::nullopt : module_->next_timeout();
-  return at && give_up_at_ ? std::min(*at, *give_up_at_) : at ? at : give_up_at_;
+  for (const auto& other : {give_up_at_, look_again_at_})
+    if (other && (!at || *other < *at)) at = other;
+  return at;
+}
+
+// ------------------------------------------------------------------------------------------------- memory
+
+void ModuleHost::count_memory() {
+  const std::size_t held = to_stream_bytes_ + to_lan_.size() + module_->held_bytes();
+  memory_->add(held);
+  memory_->remove(counted_bytes_);
+  counted_bytes_ = held;
+}
+
+bool ModuleHost::is_held_back() const { return memory_->is_short() && counted_bytes_ > kHeldInAnyCase; }
+
+// First nothing more is read from the LAN. That alone could last for ever, since parts of frames are of no
+// use to anybody: who has nothing else to wait for goes on without its module.
+void ModuleHost::watch_memory(TimePoint now) {
+  count_memory();
+  const bool held_back = is_held_back() && !to_stream_passes_ && !aborts_;
+  look_again_at_.reset();
+  if (!held_back) return held_back_since_.reset();
+  look_again_at_ = now + kLookAgainAfter;
+  if (!held_back_since_ || to_stream_bytes_ != 0 || module_->held_bytes() == 0) held_back_since_ = now;
+  if (now - *held_back_since_ < kPatienceWithoutMemory) return;
+  module_->give_up_memory(now);
+  take_outputs(now);
+  count_memory();
 }
 
 void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
@@ -74,12 +113,14 @@ bool ModuleHost::takes_lan() const {
   if (to_stream_passes_ || aborts_ || lan_ended_ || to_lan_.size() >= kMostToLan) return false;
   // What nobody reads is not kept: the module may wait for the answers to what it promised.
   if (!writable()) return true;
+  if (is_held_back()) return false;
   return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
 }
 
 void ModuleHost::from_lan(TimePoint now, Slice bytes) {
   module_->from_lan(now, std::move(bytes));
   take_outputs(now);
+  count_memory();
 }
 
 void ModuleHost::lan_ended(TimePoint now, Ending ending) {
@@ -100,7 +141,8 @@ bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
   // The twin's connection is gone: who does not take what came before has time until then.
   if (stream_.read_state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
   bool moved = false;
-  while (!to_lan_passes_ && !aborts_ && to_lan_.size() < kShortToLan) {
+  // What the twin has begun to send is taken to its end: it had credit for it.
+  while (!to_lan_passes_ && !aborts_ && to_lan_.size() < (memory_->is_short() ? kMaxPiece : kShortToLan)) {
     if (std::size_t ahead = stream_.readable_before_message(); ahead > 0) {
       Slice piece = stream_.readable().front();
       if (std::size_t most = std::min(ahead, kMaxPiece); piece.size() > most) piece = piece.sub(0, most);

@@ -9,6 +9,7 @@
 
 #include "codecs/slice_queue.h"
 #include "proxy/link/stream.h"
+#include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
 #include "proxy/modules/twin_records.h"
 
@@ -25,8 +26,9 @@ class ModuleHost {
     link::Duration round_trip{0};
   };
 
-  // The stream outlives this object.
-  ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream);
+  // The stream outlives this object. `memory`: that of all flows.
+  ModuleHost(std::unique_ptr<modules::Module> module, link::Stream& stream,
+             std::shared_ptr<modules::Memory> memory);
   ~ModuleHost();
   ModuleHost(const ModuleHost&) = delete;
   ModuleHost& operator=(const ModuleHost&) = delete;
@@ -44,7 +46,10 @@ class ModuleHost {
 
   // ---- To the LAN.
   const SliceQueue& to_lan() const { return to_lan_; }
-  void lan_took(std::size_t bytes) { to_lan_.drop_until(to_lan_.begin_offset() + bytes); }
+  void lan_took(std::size_t bytes) {
+    to_lan_.drop_until(to_lan_.begin_offset() + bytes);
+    count_memory();
+  }
   bool lan_is_over() const { return lan_over_ && to_lan_.empty(); }  // nothing follows; it is to be shut down
 
   // ---- The stream.
@@ -92,6 +97,10 @@ class ModuleHost {
   bool flush_message(Item& item);
   void put(Item::Kind kind, Slice bytes);
   bool writable() const { return !stream_stopped_ && stream_.writes(); }
+  void count_memory();
+  void watch_memory(TimePoint now);
+  // All flows together hold as much as they may, and this one more than a few reads.
+  bool is_held_back() const;
   void give_up_at(TimePoint at) {
     if (!give_up_at_ || at < *give_up_at_) give_up_at_ = at;
   }
@@ -103,6 +112,10 @@ class ModuleHost {
   std::size_t to_stream_bytes_ = 0;
   SliceQueue to_lan_;
   modules::TwinReader twin_reader_;
+
+  std::shared_ptr<modules::Memory> memory_;
+  std::size_t counted_bytes_ = 0;  // in memory_
+  std::optional<TimePoint> held_back_since_, look_again_at_;
 
   std::optional<TimePoint> surroundings_at_;        // told last
   std::optional<Ending> lan_ended_, stream_ended_;  // as told to the module

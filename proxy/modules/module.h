@@ -98,6 +98,11 @@ class Module {
   virtual std::optional<Output> poll_output() = 0;
   virtual std::optional<TimePoint> next_timeout() const = 0;
 
+  // Bytes that it took in and has neither put out nor let go: parts of frames, above all.
+  virtual std::size_t held_bytes() const { return 0; }
+  // There is no memory for the rest of what it holds parts of: from the LAN it steps aside as soon as it can.
+  virtual void give_up_memory(TimePoint) {}
+
   // Of this half since its beginning.
   virtual const Counters& counters() const = 0;
   // What keeps it from doing all it could, while it runs; optimised: nothing.

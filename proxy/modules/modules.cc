@@ -7,10 +7,11 @@
 
 namespace longhaul::modules {
 
-std::vector<Listed> all() {
+std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes) {
   std::vector<Listed> list;
   // One entry for each module, with what its flows share.
   const auto site = std::make_shared<smb::Site>();
+  site->ahead->most_bytes = std::min(site->ahead->most_bytes, ahead_bytes);
   const auto smb_half = [site](smb::Side side) -> Maker {
     return [=](std::uint16_t port) { return std::make_unique<smb::SmbModule>(side, port, *site); };
   };
@@ -19,7 +20,9 @@ std::vector<Listed> all() {
                   .ports = {445, 139},
                   .feature = &config::Features::smb,
                   .make_near = smb_half(smb::Side::near),
-                  .make_far = smb_half(smb::Side::far)});
+                  .make_far = smb_half(smb::Side::far),
+                  .memory = std::move(memory),
+                  .ahead_bytes = [site] { return site->ahead->held_bytes; }});
   return list;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
 
 namespace longhaul::modules {
@@ -22,11 +23,16 @@ struct Listed {
   bool config::Features::*feature = nullptr;
   Maker make_near;  // before the client
   Maker make_far;   // before the server
+  // What its flows hold; by default without a bound.
+  std::shared_ptr<Memory> memory = std::make_shared<Memory>(~std::uint64_t{0});
+  // What is held for clients before they ask for it, beside that.
+  std::function<std::uint64_t()> ahead_bytes = [] { return std::uint64_t{0}; };
 };
 using List = std::span<const Listed>;
 
-// For one site: what its flows share lives as long as the list and the halves.
-std::vector<Listed> all();
+// For one site: what its flows share lives as long as the list and the halves. `memory` is all modules',
+// `ahead_bytes` what may be held for clients before they ask.
+std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes);
 
 // None: nobody here speaks what is spoken there.
 const Listed* for_port(List list, std::uint16_t port);

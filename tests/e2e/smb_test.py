@@ -2,6 +2,7 @@
 """SMB in every dialect, plain, signed and encrypted, by impacket and smbclient: what is read and written is the same
 with the pair and without it. What two clients see of each other is in smb_two_clients_test.py."""
 
+import contextlib
 import hashlib
 import unittest
 import zlib
@@ -11,7 +12,7 @@ import smb
 import smb_client
 import smb_work
 import tcp
-from lab import SERVER, Lab
+from lab import SERVER, Lab, until
 from pair import PairTest
 from smb_client import BATCH, NO_OPLOCK
 
@@ -172,6 +173,45 @@ class NotSmb(PairTest):
             self.assertEqual(there.receive(5), b"hello")
             there.reset()
             self.assertEqual(here.receive_rest(), (b"", "reset"))
+
+
+class Crowded(PairTest):
+    """More parts of frames than the modules have memory for: a quarter of the limit."""
+
+    both = {"limits": {"memory": "16MiB"}}
+
+    def test_flows_that_hold_parts_of_frames_are_counted_and_go_on_without_their_module(self):
+        head = bytes.fromhex("00100000fe534d4240000000")  # a frame of 1 MiB
+        first, rest = head + made(400_000 - len(head), 1), made((1 << 20) + 4 - 400_000, 2)
+        ends = []
+        with tcp.Listener(self.lab, port=445) as listener:
+            for _ in range(30):
+                ends.append((tcp.connect(self.lab, SERVER, 445), listener.accept()))
+            for here, _ in ends:
+                here.socket.setblocking(False)
+            left = {here: memoryview(first) for here, _ in ends}
+            most = 0
+
+            def push():
+                nonlocal most
+                for here, data in list(left.items()):
+                    with contextlib.suppress(BlockingIOError):
+                        left[here] = data[here.socket.send(data):]
+                most = max(most, self.branch.status()["memory"]["module_bytes"])
+                return "memory_limit" in self.branch.reasons() and not any(map(len, left.values()))
+
+            until(push, 30, "flows go on without their module")
+            self.assertLess(most, (4 << 20) + 30 * (192 << 10))
+            for here, there in ends:
+                here.socket.setblocking(True)
+                here.send(rest)
+                here.end()
+            for here, there in ends:
+                self.assertEqual(there.receive_rest(), (first + rest, "end"))
+                there.close()
+                here.close()
+        self.pair.wait_flows()
+        self.assertEqual(self.branch.status()["memory"]["module_bytes"], 0)
 
 
 class OlderPort(PairTest):

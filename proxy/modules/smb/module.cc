@@ -163,8 +163,22 @@ void SmbModule::twin_stepped_aside(TimePoint now) {
   review(now);
 }
 
+std::size_t SmbModule::held_bytes() const {
+  return lan_.held_bytes() + stream_.held_bytes() + (attaching_ ? attached_.size() - attached_missing_ : 0);
+}
+
+void SmbModule::give_up_memory(TimePoint now) {
+  gives_up_ = true;
+  review(now);
+}
+
 // Whether there is anything left to do here.
 void SmbModule::review(TimePoint now) {
+  // The near half owes the server nothing; the far half must not take answers to its own requests for the
+  // client's.
+  if (gives_up_ && lan_state_ == State::frames && !lan_ended_ &&
+      (side_ == Side::near || !half_ || half_->quiet()))
+    lan_opaque(now, Reason::memory_limit);
   if (half_ && lan_state_ == State::frames && !lan_ended_)
     if (Reason why = half_->leave_alone(); why != Reason::optimised) lan_opaque(now, why);
   if (!half_ && stream_state_ == State::bytes && lan_state_ == State::frames && !lan_ended_)

@@ -36,6 +36,8 @@ class SmbModule final : public modules::Module {
   void on_timeout(TimePoint now) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override;
+  std::size_t held_bytes() const override;
+  void give_up_memory(TimePoint now) override;
   const modules::Counters& counters() const override;
   flows::Reason reason() const override;
 
@@ -75,6 +77,7 @@ class SmbModule final : public modules::Module {
   std::byte* attached_room_ = nullptr;
   std::size_t attached_missing_ = 0;
 
+  bool gives_up_ = false;  // there is no memory to go on as before
   flows::Reason reason_ = flows::Reason::optimised;
   modules::Counters counters_;  // without a half
   mutable modules::Counters shown_;

@@ -44,7 +44,9 @@ struct Half {
 
 class Flow {
  public:
-  explicit Flow(PairOptions options = {}, config::Features features = {}) : pair(options) {
+  explicit Flow(PairOptions options = {}, config::Features features = {},
+                std::shared_ptr<Memory> of_all = std::make_shared<Memory>(1 << 30))
+      : memory(std::move(of_all)), pair(options) {
     pair.connect();
     pair.run_for(200ms);
     link::OpenRequest request;
@@ -72,6 +74,7 @@ class Flow {
     near.begun = far.begun = true;
   }
 
+  std::shared_ptr<Memory> memory;
   Pair pair;
   Half near, far;
 
@@ -104,7 +107,7 @@ class Flow {
   void begin(Half& half) {
     auto probe = std::make_unique<Probe>();
     half.probe = probe.get();
-    half.host = std::make_unique<ModuleHost>(std::move(probe), *half.stream());
+    half.host = std::make_unique<ModuleHost>(std::move(probe), *half.stream(), memory);
   }
   void tell(Half& half, const link::Event& event) {
     if (event.stream_event == link::EventKind::stopped) half.host->stream_stopped();
@@ -457,4 +460,67 @@ TEST_CASE("a twin that says what no twin may say ends the flow") {
     REQUIRE(flow.run_until([&] { return flow.complete(); }));
     CHECK(flow.far.received == "x");
   }
+}
+
+TEST_CASE("what modules hold of all flows is counted, bounded, and given up where nothing else moves") {
+  constexpr std::size_t kCap = 1 << 20, kFlows = 8;
+  const auto memory = std::make_shared<Memory>(kCap);
+  const std::string sent = pattern(400'000, 7);
+  {
+    std::vector<std::unique_ptr<Flow>> flows;
+    std::size_t gave_up = 0;
+    for (std::size_t i = 0; i < kFlows; ++i) {
+      flows.push_back(std::make_unique<Flow>(PairOptions{.seed = static_cast<std::uint32_t>(i + 1)},
+                                             config::Features{}, memory));
+      Flow& flow = *flows.back();
+      flow.near.closes = flow.far.closes = false;
+      flow.near.to_send = sent;
+      // Parts of a frame that is larger than all that the client says for now.
+      flow.near.probe->lan = [](Probe& self, Slice bytes) {
+        self.messages.push_back(Probe::text(bytes));
+        self.held += bytes.size();
+      };
+      flow.near.probe->memory_gone = [&gave_up](Probe& self) {
+        if (self.messages.empty()) return;
+        ++gave_up;
+        self.held = 0;
+        self.say(StepAside{Way::to_stream, Reason::memory_limit});
+        for (const std::string& part : std::exchange(self.messages, {}))
+          self.say(ToStream{Probe::slice(part)});
+      };
+    }
+    const auto run = [&](link::Duration time) {
+      for (link::Duration at{0}; at < time; at += 30ms)
+        for (auto& flow : flows) flow->run_until([] { return false; }, 30ms);
+    };
+    run(900ms);
+    CHECK(memory->is_short());
+    CHECK(memory->used_bytes() <= kCap + kFlows * 128 * 1024);
+    CHECK(gave_up == 0);  // not before it has lasted
+    for (const auto& flow : flows) CHECK_FALSE(flow->near.host->takes_lan());
+    run(2s);
+    CHECK_FALSE(memory->is_short());
+    CHECK(gave_up > 0);
+    std::size_t plain = 0;
+    for (auto& flow : flows) {
+      CHECK(flow->near.to_send.empty());
+      if (flow->near.host->reason() != Reason::memory_limit) continue;
+      ++plain;
+      CHECK((flow->far.received == sent));
+    }
+    CHECK(plain == gave_up);
+  }
+  CHECK(memory->used_bytes() == 0);
+}
+
+TEST_CASE("a flow that holds little goes on while others have used up the modules' memory") {
+  const auto memory = std::make_shared<Memory>(1 << 20);
+  memory->add(2 << 20);
+  Flow flow({}, {}, memory);
+  flow.near.to_send = pattern(500'000, 3);
+  flow.far.to_send = pattern(700'000, 4);
+  REQUIRE(flow.run_until([&] { return flow.complete(); }));
+  CHECK((flow.far.received == pattern(500'000, 3)));
+  CHECK((flow.near.received == pattern(700'000, 4)));
+  CHECK(flow.near.host->reason() == Reason::optimised);
 }

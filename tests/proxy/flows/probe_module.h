@@ -35,6 +35,8 @@ class Probe final : public Module {
   std::vector<Ending> lan_endings, stream_endings;
   bool twin_is_aside = false;
   TimePoint now{};
+  std::size_t held = 0;
+  Wakes memory_gone = [](Probe&) {};
   Counters count;
   flows::Reason why = flows::Reason::optimised;
 
@@ -87,6 +89,11 @@ class Probe final : public Module {
     Output first = std::move(outputs_.front());
     outputs_.pop_front();
     return first;
+  }
+  std::size_t held_bytes() const override { return held; }
+  void give_up_memory(TimePoint at) override {
+    now = at;
+    memory_gone(*this);
   }
   std::optional<TimePoint> next_timeout() const override { return deadline; }
   const Counters& counters() const override { return count; }
