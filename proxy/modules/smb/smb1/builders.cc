@@ -122,6 +122,11 @@ Slice oplock_release(const Ids& ids, std::uint16_t fid, std::uint8_t level) {
       .done();
 }
 
+Slice close_request(const Ids& ids, std::uint16_t fid) {
+  constexpr std::uint32_t kTimeIsTheServers = 0xFFFFFFFF;
+  return request(Command::close, ids).words(3).put(fid).put(kTimeIsTheServers).put<std::uint16_t>(0).done();
+}
+
 Slice find_close2_request(const Ids& ids, std::uint16_t sid) {
   return request(Command::find_close2, ids).words(1).put(sid).put<std::uint16_t>(0).done();
 }

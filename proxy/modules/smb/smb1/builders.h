@@ -20,6 +20,8 @@ struct Ids {
 Slice read_request(const Ids& ids, std::uint16_t fid, std::uint64_t offset, std::uint32_t length);
 // [MS-CIFS] 2.2.4.32.1 without locks: what answers a break.
 Slice oplock_release(const Ids& ids, std::uint16_t fid, std::uint8_t level);
+// [MS-CIFS] 2.2.4.5.1
+Slice close_request(const Ids& ids, std::uint16_t fid);
 // [MS-CIFS] 2.2.4.48.1
 Slice find_close2_request(const Ids& ids, std::uint16_t sid);
 // [MS-CIFS] 2.2.4.46.1 with one setup word.

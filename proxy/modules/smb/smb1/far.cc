@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/smb1/far.h"
 
 #include "proxy/modules/smb/smb1/fields.h"
+#include "proxy/modules/smb/smb1/looks.h"
 #include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb::smb1 {
@@ -16,9 +17,11 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* asked = std::get_if<Asked>(&message)) asked_ = *asked;
   if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
   if (const auto* expect = std::get_if<Expect>(&message)) questions_.expect(*expect);
+  if (const auto* local = std::get_if<Local>(&message)) looks_.taken(*local);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
   if (const auto* drop = std::get_if<Drop>(&message)) {
+    if (drop->open == looks_key()) looks_.near_dropped(drop->epoch);
     reads_.near_dropped(*drop);
     searches_.near_dropped(*drop);
   }
@@ -109,6 +112,7 @@ void Far::request(TimePoint, const Frame& frame, const Message& message) {
   }
   const auto searched = searches_.request(message, passed);
   if (!searched) return connection_.answered_here(number_of(header));
+  looks_.request(message, passed);
   leg_.send(*searched, number_of(header), has_answer(message), scope_of(message));
 }
 
@@ -207,7 +211,10 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     questions_.opened(*open, number);
     reads_.opened(*open);
   }
-  if (answered.request) questions_.over(number);
+  if (answered.request) {
+    questions_.over(number);
+    looks_.answered(number, open);
+  }
   searches_.answered(message, answered.request);
 }
 
@@ -257,6 +264,7 @@ void Far::settle() {
   }
   reads_.pump();
   searches_.pump();
+  looks_.pump();
   if (stream_ended_ && !ended_ && leg_.is_idle()) {
     ended_ = true;
     if (reset_) {
@@ -295,6 +303,7 @@ void Far::stream_opaque(TimePoint) {
   reads_.stop();
   searches_.stop();
   questions_.stop();
+  looks_.stop();
   for (auto& [key, waits] : breaks_) waits.near_done = true;
   settle();
 }
@@ -309,6 +318,7 @@ void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) 
   surroundings_ = surroundings;
   reads_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
+  looks_.on_surroundings(surroundings);
   settle();
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "proxy/modules/smb/smb1/far_looks.h"
 #include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
@@ -20,7 +21,8 @@ class Far final : public Half {
         leg_(out),
         reads_(out, leg_, connection_, counters_),
         searches_(out, leg_, connection_, counters_),
-        questions_(out, leg_, connection_, counters_) {}
+        questions_(out, leg_, connection_, counters_),
+        looks_(out, leg_, connection_, counters_) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -61,6 +63,7 @@ class Far final : public Half {
   FarReads reads_;
   FarSearches searches_;
   FarQuestions questions_;
+  FarLooks looks_;
   std::optional<Asked> asked_;           // about the next frame
   std::optional<Promised> promised_;     // about the next frame
   std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock

@@ -35,6 +35,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           if (write(frame, message)) return;
           break;
         case Command::close:
+          if (const Open* open = connection_.open_of(message); open && !open->looks) looks_.drop();
           if (close(frame, message)) return;
           break;
         case Command::trans2:
@@ -47,6 +48,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
+          if (look(now, message)) return;
           give_up_same_name(message);
           questions_.opening(message, questions_may_be_answered());
           break;
@@ -68,6 +70,19 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
   }
   if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
   out_.pass_on(frame.bytes);
+}
+
+// Answered with a handle that was opened ahead: from here on it is as if the server's answer had just come.
+bool Near::look(TimePoint now, const Message& message) {
+  if (!features(&config::Features::smb_metadata)) return false;
+  const auto given = looks_.take(now, message);
+  const auto answer = given ? parse_message(given->bytes().subspan(kFrameHeadBytes))
+                            : Result<Message>(Error::malformed_header);
+  if (!answer) return false;
+  ++counters_.round_trips_saved;
+  ++counters_.metadata_answers;
+  reply(now, {FrameKind::smb1, *given}, *answer);
+  return true;
 }
 
 bool Near::read(const Frame& frame, const Message& message) {
@@ -114,6 +129,7 @@ void Near::give_up_same_name(const Message& message) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
     drop(open);
     questions_.drop(open.key);
+    looks_.drop();
     promises_.stop(open.key);
     open.oplock = Oplock::none;
     out_.tell(Broken{open.key});
@@ -126,6 +142,7 @@ void Near::give_up_same_name(const Message& message) {
 void Near::void_by(const Message& message) {
   const Effect effect = effect_of(message);
   if (effect == Effect::none) return;
+  looks_.drop();
   const Open* meant = connection_.open_of(message);
   if (meant && !message.is_chained()) {
     questions_.changed(*meant);
@@ -160,6 +177,7 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
     if (Open* open = connection_.on_break(*message)) {
       promises_.stop(open->key);
       questions_.drop(open->key);
+      looks_.drop();
     } else if (std::any_of(closes_.begin(), closes_.end(),
                            [&](const auto& each) { return each.second == locking->fid; })) {
       return;  // the client has closed it; the CLOSE on its way answers the break
@@ -184,6 +202,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (!answered.request) return;
   // An answer that crossed with a change may be older than it.
   if (answered.request->effect != Effect::none) {
+    looks_.drop();
     const Open* meant =
         answered.request->serial ? connection_.open_of_serial(*answered.request->serial) : nullptr;
     if (meant) {
@@ -225,6 +244,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   } else if (const auto* drop = std::get_if<Drop>(&message)) {
     cache_.far_dropped(drop->open, drop->epoch);
     questions_.drop(drop->open);
+    looks_.drop();
   } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
     kept(*kept_now);
   } else if (const auto* room = std::get_if<Room>(&message)) {
@@ -237,7 +257,8 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);
   } else if (const auto* answer = std::get_if<Answer>(&message)) {
-    if (!searches_.pushed(*answer, attached) && !questions_.pushed(now, *answer, attached))
+    if (!searches_.pushed(*answer, attached) && !looks_.pushed(now, *answer, attached) &&
+        !questions_.pushed(now, *answer, attached))
       read_through(*answer, attached);
   }
 }
@@ -259,6 +280,7 @@ void Near::taken_back(const Break& message) {
   ++counters_.breaks;
   promises_.stop(message.open);
   questions_.drop(message.open);
+  looks_.drop();
   if (Open* open = connection_.open(message.open)) {
     // Given up before: it stays so.
     const bool reads =

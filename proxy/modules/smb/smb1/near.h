@@ -12,6 +12,7 @@
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/smb1/near_looks.h"
 #include "proxy/modules/smb/smb1/near_questions.h"
 #include "proxy/modules/smb/smb1/near_searches.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
@@ -28,7 +29,8 @@ class Near final : public Half {
       : out_(out),
         cache_(std::move(account)),
         searches_(out, connection_, counters_),
-        questions_(out, connection_, promises_, counters_) {}
+        questions_(out, connection_, promises_, counters_),
+        looks_(out, connection_) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -58,6 +60,7 @@ class Near final : public Half {
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
   bool close(const Frame& frame, const Message& message);
+  bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
@@ -86,6 +89,7 @@ class Near final : public Half {
   Promises promises_;
   NearSearches searches_;
   NearQuestions questions_;
+  NearLooks looks_;
   RawTransfer raw_;
   DiskRoom room_;
   std::unordered_map<MessageNumber, Header> reads_;  // that wait, by a number of ours

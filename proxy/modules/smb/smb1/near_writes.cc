@@ -32,6 +32,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const OpenKey key = open->key;
   drop(*open);
   questions_.changed(*open);
+  looks_.drop();
   const MessageNumber number = ++promised_;
   const auto verdict = promises_.promise(key, number, {write->offset, length});
   if (verdict == Promises::Verdict::refused) return false;

@@ -111,7 +111,7 @@ TEST_CASE("SMB1: a look at a file's attributes leaves the oplock, and is closed 
   CHECK(pair.server.handles.at(fid).oplock == 2);
   REQUIRE(pair.ask_here(close(look, 13)));
   pair.run();
-  CHECK(pair.server.handles.size() == 1);
+  CHECK_FALSE(pair.server.handles.contains(look));
   CHECK(pair.ask_here(read(fid, 60'000, 60'000, 14)));
   SECTION("what it changes is not told from before") {
     const Buffer question = Fields{}.u16(fid).u16(0x102).bytes;
@@ -129,6 +129,59 @@ TEST_CASE("SMB1: a look at a file's attributes leaves the oplock, and is closed 
     CHECK_FALSE(pair.ask_here(close(other, 18)));
     pair.only_answer();
   }
+}
+
+TEST_CASE("SMB1: who looks at an open file again and again gets handles that were opened ahead") {
+  Pair pair;
+  pair.server.files["F"] = some_bytes(300'000);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  const auto look = [&](std::uint16_t mid) { return create("F", mid, {.access = 0x100080}); };
+  std::uint16_t handle = fid_of(pair.ask(look(11)));
+  REQUIRE(pair.ask_here(close(handle, 12)));
+  pair.run();
+  for (int i = 0; i < 10; ++i) {
+    const auto answer = pair.ask_here(look(13));
+    REQUIRE(answer);
+    CHECK(mid_of(*answer) == 13);
+    handle = fid_of(*answer);
+    CHECK(handle != fid);
+    CHECK(pair.server.handles.at(handle).looks);
+    REQUIRE(pair.ask_here(close(handle, 14)));
+    pair.run();
+  }
+  CHECK(pair.server.handles.size() > 1);
+  SECTION("they are closed with the file") {
+    REQUIRE(pair.ask_here(close(fid, 15)));
+    pair.run();
+    CHECK(pair.server.handles.empty());
+  }
+  SECTION("and when somebody else wants it") {
+    pair.server.break_oplock("F");
+    pair.run();
+    CHECK(pair.server.is_broken("F"));
+    CHECK(pair.server.handles.size() == 1);
+    CHECK_FALSE(pair.ask_here(look(15)));
+    pair.only_answer();
+  }
+  SECTION("and when it is written: they tell its size") {
+    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(400'000)), 15)));
+    CHECK_FALSE(pair.ask_here(look(16)));
+    const Slice answer = pair.only_answer();
+    const Message message = parsed(answer);
+    CHECK(parse_nt_create_reply(message.first())->end_of_file == 400'000);
+  }
+  SECTION("and another kind of look passes") {
+    CHECK_FALSE(pair.ask_here(create("F", 15, {.access = 0x80})));
+    CHECK(status_of(pair.only_answer()) == 0);
+  }
+  SECTION("a used one stays when the others are closed") {
+    handle = fid_of(*pair.ask_here(look(15)));
+    pair.ask(write(fid, 0, as_bytes(some_bytes(10)), 16));
+    CHECK(pair.server.handles.size() == 2);
+    CHECK(status_of(pair.ask(trans2(7, Fields{}.u16(handle).u16(0x102).bytes, 17))) == 0);
+    CHECK(status_of(*pair.ask_here(close(handle, 18))) == 0);
+  }
+  CHECK_FALSE(pair.aborted);
 }
 
 TEST_CASE("SMB1: the path of a file under an exclusive oplock is known as the file is, for a while") {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's handles opened ahead: where the client looks at the attributes of a file that it holds open
+// under a batch oplock, by an open and a close, more handles of the kind are opened and their answers pushed
+// (near_looks.h). Nobody is hindered by them; they are closed when the near half says that it uses them no
+// more.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "proxy/modules/smb/smb1/server_leg.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarLooks {
+ public:
+  FarLooks(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
+      : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
+
+  void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
+  // A request of the client that goes to the server.
+  void request(const Message& message, const Slice& frame);
+  // Its answer; none: nothing was opened.
+  void answered(MessageNumber number, const Open* opened);
+  void taken(const Local& local);
+  void near_dropped(std::uint32_t epoch);
+  void stop() { stopped_ = true; }
+  void pump();
+
+ private:
+  struct File {
+    Slice frame;  // the request
+    std::vector<OpenKey> handles;
+    std::size_t opening = 0, wanted = 1;
+  };
+  void open(const OpenKey& file);
+  void opened(const OpenKey& file, std::uint32_t epoch, const Slice& frame, const Message& answer);
+  void close(const OpenKey& handle);
+
+  static constexpr std::size_t kMostWanted = 8, kMostFiles = 16, kMostCreating = 64;
+
+  Outputs& out_;
+  ServerLeg& leg_;
+  Connection& connection_;
+  modules::Counters& counters_;
+  config::Features features_;
+  std::map<MessageNumber, Slice> creating_;
+  std::map<OpenKey, File> files_;
+  std::uint32_t epoch_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace longhaul::smb::smb1

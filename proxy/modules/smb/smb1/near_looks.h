@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's handles opened ahead: a client that looks at a file's attributes again and again, by an
+// open and a close each time, while it holds the file open under a batch oplock, gets handles that the far
+// half has opened for it (far_looks.h). Whatever may end what such an answer says voids all of them.
+#pragma once
+#include <deque>
+#include <unordered_map>
+
+#include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/smb1/connection.h"
+
+namespace longhaul::smb::smb1 {
+
+class NearLooks {
+ public:
+  NearLooks(Outputs& out, Connection& connection) : out_(out), connection_(connection) {}
+
+  // A NT_CREATE of the client, which the connection knows. The server's answer to one like it, for this
+  // client; none: it is to pass.
+  std::optional<Slice> take(TimePoint now, const Message& message);
+  // False: no handle.
+  bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
+  // Nothing that was opened ahead may be used any more: the far half closes it.
+  void drop();
+
+ private:
+  struct Handle {
+    Slice request, reply;
+    TimePoint came{};
+  };
+  Outputs& out_;
+  Connection& connection_;
+  std::unordered_map<OpenKey, std::deque<Handle>, OpenKeyHash> handles_;
+  std::uint32_t epoch_ = 0;
+  bool active_ = false;  // the far half may have opened some in this epoch
+};
+
+}  // namespace longhaul::smb::smb1
