@@ -31,6 +31,11 @@ bool DiskRoom::has_room(DiskTree tree, std::uint64_t length) const {
   return available >= kept_back && taken <= available - kept_back && length <= available - kept_back - taken;
 }
 
+bool DiskRoom::knows(DiskTree tree) const {
+  const auto found = trees_.find(tree);
+  return found != trees_.end() && found->second.available_bytes;
+}
+
 void DiskRoom::promised(DiskTree tree, std::uint64_t length) { trees_[tree].promised_bytes += length; }
 
 bool DiskQuestions::ask_for(DiskTree tree, link::TimePoint now) {
@@ -54,8 +59,9 @@ std::optional<DiskQuestions::Told> DiskQuestions::answered(DiskTree tree,
   State& state = found->second;
   state.asking = false;
   if (!available_bytes) {
-    state.refused = !state.known;  // a server that never says is not asked again; one that once did is
-    return std::nullopt;
+    if (state.known) return std::nullopt;
+    state.refused = true;  // a server that never says is not asked again; one that once did is
+    return Told{};
   }
   state.known = true;
   state.available_bytes = *available_bytes;

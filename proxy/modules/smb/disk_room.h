@@ -29,6 +29,7 @@ class DiskRoom {
   // `available_bytes` are left for writes after the first `counted_bytes` that were promised to this tree.
   void told(DiskTree tree, std::uint64_t available_bytes, std::uint64_t counted_bytes);
   bool has_room(DiskTree tree, std::uint64_t length) const;  // false while nothing is known
+  bool knows(DiskTree tree) const;
   void promised(DiskTree tree, std::uint64_t length);
   void forget(DiskTree tree) { trees_.erase(tree); }
 
@@ -48,7 +49,7 @@ class DiskQuestions {
   // Bytes of a promised write were answered by the server, well or not.
   void written(DiskTree tree, std::uint64_t length);
   // The question's answer; `available_bytes` is none when the server refused. What to tell the near side, if
-  // anything.
+  // anything: of a server that does not say, once, that there is no room.
   struct Told {
     std::uint64_t available_bytes = 0, counted_bytes = 0;
   };

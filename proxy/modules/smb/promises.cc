@@ -31,14 +31,16 @@ void Promises::answer(Entry& entry, OpenState& open) {
   ++audit_.outstanding;
 }
 
-Promises::Verdict Promises::promise(const Open& open, Message message, Range range) {
+Promises::Verdict Promises::promise(const Open& open, Message message, Range range, Conditions conditions) {
   if (entries_.contains(message)) return Verdict::refused;
   OpenState& state = opens_[open];
   if (state.failed || state.stopped) return Verdict::refused;
   Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
   // A small write never overtakes one that waits for room: the client sees its answers in the order it asked.
   drop_settled();
-  if (held_.empty() && room_for(range)) {
+  if (conditions == Conditions::open_question) {
+    entry.early = Entry::Early::open_question;
+  } else if (held_.empty() && room_for(range)) {
     answer(entry, state);
     return Verdict::now;
   }
@@ -48,13 +50,19 @@ Promises::Verdict Promises::promise(const Open& open, Message message, Range ran
   return Verdict::held;
 }
 
+void Promises::decide(Message message, Answer answer) {
+  const auto found = entries_.find(message);
+  if (found == entries_.end() || found->second.early != Entry::Early::open_question) return;
+  found->second.early = answer == Answer::yes ? Entry::Early::yes : Entry::Early::no;
+}
+
 // Those of stopped opens keep their place in the book, not in the queue: resume() is for later writes.
 void Promises::drop_settled() {
   for (; !held_.empty(); held_.pop_front()) {
     const auto found = entries_.find(held_.front());
     if (found == entries_.end() || found->second.answered) continue;
     const OpenState& open = opens_[found->second.open];
-    if (!open.failed && !open.stopped) return;
+    if (!open.failed && !open.stopped && found->second.early != Entry::Early::no) return;
   }
 }
 
@@ -63,7 +71,7 @@ std::optional<Promises::Message> Promises::poll_answerable() {
   if (held_.empty()) return std::nullopt;
   const Message message = held_.front();
   Entry& entry = entries_.at(message);
-  if (!room_for(entry.range)) return std::nullopt;
+  if (entry.early == Entry::Early::open_question || !room_for(entry.range)) return std::nullopt;
   held_.pop_front();
   OpenState& open = opens_[entry.open];
   --open.held;

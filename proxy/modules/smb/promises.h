@@ -5,9 +5,9 @@
 // (smb2/near_writes.h).
 //
 //   promise() ──> now    the client is answered at once; kept() settles it later
-//            └──> held   no room under the bound: poll_answerable() says when it may be answered early after
-//            all,
-//                        or kept() comes first and brings the real answer, which was no promise then
+//            └──> held   no room under the bound, or not clear yet whether it may be: poll_answerable() says
+//                        when it may be answered early after all, or kept() comes first and brings the real
+//                        answer, which was no promise then
 //            └──> refused  this open has failed before (or the message is known): forward it like any other
 //
 // A promise that fails leaves its status with the open until settle() has put it into an answer.
@@ -52,9 +52,14 @@ class Promises {
   std::uint64_t bound_bytes() const { return bound_bytes_; }
 
   enum class Verdict : std::uint8_t { now, held, refused };
-  // A WRITE that fulfils every other condition. Unless refused its server's answer must come back through
-  // kept().
-  Verdict promise(const Open& open, Message message, Range range);
+  // A WRITE that fulfils every other condition, or of which that is about to be known: `open_question` is
+  // held until decide(). Unless refused its server's answer must come back through kept().
+  enum class Conditions : std::uint8_t { fulfilled, open_question };
+  Verdict promise(const Open& open, Message message, Range range,
+                  Conditions conditions = Conditions::fulfilled);
+  // The open question of a held write is answered: `no` leaves it to its real answer.
+  enum class Answer : bool { no, yes };
+  void decide(Message message, Answer answer);
 
   // A held write for which there is room now: answer it; it is a promise from here on. In order of arrival.
   std::optional<Message> poll_answerable();
@@ -110,6 +115,7 @@ class Promises {
     Open open{};
     Range range;
     bool answered = false;
+    enum class Early : std::uint8_t { yes, no, open_question } early = Early::yes;
   };
   struct OpenState {
     std::uint64_t outstanding_bytes = 0;

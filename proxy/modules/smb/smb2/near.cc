@@ -87,7 +87,7 @@ void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
   const Pending* request = connection_.pending(id);
   if (told == Told::no && request) out_.tell(Local{id, request->charge});
   out_.to_lan(std::move(frame));
-  ++counters_.round_trips_saved;
+  if (told != Told::by_server) ++counters_.round_trips_saved;
   Connection::Outcome outcome = connection_.answered_here(id);
   for (NearPart* part : answered_in_order_) part->on_outcome(now, outcome);
 }

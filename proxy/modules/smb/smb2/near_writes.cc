@@ -8,6 +8,8 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
+// WRITEs to one tree that wait for its room to be told. Who never hears of it waits for real answers.
+constexpr std::size_t kMostBeforeRoom = 64;
 
 std::optional<Promises::Carrier> carrier_of(Command command) {
   switch (command) {
@@ -26,14 +28,20 @@ std::optional<Promises::Carrier> carrier_of(Command command) {
 
 DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
 
+// What a handle that outlives its connection had been promised, its client would not ask for again after a
+// reset.
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection) {
+  return !open.durable && could_be_promised(open, tree, header, request, connection);
+}
+
+bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                       const Connection& connection) {
   // Nobody else may read or write the file without our being told first.
   if (!(open.caching & lease_state::write) || open.break_pending) return false;
-  // A plain file, written through this open from its first byte to its last on this connection. What a handle
-  // that outlives the connection had been promised, its client would not ask for again after a reset.
+  // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.closing) return false;
-  if (open.durable || open.reconnected || open.replayed || open.locked) return false;
+  if (open.reconnected || open.replayed || open.locked) return false;
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
     return false;
@@ -47,6 +55,14 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   // position.
   constexpr std::uint64_t kMostOffset = ~std::uint64_t{0} >> 1;
   return request.offset <= kMostOffset - length;
+}
+
+void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
+  for (const Element& element : message.elements) {
+    const Command command = element.header.command;
+    if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
+      setups_.insert(element.header.message_id);
+  }
 }
 
 Taken NearWrites::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -72,7 +88,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_write_behind) return Taken::no;
+  if (!side_.surroundings().features.smb_write_behind || !setups_.empty()) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
@@ -82,12 +98,15 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (!tree || !may_be_promised(*open, *tree, header, *request, side_.connection())) return Taken::no;
   const auto length = static_cast<std::uint32_t>(request->data.size());
   const DiskTree disk = disk_tree(open->session, open->tree);
-  if (!room_.has_room(disk, length)) return Taken::no;
+  const bool known = room_.knows(disk);
+  if (known ? !room_.has_room(disk, length) : before_room_[disk].size() >= kMostBeforeRoom) return Taken::no;
 
   const auto verdict =
-      promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length});
+      promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length},
+                        known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
+  if (!known) before_room_[disk].push_back(header.message_id);
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   side_.pass_on(now, message);
   waiting_.emplace(header.message_id, Waiting{.header = header, .length = length});
@@ -123,7 +142,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
     side_.answer(
         now, kept.message,
         final == Status::success ? build_write_response(answer, kept.written) : build_error_response(answer),
-        NearSide::Told::yes);
+        NearSide::Told::by_server);
   }
   // What was read ahead while the server was still writing may be older than what it wrote.
   if (promises_.waiting(settled->open) == 0) {
@@ -131,13 +150,30 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
       for (const Open* each : side_.connection().opens_of(open->name)) side_.drop(*each);
     }
   }
+  answer_held(now);
+  count();
+}
+
+void NearWrites::answer_held(TimePoint now) {
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
+}
+
+// What was held for it counts as promised already.
+void NearWrites::told_room(TimePoint now, const Room& room) {
+  const DiskTree disk = disk_tree(room.session, room.tree);
+  room_.told(disk, room.available_bytes, room.counted_bytes);
+  auto held = before_room_.extract(disk);
+  if (held.empty()) return;
+  const auto answer = room_.has_room(disk, 0) ? Promises::Answer::yes : Promises::Answer::no;
+  for (const MessageId id : held.mapped()) promises_.decide(id, answer);
+  answer_held(now);
   count();
 }
 
 void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
   for (const Connection::Answered& each : outcome.answered) {
+    if (!each.interim) setups_.erase(each.request.id);
     const auto carrier = carrier_of(each.request.command);
     if (!carrier || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
@@ -177,7 +213,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     return Taken::yes;
   }
   if (const auto* told = std::get_if<Room>(&message)) {
-    room_.told(disk_tree(told->session, told->tree), told->available_bytes, told->counted_bytes);
+    told_room(now, *told);
     return Taken::yes;
   }
   // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.

@@ -8,7 +8,9 @@
 // error goes into the open's next answer to WRITE, FLUSH or CLOSE. If there is none to come, the connection
 // is reset.
 #pragma once
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "proxy/modules/smb/disk_room.h"
@@ -21,6 +23,9 @@ namespace longhaul::smb::smb2 {
 // Everything but room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection);
+// The same, were the open's handle not durable.
+bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                       const Connection& connection);
 
 DiskTree disk_tree(SessionId session, TreeId tree);
 
@@ -28,6 +33,7 @@ class NearWrites final : public NearPart {
  public:
   explicit NearWrites(NearSide& side) : side_(side) {}
 
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
   // on: what is ahead may be older than they are; CANCELs of writes that were answered.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
@@ -51,6 +57,8 @@ class NearWrites final : public NearPart {
   };
   Taken write(TimePoint now, const Message& message);
   void answer_early(TimePoint now, MessageId id);
+  void answer_held(TimePoint now);
+  void told_room(TimePoint now, const Room& room);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
   void count();
@@ -58,8 +66,13 @@ class NearWrites final : public NearPart {
   NearSide& side_;
   Promises promises_;
   DiskRoom room_;
+  // Held until the far half tells the room: it has asked right behind the answer that opened the file.
+  std::map<DiskTree, std::vector<MessageId>> before_room_;
   std::unordered_map<MessageId, Waiting> waiting_;  // promised or held
-  std::vector<NewStatus> late_;                     // for the message whose outcome was told last
+  // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
+  // server, which ends the connection (far.cc): then nothing may be promised that came after it.
+  std::unordered_set<MessageId> setups_;
+  std::vector<NewStatus> late_;  // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;
 };

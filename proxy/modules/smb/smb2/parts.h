@@ -27,8 +27,9 @@ class NearSide {
   virtual modules::Counters& counters() = 0;
   virtual const modules::Surroundings& surroundings() const = 0;
   // Answers a single request that passed on_request() and was taken: the frame goes to the client, the id to
-  // the far half (Local; `told`: another message has told it, as Used does). Book-keeping included.
-  enum class Told { no, yes };
+  // the far half (Local; `yes`: another message has told it, as Used does; `by_server`: this is the server's
+  // own answer, so nothing was spared). Book-keeping included.
+  enum class Told { no, yes, by_server };
   virtual void answer(TimePoint now, MessageId id, Slice frame, Told told = Told::no) = 0;
   // Sends a request on that a part had taken before.
   virtual void pass_on(TimePoint now, const Message& message) = 0;

@@ -158,6 +158,44 @@ TEST_CASE("ranges overlap up to the highest offset") {
   CHECK_FALSE(promises.overlaps(file(2), 100, 10));
 }
 
+TEST_CASE(
+    "a write of which it is not clear yet whether it may be promised waits for that, and others behind it") {
+  using Conditions = Promises::Conditions;
+  Promises promises;
+  const auto ask = [&](MessageNumber message, Conditions conditions) {
+    return promises.promise(file(message % 2), message, {.offset = message * 10, .length = 10}, conditions);
+  };
+  CHECK(ask(1, Conditions::open_question) == Verdict::held);
+  CHECK(ask(2, Conditions::open_question) == Verdict::held);
+  CHECK(ask(3, Conditions::fulfilled) == Verdict::held);
+  CHECK_FALSE(promises.poll_answerable());
+  CHECK_FALSE(promises.owes());
+  promises.decide(2, Promises::Answer::yes);
+  CHECK_FALSE(promises.poll_answerable());  // in order
+  promises.decide(1, Promises::Answer::no);
+  CHECK(promises.poll_answerable() == 2);
+  CHECK(promises.poll_answerable() == 3);
+  CHECK_FALSE(promises.poll_answerable());
+  CHECK(ask(4, Conditions::fulfilled) == Verdict::now);
+  const auto settled = promises.kept(1, Status::success, 10);
+  REQUIRE(settled);
+  CHECK_FALSE(settled->answered);
+  for (const MessageNumber message : {2, 3, 4}) CHECK(promises.kept(message, Status::success, 10)->answered);
+  promises.decide(2, Promises::Answer::yes);  // too late for anything
+  CHECK_FALSE(promises.poll_answerable());
+  CHECK(promises.waiting() == 0);
+  CHECK(promises.audit().made == 3);
+  CHECK(promises.audit().adds_up());
+}
+
+TEST_CASE("an open question that the server's answer overtakes holds nobody up") {
+  Promises promises;
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}, Promises::Conditions::open_question) ==
+        Verdict::held);
+  CHECK_FALSE(promises.kept(1, Status::success, 10)->answered);
+  CHECK(promises.promise(file(1), 2, {.offset = 10, .length = 10}) == Verdict::now);
+}
+
 TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and no loss goes unreported") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
