@@ -177,13 +177,19 @@ class Smb2Client(Client):
         return status, bytes(answer["Data"])
 
     def open(self, name, access=READ, disposition=OPEN, share=SHARE_ALL, oplock=NO_OPLOCK, options=NON_DIRECTORY_FILE,
-             lease=None):
-        """`lease` is (key, state) and wins over `oplock`."""
+             lease=None, durable=False):
+        """`lease` is (key, state) and wins over `oplock`. `durable` asks for a handle that outlives the connection."""
         text = name.replace("/", "\\").encode("utf-16-le")
         context = b""
         if lease:  # 2.2.13.2.8
             oplock = LEASE
             context = struct.pack("<IHHHHI4s4x16sIIQ", 0, 16, 4, 0, 24, 32, b"RqLs", lease[0], lease[1], 0, 0)
+        if durable:  # 2.2.13.2.3, 2.2.13.2.11
+            context = (struct.pack("<I", len(context)) + context[4:]) if context else b""
+            if self.dialect in ("3.0", "3.1.1"):
+                context += struct.pack("<IHHHHI4s4xIIQ16s", 0, 16, 4, 0, 24, 32, b"DH2Q", 0, 0, 0, os.urandom(16))
+            else:
+                context += struct.pack("<IHHHHI4s4x16x", 0, 16, 4, 0, 24, 16, b"DHnQ")
         padded = text + bytes(-len(text) % 8) if context else text or b"\0"
         body = struct.pack("<HBBIQQIIIIIHHII", 57, 0, oplock, 2, 0, 0, access, 0, share, disposition, options, 120,
                            len(text), 120 + len(padded) if context else 0, len(context)) + padded + context
@@ -249,6 +255,18 @@ def names_and_sizes(buffer, name_at):
     return found
 
 
+def created_contexts(buffer):
+    """The data of each context by its name (2.2.13.2)."""
+    found, at = {}, 0
+    while buffer[at:]:
+        following, name_at, name_size, _, data_at, size = struct.unpack_from("<IHHHHI", buffer, at)
+        found[buffer[at + name_at:at + name_at + name_size]] = buffer[at + data_at:at + data_at + size]
+        if not following:
+            break
+        at += following
+    return found
+
+
 class Smb2File:
     def __init__(self, client, name, created):
         self.client, self.name = client, name
@@ -256,8 +274,9 @@ class Smb2File:
         self.size_at_open = struct.unpack_from("<Q", created, 48)[0]
         self.id = created[64:80]
         offset, length = struct.unpack_from("<II", created, 80)
-        lease = created[offset - 64:offset - 64 + length]
-        self.lease_state = struct.unpack_from("<I", lease, 40)[0] if b"RqLs" in lease[:24] else 0
+        contexts = created_contexts(created[offset - 64:offset - 64 + length])
+        self.lease_state = struct.unpack_from("<I", contexts[b"RqLs"], 16)[0] if b"RqLs" in contexts else 0
+        self.durable = b"DHnQ" in contexts or b"DH2Q" in contexts
 
     def __enter__(self):
         return self

@@ -54,6 +54,19 @@ class Kernel(PairTest):
         self.story("3.1.1", "cache=none", operations=120, size=600_000)
         self.story("3.1.1", "cache=strict", operations=120, size=600_000)
 
+    def test_what_a_mount_writes_is_answered_early_from_its_second_file_on(self):
+        def promised():
+            return sum(module["counters"]["promises_made"] for module in self.branch.status()["modules"])
+
+        with Mount(self.guest, self.smbd, "3.1.1", "cache=none") as mount:
+            before, made = promised(), []
+            for name in "first", "second":
+                found = mount.work("write", name, size=1_500_000, seed=20 + len(made))
+                self.assertEqual(self.smbd.sha256_of(name), found["sha256"])
+                made.append(promised() - before)
+        self.assertEqual(made[0], 0)
+        self.assertGreater(made[1], 0)
+
     @long_test
     def test_every_dialect_and_cache_with_random_operations_also_beyond_two_and_four_gibibytes(self):
         for dialect in kernel_client.VERSIONS:

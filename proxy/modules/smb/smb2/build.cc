@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/build.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -45,6 +46,11 @@ class Writer : private OwnBuffer, public LittleEndianWriter {
   Slice finish(std::size_t behind = 0) {
     write_frame_head(offset() + behind, buffer_.data());
     return Slice::copy_of(buffer_);
+  }
+  // With `front` in the place of as many bytes from the element's first on.
+  Slice finish_behind(Bytes front) {
+    std::copy(front.begin(), front.end(), buffer_.begin() + kFrameHeadBytes);
+    return finish();
   }
   Slice finish_with(Bytes tail) {
     write_frame_head(offset() + tail.size(), buffer_.data());
@@ -157,6 +163,34 @@ Slice build_create_request(const RequestHead& head, const CreateRequest& request
     out.zeros(8);  // the buffer is never empty
   }
   return out.finish();
+}
+
+Slice without_contexts(Bytes element, std::span<const std::string_view> names) {
+  constexpr std::size_t kFixedBytes = 56;  // of the body; the name and the contexts follow
+  constexpr std::size_t kNameAt = kHeaderBytes + 44, kContextsAt = kHeaderBytes + 48;
+  const auto request = parse_create_request(element);
+  assert(request);
+  CreateContexts kept;
+  for (const CreateContext& context : request->contexts)
+    if (std::find(names.begin(), names.end(), as_text(context.name)) == names.end()) kept.push_back(context);
+
+  Buffer fixed(element.begin(), element.begin() + kHeaderBytes + kFixedBytes);
+  Writer rest(Header{});  // only for what stands behind the fixed part, aligned as it will be there
+  rest.zeros(kFixedBytes);
+  rest.bytes(request->name);
+  std::size_t contexts_at = 0, contexts_bytes = 0;
+  if (!kept.empty()) {
+    rest.align8();
+    contexts_at = rest.offset();
+    write_contexts(rest, kept);
+    contexts_bytes = rest.offset() - contexts_at;
+  } else if (request->name.empty()) {
+    rest.zeros(8);  // the buffer is never empty
+  }
+  store_le(fixed.data() + kNameAt, static_cast<std::uint16_t>(fixed.size()));
+  store_le(fixed.data() + kContextsAt, static_cast<std::uint32_t>(contexts_at));
+  store_le(fixed.data() + kContextsAt + 4, static_cast<std::uint32_t>(contexts_bytes));
+  return rest.finish_behind(fixed);
 }
 
 // 2.2.15

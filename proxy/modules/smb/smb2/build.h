@@ -3,6 +3,9 @@
 // changes copies of others' in place. Never signed, never in compounds: signed and encrypted sessions are
 // left alone.
 #pragma once
+#include <span>
+#include <string_view>
+
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/header.h"
 #include "proxy/modules/smb/smb2/records_file.h"
@@ -31,6 +34,9 @@ Slice build_message(const Header& header, Bytes body);
 
 Slice build_create_request(const RequestHead& head,
                            const CreateRequest& request);  // contexts as they are listed
+// A CREATE request, `element` whole and alone in its frame, without the contexts of these names; all else as
+// it is.
+Slice without_contexts(Bytes element, std::span<const std::string_view> names);
 Slice build_close_request(const RequestHead& head, const CloseRequest& request);
 Slice build_read_request(const RequestHead& head, const ReadRequest& request);
 Slice build_query_directory_request(const RequestHead& head, const QueryDirectoryRequest& request);

@@ -291,7 +291,6 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   open.options = create->options;
   open.share_access = create->share_access;
   open.disposition = create->disposition;
-  open.durable = create->durable != Durable::none || create->persistent;
   open.may_be_replayed = create->durable == Durable::request_v2;
   open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
   // What a reconnect finds was named on another connection.

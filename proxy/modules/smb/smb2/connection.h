@@ -62,7 +62,7 @@ struct Open {
   Disposition disposition = Disposition::open;
   bool directory = false;
   bool disk_file = false;    // a plain file of a disk share, no reparse point
-  bool durable = false;      // durable, persistent or resilient, asked or granted
+  bool durable = false;      // durable, persistent or resilient: granted, or asked of an open handle
   bool reconnected = false;  // its state began on another connection
   bool replayed = false;
   // Its CREATE may come again on another connection, until the client shows that it has had the answer.

@@ -123,7 +123,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   open->allocation_bytes = answer->allocation_bytes;
   open->file_attributes = answer->file_attributes;
   open->times = answer->times;
-  open->durable = open->durable || answer->durable || answer->persistent;
+  open->durable = answer->durable || answer->persistent;
   open->directory = answer->file_attributes & file_attributes::directory;
   const Tree* tree = this->tree(open->session, open->tree);
   constexpr std::uint32_t kNotPlain = file_attributes::directory | file_attributes::reparse_point |

@@ -31,6 +31,7 @@ bool must_stay(const Header& header) {
 Far::Far(Outputs& out)
     : out_(out),
       oplocks_(connection_),
+      durability_(connection_),
       opens_(*this),
       order_(*this),
       metadata_(*this),
@@ -46,6 +47,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
   if (reads_.answered_by_near(now, *message)) return settle(now);
+  if (!connection_.any_untouchable()) durability_.on_request(*message);
   for (FarPart* part : parts_)
     if (part->on_request(now, *message, changes) == Taken::yes) return settle(now);
   send(now, *message);
@@ -104,14 +106,22 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
       if (touched_) return Sent::waits;
     } else if (forwarded.refusal == MessageIds::Refusal::impossible && touched_ &&
                header.command != Command::negotiate) {
-      out_.abort();
+      // It is signed and has met an id of ours, or the client has used one twice. The near half has promised
+      // nothing behind it.
+      doomed_ = true;
+      return Sent::yes;
     }
     outgoing.ids.push_back(forwarded.id);
   }
 
+  Slice bytes = message.frame.bytes;
+  if (!fixed && durability_.trades(message, surroundings_.features)) {
+    bytes = without_durability(message);
+    ++counters_.durability_traded;
+  }
   std::optional<EditedFrame> edited;
   auto edit = [&]() -> EditedFrame& {
-    if (!edited) edited.emplace(message.frame.bytes);
+    if (!edited) edited.emplace(bytes);
     return *edited;
   };
   for (std::size_t i = 0; i < message.elements.size(); ++i) {
@@ -122,7 +132,7 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
   if (!fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features))
     edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
   if (!edited) {
-    out_.to_lan(message.frame.bytes);
+    out_.to_lan(std::move(bytes));
     return Sent::yes;
   }
   EditedFrame::Parts parts = std::move(*edited).take();
@@ -340,6 +350,10 @@ void Far::stream_opaque(TimePoint now) {
 }
 
 void Far::settle(TimePoint) {
+  if (doomed_ && !order_.owes()) {
+    doomed_ = false;
+    out_.abort();
+  }
   if (!stream_ended_ || end_told_ || !quiet()) return;
   end_told_ = true;
   if (*stream_ended_ == Ending::reset) return out_.abort();

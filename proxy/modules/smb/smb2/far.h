@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/far_durability.h"
 #include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_opens.h"
 #include "proxy/modules/smb/smb2/far_oplocks.h"
@@ -87,6 +88,7 @@ class Far final : public Half, private FarSide {
   std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
   FarOplocks oplocks_;
+  FarDurability durability_;
   FarOpens opens_;
   FarOrder order_;
   FarMetadata metadata_;
@@ -98,6 +100,7 @@ class Far final : public Half, private FarSide {
   bool opaque_ = false;   // the client's way
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
+  bool doomed_ = false;  // to be reset when all that was promised is done
 };
 
 }  // namespace longhaul::smb::smb2

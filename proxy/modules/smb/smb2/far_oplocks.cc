@@ -16,7 +16,8 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
 
   auto create = parse_create_request(message.first().bytes);
   if (!create || create->oplock != OplockLevel::none || create->lease || create->name.empty()) return false;
-  if (open.durable || open.reconnected || open.replayed) return false;
+  if (create->durable != Durable::none || create->persistent || open.reconnected || open.replayed)
+    return false;
   if (open.options & (create_options::directory_file | create_options::open_by_file_id)) return false;
   bool reads = features.smb_read_ahead && open.may_read() && !open.write_through();
   bool writes = features.smb_write_behind && open.may_write() && !open.write_through();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/build.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -191,6 +192,41 @@ TEST_CASE("a CREATE of our own carries its name and its contexts") {
       }
       CHECK_FALSE(find_context(read.contexts, create_context::durable));
       CHECK(read.durable == Durable::none);
+    }
+  }
+}
+
+TEST_CASE("a CREATE loses the contexts that it is to lose, and nothing else") {
+  std::string lease(52, '\0');
+  lease[0] = 'k';
+  lease[16] = 7;
+  const std::string durable(32, 'd');
+  const std::array names{create_context::durable, create_context::durable_v2};
+  for (const std::string_view name : {std::string_view(), kName}) {
+    for (const bool others : {false, true}) {
+      INFO(name.size() << " bytes of name, " << (others ? "with" : "without") << " other contexts");
+      CreateRequest request{.oplock = OplockLevel::lease,
+                            .desired_access = access::write_data,
+                            .share_access = 5,
+                            .disposition = Disposition::overwrite_if,
+                            .options = create_options::non_directory_file,
+                            .name = as_bytes(name)};
+      request.contexts.push_back({as_bytes(create_context::durable_v2), as_bytes(durable)});
+      if (others) {
+        request.contexts.push_back({as_bytes(create_context::maximal_access), {}});
+        request.contexts.push_back({as_bytes(create_context::lease), as_bytes(lease)});
+      }
+      request.contexts.push_back({as_bytes(create_context::durable), as_bytes(durable).first(16)});
+      const Slice asked = build_create_request(kHead, request);
+      const Slice frame = without_contexts(our_request(asked, Command::create).bytes, names);
+      // As if it had never been asked for.
+      request.contexts.erase(request.contexts.begin());
+      request.contexts.pop_back();
+      CHECK(as_text(frame.bytes()) == as_text(build_create_request(kHead, request).bytes()));
+      const auto read = parse_create_request(our_request(frame, Command::create).bytes).value();
+      CHECK(read.durable == Durable::none);
+      REQUIRE(read.lease.has_value() == others);
+      if (others) CHECK(read.lease->version == 2);
     }
   }
 }

@@ -399,7 +399,7 @@ TEST_CASE("what was open when a session is set up anew is not answered here any 
   CHECK_FALSE(connection.untouchable(kSession));
 }
 
-TEST_CASE("durable, reconnected and replayed handles are known as such") {
+TEST_CASE("handles that were granted durable, reconnected or replayed are known as such") {
   Connection connection;
   connect(connection);
   const std::string zeros(48, '\0');
@@ -408,10 +408,10 @@ TEST_CASE("durable, reconnected and replayed handles are known as such") {
     create.contexts.push_back({as_bytes(name), as_bytes(zeros).first(bytes)});
     return create;
   };
+  const auto durable = with_context(create_context::durable, 16);
   CHECK_FALSE(open_file(connection, 3, "a", {.file = file(1)}).durable);
-  CHECK(open_file(connection, 4, "b", {.file = file(2)}, with_context(create_context::durable, 16)).durable);
-  CHECK(
-      open_file(connection, 5, "c", {.file = file(3)}, with_context(create_context::durable_v2, 32)).durable);
+  CHECK_FALSE(open_file(connection, 4, "b", {.file = file(2)}, durable).durable);
+  CHECK(open_file(connection, 5, "c", {.file = file(3), .durable = true}, durable).durable);
   Open& back =
       open_file(connection, 6, "d", {.file = file(4)}, with_context(create_context::durable_reconnect, 16));
   CHECK(back.reconnected);

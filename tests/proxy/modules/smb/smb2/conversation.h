@@ -140,12 +140,19 @@ struct Granted {
   std::uint32_t attributes = 0x80;
   std::optional<Lease> lease = {};
   std::uint32_t lease_flags = 0;
+  bool durable = false;  // instead of a lease
 };
 inline Body create_answer_body(const Granted& granted) {
   return Body([&](auto& out) {
     out.u16(89), out.u8(static_cast<std::uint8_t>(granted.oplock)), out.u8(0), out.u32(1), out.zeros(32);
     out.u64(granted.end_of_file), out.u64(granted.end_of_file), out.u32(granted.attributes), out.u32(0);
     put(out, granted.file);
+    if (granted.durable) {
+      out.u32(kHeaderBytes + 88), out.u32(24 + 8);
+      out.u32(0), out.u16(16), out.u16(4), out.u16(0), out.u16(24), out.u32(8), out.bytes(as_bytes("DHnQ"));
+      out.zeros(12);
+      return;
+    }
     out.u32(granted.lease ? std::uint32_t{kHeaderBytes + 88} : 0u), out.u32(granted.lease ? 24u + 32u : 0u);
     if (!granted.lease) return;
     out.u32(0), out.u16(16), out.u16(4), out.u16(0), out.u16(24), out.u32(32), out.bytes(as_bytes("RqLs")),

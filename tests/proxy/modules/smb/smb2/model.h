@@ -31,6 +31,7 @@ class World {
   bool client_reset = false;
   bool server_reset = false;
   const modules::Counters& near_counters() const { return near_.counters(); }
+  const modules::Counters& far_counters() const { return std::as_const(far_).counters(); }
   Near& near() { return near_; }
   Far& far() { return far_; }
   std::function<void()> at_each_step = [] {};

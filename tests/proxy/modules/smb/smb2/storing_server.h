@@ -50,6 +50,10 @@ class Server {
   int fail_write = -1;  // the n-th WRITE that is done fails, and all after it
   Status failure = Status::disk_full;
   bool oplocks = true;
+  std::vector<Durable> durable_asked;  // by each CREATE
+  bool grants_durable = true;          // with batch oplocks
+  bool refuses_room = false;
+  std::optional<Command> puts_off;  // does no such request
   std::uint32_t times_asked_for_room = 0;
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
   std::map<Command, int> done;
@@ -74,7 +78,9 @@ class Server {
       pending_.push_back(*message);
     }
   }
-  bool busy() const { return !pending_.empty(); }
+  bool busy() const {
+    return std::any_of(pending_.begin(), pending_.end(), [&](const Message& each) { return does(each); });
+  }
   bool has_output() const { return !out_.empty(); }
   Slice take_output() {
     Slice first = out_.front();
@@ -86,6 +92,7 @@ class Server {
   void step() {
     std::size_t which = random_() % pending_.size();
     if (pending_.front().header().command < Command::create) which = 0;
+    while (!does(pending_[which])) which = (which + 1) % pending_.size();
     const Message message = pending_[which];
     came_before_ = which;
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -131,6 +138,8 @@ class Server {
     bool breaking = false;
     std::size_t listed = 0;
   };
+
+  bool does(const Message& message) const { return message.header().command != puts_off; }
 
   std::uint16_t grant(const Header& request) {
     const std::uint64_t room = used_.size() + 512 > window_ ? used_.size() + 512 - window_ : 0;
@@ -219,11 +228,19 @@ class Server {
         if (oplocks && alone && !directory && create->oplock == OplockLevel::batch)
           open.oplock = OplockLevel::batch;
         const std::uint64_t size = directory ? 0 : files[name].size();
+        durable_asked.push_back(create->durable);
+        const bool durable =
+            grants_durable && create->durable != Durable::none && open.oplock == OplockLevel::batch;
         out_.push_back(message_of(head(request, Status::success), [&](LittleEndianWriter& w) {
           w.u16(89), w.u8(static_cast<std::uint8_t>(open.oplock)), w.u8(0), w.u32(1), w.zeros(32);
           w.u64(size), w.u64(size), w.u32(directory ? 0x10 : 0x80), w.u32(0);
           put(w, {id, id});
-          w.u32(0), w.u32(0);
+          w.u32(durable ? 152 : 0), w.u32(durable ? 32 : 0);
+          if (!durable) return;
+          const bool second = create->durable == Durable::request_v2;
+          w.u32(0), w.u16(16), w.u16(4), w.u16(0), w.u16(24), w.u32(8);
+          w.bytes(as_bytes(second ? create_context::durable_v2 : create_context::durable));
+          w.u32(0), w.u32(second ? 60'000 : 0), w.u32(create->persistent ? 2 : 0);
         }));
         return;
       }
@@ -272,6 +289,7 @@ class Server {
         Buffer answer;
         LittleEndianWriter w(answer);
         if (query->type == InfoType::file_system) {
+          if (refuses_room) return fail(request, Status::not_supported);
           ++times_asked_for_room;
           w.u64(available_bytes), w.u64(available_bytes), w.u64(available_bytes), w.u32(1), w.u32(1);
         } else {

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that ask for a durable handle with every open, as Windows and Linux do: they keep it, or, when they write
+much, get early answers in its place. A client that was given those never takes a handle up again after a reset."""
+
+import os
+import unittest
+
+import smb
+import smb_client
+import tcp
+from pair import PairTest, link_cut_off
+from smb_client import (BATCH, Broken, CREATE, DISK_FULL, LEASE_HANDLE, LEASE_READ, LEASE_WRITE, READ, SmbError, WRITE,
+                        beside)
+
+LEASE_ALL = LEASE_READ | LEASE_HANDLE | LEASE_WRITE
+BLOCK = 60_000
+MUCH = 1_200_000  # more than a connection writes before its handles are durable no more
+
+
+def made(size, seed):
+    return b"".join(tcp.pieces(size, seed))
+
+
+def write_blocks(file, data, start=0):
+    for at in range(0, len(data), BLOCK):
+        file.write(start + at, data[at:at + BLOCK])
+
+
+def errors_of(*calls):
+    """Makes the calls one after the other; gives the statuses of those that failed."""
+    found = []
+    for call in calls:
+        try:
+            call()
+        except SmbError as error:
+            found.append(error.status)
+    return found
+
+
+def open_as_programs_do(client, name, disposition=CREATE):
+    """With a lease where the dialect has them, and durable."""
+    asked = {"oplock": BATCH} if client.dialect == "2.02" else {"lease": (os.urandom(16), LEASE_ALL)}
+    return client.open(name, READ | WRITE, disposition, durable=True, **asked)
+
+
+def write_much(test, client, name="much"):
+    """Shows what this client does with durable handles."""
+    with open_as_programs_do(client, name, smb_client.OVERWRITE_IF) as file:
+        test.assertTrue(file.durable)
+        write_blocks(file, made(MUCH, 1))
+
+
+class Durable(PairTest):
+    line = ("51.84mbit,40",)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab, small="4m")
+
+    def setUp(self):
+        self.pair.wait_link()  # a test before this one may have cut it
+        for path in self.smbd.share.iterdir():
+            path.unlink()
+
+    def connect(self, dialect="3.1.1", **where):
+        """A client that has shown what it does."""
+        client = self.enterContext(smb_client.connect(self.lab, self.smbd, dialect, **where))
+        write_much(self, client)
+        return client
+
+    def open(self, client, name):
+        file = open_as_programs_do(client, name)
+        self.assertFalse(file.durable)
+        return file
+
+    @staticmethod
+    def counter(site, name):
+        return sum(module["counters"][name] for module in site.status()["modules"])
+
+    def promised(self):
+        return self.counter(self.branch, "promises_made")
+
+    def assert_begins(self, there, data, least):
+        """All that was flushed, and behind that nothing that was not written."""
+        there = there.read_bytes()
+        self.assertEqual(there[:least], data[:least])
+        there = there.rstrip(b"\0")
+        self.assertEqual(there, data[:len(there)])
+
+    def test_who_writes_much_is_answered_early_from_the_next_file_on_and_keeps_its_lease(self):
+        for dialect in "2.02", "2.1", "3.1.1":
+            with self.subTest(dialect):
+                promised, traded = self.promised(), self.counter(self.datacenter, "durability_traded")
+                client = self.connect(dialect)
+                self.assertEqual(self.promised(), promised)
+                data = made(500_000, 2)
+                with self.open(client, f"next-{dialect}") as file:
+                    self.assertEqual(file.lease_state, 0 if dialect == "2.02" else LEASE_ALL)
+                    write_blocks(file, data)
+                self.assertEqual((self.smbd.share / f"next-{dialect}").read_bytes(), data)
+                self.assertGreater(self.promised(), promised)
+                self.assertEqual(self.counter(self.datacenter, "durability_traded"), traded + 1)
+
+    def test_without_write_behind_every_handle_stays_durable(self):
+        self.branch.set(**{"smb.write_behind": False})
+        self.addCleanup(lambda: self.branch.set(**{"smb.write_behind": True}))
+        client = self.connect()
+        write_much(self, client)
+
+    def test_a_full_disk_is_reported_and_what_was_not_reported_is_there(self):
+        client = self.connect(share="small")
+        promised = self.promised()
+        data = made(4_500_000, 3)
+        file = self.open(client, "large")
+        self.assertIn(DISK_FULL, errors_of(lambda: write_blocks(file, data), file.flush, file.close))
+        self.assertGreater(self.promised(), promised)
+        self.assert_begins(self.smbd.path_of("large", "small"), data, 0)
+
+    def test_a_server_that_crashes_breaks_the_connection_and_loses_nothing_that_was_flushed(self):
+        client = self.connect()
+        data = made(900_000, 6)
+        file = self.open(client, "file")
+        write_blocks(file, data[:400_000])
+        file.flush()
+        self.smbd.crash()
+        with self.assertRaises((Broken, SmbError)):
+            write_blocks(file, data[400_000:], 400_000)
+            file.close()
+        self.smbd.start()
+        with smb_client.connect(self.lab, self.smbd) as again, again.open("file") as file:
+            self.assertEqual(b"".join(file.read(at, 50_000) for at in range(0, 400_000, 50_000)), data[:400_000])
+
+    def test_a_link_that_is_cut_for_a_moment_costs_time_and_no_byte(self):
+        client = self.connect()
+        promised = self.promised()
+        data = made(1_500_000, 7)
+        file = self.open(client, "file")
+        write_blocks(file, data[:500_000])
+        with link_cut_off(self.lab, "reject with tcp reset"):
+            rest = beside(lambda: (write_blocks(file, data[500_000:], 500_000), file.flush(), file.close()))
+            self.branch.wait_link("down")
+        rest()
+        self.assertEqual((self.smbd.share / "file").read_bytes(), data)
+        self.assertGreater(self.promised(), promised)
+
+    def test_a_proxy_that_is_killed_resets_the_client_whose_handle_is_gone_at_the_server(self):
+        for site in self.branch, self.datacenter:
+            with self.subTest(site.name):
+                client = self.connect()
+                promised = self.promised()
+                data = made(900_000, 8)
+                file = self.open(client, f"file-{site.name}")
+                write_blocks(file, data[:400_000])
+                file.flush()
+                write_blocks(file, data[400_000:], 400_000)
+                self.assertGreater(self.promised(), promised)
+                site.kill()
+                end = beside(lambda: (file.flush(), file.close()))
+                site.start()  # a flow outlives the loss of its link for a while, but not its peer's
+                self.assertRaises(Broken, end)
+                self.assert_begins(self.smbd.share / file.name, data, 400_000)
+                self.pair.wait_link()
+                # As if it had never been: nobody is kept out, so nobody could take it up again.
+                with smb_client.connect(self.lab, self.smbd) as again:
+                    again.open(file.name, share=smb_client.SHARE_NONE).close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Durable handles and early answers exclude each other: which of the two a client gets, and when.
+#include "proxy/modules/smb/smb2/far_durability.h"
+#include "proxy/modules/smb/smb2/model.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using model::World;
+
+namespace {
+
+constexpr std::size_t kBlock = 65536;
+
+Buffer bytes_of_v2(std::uint32_t flags) {
+  Buffer data;
+  LittleEndianWriter w(data);
+  w.u32(0), w.u32(flags), w.zeros(8), w.zeros(16);
+  return data;
+}
+
+struct Asked {
+  std::string_view context = create_context::durable_v2;
+  std::uint32_t flags = 0;
+  OplockLevel oplock = OplockLevel::batch;
+  std::uint32_t access = 0x1F01FF;
+  std::uint32_t options = 0;
+};
+
+std::optional<CreateResponse> open_durable(World& world, std::string_view name, const Asked& asked = {}) {
+  const std::string wide = model::utf16(name);
+  const Buffer first(16), second = bytes_of_v2(asked.flags);
+  CreateRequest request;
+  request.oplock = asked.oplock;
+  request.desired_access = asked.access;
+  request.share_access = 7;
+  request.disposition = Disposition::overwrite_if;
+  request.options = asked.options;
+  request.name = as_bytes(wide);
+  request.contexts.push_back(
+      {as_bytes(asked.context), asked.context == create_context::durable_v2 ? Bytes(second) : Bytes(first)});
+  const Slice made = build_create_request({}, request);
+  const auto answer =
+      world.wait(world.send({.credit_charge = 1, .command = Command::create},
+                            [&](LittleEndianWriter& w) { w.bytes(made.bytes().subspan(4 + kHeaderBytes)); }));
+  if (!answer || answer->header().status != Status::success) return std::nullopt;
+  return *parse_create_response(answer->first().bytes);
+}
+
+void write_one_by_one(World& world, const FileId& file, std::size_t bytes) {
+  const std::string data(kBlock, 'x');
+  for (std::size_t at = 0; at < bytes; at += kBlock)
+    REQUIRE(world.status(world.send_write(file, at, data)) == Status::success);
+}
+
+// A connection that has shown what it does with durable handles.
+void write_much_durably(World& world) {
+  const auto file = open_durable(world, "before");
+  REQUIRE(file);
+  REQUIRE(file->durable);
+  write_one_by_one(world, file->file, FarDurability::kTradedAfterBytes);
+  REQUIRE(world.status(world.send_close(file->file)) == Status::success);
+  REQUIRE(world.near_counters().promises_made == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a durable handle gets no promise, and who writes much through such gets no more of them") {
+  World world(1);
+  REQUIRE(world.connect());
+  write_much_durably(world);
+  const auto context = GENERATE(create_context::durable, create_context::durable_v2);
+  const auto file = open_durable(world, "a", {.context = context});
+  REQUIRE(file);
+  CHECK_FALSE(file->durable);
+  CHECK(file->oplock == OplockLevel::batch);
+  CHECK(world.server.durable_asked.back() == Durable::none);
+  CHECK(world.far_counters().durability_traded == 1);
+  write_one_by_one(world, file->file, 4 * kBlock);
+  CHECK(world.near_counters().promises_made == 4);
+  CHECK(world.status(world.send_close(file->file)) == Status::success);
+  CHECK(world.server.files["a"].size() == 4 * kBlock);
+  CHECK_FALSE(world.aborted);
+}
+
+TEST_CASE("who writes little through durable handles, or several at once, keeps them") {
+  World world(2);
+  REQUIRE(world.connect());
+  SECTION("little") {
+    const auto file = open_durable(world, "a");
+    write_one_by_one(world, file->file, FarDurability::kTradedAfterBytes - kBlock);
+  }
+  SECTION("two at a time") {
+    const auto file = open_durable(world, "a");
+    world.settle();
+    const std::string data(kBlock, 'x');
+    for (std::size_t at = 0; at < 3 * FarDurability::kTradedAfterBytes; at += 4 * kBlock) {
+      world.server_idle = true;
+      std::vector<MessageId> ids;
+      for (std::size_t i = 0; i < 4; ++i) ids.push_back(world.send_write(file->file, at + i * kBlock, data));
+      world.settle();
+      world.server_idle = false;
+      for (const MessageId id : ids) REQUIRE(world.status(id) == Status::success);
+    }
+  }
+  SECTION("without an oplock that lets it cache writes") {
+    const auto file = open_durable(world, "a", {.oplock = OplockLevel::level_ii});
+    write_one_by_one(world, file->file, 2 * FarDurability::kTradedAfterBytes);
+  }
+  const auto again = open_durable(world, "b");
+  REQUIRE(again);
+  CHECK(again->durable);
+  CHECK(world.far_counters().durability_traded == 0);
+}
+
+TEST_CASE("durability is left to who reads, reconnects, or asks for a handle that outlives the server") {
+  World world(3);
+  REQUIRE(world.connect());
+  write_much_durably(world);
+  SECTION("to read") { CHECK(open_durable(world, "a", {.access = access::read_data})->durable); }
+  SECTION("persistent") { CHECK(open_durable(world, "a", {.flags = 2})->persistent); }
+  SECTION("a reconnect") {
+    CHECK(open_durable(world, "a", {.context = create_context::durable_reconnect}));
+    CHECK(world.server.durable_asked.back() == Durable::reconnect);
+  }
+  SECTION("written through") {
+    CHECK(open_durable(world, "a", {.options = create_options::write_through})->durable);
+  }
+  SECTION("without write-behind") {
+    modules::Surroundings surroundings;
+    surroundings.line_bytes_per_second = 1'000'000;
+    surroundings.features.smb_write_behind = false;
+    world.far().on_surroundings(world.now, surroundings);
+    CHECK(open_durable(world, "a")->durable);
+  }
+  CHECK(world.far_counters().durability_traded == 0);
+}
+
+TEST_CASE("a durable handle that was asked for and not granted is no obstacle") {
+  World world(4);
+  REQUIRE(world.connect());
+  world.server.grants_durable = false;
+  const auto file = open_durable(world, "a");
+  REQUIRE(file);
+  write_one_by_one(world, file->file, 2 * kBlock);
+  CHECK(world.near_counters().promises_made == 2);
+}
+
+TEST_CASE("the first writes of a connection are answered as soon as the room on the disk is known") {
+  World world(5);
+  REQUIRE(world.connect());
+  world.server.puts_off = Command::query_info;
+  const auto file = world.create("a", Disposition::overwrite_if, OplockLevel::batch);
+  REQUIRE(file);
+  world.settle();
+  world.server.puts_off = Command::write;
+  world.server_idle = true;
+  const auto first = world.send_write(*file, 0, "hello"), second = world.send_write(*file, 5, "hello");
+  world.settle();
+  CHECK(world.answers.empty() == false);
+  CHECK_FALSE(world.answers.contains(first));
+  CHECK_FALSE(world.answers.contains(second));
+  SECTION("there is room") {
+    world.server_idle = false;
+    world.settle();
+    CHECK(world.answers.contains(first));
+    CHECK(world.answers.contains(second));
+    CHECK(world.server.files["a"].empty());
+    CHECK(world.near_counters().promises_made == 2);
+  }
+  SECTION("there is none") {
+    world.server.available_bytes = 1000;
+    world.server_idle = false;
+    world.settle();
+    CHECK_FALSE(world.answers.contains(first));
+    CHECK(world.near_counters().promises_made == 0);
+  }
+  SECTION("the server does not say") {
+    world.server.refuses_room = true;
+    world.server_idle = false;
+    world.settle();
+    CHECK_FALSE(world.answers.contains(first));
+    CHECK(world.near_counters().promises_made == 0);
+  }
+  world.server.puts_off.reset();
+  CHECK(world.status(first) == Status::success);
+  CHECK(world.status(second) == Status::success);
+  CHECK(world.status(world.send_close(*file)) == Status::success);
+  CHECK(world.server.files["a"] == "hellohello");
+  world.settle();
+  CHECK(world.near().quiet());
+}
