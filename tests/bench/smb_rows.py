@@ -63,10 +63,11 @@ class Site:
 
     def by_preset(self, presets, measure):
         """What `measure` gives on the bare line (None) and with each preset, and the reasons that flows were given.
-        The link has carried something before."""
+        The link has carried something before, each way."""
         found = {None: measure(None)}
         with self.pair:
             self.subject(Impacket, "3.1.1").read(1 * MB)
+            self.subject(Impacket, "3.1.1").write(1 * MB)
             for preset in presets:
                 self.pair.branch.set(preset=preset)
                 found[preset] = measure(preset)
