@@ -328,6 +328,11 @@ void Connection::voids(const Pending& request, const Chain& chain, Changes& chan
   for (Open* same : opens_of(*name)) changes.push_back({Change::Kind::voided, same, request.id});
 }
 
+void Connection::cannot_be_replayed(MessageId create) {
+  const auto found = pending_.find(create);
+  if (found != pending_.end() && found->second.opening) found->second.opening->may_be_replayed = false;
+}
+
 // ---- questions
 
 void Connection::leave_alone(flows::Reason reason) {

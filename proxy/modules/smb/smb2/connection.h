@@ -149,6 +149,9 @@ class Connection {
   // The near half answered this request itself: a CLOSE answered here closes.
   Outcome answered_here(MessageId id);
 
+  // This CREATE goes without the GUID by which the server would know it again.
+  void cannot_be_replayed(MessageId create);
+
   // A frame was encrypted, or makes no sense: nothing on this connection may be touched from here on.
   void leave_alone(flows::Reason reason);
 

@@ -115,8 +115,9 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
   }
 
   Slice bytes = message.frame.bytes;
-  if (!fixed && durability_.trades(message, surroundings_.features)) {
+  if (!fixed && !connection_.any_untouchable() && durability_.trades(message, surroundings_.features)) {
     bytes = without_durability(message);
+    connection_.cannot_be_replayed(message.header().message_id);
     ++counters_.durability_traded;
   }
   std::optional<EditedFrame> edited;
