@@ -38,11 +38,13 @@ def write(path, block, size, seed):
     data = memoryview(made(size, seed))
     began = time.monotonic()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    for at in range(0, size, block):
-        piece = data[at:at + block]
-        if os.write(file, piece) != len(piece):
-            raise OSError("short write")
-    os.close(file)
+    try:
+        for at in range(0, size, block):
+            piece = data[at:at + block]
+            if os.write(file, piece) != len(piece):
+                raise OSError("short write")
+    finally:
+        os.close(file)
     return {"seconds": time.monotonic() - began, "bytes": size, "sha256": hashlib.sha256(data).hexdigest()}
 
 

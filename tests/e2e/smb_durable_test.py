@@ -7,34 +7,11 @@ import unittest
 
 import smb
 import smb_client
-import tcp
 from pair import PairTest, link_cut_off
-from smb_client import (BATCH, Broken, CREATE, DISK_FULL, LEASE_HANDLE, LEASE_READ, LEASE_WRITE, READ, SmbError, WRITE,
-                        beside)
+from smb_client import BATCH, Broken, CREATE, DISK_FULL, LEASE_ALL, READ, SmbError, WRITE, beside
+from two_clients import errors_of, made, read_all, write_blocks
 
-LEASE_ALL = LEASE_READ | LEASE_HANDLE | LEASE_WRITE
-BLOCK = 60_000
 MUCH = 1_200_000  # more than a connection writes before its handles are durable no more
-
-
-def made(size, seed):
-    return b"".join(tcp.pieces(size, seed))
-
-
-def write_blocks(file, data, start=0):
-    for at in range(0, len(data), BLOCK):
-        file.write(start + at, data[at:at + BLOCK])
-
-
-def errors_of(*calls):
-    """Makes the calls one after the other; gives the statuses of those that failed."""
-    found = []
-    for call in calls:
-        try:
-            call()
-        except SmbError as error:
-            found.append(error.status)
-    return found
 
 
 def open_as_programs_do(client, name, disposition=CREATE):
@@ -128,7 +105,7 @@ class Durable(PairTest):
             file.close()
         self.smbd.start()
         with smb_client.connect(self.lab, self.smbd) as again, again.open("file") as file:
-            self.assertEqual(b"".join(file.read(at, 50_000) for at in range(0, 400_000, 50_000)), data[:400_000])
+            self.assertEqual(read_all(file)[:400_000], data[:400_000])
 
     def test_a_link_that_is_cut_for_a_moment_costs_time_and_no_byte(self):
         client = self.connect()

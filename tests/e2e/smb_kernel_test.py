@@ -7,9 +7,10 @@ import unittest
 
 import kernel_client
 import smb
-from guest import Guest
+import smb_client
+from guest import Guest, ScriptFailed
 from kernel_client import Mount
-from lab import long_test
+from lab import long_test, until
 from pair import PairTest
 
 
@@ -54,18 +55,35 @@ class Kernel(PairTest):
         self.story("3.1.1", "cache=none", operations=120, size=600_000)
         self.story("3.1.1", "cache=strict", operations=120, size=600_000)
 
-    def test_what_a_mount_writes_is_answered_early_from_its_second_file_on(self):
-        def promised():
-            return sum(module["counters"]["promises_made"] for module in self.branch.status()["modules"])
+    def promised(self):
+        return sum(module["counters"]["promises_made"] for module in self.branch.status()["modules"])
 
+    def test_what_a_mount_writes_is_answered_early_from_its_second_file_on(self):
         with Mount(self.guest, self.smbd, "3.1.1", "cache=none") as mount:
-            before, made = promised(), []
+            before, made = self.promised(), []
             for name in "first", "second":
                 found = mount.work("write", name, size=1_500_000, seed=20 + len(made))
                 self.assertEqual(self.smbd.sha256_of(name), found["sha256"])
-                made.append(promised() - before)
+                made.append(self.promised() - before)
         self.assertEqual(made[0], 0)
         self.assertGreater(made[1], 0)
+
+    @long_test
+    def test_a_program_learns_of_promised_writes_that_died_with_the_far_proxy(self):
+        # Linux opens the file again by its name and would go on as if nothing had been.
+        with Mount(self.guest, self.smbd, "3.1.1", "cache=none") as mount:
+            mount.work("write", "before", size=1_500_000, seed=30)
+            self.lab.link("4mbit,40")  # so that much is on its way
+            self.addCleanup(lambda: self.lab.link(*self.line))
+            promised = self.promised()
+            program = smb_client.beside(lambda: mount.work("write", "lost", size=4_000_000, seed=31))
+            until(lambda: self.promised() > promised + 10, 60, "writes are promised")
+            self.datacenter.kill()
+            self.datacenter.start()
+            with self.assertRaises(ScriptFailed) as failed:
+                program(120)
+            self.assertIn("Input/output error", failed.exception.output)
+            self.pair.wait_link()
 
     @long_test
     def test_every_dialect_and_cache_with_random_operations_also_beyond_two_and_four_gibibytes(self):

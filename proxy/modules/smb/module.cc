@@ -121,7 +121,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
       half_->frame_from_stream(now, *offer_);
     (void)out_.exchange(std::move(put_out));
   } else if (frame.kind == FrameKind::smb2 && near) {
-    half_ = std::make_unique<smb2::Near>(out_, site_.ahead);
+    half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost);
   } else if (frame.kind == FrameKind::smb2) {
     auto far = std::make_unique<smb2::Far>(out_);
     if (offer_) far->begun_with_smb1();

@@ -8,6 +8,7 @@
 
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/half.h"
+#include "proxy/modules/smb/lost_writes.h"
 
 namespace longhaul::smb {
 
@@ -19,6 +20,7 @@ enum class Side : std::uint8_t { near, far };  // the client's, the server's
 // What the flows of a site share.
 struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
+  std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
 };
 
 class SmbModule final : public modules::Module {

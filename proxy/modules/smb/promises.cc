@@ -145,6 +145,13 @@ bool Promises::failed(const Open& open) const {
   return found != opens_.end() && found->second.failed;
 }
 
+std::vector<Promises::Open> Promises::owed() const {
+  std::vector<Open> opens;
+  for (const auto& [open, state] : opens_)
+    if (state.outstanding != 0 || state.failed_unreported != 0) opens.push_back(open);
+  return opens;
+}
+
 std::uint64_t Promises::outstanding_bytes(const Open& open) const {
   const auto found = opens_.find(open);
   return found == opens_.end() ? 0 : found->second.outstanding_bytes;

@@ -17,6 +17,7 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "proxy/modules/smb/status.h"
 #include "proxy/modules/smb/twin_messages.h"
@@ -95,6 +96,8 @@ class Promises {
   bool waits_for(Message message) const { return entries_.contains(message); }
   bool overlaps(const Open& open, std::uint64_t offset, std::uint64_t length) const;
 
+  // Opens with something outstanding, or a late error that is not reported.
+  std::vector<Open> owed() const;
   // True while a clean end of the connection would hide a loss: reset it instead.
   bool owes() const { return audit_.outstanding != 0 || audit_.unreported != 0; }
 

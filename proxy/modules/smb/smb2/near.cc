@@ -6,14 +6,14 @@ namespace longhaul::smb::smb2 {
 using flows::Reason;
 using modules::Ending;
 
-Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account)
+Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost)
     : out_(out),
       opens_(*this, account),
       metadata_(*this),
       listings_(*this),
-      writes_(*this),
+      writes_(*this, std::move(lost)),
       reads_(*this, std::move(account)),
-      asked_in_order_{&opens_, &metadata_, &listings_, &writes_, &reads_},
+      asked_in_order_{&opens_, &writes_, &metadata_, &listings_, &reads_},
       answered_in_order_{&opens_, &writes_, &metadata_, &listings_, &reads_} {}
 
 // ---- frames
@@ -119,6 +119,7 @@ void Near::lan_ended(TimePoint now, Ending ending) {
 
 // The server can answer nothing more: what was promised and not told to be kept is lost.
 void Near::stream_ended(TimePoint, Ending ending) {
+  writes_.lose();
   if (ending == Ending::reset || owes()) return out_.abort();
   out_.end_lan();
 }

@@ -17,8 +17,9 @@ namespace longhaul::smb::smb2 {
 
 class Near final : public Half, private NearSide {
  public:
-  // `account`: the bytes that all flows of this site hold ahead.
-  Near(Outputs& out, std::shared_ptr<AheadAccount> account);
+  // `account`: the bytes that all flows of this site hold ahead; `lost`: what they could not keep.
+  Near(Outputs& out, std::shared_ptr<AheadAccount> account,
+       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>());
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;

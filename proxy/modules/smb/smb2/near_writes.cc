@@ -4,8 +4,17 @@
 
 #include <algorithm>
 
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/records_session.h"
+
 namespace longhaul::smb::smb2 {
 namespace {
+
+std::u16string text_of(Bytes utf16) {
+  std::u16string text;
+  for (std::size_t i = 0; i + 2 <= utf16.size(); i += 2) text.push_back(load_le<char16_t>(utf16, i));
+  return text;
+}
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
 // WRITEs to one tree that wait for its room to be told. Who never hears of it waits for real answers.
@@ -62,6 +71,13 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
     const Command command = element.header.command;
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       setups_.insert(element.header.message_id);
+    if (command == Command::negotiate) {
+      if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
+    }
+    if (command == Command::tree_connect) {
+      if (const auto request = parse_tree_connect_request(element.bytes))
+        connecting_[element.header.message_id] = text_of(request->path);
+    }
   }
 }
 
@@ -69,6 +85,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   if (!message.single()) return Taken::no;
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
+  if (header.command == Command::create) return create(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
     // It crossed our answer: the server must not take back what the client was told is done.
     const auto found = waiting_.find(header.message_id);
@@ -174,6 +191,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
+    if (auto share = connecting_.extract(each.request.id); !share.empty() && each.element && !each.interim)
+      shares_[{each.request.session, each.element->header.tree_id}] = std::move(share.mapped());
     const auto carrier = carrier_of(each.request.command);
     if (!carrier || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
@@ -203,7 +222,37 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
-  if (!promises_.forget(open.key)) side_.out().abort();
+  if (promises_.forget(open.key)) return;
+  lost_->add(lost_file(open));
+  side_.out().abort();
+}
+
+// ---- what a reset has lost
+
+LostWrites::File NearWrites::lost_file(const Open& open) const {
+  LostWrites::File file{.client = client_, .path = open.name.path};
+  if (const auto share = shares_.find({open.session, open.tree}); share != shares_.end())
+    file.share = share->second;
+  return file;
+}
+
+void NearWrites::lose() {
+  for (const OpenKey& key : promises_.owed())
+    if (const Open* open = side_.connection().open(key)) lost_->add(lost_file(*open));
+}
+
+// A client that was reset and opens the file again to go on with it: its program is to hear of the loss.
+Taken NearWrites::create(TimePoint now, const Message& message) {
+  const Header& header = message.header();
+  const Pending* request = side_.connection().pending(header.message_id);
+  if (!request || !request->opening || !request->opening->may_write()) return Taken::no;
+  const Disposition disposition = request->opening->disposition;
+  if (!lost_->take(lost_file(*request->opening))) return Taken::no;
+  // Who begins the file anew loses nothing.
+  if (disposition != Disposition::open && disposition != Disposition::open_if) return Taken::no;
+  side_.answer(now, header.message_id,
+               build_error_response(answer_to(header, Status::lost_writebehind_data)));
+  return Taken::yes;
 }
 
 Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {

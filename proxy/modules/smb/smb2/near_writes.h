@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -31,11 +32,15 @@ DiskTree disk_tree(SessionId session, TreeId tree);
 
 class NearWrites final : public NearPart {
  public:
-  explicit NearWrites(NearSide& side) : side_(side) {}
+  NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost) : side_(side), lost_(std::move(lost)) {}
+  ~NearWrites() override { lose(); }
+  NearWrites(const NearWrites&) = delete;
+  NearWrites& operator=(const NearWrites&) = delete;
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
-  // on: what is ahead may be older than they are; CANCELs of writes that were answered.
+  // on: what is ahead may be older than they are; CANCELs of writes that were answered; CREATEs that would go
+  // on with a file that has lost promised writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into the answer that is to bear it.
@@ -48,6 +53,8 @@ class NearWrites final : public NearPart {
   // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
   bool owes() const { return promises_.owes(); }
   const PromiseAudit& audit() const { return promises_.audit(); }
+  // What is owed now cannot be kept any more: for who opens those files again.
+  void lose();
 
  private:
   struct Waiting {
@@ -61,9 +68,12 @@ class NearWrites final : public NearPart {
   void told_room(TimePoint now, const Room& room);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
+  Taken create(TimePoint now, const Message& message);
+  LostWrites::File lost_file(const Open& open) const;
   void count();
 
   NearSide& side_;
+  std::shared_ptr<LostWrites> lost_;
   Promises promises_;
   DiskRoom room_;
   // Held until the far half tells the room: it has asked right behind the answer that opened the file.
@@ -72,7 +82,10 @@ class NearWrites final : public NearPart {
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   std::unordered_set<MessageId> setups_;
-  std::vector<NewStatus> late_;  // for the message whose outcome was told last
+  Guid client_{};
+  std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
+  std::unordered_map<MessageId, std::u16string> connecting_;  // to shares
+  std::vector<NewStatus> late_;                               // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;
 };

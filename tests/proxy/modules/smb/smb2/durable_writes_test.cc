@@ -190,3 +190,36 @@ TEST_CASE("the first writes of a connection are answered as soon as the room on 
   world.settle();
   CHECK(world.near().quiet());
 }
+
+TEST_CASE("who opens a file again that a reset has robbed of promised writes is told once") {
+  const bool anew = GENERATE(false, true);
+  const int by = GENERATE(0, 1, 2);
+  const auto lost = std::make_shared<LostWrites>();
+  {
+    World world(6, lost);
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::overwrite_if, OplockLevel::batch);
+    const auto other = world.create("b", Disposition::overwrite_if, OplockLevel::batch);
+    world.settle();
+    REQUIRE(world.status(world.send_write(*other, 0, "hello")) == Status::success);
+    REQUIRE(world.status(world.send_flush(*other)) == Status::success);
+    world.server_idle = true;
+    REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+    if (by == 1) world.server_ends();
+    if (by == 2) world.near().stream_ended(world.now, modules::Ending::reset);
+    world.settle();
+  }
+  const auto opens = [&](std::uint64_t client, std::string_view name, Disposition disposition,
+                         std::uint32_t access = 0x1F01FF) {
+    World world(7, lost);
+    world.client = client;
+    world.server.files["a"] = world.server.files["b"] = "there";
+    REQUIRE(world.connect());
+    return world.create(name, disposition, OplockLevel::none, 0, access).has_value();
+  };
+  CHECK(opens(1, "b", Disposition::open));
+  CHECK(opens(2, "a", Disposition::open));
+  CHECK(opens(1, "a", Disposition::open, access::read_data));
+  CHECK(opens(1, "a", anew ? Disposition::overwrite_if : Disposition::open) == anew);
+  CHECK(opens(1, "a", Disposition::open));
+}

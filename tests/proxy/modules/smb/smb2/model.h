@@ -11,10 +11,10 @@ namespace longhaul::smb::smb2::model {
 // Client, halves and server. Everything that can happen next does so in an order that the seed decides.
 class World {
  public:
-  explicit World(std::uint32_t seed)
+  explicit World(std::uint32_t seed, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>())
       : server(seed * 7 + 1),
         random_(seed),
-        near_(near_out_, std::make_shared<AheadAccount>()),
+        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost)),
         far_(far_out_) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
@@ -27,6 +27,7 @@ class World {
 
   Server server;
   TimePoint now = TimePoint{} + std::chrono::hours(1);
+  std::uint64_t client = 1;  // a part of its GUID
   bool aborted = false;
   bool client_reset = false;
   bool server_reset = false;
@@ -96,8 +97,8 @@ class World {
       return wait(send({.credit_charge = 1, .command = command},
                        [&](LittleEndianWriter& w) {
                          if (command == Command::negotiate) {
-                           w.u16(36), w.u16(1), w.u16(1), w.u16(0), w.u32(4), w.zeros(16), w.u64(0),
-                               w.u16(0x0210);
+                           w.u16(36), w.u16(1), w.u16(1), w.u16(0), w.u32(4), w.u64(1), w.u64(client),
+                               w.u64(0), w.u16(0x0210);
                          } else if (command == Command::session_setup) {
                            w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
                          } else {
