@@ -133,7 +133,6 @@ void FarOrder::begin(Promise& promise, MessageId id, const Message& message) {
 }
 
 Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&) {
-  static_cast<void>(now);
   Sequence sequence = next_sequence_++;
   if (message.single()) {
     const MessageId id = message.header().message_id;
@@ -152,6 +151,8 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
       sequence = promised->second.sequence;
       begin(promised->second, id, message);
+      // Where the room is not known yet, because nothing could be asked before, the near half waits for it.
+      if (const Open* open = side_.connection().open(promised->second.open)) ask_room(now, *open);
     }
   }
   Scope scope = scope_of(message);
