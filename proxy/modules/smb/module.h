@@ -13,7 +13,7 @@
 namespace longhaul::smb {
 
 // Of what the halves say to each other: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 2;
+inline constexpr std::uint64_t kModuleVersion = 3;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 

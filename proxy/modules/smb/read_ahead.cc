@@ -14,6 +14,8 @@ constexpr double kWholeSeconds = 2;
 // READs that fit no run before a file is taken for one that is read all over, as documents are when they are
 // opened.
 constexpr unsigned kScatteredReads = 4;
+// Archives, and documents that are such, have their directory at their end, and are opened by reading it.
+constexpr std::uint64_t kTailBytes = 64 << 10;
 // A run's window grows with every READ: 256 KiB, 1 MiB, 4 MiB, 16 MiB.
 constexpr std::uint64_t kGrowth = 4;
 constexpr std::uint64_t kMostStride = 64 << 20;
@@ -49,10 +51,10 @@ void ReadAhead::on_read(std::uint64_t offset, std::uint64_t length, const ReadAh
   ++reads_;
   Interval read{offset, offset + length};
   wanted_.remove(read);
-  if (read_.intervals().size() >= kMostIntervals || fetched_.intervals().size() >= kMostIntervals) {
-    read_ = {};
-    fetched_ = {};
-  }
+  if (fetched_.intervals().size() >= kMostIntervals) fetched_ = {};
+  // All of it counts as read then: what was fetched once is not to be fetched again.
+  if (read_.intervals().size() >= kMostIntervals) read_ = fetched_;
+  if (fetched_.empty()) read_ = {};
   fetched_.add(read);
   read_.add(read);
 
@@ -70,8 +72,12 @@ void ReadAhead::on_read(std::uint64_t offset, std::uint64_t length, const ReadAh
   } else {
     begin_run(read);
   }
-  if (++scattered_ >= kScatteredReads && end_of_file_ && *end_of_file_ <= limits.scattered_bytes)
-    want({0, *end_of_file_});
+  if (!end_of_file_) return;
+  if (!run && *end_of_file_ > kTailBytes && read.end > *end_of_file_ - kTailBytes)
+    want({*end_of_file_ - kTailBytes, *end_of_file_});
+  if (++scattered_ < kScatteredReads || *end_of_file_ > limits.scattered_bytes) return;
+  whole_wanted_ = true;
+  want({0, *end_of_file_});
 }
 
 ReadAhead::Run* ReadAhead::run_of(Interval read) {
@@ -179,10 +185,13 @@ std::optional<Interval> ReadAhead::first_wanted(std::uint64_t worth) const {
   std::uint64_t reader = 0, last_used = 0;
   for (const Run& run : runs_)
     if (run.last_used >= last_used) reader = run.end, last_used = run.last_used;
+  // What is left of the file, where its end is here already.
+  std::uint64_t end = end_of_file_.value_or(kFileEnd);
+  if (!fetched_.empty() && fetched_.intervals().back().end >= end) end = fetched_.intervals().back().begin;
   std::optional<Interval> elsewhere;
   for (const Interval& i : wanted_.intervals()) {
     Interval ahead{std::max(i.begin, reader), i.end};
-    bool to_the_end = i.end >= end_of_file_.value_or(kFileEnd);
+    bool to_the_end = i.end >= end;
     if (ahead.begin < ahead.end && (ahead.size() >= worth || to_the_end)) return ahead;
     if (!elsewhere && (i.size() >= worth || to_the_end)) elsewhere = i;
   }

@@ -32,9 +32,10 @@ class ReadAhead {
 
   // The client read this range, whoever answered.
   void on_read(std::uint64_t offset, std::uint64_t length, const ReadAheadLimits& limits);
-  // What the client asked at `offset` is not with the near half although it may have been fetched once:
+  // What the client asked is not with the near half. If it was fetched once, it is not there any more, and
   // neither is what lies behind it.
-  void missed(std::uint64_t offset) {
+  void missed(std::uint64_t offset, std::uint64_t length = 1) {
+    if (!fetched_.overlaps({offset, offset + length})) return;
     fetched_.remove({offset, ~0ull});
     read_.remove({offset, ~0ull});
   }
@@ -51,6 +52,8 @@ class ReadAhead {
 
   // What was fetched and not read yet.
   std::uint64_t ahead_bytes() const;
+  // The whole file was wanted because it was read here and there.
+  bool scattered() const { return whole_wanted_; }
 
  private:
   struct Run {                // one reader's way through the file
@@ -76,6 +79,7 @@ class ReadAhead {
   IntervalSet fetched_;    // given by next(), or read
   IntervalSet read_;
   std::optional<std::uint64_t> end_of_file_;
+  bool whole_wanted_ = false;
   unsigned scattered_ = 0;  // READs that fitted no run, since the last that did
   std::uint64_t reads_ = 0;
 };

@@ -123,6 +123,10 @@ class Writer {
   void body(const Revoke& m) { number(m.number); }
   void body(const Took& m) { number(m.number); }
   void body(const GaveUp& m) { number(m.number); }
+  void body(const MakeReal& m) {
+    key(m.open);
+    bytes(m.request.bytes());
+  }
 
  private:
   Buffer out_;
@@ -213,6 +217,7 @@ void fields(Reader& in, Offer& m) { in.fields(m.number, m.open, m.request, m.que
 void fields(Reader& in, Revoke& m) { in.fields(m.number); }
 void fields(Reader& in, Took& m) { in.fields(m.number); }
 void fields(Reader& in, GaveUp& m) { in.fields(m.number); }
+void fields(Reader& in, MakeReal& m) { in.fields(m.open, m.request); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>

@@ -185,8 +185,16 @@ struct GaveUp {
   std::uint64_t number = 0;
 };
 
-using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
-                                 Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp>;
+// near -> far: an open that was answered here, of a file that is open at the server anyway, is needed there
+// now: open it. What comes behind this waits until that is done, and may name it.
+struct MakeReal {
+  OpenKey open;   // as the client knows it
+  Slice request;  // its CREATE, header included
+};
+
+using TwinMessage =
+    std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
+                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

@@ -311,6 +311,24 @@ Slice build_write_response(const Header& head, std::uint32_t count) {
   return out.finish();
 }
 
+// 2.2.14. Without contexts both their place and their size are 0.
+Slice build_create_response(const Header& head, const CreateResponse& response) {
+  Writer out(head);
+  out.u16(89);
+  out.u8(static_cast<std::uint8_t>(response.oplock));
+  out.u8(response.flags);
+  out.u32(static_cast<std::uint32_t>(response.action));
+  write_times(out, response.times);
+  out.u64(response.allocation_bytes);
+  out.u64(response.end_of_file);
+  out.u32(response.file_attributes);
+  out.u32(0);
+  out.file_id(response.file);
+  out.u32(0);
+  out.u32(0);
+  return out.finish();
+}
+
 // 2.2.16
 Slice build_close_response(const Header& head, const CloseResponse& response) {
   Writer out(head);
@@ -341,6 +359,34 @@ Slice build_buffer_response(const Header& head, Bytes buffer) {
   return out.finish_with(buffer);
 }
 
+// 2.2.15, 2.2.17, 2.2.19, 2.2.21, 2.2.24.1, 2.2.26, 2.2.31, 2.2.33, 2.2.35, 2.2.37, 2.2.39
+std::optional<std::size_t> file_id_at(Command command) {
+  switch (command) {
+    case Command::close:
+    case Command::flush:
+    case Command::lock:
+    case Command::ioctl:
+    case Command::query_directory:
+    case Command::change_notify:
+    case Command::oplock_break:
+      return kHeaderBytes + 8;
+    case Command::read:
+    case Command::write:
+    case Command::set_info:
+      return kHeaderBytes + 16;
+    case Command::query_info:
+      return kHeaderBytes + 24;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<FileId> named_file(const Element& request) {
+  const auto at = file_id_at(request.header.command);
+  if (!at || request.bytes.size() < *at + 16) return std::nullopt;
+  return FileId{load_le<std::uint64_t>(request.bytes, *at), load_le<std::uint64_t>(request.bytes, *at + 8)};
+}
+
 EditedFrame::EditedFrame(const Slice& frame) {
   const std::size_t copied = frame.size() <= kCopiedWhole ? frame.size() : kCopiedFront;
   front_ = Slice::with_room(frame.bytes().first(copied), copied, memory_);
@@ -362,6 +408,12 @@ void EditedFrame::set_requested_oplock(OplockLevel level, std::size_t element) {
 }
 void EditedFrame::set_granted_oplock(OplockLevel level, std::size_t element) {
   *at(element, kGrantedOplockAt, 1) = static_cast<std::byte>(level);
+}
+
+void EditedFrame::set_file_id(const FileId& file, std::size_t at, std::size_t element) {
+  std::byte* id = this->at(element, at, 16);
+  store_le(id, file.persistent_part);
+  store_le(id + 8, file.volatile_part);
 }
 
 // Where `bytes` of a field lie that may be written. Edits far behind the front (of a compound) move its end.

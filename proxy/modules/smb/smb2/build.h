@@ -3,6 +3,7 @@
 // changes copies of others' in place. Never signed, never in compounds: signed and encrypted sessions are
 // left alone.
 #pragma once
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -50,11 +51,17 @@ Slice build_read_response(const Header& head, Bytes data);
 // The same without a copy: the frame's beginning, behind which exactly `data_bytes` of data are to be sent.
 Slice build_read_response_head(const Header& head, std::uint32_t data_bytes);
 Slice build_write_response(const Header& head, std::uint32_t count);
+Slice build_create_response(const Header& head, const CreateResponse& response);  // no contexts
 Slice build_close_response(const Header& head, const CloseResponse& response);
 Slice build_empty_response(
     const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: four bytes of body
 // QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
 Slice build_buffer_response(const Header& head, Bytes buffer);
+
+// Where a request of this command has its FileId, counted from the element's first byte; none: it has none.
+std::optional<std::size_t> file_id_at(Command command);
+// The file that a request names, if it is whole enough to name one.
+std::optional<FileId> named_file(const Element& request);
 
 // A copy of a frame that may be changed before it is sent. Of a long frame only the front is copied, so it
 // goes out as two slices.
@@ -71,6 +78,8 @@ class EditedFrame {
   // RequestedOplockLevel of a CREATE request, OplockLevel of a CREATE response.
   void set_requested_oplock(OplockLevel level, std::size_t element = 0);
   void set_granted_oplock(OplockLevel level, std::size_t element = 0);
+  // `at` as file_id_at() has it.
+  void set_file_id(const FileId& file, std::size_t at, std::size_t element = 0);
 
   struct Parts {
     Slice front;

@@ -30,6 +30,7 @@ bool must_stay(const Header& header) {
 
 Far::Far(Outputs& out)
     : out_(out),
+      aliases_(*this),
       oplocks_(connection_),
       durability_(connection_),
       opens_(*this),
@@ -42,8 +43,10 @@ Far::Far(Outputs& out)
 // ---- the client's requests
 
 void Far::frame_from_stream(TimePoint now, const Frame& frame) {
+  if (holds(frame)) return;
   auto message = parse(frame);
   if (!message) return out_.to_lan(frame.bytes);
+  message = aliases_.resolved(std::move(*message));
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
   if (reads_.answered_by_near(now, *message)) return settle(now);
@@ -52,6 +55,29 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
     if (part->on_request(now, *message, changes) == Taken::yes) return settle(now);
   send(now, *message);
   settle(now);
+}
+
+bool Far::holds(Input input) {
+  if (!aliases_.busy() && held_.empty()) return false;
+  held_.push_back(std::move(input));
+  return true;
+}
+
+void Far::release(TimePoint now) {
+  // Nothing is under way that could free ids: what waits for them would wait for ever.
+  if (aliases_.starved() && own_.empty() && at_server_.empty()) return out_.abort();
+  if (held_.empty() || aliases_.busy()) return;
+  std::deque<Input> held = std::exchange(held_, {});
+  while (!held.empty() && held_.empty()) {
+    Input input = std::move(held.front());
+    held.pop_front();
+    if (auto* frame = std::get_if<Frame>(&input)) frame_from_stream(now, *frame);
+    if (auto* told = std::get_if<1>(&input)) from_twin(now, told->first, told->second);
+    if (auto* ending = std::get_if<Ending>(&input)) stream_ended(now, *ending);
+    if (std::holds_alternative<Opaque>(input)) stream_opaque(now);
+    // Others are to be made real: the rest waits again, in its order.
+    if (aliases_.busy()) held_ = std::exchange(held, {});
+  }
 }
 
 // Nothing for what is encrypted, compressed or makes no sense: it passes, and from then on nothing is
@@ -151,6 +177,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
     if (!element.header.is_unsolicited()) ids_.granted(element.header.credits);
   if (own_answer(now, *parsed)) {
     ids_freed(now);
+    release(now);
     return settle(now);
   }
 
@@ -171,6 +198,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   if (held && held->level != 0) out_.tell(*held);
   after_response(now, outcome);
   ids_freed(now);
+  release(now);
   settle(now);
 }
 
@@ -286,6 +314,7 @@ void Far::on_with(TimePoint now, const Message& message) {
 }
 
 void Far::ids_freed(TimePoint now) {
+  aliases_.on_ids_freed(now);
   while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) waiting_.pop_front();
   burn(now);
   if (waiting_.empty())
@@ -312,6 +341,11 @@ void Far::burn(TimePoint) {
 // ---- the twin
 
 void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
+  if (const auto* wanted = std::get_if<MakeReal>(&message); wanted && held_.empty()) {
+    aliases_.make_real(now, *wanted);
+    return release(now);
+  }
+  if (holds(std::pair(message, attached))) return;
   auto unused = [&](MessageId id, std::uint16_t charge) {
     touched_ = true;
     ids_.bank(id, charge);
@@ -337,6 +371,7 @@ void Far::lan_ended(TimePoint, Ending ending) {
 }
 
 void Far::stream_ended(TimePoint now, Ending ending) {
+  if (holds(ending)) return;
   if (ending == Ending::reset) end_told_ = false;
   stream_ended_ = ending;
   for (FarPart* part : parts_) part->stream_ended(now);
@@ -346,6 +381,7 @@ void Far::stream_ended(TimePoint now, Ending ending) {
 void Far::lan_opaque(TimePoint now) { stream_opaque(now); }
 
 void Far::stream_opaque(TimePoint now) {
+  if (holds(Opaque{})) return;
   opaque_ = true;
   for (FarPart* part : parts_) part->stream_ended(now);
 }
@@ -362,7 +398,7 @@ void Far::settle(TimePoint) {
 }
 
 bool Far::quiet() const {
-  if (!waiting_.empty()) return false;
+  if (!waiting_.empty() || !held_.empty() || aliases_.busy()) return false;
   return std::all_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->quiet(); });
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB2 and SMB3: keeps the server's leg in order (ids, credits, our own requests and their
 // answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
-// far_metadata.h, far_reads.h.
+// far_metadata.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <deque>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/far_aliases.h"
 #include "proxy/modules/smb/smb2/far_durability.h"
 #include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_opens.h"
@@ -75,6 +78,11 @@ class Far final : public Half, private FarSide {
   void cancel(const Message& message);
   bool own_answer(TimePoint now, const Message& message);
   Message in_clients_numbers(Message message);
+  // What the client's side says waits while opens are made real.
+  struct Opaque {};
+  using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
+  bool holds(Input input);
+  void release(TimePoint now);
   void ids_freed(TimePoint now);
   void burn(TimePoint now);
   void settle(TimePoint now);
@@ -87,6 +95,8 @@ class Far final : public Half, private FarSide {
   std::unordered_map<MessageId, Reply> own_;  // our requests, by the server's number
   std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
+  FarAliases aliases_;
+  std::deque<Input> held_;  // in order
   FarOplocks oplocks_;
   FarDurability durability_;
   FarOpens opens_;

@@ -12,6 +12,7 @@ static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
 constexpr std::uint64_t kMostAheadOfFlow = 64 << 20;
 constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 2 << 20;
+constexpr std::uint64_t kLeastScatteredBytes = 256 << 10, kMostScatteredBytes = 16 << 20;
 
 }  // namespace
 
@@ -198,7 +199,7 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
       swallowed = fetch(now, asked.open, file, part);
     }
   if (!swallowed) {
-    file.policy.missed(request.offset);
+    file.policy.missed(request.offset, request.length);
     return side_.send(now, message);
   }
   at_server_.erase(asked.message);
@@ -228,14 +229,21 @@ ReadAheadLimits FarReads::limits() const {
   ReadAheadLimits limits = limits_for(static_cast<double>(line.line_bytes_per_second),
                                       std::chrono::duration<double>(line.round_trip).count(), largest_read());
   limits.first_bytes = std::min(limits.first_bytes, most_first_bytes_);
+  limits.scattered_bytes = std::min(limits.scattered_bytes, most_scattered_bytes_);
   return limits;
 }
 
-// A file is closed: was it read as far as it was fetched with its open?
+// A file is closed: was it read as far as it was fetched with its open, and as a whole where it was fetched
+// so?
 void FarReads::learn(const File& file) {
   bool in_vain = file.pushes > 0 && file.policy.ahead_bytes() >= kLeastFirstBytes;
   most_first_bytes_ = in_vain ? std::max(most_first_bytes_ / 2, kLeastFirstBytes)
                               : std::min(most_first_bytes_ * 2, kMostFirstBytes);
+  if (!file.policy.scattered()) return;
+  const std::uint64_t size = file.policy.end_of_file().value_or(0);
+  most_scattered_bytes_ = file.policy.ahead_bytes() > size / 2
+                              ? std::max(most_scattered_bytes_ / 4, kLeastScatteredBytes)
+                              : std::min(most_scattered_bytes_ * 4, kMostScatteredBytes);
 }
 
 void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {

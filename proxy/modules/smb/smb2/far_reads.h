@@ -94,6 +94,8 @@ class FarReads final : public FarPart {
   std::uint64_t numbers_ = 0;
   // First blocks that clients did not want make the next ones smaller.
   std::uint64_t most_first_bytes_ = 2 << 20;
+  // Whole files that clients read here and there, and then did not read, the same.
+  std::uint64_t most_scattered_bytes_ = 16 << 20;
   bool starved_ = false;  // for ids, which are told when they are free
   bool ended_ = false;
 };

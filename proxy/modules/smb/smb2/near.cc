@@ -9,19 +9,26 @@ using modules::Ending;
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost)
     : out_(out),
       opens_(*this, account),
+      aliases_(*this),
+      volumes_(*this),
       metadata_(*this),
       listings_(*this),
       writes_(*this, std::move(lost)),
       reads_(*this, std::move(account)),
-      asked_in_order_{&opens_, &writes_, &metadata_, &listings_, &reads_},
-      answered_in_order_{&opens_, &writes_, &metadata_, &listings_, &reads_} {}
+      asked_in_order_{&aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
+      answered_in_order_{&aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_} {}
 
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   auto message = parse(frame);
-  if (!message) return out_.pass_on(frame.bytes);
+  if (!message) {
+    if (!aliases_.empty()) out_.abort();  // it may name one
+    return out_.pass_on(frame.bytes);
+  }
+  if (!aliases_.empty()) message = aliases_.resolved(now, std::move(*message));
   Changes changes = connection_.on_request(*message);
+  if (aliases_.close(now, *message) == Taken::yes) return;
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
   if (!connection_.any_untouchable()) {
     // Behind the answer of a CREATE the far half may add requests of its own.
@@ -29,7 +36,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     for (NearPart* part : asked_in_order_)
       if (part->on_request(now, *message, changes) == Taken::yes) return;
   }
-  out_.pass_on(frame.bytes);
+  out_.pass_on(message->frame.bytes);
 }
 
 void Near::frame_from_stream(TimePoint now, const Frame& frame) {
@@ -125,6 +132,7 @@ void Near::stream_ended(TimePoint, Ending ending) {
 }
 
 void Near::lan_opaque(TimePoint now) {
+  if (!aliases_.empty()) out_.abort();  // nobody can answer for them any more
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 

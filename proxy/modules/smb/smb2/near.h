@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
-// passes on what none of them takes. The parts decide: near_opens.h (opens made ahead), near_reads.h (data
-// ahead), near_writes.h (early answers), near_metadata.h, near_listings.h.
+// passes on what none of them takes. The parts decide: near_aliases.h (opens that only look), near_opens.h
+// (opens made ahead), near_reads.h (data ahead), near_writes.h (early answers), near_volumes.h,
+// near_metadata.h, near_listings.h.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "proxy/modules/smb/smb2/near_aliases.h"
 #include "proxy/modules/smb/smb2/near_listings.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/near_opens.h"
 #include "proxy/modules/smb/smb2/near_reads.h"
+#include "proxy/modules/smb/smb2/near_volumes.h"
 #include "proxy/modules/smb/smb2/near_writes.h"
 
 namespace longhaul::smb::smb2 {
@@ -59,6 +62,8 @@ class Near final : public Half, private NearSide {
   modules::Surroundings surroundings_;
   Connection connection_;
   NearOpens opens_;
+  NearAliases aliases_;
+  NearVolumes volumes_;
   NearMetadata metadata_;
   NearListings listings_;
   NearWrites writes_;

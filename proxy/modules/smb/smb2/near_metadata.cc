@@ -43,13 +43,39 @@ QuestionHabits::Kind kind_of(const CreateRequest& request) {
 
 Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
 
+// What programs ask of most files; one open that is not asked so ends each of these. The questions of one
+// size of answer only, which question_of() calls the same whatever room there is.
+QuestionHabits usual_questions() {
+  QuestionHabits habits;
+  const auto usual = [&](QuestionHabits::Kind kind, InfoType type, std::uint8_t info_class) {
+    QueryInfoRequest request;
+    request.type = type;
+    request.info_class = info_class;
+    request.output_bytes = ~0u;
+    if (const auto question = question_of(request))
+      habits.asked(kind, std::string(as_text(question->bytes())));
+  };
+  using Kind = QuestionHabits::Kind;
+  usual(Kind::data, InfoType::file, file_info::standard);
+  usual(Kind::data, InfoType::file, file_info::basic);
+  usual(Kind::data, InfoType::file, file_info::network_open);
+  usual(Kind::data, InfoType::file_system, fs_info::full_size);
+  usual(Kind::attributes, InfoType::file, file_info::network_open);
+  usual(Kind::attributes, InfoType::file, file_info::basic);
+  return habits;
+}
+
 }  // namespace
+
+NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_questions()) {}
 
 // ---- requests
 
 void NearMetadata::before_request(TimePoint, const Message& message, const Changes& changes) {
+  const bool writes = message.single() && message.header().command == Command::write;
+  const Cause cause = writes ? Cause::write : Cause::other;
   for (const Change& change : changes) {
-    if (change.kind == Change::Kind::voided) voided(*change.open);
+    if (change.kind == Change::Kind::voided) voided(*change.open, cause);
   }
   if (message.single()) follow_position(message);
 }
@@ -78,6 +104,9 @@ Taken NearMetadata::on_request(TimePoint now, const Message& message, const Chan
       return Taken::no;
     case Command::query_info:
       return query_info(now, message);
+    case Command::flush:
+      before_flush(message);
+      return Taken::no;
     case Command::close:
       return close(now, message);
     default:
@@ -110,6 +139,15 @@ void NearMetadata::opened_ahead(const Message& create, const std::vector<Slice>&
   Opening opening{.kind = kind_of(*request), .questions = {}};
   for (const Slice& question : questions) opening.questions.emplace_back(as_text(question.bytes()));
   opening_.insert_or_assign(create.header().message_id, std::move(opening));
+}
+
+void NearMetadata::before_flush(const Message& message) {
+  const Pending* request = side_.connection().pending(message.header().message_id);
+  const Open* open = request ? side_.connection().open(request->file) : nullptr;
+  const auto file = open ? files_.find(open->key) : files_.end();
+  if (file == files_.end()) return;
+  flushing_.insert_or_assign(message.header().message_id,
+                             Flushing{.open = open->key, .version = file->second.version});
 }
 
 void NearMetadata::opened(const Open& open, MessageId by) {
@@ -195,8 +233,10 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
     return Taken::no;
   const bool plain = open->disk_file && !open->durable && !open->reconnected && !open->replayed &&
                      !open->locked && !(open->options & create_options::delete_on_close);
-  if (!plain || !(open->caching & lease_state::handle) || open->break_pending || file->second.changed)
+  if (!plain || !(open->caching & lease_state::handle) || open->break_pending || file->second.unsettled ||
+      file->second.unflushed)
     return Taken::no;
+  if (file->second.changed && request->flags & kClosePostQueryAttributes) return Taken::no;
   for (const auto& [question, known] : file->second.answers) {
     if (!known.waiting.empty()) return Taken::no;
   }
@@ -223,7 +263,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
 void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::opened) opened(*change.open, change.by);
-    if (change.kind == Change::Kind::broken) voided(*change.open);
+    if (change.kind == Change::Kind::broken) voided(*change.open, Cause::other);
     if (change.kind == Change::Kind::closed) closed(now, *change.open);
   }
   for (const Connection::Answered& each : outcome.answered) {
@@ -244,6 +284,14 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     }
     if (!each.element) continue;
     opening_.erase(each.request.id);
+    if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
+      // What was done before it is done at the server, and its errors are told: this answer came behind them.
+      const auto flushed = files_.find(flushing.mapped().open);
+      if (flushed != files_.end() && flushed->second.version == flushing.mapped().version &&
+          each.element->header.status == Status::success) {
+        flushed->second.unflushed = false;
+      }
+    }
     const auto found = asked_.find(each.request.id);
     if (found == asked_.end()) continue;
     const Asked asked = std::move(found->second);
@@ -342,7 +390,7 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
 }
 
 // The file, or the disk, is not any more what it was when it was asked about.
-void NearMetadata::voided(const Open& open) {
+void NearMetadata::voided(const Open& open, Cause cause) {
   const auto clear = [](File& file, auto&& which) {
     for (auto each = file.answers.begin(); each != file.answers.end();) {
       if (!which(each->first)) {
@@ -359,6 +407,7 @@ void NearMetadata::voided(const Open& open) {
     if (file == files_.end()) continue;
     ++file->second.version;
     file->second.changed = true;
+    (cause == Cause::write ? file->second.unflushed : file->second.unsettled) = true;
     clear(file->second, [](const std::string&) { return true; });
   }
   for (auto& [key, file] : files_) {

@@ -21,7 +21,7 @@ namespace longhaul::smb::smb2 {
 
 class NearMetadata final : public NearPart {
  public:
-  explicit NearMetadata(NearSide& side) : side_(side) {}
+  explicit NearMetadata(NearSide& side);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
@@ -52,11 +52,17 @@ class NearMetadata final : public NearPart {
     // Where the client's READs have left it ([MS-FSCC] 2.4.35); none: the server knows. READs that it never
     // saw, and those that nobody but us asked for, must not show.
     std::optional<std::uint64_t> position;
-    bool changed = false;  // something was done through this open that its CLOSE must wait for
+    bool changed = false;  // what CREATE told of it is old
+    // What its CLOSE must wait for: writes, until a FLUSH behind them was answered; whatever else was done.
+    bool unflushed = false, unsettled = false;
   };
   struct Asked {  // a question on its way to the server
     OpenKey open;
     std::string question;
+    std::uint64_t version = 0;
+  };
+  struct Flushing {
+    OpenKey open;
     std::uint64_t version = 0;
   };
   struct Closing {
@@ -69,11 +75,13 @@ class NearMetadata final : public NearPart {
   };
 
   void before_create(const Message& message);
+  void before_flush(const Message& message);
   void opened(const Open& open, MessageId by);
   Taken query_info(TimePoint now, const Message& message);
   Taken close(TimePoint now, const Message& message);
   void came(TimePoint now, const Answer& answer, const Slice& response);
-  void voided(const Open& open);
+  enum class Cause : bool { write, other };
+  void voided(const Open& open, Cause cause);
   void closed(TimePoint now, const Open& open);
   bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
   bool breaks_closed(const Message& message);
@@ -82,10 +90,11 @@ class NearMetadata final : public NearPart {
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
   NearSide& side_;
-  QuestionHabits habits_;
+  QuestionHabits habits_;  // begins with what programs ask of most files
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   std::unordered_map<MessageId, Opening> opening_;
   std::unordered_map<MessageId, Asked> asked_;
+  std::unordered_map<MessageId, Flushing> flushing_;
   std::unordered_map<MessageId, Closing> closing_;  // CLOSEs answered before the server did
   std::size_t waiting_ = 0;
 };

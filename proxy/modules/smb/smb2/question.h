@@ -10,7 +10,9 @@
 
 namespace longhaul::smb::smb2 {
 
-// None if the request has input (lists of extended attributes, quotas): that is asked seldom.
+// The same for all requests to which the server's answer is the same: where a class has answers of one size,
+// more room than that makes no other question. None if the request has input (lists of extended attributes,
+// quotas): that is asked seldom.
 std::optional<Slice> question_of(const QueryInfoRequest& request);
 std::optional<QueryInfoRequest> request_of(Bytes question);
 

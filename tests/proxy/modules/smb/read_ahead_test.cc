@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/read_ahead.h"
 
 #include <catch2/catch.hpp>
+#include <random>
 
 using namespace longhaul;
 using namespace longhaul::smb;
@@ -113,6 +114,31 @@ TEST_CASE("a document read here and there is fetched whole, when the line carrie
   CHECK(size_of(fetched(document)) >= 5 * MiB - 64 * KiB);
 }
 
+TEST_CASE("who looks at the end of a file gets what lies before it, once") {
+  ReadAhead document;
+  document.opened(50 * MiB, kLong);
+  fetched(document);  // its first blocks
+  document.on_read(50 * MiB - 1000, 1000, kLong);
+  CHECK(fetched(document).intervals() == std::vector<Interval>{{50 * MiB - 64 * KiB, 50 * MiB - 1000}});
+  document.on_read(50 * MiB - 9000, 500, kLong);
+  CHECK(fetched(document).empty());
+}
+
+TEST_CASE("a document read in pieces in any order, many of them twice, is fetched once") {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    ReadAhead document;
+    document.opened(5 * MiB, kLong);
+    std::uint64_t fetched_bytes = size_of(fetched(document));
+    for (int i = 0; i < 2000; ++i) {
+      document.on_read(random() % 400 * (5 * MiB / 400), 5 * MiB / 400, kLong);
+      fetched_bytes += size_of(fetched(document));
+    }
+    CHECK(fetched_bytes <= 5 * MiB);
+  }
+}
+
 TEST_CASE("two readers of one file are followed both") {
   ReadAhead policy;
   policy.sized(200 * MiB);
@@ -144,6 +170,8 @@ TEST_CASE("what the near half has lost is fetched again with what lies behind it
   for (std::uint64_t at = 0; at < 10 * MiB; at += 64 * KiB)
     policy.on_read(at, 64 * KiB, kLong), fetched(policy);
   policy.on_read(0, 64 * KiB, kLong);
+  CHECK(fetched(policy).empty());
+  policy.missed(11 * MiB);  // never fetched: nothing is lost
   CHECK(fetched(policy).empty());
   policy.missed(64 * KiB);
   policy.on_read(64 * KiB, 64 * KiB, kLong);

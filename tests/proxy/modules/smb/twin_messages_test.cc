@@ -38,7 +38,8 @@ std::vector<TwinMessage> one_of_each() {
           Offer{23, key(12), Slice::copy_of(as_bytes("asked")), Slice::copy_of(as_bytes("questions")), 24},
           Revoke{25},
           Took{26},
-          GaveUp{~0ull}};
+          GaveUp{~0ull},
+          MakeReal{key(12), Slice::copy_of(as_bytes("create"))}};
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// See far_aliases.h.
+#include "proxy/modules/smb/smb2/far_aliases.h"
+
+namespace longhaul::smb::smb2 {
+
+void FarAliases::make_real(TimePoint now, const MakeReal& wanted) {
+  if (!waiting_.empty() || !ask(now, wanted)) waiting_.push_back(wanted);
+}
+
+void FarAliases::on_ids_freed(TimePoint now) {
+  while (!waiting_.empty() && ask(now, waiting_.front())) waiting_.pop_front();
+}
+
+// If the server refuses it now (somebody has taken the name away, or the right to look), the id stays one
+// that it does not know, and it says so to whoever uses it.
+bool FarAliases::ask(TimePoint now, const MakeReal& wanted) {
+  const auto request = parse_create_request(wanted.request.bytes());
+  if (!request) return true;  // the near half has read it: not one of ours
+  const FileId alias = file_of(wanted.open);
+  const bool sent = side_.inject(
+      now, wanted.open.session, wanted.open.tree, 1,
+      [&request](const RequestHead& head) { return build_create_request(head, *request); },
+      [this, alias](TimePoint, const Frame&, const Element& answer) {
+        --asking_;
+        const auto created = parse_create_response(answer.bytes);
+        if (answer.header.status == Status::success && created) real_.insert_or_assign(alias, created->file);
+      });
+  if (sent) ++asking_;
+  return sent;
+}
+
+Message FarAliases::resolved(Message message) {
+  if (real_.empty()) return message;
+  std::optional<EditedFrame> edited;
+  for (const Element& element : message.elements) {
+    const auto file = named_file(element);
+    const auto real = file ? real_.find(*file) : real_.end();
+    if (real == real_.end()) continue;
+    if (!edited) edited.emplace(message.frame.bytes);
+    edited->set_file_id(real->second, *file_id_at(element.header.command), element.offset);
+    if (element.header.command == Command::close) real_.erase(real);
+  }
+  if (!edited) return message;
+  auto again = parse_message({message.frame.kind, std::move(*edited).whole()});
+  return again ? std::move(*again) : message;  // it was understood a moment ago
+}
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part for opens that the near half answered itself (near_aliases.h): opens them at the server
+// when they are needed there, and puts the server's id of such an open into what the client asks through it.
+// Until the server has answered, everything that the client's side says waits (far.cc).
+#pragma once
+#include <deque>
+#include <optional>
+#include <unordered_map>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class FarAliases {
+ public:
+  explicit FarAliases(FarSide& side) : side_(side) {}
+
+  void make_real(TimePoint now, const MakeReal& wanted);
+  // The client's frames and the twin's messages are to wait.
+  bool busy() const { return asking_ != 0 || !waiting_.empty(); }
+  // Some wait for ids.
+  bool starved() const { return !waiting_.empty(); }
+  void on_ids_freed(TimePoint now);
+
+  // A request of the client, with the ids that the server knows.
+  Message resolved(Message message);
+
+ private:
+  bool ask(TimePoint now, const MakeReal& wanted);
+
+  FarSide& side_;
+  std::deque<MakeReal> waiting_;
+  std::size_t asking_ = 0;
+  std::unordered_map<FileId, FileId, FileIdHash> real_;
+};
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for files that a client opens again only to look at them: while it has the file open
+// under a batch oplock or a lease with H, such an open is answered here, under an id that the server does not
+// know, and is another name for the handle that is open (an alias). What is asked through it is asked through
+// that handle; its CLOSE is answered here.
+//
+// An open that asks for attributes alone conflicts with no share mode and breaks no oplock ([MS-FSA] section
+// 2.1.5.1.2), so nobody else can tell whether it is there. What could tell makes it real first (MakeReal,
+// far_aliases.h): the handle behind it is closed, its oplock or lease broken, the file about to be deleted,
+// or something is asked through it that cannot be asked through the other handle.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+// Whether an open with this request changes nothing and asks for nothing that only the server has. Pure.
+bool only_looks(const Header& header, const CreateRequest& request);
+// Whether a handle with this access was granted all that `wanted` asks for.
+bool includes(const Open& open, std::uint32_t wanted);
+
+class NearAliases final : public NearPart {
+ public:
+  explicit NearAliases(NearSide& side) : side_(side) {}
+
+  bool empty() const { return aliases_.empty(); }
+  // A request of the client, before any book-keeping, as it is to be understood: what names an alias names
+  // the handle behind it instead, or the alias is made real.
+  Message resolved(TimePoint now, Message message);
+  // CLOSE of an alias is answered; book-keeping is done. To be asked before any part.
+  Taken close(TimePoint now, const Message& message);
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;  // CREATE
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+
+ private:
+  struct Known {  // an open of the server's that may stand behind aliases
+    std::string name;
+    TimePoint opened{};
+    bool changed = false;  // the file, or what its name leads to, is not known to be as it was opened
+    std::unordered_set<std::uint64_t> aliases;
+  };
+  struct Alias {
+    OpenKey key;  // its own
+    OpenKey behind;
+    Slice create;
+  };
+
+  const Open* open_behind(TimePoint now, const std::string& name, const CreateRequest& request);
+  bool attributes_known(TimePoint now, const Open& open, const Known& known) const;
+  Alias* find(const Element& element);
+  void make_real(const OpenKey& behind);
+  void make_real(std::uint64_t number);
+  void forget(const OpenKey& behind);
+
+  static constexpr std::size_t kMostAliases = 1024;
+
+  NearSide& side_;
+  std::unordered_map<MessageId, std::string> opening_;  // names of CREATEs without an answer
+  std::unordered_map<OpenKey, Known, OpenKeyHash> known_;
+  std::unordered_multimap<std::string, OpenKey> by_name_;
+  std::unordered_map<std::uint64_t, Alias> aliases_;  // by their number
+  std::uint64_t last_number_ = 0;
+};
+
+}  // namespace longhaul::smb::smb2

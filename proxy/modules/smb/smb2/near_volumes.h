@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for questions about a share's volume (QUERY_INFO of file systems), which programs ask
+// through whatever file they have open: what was told of a tree is told again for a short time.
+//
+// No oplock, lease or notification says when such an answer changes, and none reaches a client that is not
+// some time old. So age decides, and what this connection does: labels, ids and abilities are told again for
+// ten seconds, sizes for two, as attributes are under a shared lease (near_metadata.h), and not beyond the
+// next request of this connection that may use or free space.
+#pragma once
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class NearVolumes final : public NearPart {
+ public:
+  explicit NearVolumes(NearSide& side) : side_(side) {}
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;  // Answers
+
+ private:
+  using Key = std::tuple<SessionId, TreeId, std::string>;
+  struct Told {
+    Slice response;
+    TimePoint came{};
+  };
+  struct Asked {  // on its way
+    std::string question;
+    std::uint64_t changes = 0;  // before it was asked
+  };
+  bool may_change_space(const Element& element) const;
+  void changed();
+  void told(TimePoint now, const Key& key, std::uint64_t changes, const Slice& response);
+
+  static constexpr std::size_t kMostTold = 256;
+
+  NearSide& side_;
+  std::map<Key, Told> told_;
+  std::unordered_map<MessageId, Asked> asked_;
+  // CREATEs, and what they opened, with the changes before they were sent: questions are asked with them.
+  std::unordered_map<MessageId, std::uint64_t> opening_;
+  std::unordered_map<OpenKey, std::uint64_t, OpenKeyHash> opened_;
+  std::unordered_set<MessageId> changing_;  // without an answer
+  std::uint64_t changes_ = 0;               // of the space, by this connection: requests, and their answers
+};
+
+}  // namespace longhaul::smb::smb2
