@@ -45,6 +45,31 @@ class TwoClients(PairTest):
         self.assertEqual(here.breaks, [])
 
     @each_dialect
+    def test_who_looks_at_a_file_that_it_has_open_sees_what_the_other_has_made_of_it(self, here, there):
+        mine = here.open("file")
+        look = here.open("file", ATTRIBUTES)
+        self.assertEqual((look.size_at_open, look.size()), (len(self.data), len(self.data)))
+        with there.open("file", READ | WRITE) as theirs:
+            theirs.truncate(1000)
+        self.assertEqual(look.size(), 1000)
+        with here.open("file", ATTRIBUTES) as again:
+            self.assertEqual((again.size_at_open, again.size()), (1000, 1000))
+        mine.close()
+        self.assertEqual(look.size(), 1000)
+        look.close()
+
+    @each_dialect
+    def test_a_file_that_is_deleted_is_there_until_nobody_looks_at_it_any_more(self, here, there):
+        mine = here.open("file")
+        look = here.open("file", ATTRIBUTES)
+        mine.close()
+        there.remove("file")
+        self.assert_fails(DELETE_PENDING, lambda: here.open("file", ATTRIBUTES))
+        self.assertEqual(look.size(), len(self.data))
+        look.close()
+        self.assert_fails(NAME_NOT_FOUND, lambda: here.open("file", ATTRIBUTES))
+
+    @each_dialect
     def test_who_asked_for_no_oplock_gets_no_break_and_keeps_nobody_waiting(self, here, there):
         new = made(900_000, 3)
         mine = here.open("file", READ | WRITE)

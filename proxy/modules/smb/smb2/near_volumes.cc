@@ -24,10 +24,6 @@ bool tells_sizes(const QueryInfoRequest& question) {
   }
 }
 
-bool of_volume(const std::optional<QueryInfoRequest>& question) {
-  return question && question->type == InfoType::file_system;
-}
-
 }  // namespace
 
 bool NearVolumes::may_change_space(const Element& element) const {
@@ -62,7 +58,6 @@ void NearVolumes::before_request(TimePoint, const Message& message, const Change
       changing_.insert(element.header.message_id);
       changed();
     }
-    if (element.header.command == Command::create) opening_[element.header.message_id] = changes_;
   }
 }
 
@@ -89,15 +84,8 @@ Taken NearVolumes::on_request(TimePoint now, const Message& message, const Chang
 }
 
 void NearVolumes::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
-  for (const Change& change : outcome.changes) {
-    const auto opening = opening_.find(change.by);
-    if (change.kind == Change::Kind::opened && opening != opening_.end())
-      opened_.insert_or_assign(change.open->key, opening->second);
-    if (change.kind == Change::Kind::closed) opened_.erase(change.open->key);
-  }
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim) continue;
-    opening_.erase(each.request.id);
     // Ids of trees are used again.
     switch (each.request.command) {
       case Command::session_setup:
@@ -116,17 +104,6 @@ void NearVolumes::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
       told(now, {each.request.session, each.request.tree, asked.mapped().question}, asked.mapped().changes,
            Slice::copy_of(response->buffer));
   }
-}
-
-Taken NearVolumes::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
-  const auto* pushed = std::get_if<Answer>(&message);
-  if (!pushed || pushed->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::no;
-  const auto opened = opened_.find(pushed->open);
-  if (Status{pushed->status} == Status::success && opened != opened_.end() &&
-      of_volume(request_of(pushed->request.bytes())))
-    told(now, {pushed->open.session, pushed->open.tree, std::string(as_text(pushed->request.bytes()))},
-         opened->second, attached);
-  return Taken::no;  // the open it was asked with has a use for it, too
 }
 
 void NearVolumes::told(TimePoint now, const Key& key, std::uint64_t changes, const Slice& response) {

@@ -25,7 +25,7 @@ class NearVolumes final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
-  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;  // Answers
+  Taken on_twin(TimePoint, const TwinMessage&, const Slice&) override { return Taken::no; }
 
  private:
   using Key = std::tuple<SessionId, TreeId, std::string>;
@@ -46,9 +46,6 @@ class NearVolumes final : public NearPart {
   NearSide& side_;
   std::map<Key, Told> told_;
   std::unordered_map<MessageId, Asked> asked_;
-  // CREATEs, and what they opened, with the changes before they were sent: questions are asked with them.
-  std::unordered_map<MessageId, std::uint64_t> opening_;
-  std::unordered_map<OpenKey, std::uint64_t, OpenKeyHash> opened_;
   std::unordered_set<MessageId> changing_;  // without an answer
   std::uint64_t changes_ = 0;               // of the space, by this connection: requests, and their answers
 };

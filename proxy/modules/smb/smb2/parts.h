@@ -2,8 +2,8 @@
 // How near.h and far.h ask their parts (reads, writes, metadata, order), one after the other, what is to
 // become of a message; and what the parts may use. A part keeps its own state and knows no other part.
 //
-//   near   request:  opens, writes, metadata, reads, else passed on
-//          response: opens, writes, metadata, reads, else to the client
+//   near   request:  aliases, opens, volumes, writes, metadata, reads, else passed on
+//          response: aliases, opens, volumes, writes, metadata, reads, else to the client
 //   far    request:  opens, order (may hold it), metadata, reads, else sent
 //          response: opens, order, metadata, reads, else passed on
 #pragma once
