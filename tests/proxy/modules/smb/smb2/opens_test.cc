@@ -273,6 +273,53 @@ TEST_CASE("who else wants a file that is open ahead gets it, and the client read
   }
 }
 
+TEST_CASE("a file that was opened ahead can be looked at like any other, whoever else wants it meanwhile") {
+  constexpr std::uint32_t kLook = access::read_attributes | access::synchronize;
+  std::uint64_t used = 0, looks_without_server = 0;
+  for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    Folder world(seed, 30);
+    world.list();
+    const auto size_of = [&](const FileId& file) {
+      const auto answer = world.wait(world.send_query_info(file, file_info::standard));
+      REQUIRE(answer);
+      REQUIRE(answer->header().status == Status::success);
+      return load_le<std::uint64_t>(parse_buffer_response(answer->first().bytes)->buffer, 8);
+    };
+    for (int i = 0; i < 30; ++i) {
+      std::string& data = world.server.files[world.path(i)];
+      const auto file = world.create(world.path(i), Disposition::open, kNone, 0, access::read_data | kLook);
+      REQUIRE(file);
+      const int creates = world.server.opens_of(world.path(i));
+      const auto look = world.create(world.path(i), Disposition::open, kNone, 0, kLook);
+      REQUIRE(look);
+      const bool without_server = world.server.opens_of(world.path(i)) == creates;
+      if (without_server) ++looks_without_server;
+      for (auto steps = random() % 10; steps > 0; --steps) world.step();
+      if (random() % 3 == 0 && world.server.take_oplock(kNone, world.path(i))) {
+        for (int steps = 0; world.server.breaking() && steps < 10'000; ++steps) world.step();
+        REQUIRE_FALSE(world.server.breaking());
+        data = "written by another " + std::to_string(random());
+      }
+      // What was asked with an open of the server's own is told once, as it was then.
+      const std::uint64_t size = size_of(*look);
+      if (without_server) CHECK(size == data.size());
+      CHECK(size_of(*file) == data.size());
+      CHECK(world.read(*file) == data);
+      const FileId first = random() % 2 ? *file : *look, last = first == *file ? *look : *file;
+      REQUIRE(world.status(world.send_close(first)) == Status::success);
+      if (random() % 2) CHECK(size_of(last) == data.size());
+      REQUIRE(world.status(world.send_close(last)) == Status::success);
+      for (auto steps = random() % 30; steps > 0; --steps) world.step();
+    }
+    used += world.near_counters().opens_ahead_used;
+    world.end();
+  }
+  CHECK(used > 0);
+  CHECK(looks_without_server > 0);
+}
+
 TEST_CASE("a session that begins to be signed gets nothing of what was opened ahead") {
   Folder world(5, 30);
   world.list();
