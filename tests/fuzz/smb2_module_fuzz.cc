@@ -187,7 +187,7 @@ class Fuzzed {
         Watched& side = choices_.below(2) ? near_ : far_;
         const unsigned kind = choices_.below(4);
         const Bytes bytes = kind < 2 ? choices_.some(80) : Bytes{};
-        if (side.done() || side.stream_input_ended) return;
+        if (side.done() || side.passes_to_lan || side.stream_input_ended) return;
         if (kind >= 2) {
           const TwinMessage told = twin_message(choices_);
           side.module.from_twin(now_, encode(told));
