@@ -15,49 +15,66 @@ class LineWatch {
   explicit LineWatch(Duration initial_rtt) : initial_rtt_(initial_rtt) {}
 
   void on_sample(const RateSample& sample) {
-    // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all.
-    const Duration while_ = lag();
-    if (sample.rtt) {
-      base_rtt_.add(sample.now, *sample.rtt);
-      add_recent(recent_rtt_, while_, sample.now, *sample.rtt);
+    // On a slow line a packet takes many times as long as a small one, for which that is no queue. So full
+    // ones are compared with full ones, and before there is one nothing is known but how long the line is.
+    if (!is_full(sample)) {
+      if (sample.rtt) small_rtt_.add(sample.now, *sample.rtt);
+      return;
     }
-    if (sample.forward_delay) {
-      base_delay_.add(sample.now, *sample.forward_delay);
-      add_recent(recent_delay_, while_, sample.now, *sample.forward_delay);
+    if (sample.full_packet_bytes != full_packet_bytes_) {
+      full_packet_bytes_ = sample.full_packet_bytes;
+      rtt_ = Delays{};
+      forward_ = Delays{};
     }
+    if (sample.rtt) rtt_.add(sample.now, lag(), *sample.rtt);
+    if (sample.forward_delay) forward_.add(sample.now, lag(), *sample.forward_delay);
   }
 
-  bool measured() const { return base_rtt_.value().has_value(); }
+  bool measured() const { return rtt_.base().has_value() || small_rtt_.value().has_value(); }
   // Without queue, as far as was seen within the last seconds.
-  Duration base_rtt() const { return base_rtt_.value().value_or(initial_rtt_); }
+  Duration base_rtt() const { return rtt_.base() ? *rtt_.base() : small_rtt_.value().value_or(initial_rtt_); }
   // What stands in the queue now, as time. A queue on the way back is in the round trip alone, two clocks
   // that drift apart are in the forward delay alone.
-  Duration queue() const {
-    if (!recent_delay_.value() || !recent_rtt_.value()) return Duration{0};
-    return std::max<Duration>(
-        std::min(*recent_delay_.value() - *base_delay_.value(), *recent_rtt_.value() - *base_rtt_.value()),
-        Duration{0});
-  }
+  Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
   // A queue that grows is seen so much later.
   Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile); }
 
  private:
-  static void add_recent(WindowedMinimum<Duration>& recent, Duration window, TimePoint now, Duration value) {
-    recent.set_window(window);
-    recent.add(now, value);
-    recent.advance(now);
-  }
-
   // Long enough that a sender of the other kind, which keeps a queue standing for long, is not taken for the
   // line.
   static constexpr Duration kMemory = std::chrono::seconds(60);
   static constexpr Duration kShortWhile = std::chrono::milliseconds(12);
   static constexpr Duration kLongWhile = std::chrono::milliseconds(50);
+
+  class Delays {
+   public:
+    // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all.
+    void add(TimePoint now, Duration while_, Duration value) {
+      base_.add(now, value);
+      recent_.set_window(while_);
+      recent_.add(now, value);
+      recent_.advance(now);
+    }
+    std::optional<Duration> base() const { return base_.value(); }
+    Duration above_base() const {
+      return recent_.value() ? std::max<Duration>(*recent_.value() - *base_.value(), Duration{0})
+                             : Duration{0};
+    }
+
+   private:
+    WindowedMinimum<Duration> base_{kMemory};
+    WindowedMinimum<Duration> recent_{kShortWhile};
+  };
+
+  // Repairs need a little room in a packet of data.
+  static bool is_full(const RateSample& sample) {
+    return std::uint64_t{sample.packet_bytes} * 16 >= std::uint64_t{sample.full_packet_bytes} * 15;
+  }
+
   Duration initial_rtt_;
-  WindowedMinimum<Duration> base_rtt_{kMemory};
-  WindowedMinimum<Duration> base_delay_{kMemory};
-  WindowedMinimum<Duration> recent_rtt_{kShortWhile};
-  WindowedMinimum<Duration> recent_delay_{kShortWhile};
+  std::uint32_t full_packet_bytes_ = 0;
+  Delays rtt_, forward_;                          // of full packets
+  WindowedMinimum<Duration> small_rtt_{kMemory};  // of the others
 };
 
 }  // namespace longhaul::link::udp

@@ -51,6 +51,7 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
     losses_.clear();
   }
   capacity_ = static_cast<double>(config_.max_rate);
+  starting_ = false;
   set_line(rate);
   begin_drain(now);
 }
@@ -259,6 +260,12 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   const Duration queue = watch_.queue();
   capacity_ = std::max(*rate, capacity_ * (1 - std::min(seconds(sample.now - capacity_at_) / 120, 0.1)));
   capacity_at_ = sample.now;
+  if (starting_) {
+    // What was sent before the rate was known, and slowly while that queue drained, met our own queue.
+    const Epoch* epoch = find(sample.sent_epoch);
+    if (!epoch || epoch->phase != Phase::cruise) return;
+    starting_ = false;
+  }
   // A queue far beyond what we make ourselves: the line became slower, or somebody came.
   if (queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ && sample.now >= no_drain_before_ &&
       phase_ != Phase::drain && may_give_way(sample.now)) {
@@ -266,8 +273,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     return;
   }
   if (!new_round) return;
-  const Epoch* epoch = find(sample.sent_epoch);
-  if (phase_ != Phase::cruise || !epoch) return;
+  if (phase_ != Phase::cruise) return;
   if (known_random_ && *rate < line_) {
     set_line(line_ + 0.5 * (*rate - line_));
   } else if (!is_calm()) {
@@ -288,9 +294,11 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     const double error = seconds(kQueue - watch_.queue());
     gain_ = 1 + std::clamp(error / (4 * seconds(span())), -0.05, 0.02);
   }
-  const bool drained = phase_ == Phase::drain && (static_cast<double>(in_flight_bytes) <=
-                                                      line_ * seconds(watch_.base_rtt()) + packets(4) ||
-                                                  watch_.queue() < 2ms);
+  // A few packets are little on a fast line and a queue on a slow one.
+  const double few = std::clamp(line_ * seconds(2ms), packets(1), packets(4));
+  const bool drained = phase_ == Phase::drain &&
+                       (static_cast<double>(in_flight_bytes) <= line_ * seconds(watch_.base_rtt()) + few ||
+                        watch_.queue() < 2ms);
   if (now < phase_until_ && !drained) return;
   switch (phase_) {
     case Phase::up: {

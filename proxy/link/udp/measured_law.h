@@ -99,6 +99,7 @@ class MeasuredLaw final : public RateLaw {
   double step_size() const;
   bool is_calm() const;
   Duration much_queue() const;
+  Duration noticed_queue() const;
   double packets(double count) const { return count * config_.packet_bytes; }
 
   static constexpr double kTrainPackets = 32;
@@ -116,6 +117,7 @@ class MeasuredLaw final : public RateLaw {
   std::array<Epoch, 64> epochs_{};
 
   // Start-up.
+  bool starting_ = true;         // nothing that was sent at the rate found has come back
   std::optional<double> train_;  // what the first packets' distances said
   std::uint64_t ramp_round_ = 0;
   unsigned flat_rounds_ = 0;

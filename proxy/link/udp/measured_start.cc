@@ -15,6 +15,9 @@ constexpr double kGrowth = 3;      // in a round trip, where the train met no li
 constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
 }  // namespace
 
+// Packets are as far apart as the line makes them.
+Duration MeasuredLaw::noticed_queue() const { return std::max<Duration>(4ms, watch_.base_rtt() / 8); }
+
 void MeasuredLaw::on_train(const RateSample& sample) {
   const auto& found = sample.delivery ? sample.delivery : sample.beginning;
   if (!found || found->application_limited) return;
@@ -29,6 +32,14 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   ramp_round_ = sample.round;
   previous_rate_ = 0;
   const double train_loss = losses_.total_loss();
+  if (watch_.queue() > noticed_queue()) {
+    // On a slow line the train is a queue of many round trips: it has told all there is to know.
+    train_ = rate;
+    capacity_ = rate;
+    set_line(rate);
+    begin_drain(sample.now);
+    return;
+  }
   if (delivery.arrival_interval > span() / 2) {
     // Its end was lost, or it was not sent at once: no more is known than that so much arrives in a round
     // trip.
@@ -58,7 +69,7 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
     round_arrived_ = std::max(round_arrived_, static_cast<double>(sample.delivery->delivered_bytes) /
                                                   seconds(sample.delivery->interval));
   }
-  if (rate && watch_.queue() > std::max<Duration>(4ms, watch_.base_rtt() / 8)) {
+  if (rate && watch_.queue() > noticed_queue()) {
     // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little
     // was sent before to keep the line busy.
     set_line(std::max(*rate, std::min(train_.value_or(0), line_)));

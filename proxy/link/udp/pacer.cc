@@ -22,6 +22,7 @@ double Pacer::send_bytes() const { return std::max<double>(bytes_in(kSend), pack
 void Pacer::set_rate(TimePoint now, std::uint64_t bytes_per_second) {
   earn(now);
   rate_ = static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1));
+  credit_ = std::min(credit_, most_credit(now));  // what a faster rate earned is a burst now
 }
 
 void Pacer::earn(TimePoint now) {

@@ -39,9 +39,11 @@ struct RateSample {
   std::uint64_t in_flight_bytes = 0;  // after this event
   std::optional<Duration> rtt;  // of the largest number, if newly acknowledged; without the peer's delay
   std::optional<Duration>
-      forward_delay;             // arrival - sent of the same packet; two clocks: only differences count
-  TimePoint sent_at{};           // of that packet
-  std::uint16_t sent_epoch = 0;  // of that packet
+      forward_delay;               // arrival - sent of the same packet; two clocks: only differences count
+  TimePoint sent_at{};             // of that packet
+  std::uint32_t packet_bytes = 0;  // of that packet
+  std::uint32_t full_packet_bytes = 0;    // of a full one, now
+  std::uint16_t sent_epoch = 0;           // of that packet
   std::optional<DeliveryRate> delivery;   // over SentPackets::kMinTrain at least
   std::optional<DeliveryRate> beginning;  // the first of that time after a pause, in its place
   std::uint64_t round =

@@ -117,6 +117,7 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint now, SentEvents
     }
     sample.forward_delay = ack.arrival - (newest.sent - start_);
     sample.sent_at = newest.sent;
+    sample.packet_bytes = newest.bytes;
     sample.sent_epoch = newest.epoch;
     take_delivery_rate(newest, ack.arrival, sample);
   }

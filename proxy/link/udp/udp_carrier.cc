@@ -386,6 +386,7 @@ void UdpCarrier::settle(TimePoint now) {
     opener_.keep_previous_keys(3 * sent_.rtt().probe_timeout(SentPackets::kMaxAckDelay));
     received_.set_round_trip(sent_.rtt().smoothed());
   }
+  events_.sample.full_packet_bytes = ip_bytes(mtu_.current());
   law_->on_sample(events_.sample);
   follow_law(now);
   if (const auto& delivery = events_.sample.delivery; delivery && delivery->interval > Duration{0}) {
