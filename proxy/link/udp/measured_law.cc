@@ -261,14 +261,17 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   capacity_ = std::max(*rate, capacity_ * (1 - std::min(seconds(sample.now - capacity_at_) / 120, 0.1)));
   capacity_at_ = sample.now;
   if (starting_) {
-    // What was sent before the rate was known, and slowly while that queue drained, met our own queue.
+    // What was sent before the rate was known, and slowly while that queue drained, met our own queue; and
+    // what is measured from there on is our slowness.
     const Epoch* epoch = find(sample.sent_epoch);
-    if (!epoch || epoch->phase != Phase::cruise) return;
-    starting_ = false;
+    if (!epoch || epoch->phase == Phase::train || epoch->phase == Phase::ramp || epoch->phase == Phase::drain)
+      return;
+    if (!found_at_) found_at_ = sample.sent_at;
+    starting_ = sample.sent_at - sample.delivery->interval < *found_at_;
   }
   // A queue far beyond what we make ourselves: the line became slower, or somebody came.
-  if (queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ && sample.now >= no_drain_before_ &&
-      phase_ != Phase::drain && may_give_way(sample.now)) {
+  if (!starting_ && queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ &&
+      sample.now >= no_drain_before_ && phase_ != Phase::drain && may_give_way(sample.now)) {
     give_way(sample.now, *rate);
     return;
   }

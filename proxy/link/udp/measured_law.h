@@ -117,8 +117,9 @@ class MeasuredLaw final : public RateLaw {
   std::array<Epoch, 64> epochs_{};
 
   // Start-up.
-  bool starting_ = true;         // nothing that was sent at the rate found has come back
-  std::optional<double> train_;  // what the first packets' distances said
+  bool starting_ = true;               // nothing was measured yet at the rate found
+  std::optional<TimePoint> found_at_;  // when the first packet left at that rate
+  std::optional<double> train_;        // what the first packets' distances said
   std::uint64_t ramp_round_ = 0;
   unsigned flat_rounds_ = 0;
   double previous_rate_ = 0;  // of the round before this one

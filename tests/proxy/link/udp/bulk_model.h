@@ -18,7 +18,8 @@ using simulator::Address;
 using simulator::Datagram;
 using simulator::Outbox;
 
-inline constexpr std::uint32_t kModelPacket = 1500;  // IP bytes of every data packet
+inline constexpr std::uint32_t kModelPacket = 1500;  // IP bytes of a data packet
+inline constexpr std::uint32_t kSmallPacket = 100;   // of those that are not full
 
 // What stands in a datagram; the line counts a real one's bytes.
 struct ModelHeader {
@@ -90,6 +91,9 @@ class BulkSender final : public simulator::Endpoint {
     on_ = on;
     off_ = off;
   }
+
+  // Every so many packets a small one, as a session's control frames or ends of messages are.
+  void set_small_packets(unsigned every) { small_every_ = every; }
 
   // Its host does something else for so long: timers and ACKs are late.
   void stand_still(TimePoint until) { stands_until_ = until; }
@@ -168,11 +172,13 @@ class BulkSender final : public simulator::Endpoint {
     return false;
   }
   void send(Outbox& out, TimePoint now) {
-    law_->on_send(now, kModelPacket, sent_.bytes_in_flight());
     const ModelHeader header{.number = sent_.next_number()};
-    sent_.on_sent(header.number, now, {.bytes = kModelPacket, .epoch = law_->epoch()});
-    pacer_.on_sent(now, kModelPacket);
-    out.send(to_, std::as_bytes(std::span(&header, 1)), kModelPacket);
+    const bool is_small = small_every_ > 0 && header.number % small_every_ == 0;
+    const std::uint32_t bytes = is_small ? kSmallPacket : kModelPacket;
+    law_->on_send(now, bytes, sent_.bytes_in_flight());
+    sent_.on_sent(header.number, now, {.bytes = bytes, .epoch = law_->epoch()});
+    pacer_.on_sent(now, bytes);
+    out.send(to_, std::as_bytes(std::span(&header, 1)), bytes);
   }
   void take_ack(const PacketAck& ack, TimePoint now) {
     if (!sent_.on_ack(ack, now, events_)) throw std::logic_error("an honest ACK was refused");
@@ -181,6 +187,7 @@ class BulkSender final : public simulator::Endpoint {
   void take(TimePoint now) {
     if (events_.sample.rtt)
       rtt_ms_.add(std::chrono::duration<double, std::milli>(*events_.sample.rtt).count());
+    events_.sample.full_packet_bytes = kModelPacket;
     law_->on_sample(events_.sample);
     pacer_.set_rate(now, law_->pacing_rate());
   }
@@ -191,7 +198,7 @@ class BulkSender final : public simulator::Endpoint {
   SentEvents events_;
   Pacer pacer_;
   TimePoint start_;
-  unsigned probes_ = 0;
+  unsigned probes_ = 0, small_every_ = 0;
   std::optional<TimePoint> wake_, next_burst_, stands_until_;
   std::vector<PacketAck> waiting_;
   Duration on_{0}, off_{0};

@@ -102,6 +102,8 @@ Outcome run(const Path& path, Law law, std::uint64_t seed, Duration skip = 3s, D
   }
   BulkFlow flow(network, line, 1, make_law(law, told > 0 ? told : path.bits, path.rtt, network.now(), seed),
                 path.rtt);
+  if (const char* small = std::getenv("SMALL"))
+    flow.sender.set_small_packets(static_cast<unsigned>(std::atoi(small)));
   const TimePoint start = network.now();
   if (std::getenv("TRACE"))
     for (TimePoint at = start; at < start + skip + time;

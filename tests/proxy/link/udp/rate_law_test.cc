@@ -121,6 +121,25 @@ TEST_CASE("a line nobody described is found within four round trips, and within 
       }
 }
 
+TEST_CASE("on a slow line a small packet among full ones makes nobody believe in a queue") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const double bits : {512e3, 1.544e6, 10e6})
+      for (const unsigned every : {5u, 20u}) {
+        Run run({.bits = bits, .rtt = 30ms}, law, bits);
+        run.flow.sender.set_small_packets(every);
+        INFO((law == Law::paced ? "paced, " : "measured, ") << bits << " bit/s, one of " << every);
+        run.network.run_for(3s);
+        CHECK(run.share(20s) > 0.96);
+      }
+}
+
+TEST_CASE("on a slow line the train that looks for its rate is not followed by another queue") {
+  Run run({.bits = 1.544e6, .rtt = 30ms}, Law::measured);
+  run.network.run_for(300ms);  // the train has been on the line for 250 ms
+  CHECK(run.share(4s) > 0.96);
+  CHECK(run.flow.sender.sent().counters().lost_packets == 0);
+}
+
 TEST_CASE("a rate that is too high for the line does not keep its queue full") {
   for (const Law law : {Law::paced, Law::warm})
     for (const double times : {1.05, 1.5, 5.0}) {
