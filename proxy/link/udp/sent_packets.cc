@@ -52,7 +52,10 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   // line, so the next measurement begins with what comes back of this packet. That nothing is in flight is
   // not enough: where packets are farther apart than the round trip is long, the pacer makes it so.
   const bool begins = limited_last_ && (in_flight_packets_ == 0 || !packet.application_limited);
-  if (asks && begins) marks_.push_back({.begins = true});
+  if (asks && begins) {
+    marks_.push_back({.begins = true});
+    newest_beginning_ = first_mark_ + marks_.size() - 1;
+  }
   if (asks && packet.kind == PacketKind::data) limited_last_ = packet.application_limited;
   if (marks_.empty()) marks_.push_back({});
   dispatched_ += packet.bytes;
@@ -189,10 +192,12 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
 // nothing.
 void SentPackets::take_delivery_rate(const Entry& largest, Duration arrival, RateSample& sample) {
   assert(largest.mark >= first_mark_);
-  const std::uint64_t newest = first_mark_ + marks_.size();
+  // What was sent before a pause may be acknowledged after it. What is sent then is measured from its own
+  // beginning all the same: or the pause would be taken for the line's.
+  const bool from_before = largest.mark < newest_beginning_;
   if (largest.mark >= round_mark_) {
     ++round_;
-    round_mark_ = newest;
+    round_mark_ = from_before ? newest_beginning_ : first_mark_ + marks_.size();
   }
   Mark here{true, false, largest.limited, delivered_, largest.dispatched, largest.sent, arrival};
   std::size_t reference = largest.mark - first_mark_;
@@ -215,7 +220,7 @@ void SentPackets::take_delivery_rate(const Entry& largest, Duration arrival, Rat
                            .application_limited = largest.limited != from.limited};
     }
   }
-  marks_.push_back(here);
+  if (!from_before) marks_.push_back(here);
 }
 
 Duration SentPackets::time_threshold(TimePoint now) const {

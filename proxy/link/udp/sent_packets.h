@@ -172,7 +172,8 @@ class SentPackets {
   std::uint32_t limited_ = 0;
   bool limited_last_ = true;  // there was too little to send when, or since, the newest packet went
   std::deque<Mark> marks_;
-  std::uint64_t first_mark_ = 0;  // number of marks_.front()
+  std::uint64_t first_mark_ = 0;        // number of marks_.front()
+  std::uint64_t newest_beginning_ = 0;  // the newest mark that begins
   std::uint64_t round_ = 0;
   std::uint64_t round_mark_ = 0;  // a packet sent at or after this mark ends the round
 };

@@ -184,6 +184,25 @@ void message_delays() {
     }
 }
 
+// Against a line that takes each block at once: the round trip and what the bytes take at its rate.
+void lock_step() {
+  for (const double megabits : {1.544, 51.84})
+    for (const Duration rtt : {Duration(1ms), Duration(30ms), Duration(100ms)})
+      for (const std::uint64_t block : {4'000u, 16'000u, 60'000u})
+        for (Knows knows : {Knows::rate, Knows::nothing}) {
+          const unsigned count = options.quick ? 40 : 150;
+          const double took =
+              blocks_seconds({.line = line_of(megabits, rtt), .knows = knows}, block, count) / count;
+          const double least = std::chrono::duration<double>(rtt).count() +
+                               static_cast<double>(block) * 1500 / 1435 * 8 / (megabits * 1e6);
+          std::printf(
+              "%u blocks of %u bytes in lock step, %g Mbit/s %d ms, %s: %.2f ms each, %.1f %% of the line's",
+              count, static_cast<unsigned>(block), megabits, static_cast<int>(rtt / 1ms), name_of(knows),
+              took * 1e3, 100 * least / took);
+          verdict(100 * least / took, 90, true);
+        }
+}
+
 void sharing() {
   for (Knows knows : {Knows::rate, Knows::nothing})
     for (Duration rtt : {Duration(30ms), Duration(100ms)}) {
@@ -242,6 +261,7 @@ constexpr Group kGroups[] = {
     {"bursts", bursts_and_disorder},
     {"download", downloads},
     {"messages", message_delays},
+    {"lock-step", lock_step},
     {"sharing", sharing},
     {"wrong", wrong_rates},
 };

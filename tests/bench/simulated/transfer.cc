@@ -118,6 +118,33 @@ double download_seconds(const Run& run, std::uint64_t bytes) {
   return in_seconds(last - start);
 }
 
+double blocks_seconds(const Run& run, std::uint64_t block_bytes, unsigned blocks) {
+  Simulation two(options_for(run));
+  two.come_up();
+  Flow& flow = two.flows.start_open(request_for(run));
+  two.pair.run_for(2s);
+  const auto answer = [&] {
+    link::Stream* stream = two.pair.b.session.find(flow.id);
+    flow.server_writes.total += block_bytes;
+    flow.server_writes.pump(*stream);
+    two.pair.node_b.wake();
+  };
+  const TimePoint start = two.pair.now();
+  TimePoint last = start;
+  unsigned asked = 1;
+  flow.client_reads.on_read = [&] {
+    last = two.pair.now();
+    if (flow.client_reads.read < asked * block_bytes || asked == blocks) return;
+    ++asked;
+    two.pair.network().after(run.line.a_to_b.link.delay, answer);
+  };
+  two.pair.network().after(run.line.a_to_b.link.delay, answer);
+  if (!two.pair.run_until([&] { return flow.client_reads.read == blocks * block_bytes; }, 3600s))
+    Simulation::fail("the blocks did not come");
+  two.check();
+  return in_seconds(last - start);
+}
+
 MessageResult messages(const Run& run, bool beside_bulk) {
   constexpr std::uint64_t kMessage = 200;
   Simulation two(options_for(run));

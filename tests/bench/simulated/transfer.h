@@ -43,6 +43,10 @@ BulkResult bulk(const Run& run);
 // From the flow's opening to its last byte, on carriers that are up and idle.
 double download_seconds(const Run& run, std::uint64_t bytes);
 
+// An application in lock step, as SMB1 is: each block is asked for when the one before it has come; the
+// question takes what a small packet takes. Seconds for all of them.
+double blocks_seconds(const Run& run, std::uint64_t block_bytes, unsigned blocks);
+
 struct MessageResult {
   simulator::Distribution delay_ms;  // from written to readable in order
   double bulk_bits = 0;

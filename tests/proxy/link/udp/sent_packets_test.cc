@@ -184,6 +184,24 @@ TEST_CASE("a pause is not part of a delivery rate") {
   CHECK(s.events.sample.delivery->interval == 30ms);
 }
 
+TEST_CASE("a pause is not part of a delivery rate, even if what went before it is acknowledged after it") {
+  Sender s;
+  s.send(kStart, 3);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 1}}, 50ms), kStart + 100ms, s.events));
+  s.sent.on_idle();
+  s.send(kStart + 10s, 1);  // the answer has been asked for before the last ACK came
+  REQUIRE(s.sent.on_ack(ack_of({{0, 2}}, 55ms), kStart + 10s + 1ms, s.events));
+  s.send(kStart + 10s + 2ms, 40);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 3}}, 10'050ms), kStart + 10'100ms, s.events));
+  const auto round = s.events.sample.round;
+  CHECK_FALSE(s.events.sample.delivery);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 43}}, 10'090ms), kStart + 10'140ms, s.events));
+  REQUIRE(s.events.sample.delivery);
+  CHECK(s.events.sample.delivery->delivered_bytes == 40'000);
+  CHECK(s.events.sample.delivery->interval == 40ms);
+  CHECK(s.events.sample.round <= round + 1);
+}
+
 TEST_CASE(
     "sends with nothing in flight between them are measured together, if only the pacer held them back") {
   const bool had_more = GENERATE(true, false);
