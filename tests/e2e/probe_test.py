@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""longhaul-probe on paths whose every line is set: what it says against what was set."""
+
+import json
+import signal
+import unittest
+
+from hops import FAR, NEAR, PROBE, SERVER, SERVER6, Hops
+from lab import alone, long_test, until
+
+LINES = (10e6, 1.0), (5e6, 4.0), (20e6, 0.5)  # bits per second, ms one way
+SETTINGS = [f"{rate / 1e6:g}mbit delay={delay:g}ms" for rate, delay in LINES]
+
+
+def measure(hops, *words):
+    """What `path` says of the way to the server, as JSON."""
+    return json.loads(hops.run("client", PROBE, "path", "--json", *words))
+
+
+def refused(hops, *words):
+    """Exit code, output and the sentence of a run that cannot go well."""
+    done = hops.run("client", PROBE, *words, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Path(unittest.TestCase):
+    def test_path_and_order_of_the_hops_are_found_in_both_families_and_by_every_kind_of_probe(self):
+        hops = self.enterContext(Hops())
+        for words in ([SERVER], [SERVER6], [SERVER, "--by", "icmp"], [SERVER6, "--by", "tcp"]):
+            with self.subTest(words):
+                found = measure(hops, *words, "--sizes", "6", "--probes", "2")
+                self.assertTrue(found["reached"])
+                ends = [".1.2", ".2.2", ".3.2"] if "." in words[0] else [":1::2", ":2::2", ":3::2"]
+                self.assertEqual(len(found["hops"]), 3)
+                for hop, end in zip(found["hops"], ends):
+                    self.assertTrue(hop["address"].endswith(end), hop)
+
+    def test_links_are_measured_roughly_on_a_busy_machine_too(self):
+        """The shape, not the digits: lateness only ever adds, and another test may run meanwhile."""
+        hops = self.enterContext(Hops("2mbit delay=1ms", None, "1mbit delay=5ms"))
+        found = measure(hops, SERVER, "--sizes", "8", "--probes", "4")
+        first, second, third = found["links"]
+        self.assertAlmostEqual(first["capacity"]["bps"] / 2e6, 1, delta=0.4)
+        self.assertAlmostEqual(third["capacity"]["bps"] / 1e6, 1, delta=0.4)
+        self.assertTrue(second["capacity"]["bps"] is None or second["capacity"]["bps"] > 5e6)
+        self.assertAlmostEqual(first["delay_ms"], 1, delta=2)
+        self.assertAlmostEqual(third["delay_ms"], 5, delta=2)
+
+    @alone
+    def test_capacity_within_five_percent_and_delay_within_half_a_millisecond_on_each_of_three_hops(self):
+        hops = self.enterContext(Hops(*SETTINGS))
+        # In IPv6 answers carry up to 1280 bytes, which leaves few sizes to tell the ways there and back apart.
+        for words in ([SERVER, "--sizes", "24", "--probes", "9"],
+                      [SERVER6, "--symmetric", "--sizes", "16", "--probes", "5"]):
+            with self.subTest(words):
+                found = measure(hops, *words)
+                for link, (rate, delay) in zip(found["links"], LINES):
+                    self.assertAlmostEqual(link["capacity"]["bps"] / rate, 1, delta=0.05, msg=found["links"])
+                    self.assertAlmostEqual(link["delay_ms"], delay, delta=0.5, msg=found["links"])
+
+    def test_loss_is_counted_and_put_where_it_is(self):
+        hops = self.enterContext(Hops("50mbit", "50mbit a-to-b-loss=0.1", "50mbit"))
+        found = measure(hops, SERVER, "--sizes", "24", "--probes", "10", "--wait", "200ms")
+        # 99.9 % of all trials lie within; 240 probes to each of two hops meet one way with 10 % loss.
+        for hop in found["hops"][1:]:
+            self.assertLess(hop["sent"] - hop["answered"], 42)
+            self.assertGreater(hop["sent"] - hop["answered"], 9)
+        self.assertLess(found["links"][0]["loss"]["share"], 0.02)
+        self.assertLess(found["links"][1]["loss"]["low"], 0.1)
+        self.assertGreater(found["links"][1]["loss"]["high"], 0.1)
+        self.assertEqual(found["links"][2]["loss"]["low"], 0)
+
+    def test_a_router_that_answers_rarely_is_not_taken_for_a_lossy_one(self):
+        hops = self.enterContext(Hops(answers_are_limited=True))
+        found = measure(hops, SERVER, "--by", "icmp", "--sizes", "6", "--probes", "2", "--gap", "0", "--wait", "100ms")
+        self.assertGreater(found["hops"][0]["sent"], found["hops"][0]["answered"])
+        self.assertEqual(found["links"][0]["loss"]["low"], 0)
+
+    @long_test
+    def test_a_router_that_answers_rarely_is_asked_rarely(self):
+        hops = self.enterContext(Hops(answers_are_limited=True))
+        found = measure(hops, SERVER, "--by", "icmp", "--sizes", "6", "--probes", "2")
+        self.assertTrue(found["hops"][0]["answers_are_limited"])
+        self.assertEqual(found["hops"][0]["answered"], found["hops"][0]["sent"])
+
+
+class BadUse(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.hops = cls.enterClassContext(Hops())
+
+    def rules(self, node, hook, rule):
+        """What nft is told, until the test is over."""
+        self.hops.run(node, "nft", f"add table ip f; add chain ip f c {{ type filter hook {hook} priority 0; }}; "
+                      f"add rule ip f c {rule}")
+        self.addCleanup(self.hops.run, node, "nft", "delete table ip f")
+
+    def test_a_filter_on_the_way_is_gone_round_or_named(self):
+        self.rules("far", "forward", "meta l4proto { udp, icmp } drop")
+        few = ["--sizes", "6", "--probes", "2", "--wait", "150ms"]
+        self.assertEqual(measure(self.hops, SERVER, *few)["by"], "TCP")
+        code, out, error = refused(self.hops, "path", SERVER, "--by", "udp", *few)
+        self.assertEqual(code, 1)
+        self.assertIn(f"{SERVER} does not answer (UDP)", out)
+        self.assertIn(FAR, out)
+        self.assertIn("try another --by", out)
+
+    def test_a_filter_that_says_so_is_named(self):
+        self.rules("near", "forward", "meta l4proto udp reject with icmp type admin-prohibited")
+        code, out, error = refused(self.hops, "path", SERVER, "--by", "udp", "--sizes", "6", "--probes", "2")
+        self.assertEqual(code, 1)
+        self.assertIn(f"{NEAR} (hop 2) answers that a filter forbids these probes", out)
+
+    def test_no_host_no_name_and_no_right_get_a_sentence_each(self):
+        code, _, error = refused(self.hops, "path", "10.99.0.1")
+        self.assertEqual(code, 1)
+        self.assertIn("no way to 10.99.0.1", error)
+        code, _, error = refused(self.hops, "path", "10.20.1.77", "--wait", "100ms")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing answers on the way to 10.20.1.77", error)
+        code, _, error = refused(self.hops, "path", "no.such.name.invalid")
+        self.assertEqual(code, 1)
+        self.assertIn("'no.such.name.invalid' has no address", error)
+        done = self.hops.run("client", "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", PROBE, "path",
+                        SERVER, check=False)
+        if "Permission denied" not in done.stderr:  # the build folder may be root's alone
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("run it as root", done.stderr)
+
+    def test_an_interrupted_run_says_so_and_ends(self):
+        probe = self.hops.start("client", PROBE, "path", SERVER, "--repeat", "0", "--sizes", "6", "--probes", "2")
+        until(lambda: "95 % intervals" in probe.log(), 30, "one measurement is done")
+        probe.signal(signal.SIGINT)
+        self.assertEqual(probe.wait(), 130)
+        self.assertIn("over ", probe.log())

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words to settings, results to standard output, progress to standard error.
+#include "tools/probe/path_command.h"
+
+#include <iostream>
+
+#include "tools/probe/path_report.h"
+#include "tools/probe/progress.h"
+#include "tools/wan/units.h"
+
+namespace longhaul::probe {
+
+void add_family(CLI::App& command, std::string& family) {
+  command.add_flag_callback(
+      "-4", [&family] { family = "4"; }, "IPv4 only");
+  command.add_flag_callback(
+      "-6", [&family] { family = "6"; }, "IPv6 only");
+}
+
+Wanted family_of(const std::string& family) {
+  return family == "4" ? Wanted::v4 : family == "6" ? Wanted::v6 : Wanted::any;
+}
+
+std::chrono::nanoseconds duration_of(const std::string& option, const std::string& text) {
+  const auto parsed = wan::parse_duration(text);
+  if (!parsed) throw CLI::ValidationError(option, parsed.error());
+  return *parsed;
+}
+
+PathCommand::PathCommand(CLI::App& app) {
+  command_ = app.add_subcommand("path", "capacity, delay and loss of every link on the way to a host (root)");
+  command_->add_option("host", options_.host, "name or address")->required();
+  command_->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp, tcp that the host answers")
+      ->check(CLI::IsMember({"auto", "udp", "icmp", "tcp"}))
+      ->capture_default_str();
+  command_->add_option("--port", options_.port, "of the host (default: 33434 by UDP, 443 by TCP)");
+  add_family(*command_, family_);
+  command_->add_option("--max-hops", options_.most_hops, "how far to look")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command_->add_option("--sizes", options_.sizes, "different sizes for each hop")
+      ->check(CLI::Range(6, 400))
+      ->capture_default_str();
+  command_->add_option("--probes", options_.repeats, "of each size; the fastest of them counts")
+      ->check(CLI::Range(2, 10'000))
+      ->capture_default_str();
+  command_
+      ->add_option("--max-size", options_.most_bytes,
+                   "bytes of the largest probe (default: what the path takes)")
+      ->check(CLI::Range(100, 65'535));
+  command_->add_option("--wait", wait_, "for an answer; less once a hop is known")->capture_default_str();
+  command_->add_option(
+      "--gap", gap_, "between two probes to one hop (default: none, or 1.05s where a hop answers no faster)");
+  command_->add_flag("--symmetric", symmetric_,
+                     "take every link to be as fast back as there: narrower figures");
+  command_->add_option("--repeat", repeat_, "measurements, one after another; 0: until Ctrl-C")
+      ->capture_default_str();
+  command_->add_option("--every", every_,
+                       "from the start of one measurement to that of the next, e.g. 10s; 600s");
+  command_->add_flag("--json", json_, "one JSON object a line and measurement");
+}
+
+int PathCommand::run() {
+  if (by_ != "auto") options_.by = by_ == "udp" ? Kind::udp : by_ == "icmp" ? Kind::icmp : Kind::tcp;
+  options_.family = family_of(family_);
+  if (symmetric_) options_.assume = Assume::symmetric;
+  using std::chrono::milliseconds;
+  options_.wait = std::chrono::duration_cast<milliseconds>(duration_of("--wait", wait_));
+  if (!gap_.empty()) options_.gap = std::chrono::duration_cast<milliseconds>(duration_of("--gap", gap_));
+  const auto every = duration_of("--every", every_);
+
+  Stop stop;
+  std::vector<Path> paths;
+  std::vector<std::string> times;
+  for (unsigned number = 0; (repeat_ == 0 || number < repeat_) && !stop.asked(); ++number) {
+    const auto began = std::chrono::steady_clock::now();
+    times.push_back(time_text());
+    options_.seed = number + 1;
+    ProgressLine line;
+    paths.push_back(probe_path(options_, stop, [&](const Progress& progress) { line.show(progress); }));
+    line.clear();
+    const Path& path = paths.back();
+    if (json_) {
+      boost::json::object object = to_json(path);
+      object["time"] = times.back();
+      std::cout << boost::json::serialize(object) << std::endl;
+    } else if (path.hops.empty()) {
+      std::cout << "interrupted before anything was measured" << std::endl;
+    } else {
+      if (repeat_ != 1) std::cout << times.back() << "  ";
+      print(path, std::cout);
+      std::cout << std::endl;
+    }
+    if (!path.interrupted && (repeat_ == 0 || number + 1 < repeat_))
+      stop.pause(every - (std::chrono::steady_clock::now() - began));
+  }
+  if (!json_ && paths.size() > 1) print_over_time(paths, times, std::cout);
+  if (stop.asked()) return kInterrupted;
+  return paths.back().reached ? 0 : 1;
+}
+
+}  // namespace longhaul::probe
