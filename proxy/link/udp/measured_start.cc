@@ -69,11 +69,13 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
     round_arrived_ = std::max(round_arrived_, static_cast<double>(sample.delivery->delivered_bytes) /
                                                   seconds(sample.delivery->interval));
   } else if (const auto& begun = sample.beginning;
-             begun && !begun->application_limited &&
+             train_ && begun && !begun->application_limited &&
              static_cast<double>(begun->dispatched_bytes) >= packets(kTrainPackets / 2)) {
     // Who asks for each piece when he has the last one never sends for longer than this. It is no measure,
-    // but nothing spoke against the rate.
-    round_best_ = std::max(round_best_, line_);
+    // but nothing speaks against going up to what the train has told.
+    const double time = seconds(begun->interval);
+    round_best_ = std::max(round_best_, static_cast<double>(begun->dispatched_bytes) / time);
+    round_arrived_ = std::max(round_arrived_, static_cast<double>(begun->delivered_bytes) / time);
   }
   if (rate && watch_.queue() > noticed_queue()) {
     // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little

@@ -201,8 +201,9 @@ ShareResult two_pairs(const Run& run) {
 
 namespace {
 struct Cubic {
-  Cubic(simulator::Network& network, simulator::Line& line)
-      : sender({.to = {100, 1}, .start = network.now()}, std::make_unique<simulator::CubicLaw>()) {
+  Cubic(simulator::Network& network, simulator::Line& line, std::uint64_t segments = 0)
+      : sender({.to = {100, 1}, .segments = segments, .start = network.now()},
+               std::make_unique<simulator::CubicLaw>()) {
     network.attach(receiver, line, simulator::LineEnd::a, {100, 1});
     network.attach(sender, line, simulator::LineEnd::b, {101, 1}).wake();
   }
@@ -226,6 +227,15 @@ ShareResult beside_cubic(const Run& run) {
   two.check();
   return {static_cast<double>(delivered(two) - before) * 8 / in_seconds(run.time),
           cubic.receiver.meter().bits_per_second(from, network.now())};
+}
+
+double cubic_download_seconds(const Run& run, std::uint64_t bytes) {
+  simulator::Network network(run.seed);
+  const std::uint64_t segments = (bytes + 1447) / 1448;
+  Cubic cubic(network, network.add_line(run.line), segments);
+  const TimePoint start = network.now();
+  while (cubic.receiver.meter().total() < segments * 1448) network.run_for(100us);
+  return in_seconds(network.now() - start + run.line.a_to_b.link.delay);  // with the request
 }
 
 double cubic_alone(const Run& run) {

@@ -61,5 +61,6 @@ ShareResult two_pairs(const Run& run);
 ShareResult beside_cubic(const Run& run);  // the second is CUBIC's
 
 double cubic_alone(const Run& run);
+double cubic_download_seconds(const Run& run, std::uint64_t bytes);  // by the bare line
 
 }  // namespace longhaul::bench

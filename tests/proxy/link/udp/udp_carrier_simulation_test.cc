@@ -120,6 +120,26 @@ TEST_CASE("blocks that are asked for one after the other come as fast as the lin
   }
 }
 
+TEST_CASE("short downloads over a line nobody described end in about the time that the line needs") {
+  for (const double megabits : {1.544, 10.0, 51.84, 200.0})
+    for (const Duration rtt : {Duration(1ms), Duration(30ms)})
+      for (const std::uint64_t bytes : {50'000u, 250'000u, 1'000'000u}) {
+        INFO(bytes << " bytes, " << megabits << " Mbit/s, " << rtt / 1ms << " ms");
+        Simulation two({.line = line_of(megabits, rtt), .features = kNoRepairs});
+        REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 5s));
+        two.pair.run_for(1s);
+        const TimePoint start = two.pair.now();
+        TimePoint last = start;
+        Flow& flow = two.flows.start(0, bytes);
+        flow.client_reads.on_read = [&] { last = two.pair.now(); };
+        REQUIRE(two.pair.run_until([&] { return flow.client_reads.read == bytes; }, 60s));
+        CHECK(two.flows.all_right());
+        // Its rate has to be found first, which takes up to three round trips.
+        const double least = static_cast<double>(bytes) / kPayloadShare * 8 / (megabits * 1e6);
+        CHECK(seconds(last - start) < 4 * seconds(rtt) + 1.05 * least);
+      }
+}
+
 TEST_CASE("a thousand streams at once come through whole, with loss and adaptive repairs") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
