@@ -279,8 +279,10 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   if (phase_ != Phase::cruise) return;
   if (known_random_ && *rate < line_) {
     set_line(line_ + 0.5 * (*rate - line_));
-  } else if (!is_calm()) {
-    // All who share the queue see the same of it, and give way by the same part.
+  } else if (!is_calm() && sample.now - eased_at_ > span() * 4 / 5) {
+    // All who share the queue see the same of it, and give way by the same part; once in a phase, however
+    // short the round trip is.
+    eased_at_ = sample.now;
     set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
   }
 }

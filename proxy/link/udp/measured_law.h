@@ -142,6 +142,7 @@ class MeasuredLaw final : public RateLaw {
   double share_ = 1;
   std::uint64_t last_round_ = 0;
   TimePoint cruise_since_{};
+  TimePoint eased_at_{};  // to a queue while cruising
   TimePoint no_drain_before_{};
   TimePoint tested_at_{};
   TimePoint next_test_{};
