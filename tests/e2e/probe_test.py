@@ -2,6 +2,7 @@
 """longhaul-probe on paths whose every line is set: what it says against what was set."""
 
 import json
+import re
 import signal
 import unittest
 
@@ -21,6 +22,12 @@ def refused(hops, *words):
     """Exit code, output and the sentence of a run that cannot go well."""
     done = hops.run("client", PROBE, *words, check=False)
     return done.returncode, done.stdout, done.stderr
+
+
+def start_agent(hops, node, *words):
+    """Its port, once it listens."""
+    agent = hops.start(node, PROBE, "agent", "--listen", "[::]:0", *words)
+    return re.search(r"listens at \S+:(\d+)", until(lambda: "listens at" in agent.log() and agent.log(), 20))[1]
 
 
 class Path(unittest.TestCase):
@@ -133,3 +140,99 @@ class BadUse(unittest.TestCase):
         probe.signal(signal.SIGINT)
         self.assertEqual(probe.wait(), 130)
         self.assertIn("over ", probe.log())
+
+
+class Options(unittest.TestCase):
+    """One path for all: a plain one, and a server that an agent and another listener run on."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.hops = cls.enterClassContext(Hops())
+        cls.agent = start_agent(cls.hops, "server")
+
+    def options(self, *words, host=SERVER):
+        return json.loads(self.hops.run("client", PROBE, "options", host, self.agent, "--json", *words))
+
+    def strip(self, node, what="to-server", option="window"):
+        self.hops.run(node, "nft", "add table inet m; add chain inet m c { type filter hook forward priority 0; }; "
+                      f"add rule inet m c oifname {what} tcp flags & syn == syn reset tcp option {option}")
+        self.addCleanup(self.hops.run, node, "nft", "delete table inet m", check=False)
+
+    def test_what_is_offered_arrives_on_an_honest_path(self):
+        for host in (SERVER, SERVER6):
+            with self.subTest(host):
+                found = self.options("--agent", f":{self.agent}", host=host)
+                self.assertEqual(found["changes"], [])
+                self.assertEqual(found["remarks"], [])
+                self.assertEqual([station["agent"] for station in found["stations"]], [False, False, False, True])
+                self.assertIsNotNone(found["answer"]["window_scale"])
+
+    def test_a_middlebox_that_strips_window_scale_is_found_and_named(self):
+        self.strip("near", "to-far")
+        for words in ([], ["--agent", f":{self.agent}"]):
+            with self.subTest(words):
+                found = self.options(*words)
+                self.assertEqual([change["option"] for change in found["changes"]], ["window scale"])
+                self.assertEqual(found["changes"][0]["after"], "gone")
+                self.assertIn(NEAR, found["changes"][0]["where"])
+                self.assertIn(FAR, found["changes"][0]["where"])
+
+    def test_what_is_taken_behind_the_last_router_or_on_the_way_back_is_told_apart_by_an_agent(self):
+        self.strip("far", "to-server")
+        there = self.options("--agent", f":{self.agent}")
+        self.assertIn("(the agent)", there["changes"][0]["where"])
+        self.hops.run("far", "nft", "delete table inet m")
+        self.strip("far", "to-near")
+        back = self.options("--agent", f":{self.agent}")
+        self.assertEqual(back["changes"], [])
+        self.assertIn("on the way back", back["remarks"][0])
+
+    def test_a_server_that_does_not_offer_it_is_named_and_no_middlebox(self):
+        self.hops.sysctl("server", **{"net.ipv4.tcp_window_scaling": 0})
+        self.addCleanup(self.hops.sysctl, "server", **{"net.ipv4.tcp_window_scaling": 1})
+        found = self.options("--agent", f":{self.agent}")
+        self.assertEqual(found["changes"], [])
+        self.assertIn("tcp_window_scaling is 0", found["remarks"][0])
+
+    def test_nobody_there_and_no_agent_get_a_sentence(self):
+        done = self.hops.run("client", PROBE, "options", SERVER, "9", check=False)
+        self.assertIn("nothing listens at port 9", done.stdout)
+        done = self.hops.run("client", PROBE, "tcp", f"{SERVER}:9", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("start `longhaul-probe agent` there", done.stderr)
+
+
+class Host(unittest.TestCase):
+    def test_a_host_held_to_64_kilobytes_is_told_what_to_change_and_is_right_after_it(self):
+        hops = self.enterContext(Hops())
+        words = [PROBE, "host", "--rtt", "100", "--rate", "51.84mbit", "--json"]
+        hops.sysctl("client", **{"net.ipv4.tcp_rmem": "4096 65536 65536", "net.ipv4.tcp_wmem": "4096 16384 65536"})
+        done = hops.run("client", *words, check=False)
+        self.assertEqual(done.returncode, 1)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["path"]["window_needed_bytes"], 648_000)
+        changes = [one for one in found["path"]["findings"] if one["verdict"] == "change"]
+        self.assertEqual([one["setting"] for one in changes], ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"])
+        for one in changes:
+            hops.run("client", "sh", "-c", one["command"])
+        self.assertTrue(json.loads(hops.run("client", *words))["right"])
+        self.assertIn("right: nothing here limits the window",
+                      hops.run("client", PROBE, "host", "--rtt", "100", "--rate", "51.84mbit"))
+
+
+class Tcp(unittest.TestCase):
+    def test_rfc_6349_figures_between_two_hosts_and_between_neighbours(self):
+        hops = self.enterContext(Hops(None, "10mbit delay=10ms queue=128KiB", None))
+        ports = {node: start_agent(hops, node, "--may-dial") for node in ("near", "far", "server")}
+        found = json.loads(hops.run("client", PROBE, "tcp", f"{SERVER}:{ports['server']}", "--time", "1s", "--json",
+                                    "--direction", "there"))["there"]
+        self.assertAlmostEqual(found["capacity_bps"] / 10e6, 1, delta=0.2)
+        self.assertGreater(found["base_rtt_ms"], 19)
+        self.assertGreater(found["transfer_time_ratio"], 0.95)
+        self.assertLess(found["transfer_time_ratio"], 5)
+        self.assertGreater(found["efficiency"], 0.5)
+        self.assertLessEqual(found["efficiency"], 1)
+        pairs = json.loads(hops.run("client", PROBE, "neighbours", f"{NEAR}:{ports['near']}", f"{FAR}:{ports['far']}",
+                                    f"{SERVER}:{ports['server']}", "--time", "300ms", "--json"))["pairs"]
+        self.assertAlmostEqual(pairs[0]["there"]["capacity_bps"] / 10e6, 1, delta=0.3)
+        self.assertGreater(pairs[1]["there"]["capacity_bps"], 30e6)

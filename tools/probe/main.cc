@@ -4,18 +4,28 @@
 #include <csignal>
 #include <iostream>
 
+#include "tools/probe/host_command.h"
+#include "tools/probe/options_command.h"
 #include "tools/probe/path_command.h"
+#include "tools/probe/tcp_command.h"
 
 int main(int argc, char** argv) {
   using namespace longhaul::probe;
   CLI::App app{"Measures a path and the hosts at its ends: what it carries, and what limits it."};
   app.require_subcommand(1);
   PathCommand path{app};
+  OptionsCommand options{app};
+  HostCommand host{app};
+  TcpCommand tcp{app};
+  AgentCommand agent{app};
   try {
     app.parse(argc, argv);
     std::signal(SIGPIPE, SIG_IGN);
     if (path.chosen()) return path.run();
-    return 0;
+    if (options.chosen()) return options.run();
+    if (host.chosen()) return host.run();
+    if (tcp.chosen()) return tcp.run();
+    return agent.run();
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {

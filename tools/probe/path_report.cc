@@ -3,18 +3,12 @@
 #include "tools/probe/path_report.h"
 
 #include <algorithm>
-#include <iomanip>
 #include <map>
-#include <sstream>
+
+#include "tools/probe/table.h"
 
 namespace longhaul::probe {
 namespace {
-
-std::string number(double value, int digits) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(digits) << value;
-  return text.str();
-}
 
 // Right behind the unit that keeps the number between 1 and 1000.
 std::pair<double, const char*> unit_of(double bits) {
@@ -26,13 +20,13 @@ std::pair<double, const char*> unit_of(double bits) {
 std::string capacity_text(const Capacity& capacity) {
   if (!capacity.bits_per_second) return "over " + rate_text(capacity.low);
   const auto [factor, unit] = unit_of(*capacity.bits_per_second);
-  return number(*capacity.bits_per_second / factor, 2) + " (" + number(capacity.low / factor, 2) + " to " +
-         number(*capacity.high / factor, 2) + ") " + unit;
+  return fixed(*capacity.bits_per_second / factor, 2) + " (" + fixed(capacity.low / factor, 2) + " to " +
+         fixed(*capacity.high / factor, 2) + ") " + unit;
 }
 
 std::string loss_text(const Link& link) {
-  return number(link.loss.value * 100, 2) + " (" + number(link.loss.low * 100, 2) + " to " +
-         number(link.loss.high * 100, 2) + ")";
+  return fixed(link.loss.value * 100, 2) + " (" + fixed(link.loss.low * 100, 2) + " to " +
+         fixed(link.loss.high * 100, 2) + ")";
 }
 
 const char* model_text(Model model) {
@@ -43,22 +37,6 @@ std::string where_text(const std::vector<Hop>& hops, unsigned limit) {
   for (const Hop& hop : hops)
     if (hop.limit == limit && hop.address) return text_of(*hop.address);
   return "here";
-}
-
-void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream& out) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i >= widths.size()) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out << row[i];
-      if (i + 1 < row.size()) out << std::string(widths[i] - row[i].size() + 2, ' ');
-    }
-    out << '\n';
-  }
 }
 
 boost::json::object to_json(const Capacity& capacity) {
@@ -73,11 +51,6 @@ boost::json::object to_json(const Share& share) {
 }
 
 }  // namespace
-
-std::string rate_text(double bits_per_second) {
-  const auto [factor, unit] = unit_of(bits_per_second);
-  return number(bits_per_second / factor, 2) + " " + unit;
-}
 
 boost::json::object to_json(const Path& path) {
   boost::json::array hops, links;
@@ -143,8 +116,8 @@ void print(const Path& path, std::ostream& out) {
                     known ? link->fit.back->bits_per_second ? rate_text(*link->fit.back->bits_per_second)
                                                             : "over " + rate_text(link->fit.back->low)
                           : "as there*",
-                    number(link->fit.delay_us / 1000, 2) + " ± " + number(link->fit.delay_error / 1000, 2),
-                    loss_text(*link), number(hop.least_us / 1000, 2)});
+                    fixed(link->fit.delay_us / 1000, 2) + " ± " + fixed(link->fit.delay_error / 1000, 2),
+                    loss_text(*link), fixed(hop.least_us / 1000, 2)});
   }
   print_table(rows, out);
   out << "\nin brackets and behind ±: 95 % intervals; loss is there and back; rtt: the shortest\n";
@@ -176,8 +149,8 @@ void print_over_time(const std::vector<Path>& paths, const std::vector<std::stri
     const auto rate = [&](std::size_t at) { return rates.empty() ? std::string("?") : rate_text(rates[at]); };
     const auto [least, most] = std::minmax_element(delays.begin(), delays.end());
     rows.push_back({std::to_string(ends.second), where_text(paths.back().hops, ends.second), rate(0),
-                    rate(rates.size() / 2), rate(rates.empty() ? 0 : rates.size() - 1), number(*least, 2),
-                    number(*most, 2), number(*std::max_element(losses.begin(), losses.end()), 2)});
+                    rate(rates.size() / 2), rate(rates.empty() ? 0 : rates.size() - 1), fixed(*least, 2),
+                    fixed(*most, 2), fixed(*std::max_element(losses.begin(), losses.end()), 2)});
   }
   print_table(rows, out);
 }

@@ -14,6 +14,4 @@ void print(const Path& path, std::ostream& out);
 void print_over_time(const std::vector<Path>& paths, const std::vector<std::string>& times,
                      std::ostream& out);
 
-std::string rate_text(double bits_per_second);  // "51.84 Mbit/s"
-
 }  // namespace longhaul::probe

@@ -24,10 +24,12 @@ Stop::Stop() {
   sigemptyset(&ends);
   sigaddset(&ends, SIGINT);
   sigaddset(&ends, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  ::sigprocmask(SIG_BLOCK, &ends, &before_);
   signals_ = Descriptor{::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)};
   if (signals_.get() < 0) throw std::runtime_error("cannot wait for signals");
 }
+
+Stop::~Stop() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 bool Stop::asked() {
   signalfd_siginfo signal{};

@@ -13,6 +13,9 @@ using wan::Descriptor;
 class Stop {
  public:
   Stop();  // from now on SIGINT and SIGTERM are kept for this object
+  ~Stop();
+  Stop(const Stop&) = delete;
+  Stop& operator=(const Stop&) = delete;
   bool asked();
   // Until there is something to read, the time is over, or the end is asked for; true for the first.
   bool readable(int descriptor, std::chrono::nanoseconds most);
@@ -20,6 +23,7 @@ class Stop {
   int descriptor() const { return signals_.get(); }
 
  private:
+  sigset_t before_{};
   Descriptor signals_;
   bool asked_ = false;
 };

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what waits for others until it is done, or Ctrl-C.
+#include "tools/probe/tcp_command.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <iostream>
+
+#include "tools/probe/path_command.h"
+#include "tools/probe/table.h"
+#include "tools/wan/units.h"
+
+namespace longhaul::probe {
+namespace {
+
+using measuring::Connection;
+using measuring::Trouble;
+
+// Each agent measures towards the one after it, one pair at a time.
+asio::awaitable<boost::json::object> measure_neighbours(std::vector<std::string> agents, TcpRequest request) {
+  boost::json::array pairs;
+  for (std::size_t i = 0; i + 1 < agents.size(); ++i) {
+    std::cerr << "longhaul-probe: " << agents[i] << " and " << agents[i + 1] << " …" << std::endl;
+    const measuring::Identity who = identity(request.token);
+    Connection agent = co_await measuring::dial(measuring::parse_endpoint(agents[i], kAgentPort), who,
+                                                std::chrono::seconds{10});
+    boost::json::object wish;
+    wish["do"] = "neighbour";
+    wish["agent"] = agents[i + 1];
+    wish["ms"] = request.time.count();
+    co_await agent.send(wish);
+    boost::json::object found = co_await agent.receive(2 * request.time + std::chrono::minutes{4});
+    pairs.push_back(std::move(found));
+  }
+  boost::json::object all;
+  all["pairs"] = std::move(pairs);
+  co_return all;
+}
+
+int run_to_the_end(asio::awaitable<boost::json::object> work, boost::json::object& found) {
+  asio::io_context io;
+  std::exception_ptr trouble;
+  bool interrupted = false;
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code& error, int) {
+    if (error) return;
+    interrupted = true;
+    io.stop();
+  });
+  asio::co_spawn(io, std::move(work), [&](std::exception_ptr error, boost::json::object result) {
+    trouble = error;
+    found = std::move(result);
+    io.stop();
+  });
+  io.run();
+  if (interrupted) {
+    std::cerr << "longhaul-probe: interrupted; what was measured is not complete and not printed"
+              << std::endl;
+    return kInterrupted;
+  }
+  if (trouble) std::rethrow_exception(trouble);
+  return 0;
+}
+
+}  // namespace
+
+AgentCommand::AgentCommand(CLI::App& app) {
+  command_ =
+      app.add_subcommand("agent", "the far end of `options --agent`, `tcp` and `neighbours`; until Ctrl-C");
+  command_->add_option("--listen", options_.listen, "address and port; data go by free ports beside it")
+      ->capture_default_str();
+  command_->add_option("--token-file", token_file_, "a file with a secret, which whoever asks must have too");
+  command_->add_flag("--may-dial", options_.may_dial,
+                     "also measure towards other agents when asked (`neighbours`)");
+}
+
+int AgentCommand::run() {
+  options_.token = token_of(token_file_);
+  run_agent(options_);
+  return 0;
+}
+
+TcpCommand::TcpCommand(CLI::App& app) {
+  command_ =
+      app.add_subcommand("tcp", "RFC 6349: transfer-time ratio, TCP efficiency and buffer delay to an agent");
+  command_->add_option("agent", request_.agent, "HOST[:PORT] of a `longhaul-probe agent`")->required();
+  command_->add_option("--rate", rate_,
+                       "capacity of the path, e.g. 51.84mbit (default: measured by trains of UDP packets)");
+  command_->add_option("--direction", direction_, "there, back or both")
+      ->check(CLI::IsMember({"there", "back", "both"}))
+      ->capture_default_str();
+  neighbours_ =
+      app.add_subcommand("neighbours", "the same between each two agents in a row, to find the weak section");
+  neighbours_
+      ->add_option("agents", agents_,
+                   "HOST[:PORT] of agents in the order of the path, started with --may-dial")
+      ->required()
+      ->expected(2, 64);
+  for (CLI::App* command : {command_, neighbours_}) {
+    command->add_option("--time", time_, "of each transfer")->capture_default_str();
+    command->add_option("--token-file", token_file_, "what the agents were started with");
+    command->add_flag("--json", json_, "one JSON object");
+  }
+}
+
+int TcpCommand::run() {
+  request_.token = token_of(token_file_);
+  request_.time = std::chrono::duration_cast<std::chrono::milliseconds>(duration_of("--time", time_));
+  if (request_.time < std::chrono::milliseconds{100}) throw CLI::ValidationError("--time", "at least 100ms");
+  request_.direction = direction_ == "there"  ? Direction::there
+                       : direction_ == "back" ? Direction::back
+                                              : Direction::both;
+  if (!rate_.empty()) {
+    const auto rate = wan::parse_rate(rate_);
+    if (!rate) throw CLI::ValidationError("--rate", rate.error());
+    request_.rate_bits = static_cast<double>(*rate);
+  }
+  boost::json::object found;
+  const bool neighbours = neighbours_->parsed();
+  const int code =
+      run_to_the_end(neighbours ? measure_neighbours(agents_, request_) : measure_tcp(request_), found);
+  if (code != 0) return code;
+  if (json_)
+    std::cout << boost::json::serialize(found) << std::endl;
+  else if (!neighbours)
+    print_tcp(found, std::cout);
+  else
+    for (const auto& pair : found.at("pairs").as_array()) {
+      print_tcp(pair.as_object(), std::cout);
+      std::cout << std::endl;
+    }
+  return 0;
+}
+
+}  // namespace longhaul::probe
