@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -70,7 +69,11 @@ class Hops:
         self.stack = contextlib.ExitStack()
         try:
             self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="e2e-hops-"))
-            self.stack.callback(shutil.rmtree, self.scratch)
+            # Goes with this process too, however it ends: then the pipe is closed.
+            sweeper = subprocess.Popen(["sh", "-c", 'cat >/dev/null; rm -rf "$0"', self.scratch], stdin=subprocess.PIPE,
+                                       start_new_session=True)
+            self.stack.callback(sweeper.wait)
+            self.stack.callback(sweeper.stdin.close)
             Lab.running.append(self)
             self.stack.callback(Lab.running.remove, self)
             self.spaces = {node: self.stack.enter_context(new_namespace()) for node in (*NODES, "line")}

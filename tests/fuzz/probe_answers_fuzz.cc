@@ -7,6 +7,7 @@
 
 #include "fuzz/choices.h"
 #include "tools/probe/made_packets.h"
+#include "tools/probe/options.h"
 
 using namespace longhaul;
 using namespace longhaul::probe;
@@ -24,6 +25,7 @@ void read_everything(const Flow& flow, Bytes input) {
     if (answer->tcp_options) require(answer->tcp_options->options.others.size() <= 40);
   }
   (void)read_header_options(bytes);
+  (void)read_saved_syn(bytes);
   if (const auto options = read_tcp_options(bytes)) {
     TcpOptions known = *options;
     known.others.clear();
