@@ -100,12 +100,13 @@ def parse_arguments(words):
 
 def do_run(arguments):
     wanted = scenario.load(arguments.scenario, arguments.quick)
-    if arguments.build:
-        os.environ["LONGHAUL_BUILD"] = str(arguments.build.resolve())
+    build = arguments.build or os.environ.get("LONGHAUL_BUILD")
+    if build:  # absolute: what uses it runs in other folders
+        os.environ["LONGHAUL_BUILD"] = str(pathlib.Path(build).resolve())
     cut = arguments.cut or (60.0 if arguments.quick else 600.0)
     if os.geteuid() != 0:
         raise Failure("must be root: it makes network namespaces (on this machine only; nothing outside them is touched)")
-    if "LONGHAUL_BUILD" not in os.environ:
+    if not build:
         install_and_build()
     check_tools(wanted)
     folder = arguments.into or pathlib.Path(f"bench-{wanted.name}{'-quick' if arguments.quick else ''}")

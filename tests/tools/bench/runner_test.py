@@ -294,6 +294,10 @@ class BadUse(unittest.TestCase):
                     "shutil.which", side_effect=lambda name: None if name == "tcpdump" else f"/bin/{name}"):
                 code, text = self.said("run", "regression")
                 self.assertEqual((code, text), (2, "longhaul-bench: tcpdump (package tcpdump) is missing: run tools/setup\n"))
+            with mock.patch.dict(os.environ, LONGHAUL_BUILD="build/release"), mock.patch("shutil.which", return_value=None):
+                self.assertEqual(self.said("run", "regression")[0], 2)
+                # What uses it runs in other folders.
+                self.assertEqual(os.environ["LONGHAUL_BUILD"], str(pathlib.Path.cwd() / "build" / "release"))
         code, text = self.said("run", "nothere")
         self.assertEqual(code, 2)
         self.assertIn("there is no such scenario", text)
