@@ -97,6 +97,8 @@ class SentPackets {
   // The carrier ends: everything whose fate is unknown is lost.
   void abandon(SentEvents& events);
 
+  // When the newest packet of which the peer has told that it came was sent.
+  TimePoint newest_acknowledged() const { return largest_acked_sent_; }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
   std::size_t packets_in_flight() const { return in_flight_packets_; }
   const RttEstimator& rtt() const { return rtt_; }

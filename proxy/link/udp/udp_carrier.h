@@ -81,6 +81,8 @@ class UdpCarrier {
 
   const UdpAddress& peer() const { return config_.peer; }
   Duration smoothed_rtt() const;
+  // The peer lived at that time, at least: what it sent before may come as late as it likes.
+  TimePoint peer_lived_at() const { return sent_.newest_acknowledged(); }
   Duration minimum_rtt() const { return sent_.rtt().minimum(); }  // of late
   std::uint64_t pacing_rate_bits() const;
   std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known

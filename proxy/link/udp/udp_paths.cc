@@ -209,7 +209,6 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   } else if (!alone_since_) {
     alone_since_ = now;
     if (sending_) {
-      heard_before_alone_ = sending_->carrier().counters().packets_received;
       sending_->carrier().probe(now);
       sending_->kick();
     }
@@ -245,8 +244,10 @@ void UdpPaths::keep_standby(TimePoint now) {
   }
 }
 
+// A packet that comes now may have been sent before the end of the connection, which it did not overtake; the
+// acknowledgement of one that we sent since cannot.
 bool UdpPaths::in_doubt() const {
-  return alone_since_ && sending_ && sending_->carrier().counters().packets_received == heard_before_alone_;
+  return alone_since_ && sending_ && sending_->carrier().peer_lived_at() <= *alone_since_;
 }
 
 void UdpPaths::plan_retry(TimePoint now) {

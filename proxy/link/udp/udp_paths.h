@@ -46,7 +46,8 @@ class UdpPaths final : private UdpPathOwner {
   void recall(const PathMemory& memory) { memory_ = memory; }
 
   bool carrying() const { return sending_ != nullptr; }
-  // The control connection has gone and nothing was heard over UDP since: perhaps the peer has gone with it.
+  // The control connection has gone and nothing sent over UDP since is known to have come: perhaps the peer
+  // has gone with it.
   bool in_doubt() const;
   void fill(LinkStatus& status) const;
 
@@ -84,8 +85,7 @@ class UdpPaths final : private UdpPathOwner {
   const char* carrier_ = "";  // that was logged last
   std::optional<TimePoint> retry_at_, up_since_, alone_since_, keep_at_;
   Duration retry_after_;
-  std::uint64_t heard_before_alone_ = 0;  // packets, when the control connection went
-  bool renewing_ = false;                 // the control connection was ended for new keys
+  bool renewing_ = false;  // the control connection was ended for new keys
   std::uint64_t fallbacks_ = 0;
   UdpCounters ended_;  // of paths that are gone
 

@@ -100,10 +100,17 @@ struct Relay {
           if (from != server) client = from;
           boost::system::error_code ignored;
           if (damages && size > kPacketOverhead) buffer[size - 1] ^= std::byte{1};
+          if (holds && from == server) {
+            held.emplace_back(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size));
+            return take();
+          }
           if (!closed && (from != server || client.port()))
             socket.send_to(asio::buffer(buffer, size), from == server ? client : server, 0, ignored);
           take();
         });
+  }
+  void deliver_held() {
+    for (const auto& datagram : std::exchange(held, {})) socket.send_to(asio::buffer(datagram), client);
   }
   std::uint16_t port() const { return socket.local_endpoint().port(); }
 
@@ -112,6 +119,8 @@ struct Relay {
   std::array<std::byte, 65536> buffer;
   bool closed = false;
   bool damages = false;
+  bool holds = false;  // what the server sends
+  std::vector<std::vector<std::byte>> held;
 };
 
 struct Pair {
@@ -293,6 +302,30 @@ TEST_CASE("the wished transport is taken while flows run") {
   CHECK(pair.a.paths.carrying());
   flows.start(500'000, 500'000);
   pair.complete();
+}
+
+TEST_CASE("only the answer to something newer ends the doubt that the end of the control connection raised") {
+  PairOnUdp pair;
+  CHECK_FALSE(pair.a.paths.in_doubt());
+  pair.relay->holds = true;
+  REQUIRE(pair.until([&] { return !pair.relay->held.empty(); }));  // a ping, at the latest
+  pair.a.tcp_gone = true;
+  pair.a.session.detach(kTcp, Clock::now());
+  pair.a.after_activity();
+  CHECK(pair.a.paths.in_doubt());
+
+  // What the peer sent before comes now.
+  pair.relay->holds = false;
+  pair.relay->closed = true;
+  const auto received = status_of(pair.a).udp.packets_received;
+  pair.relay->deliver_held();
+  REQUIRE(pair.until([&] { return status_of(pair.a).udp.packets_received > received; }));
+  // On a machine that stood still meanwhile the path has been given up, and nothing is carried at all.
+  CHECK((pair.a.paths.in_doubt() || !pair.a.paths.carrying()));
+
+  pair.relay->closed = false;
+  if (!pair.a.paths.carrying()) pair.a.paths.probe_now(Clock::now());
+  CHECK(pair.until([&] { return pair.a.paths.carrying() && !pair.a.paths.in_doubt(); }));
 }
 
 TEST_CASE("a path that an earlier daemon knew begins at its rate, and is still known if nothing was sent") {
