@@ -167,7 +167,9 @@ Daemon::Daemon(const config::Config& config)
               .total_rate = {.bits = config.link.total_rate_bits},
               .modules = names_of(modules_),
               .make_codec = [this](const config::Peer& peer) { return make_codec(peer); },
-              .on_peer_allows = [this] { flows_.apply_features(); }},
+              .on_peer_allows = [this] { flows_.apply_features(); },
+              .on_link_lost = [this](const link::PeerLink& link) { flows_.on_link_lost(link); },
+              .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config, features_, table_, dialer_, links_, modules_) {

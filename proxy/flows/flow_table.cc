@@ -51,6 +51,13 @@ void FlowTable::give_reason(FlowRecord& record, Reason reason) {
   ++totals_.live_by_reason[index(reason)];
 }
 
+void FlowTable::leave_link(FlowRecord& record, Reason reason) {
+  give_reason(record, reason);
+  if (record.module) add_to(by_module_, record);
+  record.module.reset();
+  record.peer.clear();
+}
+
 void FlowTable::remove(FlowId id, End end) {
   const auto found = live_.find(id);
   assert(found != live_.end());

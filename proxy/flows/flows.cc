@@ -128,16 +128,21 @@ void Flows::start(Accepted accepted) {
   Decision decision = decide(accepted.client.address(), accepted.destination);
   if (decision.link) return start_linked(std::move(accepted), std::move(decision));
   FlowRecord& record = add_record(accepted, decision);
-  if (decision.refused) {
+  start_past(std::move(accepted), record, decision.refused);
+}
+
+// `first`: what was read of the client already.
+void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first) {
+  if (refused) {
     log::info("flow_refused", {{"flow", record.id},
                                {"to", accepted.destination.to_text()},
-                               {"reason", explain(decision.reason).code}});
+                               {"reason", explain(record.reason).code}});
     refuse(accepted);
     return table_.remove(record.id, FlowTable::End::reset);
   }
   // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
   auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
-  asio::co_spawn(io_, relay_past(std::move(accepted), record, source), asio::detached);
+  asio::co_spawn(io_, relay_past(std::move(accepted), record, source, std::move(first)), asio::detached);
 }
 
 // ----------------------------------------------------------------------------------------------- over the
@@ -163,7 +168,10 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
   LinkedFlow& started = *flow;
   own(std::move(flow));
   if (module) started.use_module(*module, module->make_near(record.destination.port), tell_reason());
-  started.start_near(features.fast_connect ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
+  // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
+  // the flow goes past it, and if not it has lost a round trip.
+  const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
+  started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
                      std::move(accepted.answer),
                      [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
 }
@@ -218,6 +226,49 @@ void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
 void Flows::tell_refused(const FlowRecord& record) {
   if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
     on_server_refused({record.destination.address, record.destination.port});
+}
+
+// ------------------------------------------------------------------------------------------------ the link
+// is lost
+
+std::vector<FlowId> Flows::unanswered_on(const link::PeerLink& link) const {
+  std::vector<FlowId> ids;
+  for (const auto& [id, flow] : linked_)
+    if (&flow->link() == &link && flow->unanswered()) ids.push_back(id);
+  return ids;
+}
+
+// A flow that began a moment before the link was known to be lost. Whether the server can have had a byte of
+// it is Stream::take_back()'s to say. Where it can, the flow waits for the link as every live one does: its
+// first bytes on a second connection could be a second order, and contracts say a reset, never a second
+// attempt. A connection to the server without a byte, which a peer that lives may have made, is no attempt.
+void Flows::on_link_lost(const link::PeerLink& link) {
+  for (FlowId id : unanswered_on(link)) {
+    LinkedFlow& flow = *linked_.at(id);
+    FlowRecord& record = flow.record();
+    const Decision decision = decide(record.client.address(), record.destination);
+    if (decision.link) continue;
+    auto client = flow.take_back();
+    if (!client) continue;
+    linked_.erase(id);
+    table_.leave_link(record, decision.reason);
+    log::debug("flow_taken_back", {{"flow", id}, {"reason", explain(decision.reason).code}});
+    Accepted accepted{.socket = std::move(client->socket),
+                      .client = record.client,
+                      .destination = record.destination,
+                      .origin = record.origin,
+                      .answer = std::move(client->reply)};
+    // The peer may hold a connection to the server under the client's own port.
+    accepted.client.port(0);
+    start_past(std::move(accepted), record, decision.refused, std::move(client->bytes));
+  }
+}
+
+// A client that is reset at once tries again, and past the link; one that waits would wait for a minute, and
+// then be reset. Flows that were answered keep to that minute: they have more to lose, if we should be wrong.
+void Flows::on_peer_gone(const link::PeerLink& link) {
+  for (FlowId id : unanswered_on(link))
+    if (auto found = linked_.find(id); found != linked_.end()) found->second->cut();
 }
 
 void Flows::apply_features() {
@@ -308,7 +359,8 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
 // ----------------------------------------------------------------------------------------------- past the
 // link
 
-asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source) {
+asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source,
+                                        Buffer first) {
   DialRequest request{
       .destination = accepted.destination,
       .client = accepted.client,
@@ -329,7 +381,7 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
   } else {
-    RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes);
+    RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
   }
   log_end(record, end == FlowTable::End::closed ? "closed" : "reset");

@@ -38,6 +38,11 @@ class Flows {
   void start(Accepted accepted);
   // Of a client of the peer's site.
   void on_opened(link::PeerLink& link, link::Stream& stream);
+  // The link cannot be used now: our clients' flows of which the server cannot have had a byte are decided
+  // anew, as if they began now.
+  void on_link_lost(const link::PeerLink& link);
+  // The peer's process has ended: what it has not answered, nobody will.
+  void on_peer_gone(const link::PeerLink& link);
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
   // Every flow is reset; for the end of the daemon.
@@ -51,9 +56,12 @@ class Flows {
 
  private:
   void start_linked(Accepted accepted, Decision decision);
+  void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
+  std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
-  boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source);
+  boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,
+                                          Buffer first);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
   void tell_refused(const FlowRecord& record);

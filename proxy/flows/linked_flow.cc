@@ -85,6 +85,21 @@ void LinkedFlow::cut() {
   finish(End::reset);
 }
 
+std::optional<LinkedFlow::Client> LinkedFlow::take_back() {
+  // What a module was given it may have made something else of; an end that the server may know of would be
+  // said twice.
+  if (!unanswered() || !stream_ || up_ == Pump::done || (module_ && record_.bytes.lan_in > 0))
+    return std::nullopt;
+  auto bytes = stream_->take_back();
+  if (!bytes) return std::nullopt;
+  finished_ = true;
+  up_ = down_ = Pump::done;
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
+  link_.release(std::exchange(stream_, nullptr)->id());
+  return Client{std::move(socket_), std::move(std::exchange(opening_, nullptr)->reply), std::move(*bytes)};
+}
+
 void LinkedFlow::on_stream_event(EventKind kind) {
   if (finished_) return;
   switch (kind) {

@@ -44,11 +44,23 @@ class LinkedFlow final : public link::StreamUser {
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
   void refuse_far(ConnectOutcome outcome);
 
+  // Near side, where the link is lost: the client as it was before the link had anything of it but the wish
+  // to be connected. Nothing: the server may have some of its bytes, or the flow was answered. After this the
+  // flow is over, and is to be destroyed; it does not call OnEnd.
+  struct Client {
+    boost::asio::ip::tcp::socket socket;
+    std::function<std::string(ConnectOutcome)> reply;
+    Buffer bytes;  // read of it
+  };
+  std::optional<Client> take_back();
+  bool unanswered() const { return opening_ != nullptr && !finished_; }  // near side
+
   // Both directions are cut off now: this side's connection is reset, the peer is told.
   void cut();
 
   FlowRecord& record() { return record_; }
   link::Stream* stream() { return stream_; }  // none after a reset
+  const link::PeerLink& link() const { return link_; }
   // Those in force have changed, and the stream knows.
   void features_changed();
 

@@ -86,6 +86,7 @@ struct Relay::Direction {
   std::uint64_t& bytes_out;
   const RelayEnd from_reset;
   const RelayEnd to_reset;
+  Bytes first{};       // goes before what is read
   bool ended = false;  // the end has been passed on
   bool watches_source =
       true;  // an error event on `from` means an error; not so with urgent data or after its end
@@ -125,6 +126,14 @@ Moved copy_once(int from, int to, std::byte* buffer, std::size_t size, std::size
   return Moved::some;
 }
 
+Moved send_first(Bytes& first, int to, std::size_t& moved) {
+  const ssize_t sent = ::send(to, first.data(), first.size(), MSG_NOSIGNAL);
+  moved = sent > 0 ? static_cast<std::size_t>(sent) : 0;
+  first = first.subspan(moved);
+  if (sent > 0) return Moved::some;
+  return would_block() ? Moved::no_room : Moved::sink_failed;
+}
+
 Moved fill(int from, const Pipe& pipe, std::size_t& moved) {
   const ssize_t taken = ::splice(from, nullptr, pipe.write_end(), nullptr, pipe.capacity_bytes(),
                                  SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -157,7 +166,10 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
   while (!direction.ended) {
     Moved what;
     std::size_t moved = 0;
-    if (held == 0) {
+    if (!direction.first.empty()) {
+      what = send_first(direction.first, to, moved);
+      direction.bytes_out += moved;
+    } else if (held == 0) {
       if (!pipe) pipe = pipes_.lend();
       what = Moved::end_of_stream;
       if (pipe) what = fill(from, pipe, held);
@@ -252,7 +264,8 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
   }
 }
 
-asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, FlowBytes& bytes) {
+asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, FlowBytes& bytes,
+                                     Bytes first) {
   using namespace asio::experimental::awaitable_operators;
   co_await asio::this_coro::throw_if_cancelled(false);
   error_code error;
@@ -263,7 +276,8 @@ asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, F
     pace_on_wan(*socket);
   }
   Join join{
-      .up = {client, server, bytes.lan_in, bytes.wan_out, RelayEnd::client_reset, RelayEnd::server_reset},
+      .up = {client, server, bytes.lan_in, bytes.wan_out, RelayEnd::client_reset, RelayEnd::server_reset,
+             first},
       .down = {server, client, bytes.wan_in, bytes.lan_out, RelayEnd::server_reset, RelayEnd::client_reset}};
   if (error) {
     join.end = RelayEnd::cancelled;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "codecs/bytes.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/pipe_pool.h"
 
@@ -27,9 +28,11 @@ class Relay {
   explicit Relay(std::size_t most_pipes = 128) : pipes_(most_pipes) {}
 
   // Both sockets are connected; both are closed when it completes. Counts in `bytes`: lan_* towards the
-  // client, wan_* towards the server. Cancelling resets both sides.
+  // client, wan_* towards the server. Cancelling resets both sides. `first`, which lives until then: what was
+  // read of the client before, and is counted so.
   boost::asio::awaitable<RelayEnd> run(boost::asio::ip::tcp::socket& client,
-                                       boost::asio::ip::tcp::socket& server, FlowBytes& bytes);
+                                       boost::asio::ip::tcp::socket& server, FlowBytes& bytes,
+                                       Bytes first = {});
 
  private:
   struct Direction;

@@ -42,6 +42,11 @@ void Liveness::on_pong(std::uint64_t number, TimePoint now) {
   srtt_ = srtt_ == 0ns ? sample : srtt_ + (sample - srtt_) / 8;
 }
 
+bool Liveness::overdue(TimePoint now) const {
+  // The carrier, the peer's loop and ours take a little of their own, and round trips vary by their half.
+  return started_ && waiting_since_ && now >= *waiting_since_ + srtt_ + std::max<Duration>(srtt_ / 2, 50ms);
+}
+
 std::optional<TimePoint> Liveness::silent_at(bool busy) const {
   if (!started_ || !waiting_since_) return std::nullopt;
   // Idle: a ping a second and two seconds to answer make three. A long path gets its four round trips there

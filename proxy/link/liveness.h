@@ -24,6 +24,9 @@ class Liveness {
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);
 
+  // An answer that was due is not here: not yet silence, but no time to entrust the path with what cannot be
+  // had back.
+  bool overdue(TimePoint now) const;
   bool silent(TimePoint now, bool busy) const { return silent_at(busy) && now >= *silent_at(busy); }
   std::optional<TimePoint> next_timeout(bool busy, bool known_silent) const;
 

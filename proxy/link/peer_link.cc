@@ -19,12 +19,14 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
       session_timer_(shared.io),
       dial_timer_(shared.io),
       self_(std::make_shared<PeerLink*>(this)),
+      gone_timer_(shared.io),
       state_since_(Clock::now()) {}
 
 PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
-  if (!session_ || !session_->has_carrier()) return ever_up_ ? LinkState::down : LinkState::never_up;
+  if (!session_ || ending_ || !session_->has_carrier())
+    return ever_up_ ? LinkState::down : LinkState::never_up;
   return session_->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
 }
 
@@ -64,6 +66,7 @@ void PeerLink::stop() {
   stopped_ = true;
   dial_timer_.cancel();
   session_timer_.cancel();
+  gone_timer_.cancel();
   for (auto& carrier : carriers_) carrier->close(CloseCode::shutting_down, "shutting down");
   carriers_.clear();
   end_session();
@@ -111,6 +114,7 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   carriers_.push_back(std::move(carrier));
   ++carriers_attached_;
   ever_up_ = true;
+  perhaps_gone_ = false;
   last_error_.clear();
   after_activity();
 }
@@ -200,7 +204,7 @@ void PeerLink::apply_features() {
   kick();
 }
 
-void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
+void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy by) {
   auto closed =
       std::find_if(carriers_.begin(), carriers_.end(), [&](const auto& c) { return c->id() == id; });
   if (closed == carriers_.end()) return;
@@ -212,12 +216,28 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why) {
   choose_carrier();
   bool carries = session_ && session_->has_carrier();
   log::warn(carries ? "link_control_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
+  perhaps_gone_ = by == EndedBy::peer && carriers_.empty();
   after_activity();
+  if (perhaps_gone_) watch_for_end();
   dial_timer_.cancel();
+}
+
+// The kernel of a process that dies ends its connections, and nothing comes over UDP any more. If only the
+// connection was cut, by somebody between, UDP is heard, or a new connection made, within this time.
+void PeerLink::watch_for_end() {
+  const Duration round_trip = session_ ? session_->smoothed_rtt() : Duration{};
+  gone_timer_.expires_after(2s + 4 * round_trip);
+  gone_timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (error || !*self || !(*self)->perhaps_gone_) return;
+    PeerLink& link = **self;
+    log::info("peer_gone", {{"peer", link.peer_.name}});
+    if (link.shared_.on_peer_gone) link.shared_.on_peer_gone(link);
+  });
 }
 
 void PeerLink::end_session() {
   if (!session_ || std::exchange(ending_, true)) return;
+  note_state();
   session_->abandon(Clock::now());
   deliver_events();
   // A flow that was told lets go of its stream; one that was not yet given a user goes with the session.
@@ -294,10 +314,7 @@ void PeerLink::deliver_events() {
   }
   delivering_ = false;
   count_for_total_rate();
-  if (LinkState now = state(); now != last_state_) {
-    last_state_ = now;
-    state_since_ = Clock::now();
-  }
+  note_state();
   if (expired && session_ && !ending_) {
     log::warn("session_over", {{"peer", peer_.name}});
     for (auto& carrier : carriers_) {
@@ -309,6 +326,15 @@ void PeerLink::deliver_events() {
     end_session();
     dial_timer_.cancel();
   }
+}
+
+void PeerLink::note_state() {
+  const LinkState now = state();
+  if (now == last_state_) return;
+  const bool was_up = std::exchange(last_state_, now) == LinkState::up;
+  state_since_ = Clock::now();
+  if (now == LinkState::up) perhaps_gone_ = false;
+  if (was_up && !stopped_ && shared_.on_link_lost) shared_.on_link_lost(*this);
 }
 
 void PeerLink::arm_timer() {

@@ -20,6 +20,8 @@
 
 namespace longhaul::link {
 
+class PeerLink;
+
 // What all links of a daemon share; outlives them.
 struct LinkShared {
   boost::asio::io_context& io;
@@ -36,7 +38,12 @@ struct LinkShared {
   // Makes one for each session with a peer that makes and reads blocks, too. None: nobody here does.
   std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&)> make_codec{};
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
-  std::uint32_t handshakes = 0;            // TLS handshakes in progress, all links
+  // It is no longer `up`: told from the loop, like events.
+  std::function<void(PeerLink&)> on_link_lost{};
+  // It is not, the peer's end of the control connection was closed, and nothing came since: its process has
+  // ended. One that came back as another process is no surprise.
+  std::function<void(PeerLink&)> on_peer_gone{};
+  std::uint32_t handshakes = 0;  // TLS handshakes in progress, all links
   // On the address where the control connections are taken, too; null: this site only dials.
   std::unique_ptr<udp::UdpEndpoint> udp{};
 };
@@ -102,7 +109,7 @@ class PeerLink final : private CarrierOwner {
  private:
   // CarrierOwner
   void after_activity() override;
-  void on_carrier_closed(CarrierId id, const std::string& why) override;
+  void on_carrier_closed(CarrierId id, const std::string& why, EndedBy by) override;
 
   boost::asio::awaitable<void> keep_dialling();
   boost::asio::awaitable<bool> dial_once();
@@ -125,6 +132,8 @@ class PeerLink final : private CarrierOwner {
   void relieve_processor();
   void end_session();
   void deliver_events();
+  void note_state();
+  void watch_for_end();
   void arm_timer();
   void log_failure(const std::string& why);
 
@@ -152,6 +161,9 @@ class PeerLink final : private CarrierOwner {
   std::shared_ptr<PeerLink*> self_;
   bool delivering_ = false, ending_ = false, stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
+  // The peer ended the last control connection, and nothing was heard since.
+  bool perhaps_gone_ = false;
+  boost::asio::steady_timer gone_timer_;
 
   bool ever_up_ = false;
   TimePoint state_since_;

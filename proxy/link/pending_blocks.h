@@ -22,6 +22,7 @@ class PendingBlocks {
   }
 
   bool empty() const { return plain_.empty() && record_bytes_ == 0; }
+  bool has_records() const { return record_bytes_ > 0; }
   // Plain bytes, and records as they go on the wire.
   std::size_t size() const { return plain_.size() + record_bytes_; }
 

@@ -42,6 +42,7 @@ class SendStream {
   std::size_t clear();
 
   std::uint64_t end_offset() const { return kept_.end_offset(); }
+  std::uint64_t ever_sent() const { return next_unsent_; }  // up to where something was given to a carrier
   std::uint64_t acknowledged() const { return kept_.begin_offset(); }
   std::size_t retained_bytes() const { return kept_.size(); }
   std::size_t unsent_bytes() const { return static_cast<std::size_t>(kept_.end_offset() - next_unsent_); }

@@ -122,6 +122,7 @@ class Session final : private StreamOwner {
 
   Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
   bool silent() const { return silent_; }
+  bool overdue(TimePoint now) const { return liveness_.overdue(now); }
   std::size_t live_streams() const { return streams_.size(); }
   // Whether the peer has acknowledged all that the codec, and allow(), had to say.
   bool told_all() const { return control_sending_.all_acknowledged(); }

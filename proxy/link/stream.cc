@@ -43,6 +43,7 @@ Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::ui
   Buffer body;
   write_open(*request_, body);
   append_record(RecordType::open, body);
+  open_end_ = sending_.end_offset();
 }
 
 Stream::~Stream() {
@@ -287,6 +288,41 @@ void Stream::reset(ResetCode code) {
   stop_reading();
   forget_in_codec();
   if (!known) tell_reset(code);
+}
+
+// What a carrier was given may have arrived, whatever became of the carrier since: an acknowledgement that is
+// missing proves nothing. A peer that lives behind a line that was cut, and one that died a moment later,
+// both gave the first bytes to the server as soon as they had them. So only what no carrier was given is
+// ours.
+std::optional<Buffer> Stream::take_back() {
+  if (!opened_here_ || answer_ || send_state_ != SendState::open || sending_.ever_sent() > open_end_)
+    return std::nullopt;
+  // Blocks, which the codec would have to undo, and messages, which only a module's twin understands, are
+  // made when there is room to send them: they stay here for a moment at most.
+  struct Written final : RecordSink {
+    Result<void> on_data(Bytes bytes) override {
+      longhaul::append(plain, bytes);
+      return {};
+    }
+    Result<void> on_record(RecordType, Bytes) override {
+      only_data = false;
+      return {};
+    }
+    Buffer plain;
+    bool only_data = true;
+  } written;
+  RecordParser parser;
+  sending_.visit({open_end_, sending_.end_offset()}, [&](Bytes piece) {
+    if (auto read = parser.feed(piece, written); !read) written.only_data = false;
+  });
+  if (!written.only_data || pending_.has_records()) return std::nullopt;
+  while (!pending_.empty()) {
+    const Slice piece = pending_.take(pending_.size());
+    context_.retained.remove(piece.size());
+    longhaul::append(written.plain, piece.bytes());
+  }
+  reset(ResetCode::aborted);
+  return std::move(written.plain);
 }
 
 // ----------------------------------------------------------------------------------------------- the flow

@@ -91,6 +91,9 @@ class Stream final : private RecordSink {
   void end();                  // this direction ends behind what was written
   void abort();                // the local connection was reset behind what was written
   void reset(ResetCode code);  // both directions are gone now, nothing else is delivered
+  // Where nothing but the OPEN was ever given to a carrier, and no answer came: the plain bytes that were
+  // written, and the stream is reset. Nothing: the server may have some of them, or the flow is answered.
+  std::optional<Buffer> take_back();
 
   const SliceQueue& readable() const { return readable_; }
   void consume(std::size_t bytes, TimePoint now, Duration rtt);
@@ -191,6 +194,7 @@ class Stream final : private RecordSink {
   SendStream sending_;
   SendCredit send_credit_;
   std::uint64_t open_credit_ = 0;
+  std::uint64_t open_end_ = 0;  // of the OPEN, in sending_
   SendState send_state_ = SendState::open;
   mutable bool starved_ = false;  // may_write() answered zero since `writable` was told
   TrafficMeter meter_;

@@ -76,11 +76,16 @@ void TcpCarrier::start() {
   });
 }
 
-void TcpCarrier::fail(std::string why) {
+void TcpCarrier::fail(int error) {
+  fail(boost::system::error_code(error, boost::system::system_category()).message(),
+       error == ECONNRESET || error == EPIPE ? EndedBy::peer : EndedBy::other);
+}
+
+void TcpCarrier::fail(std::string why, EndedBy by) {
   if (std::exchange(failed_, true)) return;
   // The owner destroys this object, so not from inside one of its own calls.
-  asio::post(connection_.socket().get_executor(), [self = self_, why = std::move(why)] {
-    if (*self) (*self)->owner_.on_carrier_closed((*self)->id_, why);
+  asio::post(connection_.socket().get_executor(), [self = self_, why = std::move(why), by] {
+    if (*self) (*self)->owner_.on_carrier_closed((*self)->id_, why, by);
   });
 }
 
@@ -111,8 +116,8 @@ void TcpCarrier::on_readable() {
   for (int i = 0; i < kReadsPerTurn; ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;
-    if (size < 0) return fail(boost::system::error_code(errno, boost::system::system_category()).message());
-    if (size == 0) return fail("the peer closed the connection");
+    if (size < 0) return fail(errno);
+    if (size == 0) return fail("the peer closed the connection", EndedBy::peer);
     bytes_received_ += static_cast<std::uint64_t>(size);
     plain.clear();
     auto decrypted = connection_.tls().receive({scratch, static_cast<std::size_t>(size)}, plain);
@@ -121,7 +126,7 @@ void TcpCarrier::on_readable() {
     if (!decrypted) return fail("TLS: " + connection_.tls().error_text());
     if (connection_.tls().closed_by_peer()) {
       // fail() comes later: what was said before the end is heard first.
-      fail("the peer closed the connection");
+      fail("the peer closed the connection", EndedBy::peer);
       return owner_.after_activity();
     }
     if (static_cast<std::size_t>(size) < kReadBytes) break;
@@ -190,7 +195,7 @@ bool TcpCarrier::send_pending() {
       return false;
     }
     if (size < 0) {
-      fail(boost::system::error_code(errno, boost::system::system_category()).message());
+      fail(errno);
       return false;
     }
     sent_of_pending_ += static_cast<std::size_t>(size);

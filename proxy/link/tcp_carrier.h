@@ -12,6 +12,9 @@
 
 namespace longhaul::link {
 
+// Who ended a connection: the peer, or its kernel for it; or nobody knows, as where a line is cut.
+enum class EndedBy : std::uint8_t { peer, other };
+
 // Who holds the carrier. Both calls come from the loop, never from inside a call of the carrier's own
 // methods.
 class CarrierOwner {
@@ -19,7 +22,8 @@ class CarrierOwner {
   virtual ~CarrierOwner() = default;
   // The session took bytes in or gave some out: events may wait, deadlines may have moved.
   virtual void after_activity() = 0;
-  virtual void on_carrier_closed(CarrierId id, const std::string& why) = 0;  // destroys the carrier
+  virtual void on_carrier_closed(CarrierId id, const std::string& why,
+                                 EndedBy by) = 0;  // destroys the carrier
 };
 
 // The bound for all peers together, shared equally by the links that are up.
@@ -61,7 +65,8 @@ class TcpCarrier {
   void measure(TimePoint now);
   void bound_rate();
   void tell_line_rate();
-  void fail(std::string why);
+  void fail(std::string why, EndedBy by = EndedBy::other);
+  void fail(int error);
 
   CarrierId id_;
   TlsConnection connection_;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Without link, peer or daemon new flows still reach their server, unless the configuration says otherwise."""
 
+import concurrent.futures
 import contextlib
 import socket
 import time
@@ -9,7 +10,7 @@ import unittest
 import socks
 import tcp
 from lab import BRANCH, BRANCH6, CLIENT, CLIENT6, SERVER, SERVER6, Lab, until
-from pair import Pair
+from pair import Pair, link_cut_off
 
 
 def echoes(lab, address, port, patience=5.0):
@@ -23,6 +24,28 @@ def echoes(lab, address, port, patience=5.0):
             return sock.recv(5) == b"hello"
     except OSError:
         return False
+
+
+def greet(connection):
+    """A server that speaks first."""
+    connection.send(b"ready")
+    tcp.echo(connection)
+
+
+def fate(lab, address, port, speaks, patience=20.0):
+    """How a new connection fares: "answered", "reset", or "silent" after all that time."""
+    try:
+        with lab.inside("client"):
+            sock = socket.create_connection((address, port), timeout=patience)
+        with sock:
+            sock.settimeout(patience)
+            if speaks:
+                sock.sendall(b"hello")
+            return "answered" if sock.recv(5) else "ended"
+    except TimeoutError:
+        return "silent"
+    except ConnectionError:
+        return "reset"
 
 
 def echoes_by_socks(lab, to):
@@ -48,8 +71,8 @@ class Crash(unittest.TestCase):
         self.branch, self.datacenter = self.pair.sites
 
     def assert_reached_after(self, died):
-        # One that began in the moment of the crash, before anybody could know of it, may stay without an answer; those
-        # that begin a second later may not, though a busy machine may answer late.
+        # One that began before anybody could know of the crash is reset two seconds later if it had said something;
+        # those that begin a second later are not, though a busy machine may answer late.
         until(lambda: self.transparent() or time.monotonic() > died + 1)
         self.assertTrue(self.transparent(patience=5), "transparent flows reach the server")
 
@@ -91,6 +114,40 @@ class Crash(unittest.TestCase):
         self.pair.wait_link()
         self.assertTrue(self.transparent() and self.explicit())
         self.assertEqual(self.branch.reasons(), {"optimised": 6})
+
+
+class LongLine(unittest.TestCase):
+    """Flows that begin when the peer is dead, or the link cut, and nobody on this side can know it yet."""
+
+    def setUp(self):
+        self.lab = self.enterContext(Lab("100mbit,200,0"))
+        self.echo = self.enterContext(tcp.Server(self.lab, tcp.echo)).port
+        self.greeter = self.enterContext(tcp.Server(self.lab, greet)).port
+        self.pair = self.enterContext(Pair(self.lab))
+        self.branch, self.datacenter = self.pair.sites
+        # The line is known to both carriers, and quiet.
+        self.assertTrue(all(echoes(self.lab, address, self.echo) for address in (SERVER, SERVER6)))
+        self.pair.wait_flows(0)
+
+    def fates(self, pool, speak, count):
+        return [pool.submit(fate, self.lab, address, self.echo if speak else self.greeter, speak)
+                for _ in range(count) for address in (SERVER, SERVER6)]
+
+    def test_no_flow_that_begins_as_the_peer_dies_stays_without_an_answer(self):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            self.datacenter.kill()  # the branch hears of it 100 ms later
+            speak, wait = self.fates(pool, True, 4), self.fates(pool, False, 4)
+        # What a client said in that moment the server may have: it is not said again, and the client hears of it.
+        self.assertLessEqual({each.result() for each in speak}, {"answered", "reset"})
+        self.assertEqual({each.result() for each in wait}, {"answered"})
+        self.assertTrue(all(echoes(self.lab, address, self.echo) for address in (SERVER, SERVER6)))
+
+    def test_flows_that_began_as_the_link_fell_silent_and_said_nothing_yet_go_past_it(self):
+        with link_cut_off(self.lab, "drop"), concurrent.futures.ThreadPoolExecutor(8) as pool:
+            fates = self.fates(pool, False, 2)
+            self.assertEqual({each.result() for each in fates}, {"answered"})
+            self.assertNotEqual(self.branch.link()["state"], "up")
+            self.assertGreaterEqual(sum(self.branch.reasons().get(code, 0) for code in ("link_silent", "link_down")), 4)
 
 
 class FailClosed(unittest.TestCase):

@@ -56,6 +56,22 @@ TEST_CASE("a flow's reason is counted at its start and when it changes, not when
   CHECK(table.totals().reset == 1);
 }
 
+TEST_CASE("a flow that leaves the link leaves its module, which stays counted") {
+  FlowTable table;
+  FlowRecord& record = table.add(with(Reason::optimised));
+  record.peer = "far";
+  record.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = "smb"});
+  table.leave_link(record, Reason::link_down);
+  CHECK(record.reason == Reason::link_down);
+  CHECK(record.peer.empty());
+  CHECK_FALSE(record.module);
+  const auto live = table.by_module_so_far();
+  CHECK(live.at({"far", "smb"}).flows == 1);
+  CHECK(live.at({"far", "smb"}).live == 0);
+  table.remove(record.id, FlowTable::End::closed);
+  CHECK(table.by_module_so_far().at({"far", "smb"}).flows == 1);
+}
+
 TEST_CASE("the last flows that ended can be asked about, and no more than a few of them") {
   FlowTable table;
   for (std::size_t i = 0; i < FlowTable::kEndedKept + 3; ++i) {

@@ -78,6 +78,31 @@ TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
   }(pipes));
 }
 
+TEST_CASE("what was read of the client before goes first, however long the server lets it wait") {
+  const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
+  asio::io_context io;
+  run(io, [](std::size_t most) -> asio::awaitable<void> {
+    Relay shared(most);
+    Bench b = co_await bench();
+    // More than both kernels hold for a server that does not read.
+    const std::string first = pattern(20'000'003, 1), up = pattern(50'001, 2), down = pattern(3'000'001, 3);
+    const auto relayed = [&]() -> asio::awaitable<RelayEnd> {
+      co_return co_await shared.run(b.relayed.far, b.dialled.near, b.bytes, as_bytes(first));
+    };
+    const auto serve = [&]() -> asio::awaitable<Rest> {
+      co_await send_and_end(b.server(), down);
+      const auto answer = co_await read_all(b.client());
+      CHECK((answer.text == down));  // while nothing of the client's was read
+      co_return co_await read_all(b.server());
+    };
+    auto [end, at_server, sent_up] = co_await (relayed() && serve() && send_and_end(b.client(), up));
+    CHECK(end == RelayEnd::finished);
+    CHECK((at_server.text == first + up));
+    CHECK(b.bytes.lan_in == up.size());
+    CHECK(b.bytes.wan_out == first.size() + up.size());
+  }(pipes));
+}
+
 TEST_CASE("the relay passes on the end of one direction while the other goes on") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;

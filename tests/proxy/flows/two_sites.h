@@ -35,7 +35,9 @@ struct Site {
                .retained = retained,
                .allowed = config.features,
                .max_streams = 1024,
-               .modules = names_of(modules)},
+               .modules = names_of(modules),
+               .on_link_lost = [this](const link::PeerLink& link) { flows.on_link_lost(link); },
+               .on_peer_gone = [this](const link::PeerLink& link) { flows.on_peer_gone(link); }},
         dialer({.allow = config.link.allow}),
         flows(io, config, features, table, dialer, links, modules) {
     if (reduces == Reduces::yes)
@@ -69,8 +71,11 @@ struct Site {
 
 class TwoSites {
  public:
+  // `line`, where there is one, makes another port of the one on which the far side listens: the near side
+  // dials that. It carries TCP, and there is no UDP beside it.
   explicit TwoSites(asio::io_context& io, modules::List near_modules = {}, modules::List far_modules = {},
-                    Reduces reduces = Reduces::no) {
+                    Reduces reduces = Reduces::no,
+                    const std::function<std::uint16_t(std::uint16_t)>& line = {}) {
     const auto near_key = identity::keygen("near", folder_.path()),
                far_key = identity::keygen("far", folder_.path());
     const config::Network loopback = *config::parse_network("127.0.0.1");
@@ -83,8 +88,10 @@ class TwoSites {
     far->listener =
         std::make_unique<link::LinkListener>(far->shared, config::HostPort{"127.0.0.1", 0}, far->links, 8);
     settings.site = "near";
+    const std::uint16_t port = far->shared.udp->port();
+    if (line) far->shared.udp.reset();
     settings.peers = {{.name = "far",
-                       .address = config::HostPort{"127.0.0.1", far->shared.udp->port()},
+                       .address = config::HostPort{"127.0.0.1", line ? line(port) : port},
                        .fingerprint = far_key.fingerprint,
                        .networks = {loopback}}};
     near = std::make_unique<Site>(io, settings, near_key, near_modules, reduces);

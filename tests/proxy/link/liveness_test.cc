@@ -84,6 +84,27 @@ TEST_CASE("silence is found within the time that was promised") {
   }
 }
 
+TEST_CASE("an answer is overdue long before silence, and never on a path that answers") {
+  for (Duration rtt : {1ms, 30ms, 600ms})
+    for (bool busy : {false, true}) {
+      INFO(rtt / 1ms << " ms, busy " << busy);
+      Path path(rtt, rtt);
+      for (int i = 0; i < 10'000; ++i) {
+        path.run(1ms, busy);
+        REQUIRE_FALSE(path.liveness.overdue(path.now));
+      }
+      const TimePoint stopped = path.now;
+      path.answers = false;
+      path.pongs.clear();
+      while (!path.liveness.overdue(path.now)) path.run(1ms, busy);
+      // The ping that is due next, its round trip, and a little.
+      CHECK(path.now - stopped <= 1s + rtt * 3 / 2 + 60ms);
+      CHECK_FALSE(path.silent_at);
+      path.liveness.on_heard(path.now);
+      CHECK_FALSE(path.liveness.overdue(path.now));
+    }
+}
+
 TEST_CASE("an idle path costs a ping a second") {
   Path path(30ms, 30ms);
   path.run(60s, false);

@@ -44,7 +44,7 @@ struct End final : CarrierOwner {
     while (auto event = session.poll_event())
       if (on_event) on_event(*event);
   }
-  void on_carrier_closed(CarrierId id, const std::string&) override { closed.push_back(id); }
+  void on_carrier_closed(CarrierId id, const std::string&, EndedBy) override { closed.push_back(id); }
 
   // The control connection: what the session gives it arrives at the other end.
   void post_tcp() {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a stream can be had back when its link is lost: all, as long as no carrier was given more than the
+// OPEN; else nothing.
+#include "codecs/bytes.h"
+#include "hand_peer.h"
+#include "toy_codec.h"
+
+using namespace longhaul;
+using namespace longhaul::link;
+using namespace longhaul::link::simulation;
+
+namespace {
+
+std::string text_of(const std::optional<Buffer>& bytes) {
+  return bytes ? std::string(as_text(*bytes)) : std::string("nothing");
+}
+
+// A session that has credit, and whose carrier takes what it is asked to.
+struct Sender {
+  explicit Sender(BlockCodec* codec = nullptr)
+      : session({.side = Side::dialler}, pool, retained, codec, now) {
+    session.attach(1, now, 20ms);
+    transmit();
+    Buffer credit;
+    write_frame(OpenCreditFrame{1 << 20, 64 << 10}, credit);
+    REQUIRE(session.receive(1, credit, now));
+    transmit();
+  }
+  void transmit(std::size_t budget = 1 << 20) {
+    Buffer out;
+    session.transmit(1, budget, 16 * 1024, out, now);
+  }
+
+  TimePoint now{std::chrono::hours(1)};
+  CreditPool pool{8 << 20, 64};
+  RetainedBudget retained{8 << 20};
+  Session session;
+};
+
+}  // namespace
+
+TEST_CASE("what no carrier was given can be had back, with blocks and without") {
+  ToyCodec codec;
+  const bool blocks = GENERATE(false, true);
+  Sender sender(blocks ? &codec : nullptr);
+  Stream& stream = sender.session.open(some_request(), sender.now);
+  const auto retained = sender.retained.used_bytes();
+  std::string written;
+  SECTION("not even the open went") {}
+  SECTION("the open went") { sender.transmit(); }
+  for (std::size_t size : {1u, 5u, 3000u, 40'000u}) {
+    std::string piece(size, static_cast<char>('a' + size % 26));
+    stream.write(as_bytes(piece));
+    written += piece;
+  }
+  Buffer large(20'000, std::byte{'x'});
+  stream.write(Slice::copy_of(large));
+  written += std::string(large.size(), 'x');
+  const auto back = stream.take_back();
+  REQUIRE(back);
+  CHECK((text_of(back) == written));
+  CHECK(stream.read_state() == ReadState::reset);
+  CHECK(sender.retained.used_bytes() <= retained);
+  CHECK_FALSE(stream.take_back());
+  // What is sent of it now is that it is over.
+  sender.session.release(stream.id());
+  sender.transmit();
+  CHECK(stream.sending().unsent_bytes() == 0);
+}
+
+TEST_CASE("what a carrier was given cannot be had back, acknowledged or not") {
+  ToyCodec codec;
+  const bool blocks = GENERATE(false, true);
+  Sender sender(blocks ? &codec : nullptr);
+  Stream& stream = sender.session.open(some_request(), sender.now);
+  SECTION("all of it") {
+    stream.write(as_bytes("an order"));
+    sender.transmit();
+  }
+  SECTION("all of it, and the carrier is gone") {
+    stream.write(as_bytes("an order"));
+    sender.transmit();
+    sender.session.detach(1, sender.now);
+  }
+  SECTION("the first byte, and more waits") {
+    sender.transmit();
+    stream.write(as_bytes("o"));
+    sender.transmit();
+    stream.write(as_bytes("rder"));
+  }
+  SECTION("only the end") {
+    stream.end();
+    sender.transmit();
+  }
+  CHECK_FALSE(stream.take_back());
+  CHECK(stream.read_state() == ReadState::open);
+}
+
+TEST_CASE("an end, a message or an answer cannot be had back") {
+  HandPeer peer(Side::dialler);
+  REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));
+  Stream& stream = peer.session.open(some_request(), peer.now);
+  SECTION("an end") { stream.end(); }
+  SECTION("a message") { stream.write_message(as_bytes("to the twin")); }
+  SECTION("an answer") { REQUIRE(peer.send_stream(1, 0, answer_record())); }
+  CHECK_FALSE(stream.take_back());
+}
+
+TEST_CASE("a stream that the peer opened is the peer's") {
+  HandPeer peer(Side::acceptor);
+  REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
+  REQUIRE(peer.session.find(1));
+  CHECK_FALSE(peer.session.find(1)->take_back());
+}
