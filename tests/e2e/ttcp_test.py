@@ -34,13 +34,13 @@ class Sweeps(unittest.TestCase):
     def test_a_sweep_over_a_line_gives_every_row_in_every_form_in_both_families(self):
         lab = self.enterContext(Lab("51.84mbit,10"))
         Receiver(lab)
-        for host in (SERVER, SERVER6):
+        for host, trials in ((SERVER, 2), (SERVER6, 1)):
             text, table = lab.scratch / f"{host}.txt", lab.scratch / f"{host}.csv"
-            report, done = sweep(lab, "-S", "512,4096", "--kinds", "tcp,udp,udp+12,udp+12+rtt", "-N", 2, "-L", "64KiB",
-                                 "--rate", "20mbit", "--pause", "100ms", "-F", text, "--csv", table, host=host)
+            report, done = sweep(lab, "-S", "512,4096", "--kinds", "tcp,udp,udp+12,udp+12+rtt", "-N", trials, "-L", "64KiB",
+                                 "--rate", "20mbit", "--pause", "100ms", "--gap", "0", "-F", text, "--csv", table, host=host)
             self.assertTrue(report["complete"])
             self.assertEqual(report["to"], host)
-            self.assertEqual(len(report["rows"]), 2 * 4 * 2)
+            self.assertEqual(len(report["rows"]), 2 * 4 * trials)
             self.assertEqual(len(report["means"]), 4 * 2)
             for row in report["rows"]:
                 with self.subTest(host=host, row=row):
@@ -55,21 +55,24 @@ class Sweeps(unittest.TestCase):
                     if row["protocol"].startswith("UDP") and row["packet_bytes"] == 4096:
                         self.assertEqual(row["fragments_per_packet"], 3)
                         self.assertEqual(row["fragments_sent"], 3 * row["packets_sent"])
-            self.assertEqual(len(list(csv.DictReader(table.open()))), 2 * 4 * 2 + 4 * 2)
+            self.assertEqual(len(list(csv.DictReader(table.open()))), 2 * 4 * trials + 4 * 2)
             lines = [line.split("\t") for line in text.read_text().splitlines() if not line.startswith("#")]
             self.assertEqual({len(line) for line in lines}, {13})
-            self.assertEqual(len(lines), 1 + 2 * 4 * 2 + 4 * 2)
-            self.assertIn("16/16", done.stderr)
+            self.assertEqual(len(lines), 1 + 2 * 4 * trials + 4 * 2)
+            self.assertIn(f"{8 * trials}/{8 * trials}", done.stderr)
 
     def test_lost_packets_and_lost_end_marks_hang_nobody(self):
         lab = self.enterContext(Lab())
         Receiver(lab)
-        lab.run("server", "nft", "add table inet lose; add chain inet lose in { type filter hook input priority 0; }; "
-                "add rule inet lose in meta l4proto udp drop")
-        report, _ = sweep(lab, "-S", "1024", "-N", 1, "-L", "64KiB", "--pause", "50ms", "--silence", "300ms")
-        self.assertTrue(report["complete"])
-        self.assertEqual([(row["protocol"], row["percent_received"], row["ended_by"]) for row in report["rows"]],
-                         [("TCP", 100, "close"), ("UDP", 0, "silence"), ("UDP+12", 0, "silence")])
+        for verdict in ("drop", "reject"):  # reject: the sender hears of it, and goes on
+            lab.run("server", "nft", "add table inet lose; flush table inet lose; "
+                    "add chain inet lose in { type filter hook input priority 0; }; "
+                    f"add rule inet lose in meta l4proto udp {verdict}")
+            report, done = sweep(lab, "-S", "1024", "-N", 1, "-L", "64KiB", "--pause", "50ms", "--silence", "300ms")
+            self.assertTrue(report["complete"])
+            self.assertEqual([(row["protocol"], row["percent_received"], row["ended_by"]) for row in report["rows"]],
+                             [("TCP", 100, "close"), ("UDP", 0, "silence"), ("UDP+12", 0, "silence")])
+            self.assertIn("something on the path filters UDP", done.stderr)
 
     def test_what_an_interrupted_sweep_has_measured_is_kept_and_the_next_finds_the_receiver_ready(self):
         lab = self.enterContext(Lab())
@@ -183,15 +186,14 @@ class BesideIperf3(unittest.TestCase):
         lab = self.enterContext(Lab("20mbit,10"))
         Receiver(lab)
         other = iperf.Iperf3(lab)
-        ours, _ = sweep(lab, "-S", "1024,8192", "--kinds", "tcp", "-N", 1, "-L", "1MiB", "--min-time", 2)
-        theirs = other.received_bits_per_second(seconds=2)
-        for row in ours["rows"]:
-            self.assertLess(abs(1e6 * row["mbit_per_second"] / theirs - 1), 0.2, (row, theirs))
+        ours, _ = sweep(lab, "-S", "8192", "--kinds", "tcp", "-N", 1, "-L", "1MiB", "--min-time", 1)
+        theirs = other.received_bits_per_second(seconds=1)
+        self.assertLess(abs(1e6 * ours["rows"][0]["mbit_per_second"] / theirs - 1), 0.25, (ours["rows"], theirs))
         # More than the line takes: what arrives is the line's rate.
-        ours, _ = sweep(lab, "-S", "1024", "--kinds", "udp", "-N", 1, "--min-time", 2, "-L", "1MiB", "--rate", "30mbit")
-        theirs = other.run("--udp", "--bitrate", "30M", "--length", 1024, seconds=2)["end"]["sum"]
+        ours, _ = sweep(lab, "-S", "1024", "--kinds", "udp", "-N", 1, "--min-time", 1, "-L", "1MiB", "--rate", "30mbit")
+        theirs = other.run("--udp", "--bitrate", "30M", "--length", 1024, seconds=1)["end"]["sum"]
         arrived = theirs["bits_per_second"] * (1 - theirs["lost_percent"] / 100)
-        self.assertLess(abs(1e6 * ours["rows"][0]["mbit_per_second"] / arrived - 1), 0.2, (ours["rows"], theirs))
+        self.assertLess(abs(1e6 * ours["rows"][0]["mbit_per_second"] / arrived - 1), 0.25, (ours["rows"], theirs))
 
 
 if __name__ == "__main__":

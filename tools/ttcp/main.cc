@@ -54,6 +54,18 @@ void say_row(const Report& report) {
   std::cerr << text << (line.ended_by == "silence" ? " (end marks lost)" : "") << std::endl;
 }
 
+// The most likely reason is worth a sentence; the table alone looks like a broken tool.
+void say_if_udp_is_filtered(const Report& report) {
+  bool udp_was_sent = false;
+  for (const Row& row : report.rows) {
+    if (is_udp(row.test.kind) && row.packets_received > 0) return;
+    udp_was_sent |= is_udp(row.test.kind);
+  }
+  if (udp_was_sent)
+    say("no UDP packet arrived, though the control connection works: something on the path filters UDP; "
+        "`serve -p PORT` takes one port that it can let through");
+}
+
 int sweep(const SweepWords& words, const Stop& stop) {
   for (const std::string& name : {words.text_file, words.csv_file, words.json_file})
     if (!words.force && !name.empty() && std::filesystem::exists(name))
@@ -83,6 +95,7 @@ int sweep(const SweepWords& words, const Stop& stop) {
     write_files(words, report);
     std::cout << to_aligned(report, words.groups) << std::flush;
   }
+  say_if_udp_is_filtered(report);
   if (code == 0) return 0;
   const std::string files = report.rows.empty() ? "" : files_of(words);
   say(report.note + " after " + std::to_string(report.rows.size()) + " of " + std::to_string(plan.size()) +

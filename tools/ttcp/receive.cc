@@ -14,7 +14,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kPatience = 60s;  // for a sign of life from the sender
+constexpr auto kPatience =
+    150s;  // for a sign of life from the sender: a lost packet's last repairs are that far apart
 
 // Datagrams in batches, so that at small sizes the receiver keeps up with who sends one at a time.
 class Batch {
@@ -50,7 +51,7 @@ std::optional<std::uint64_t> read_sent(Channel& control) {
   return static_cast<std::uint64_t>(measuring::number(*message, "packets", 0, kMostPackets));
 }
 
-[[noreturn]] void gave_no_sign() { throw PeerGone("the sender gave no sign of life for a minute"); }
+[[noreturn]] void gave_no_sign() { throw PeerGone("the sender gave no sign of life for 150 s"); }
 
 }  // namespace
 

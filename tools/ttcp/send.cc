@@ -49,16 +49,37 @@ std::uint64_t send_all(int socket, Bytes bytes, const Stop& stop) {
   return calls;
 }
 
-void send_datagram(int socket, Bytes datagram, const Stop& stop) {
+namespace {
+
+// 0, or why it was not sent, where waiting does not help.
+int try_datagram(int socket, Bytes datagram, const Stop& stop) {
   for (;;) {
-    if (::send(socket, datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return;
+    if (::send(socket, datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return 0;
     if (errno == EAGAIN)
       wait_writable(socket, std::nullopt, stop);
     else if (errno == ENOBUFS || errno == ENOMEM)
       sleep_until(Clock::now() + 1ms, stop);  // an interface's queue is full; nothing says when it is not
     else if (errno != EINTR)
-      gone(errno);
+      return errno;
   }
+}
+
+// By a firewall on the way, or here; or by the receiver's kernel, which an earlier packet found without a
+// socket.
+bool is_refusal(int error) {
+  return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EPERM ||
+         error == EACCES;
+}
+
+void send_or_lose(int socket, Bytes datagram, const Stop& stop) {
+  const int error = try_datagram(socket, datagram, stop);
+  if (error != 0 && !is_refusal(error)) gone(error);
+}
+
+}  // namespace
+
+void send_datagram(int socket, Bytes datagram, const Stop& stop) {
+  if (const int error = try_datagram(socket, datagram, stop)) gone(error);
 }
 
 Sent send_tcp(int socket, std::uint32_t payload_bytes, const Budget& budget, const Stop& stop) {
@@ -82,7 +103,7 @@ Sent send_udp(int socket, std::uint32_t test, std::uint32_t payload_bytes, doubl
   fill_with_pattern(packet);
   const std::span<std::byte, kLabelBytes> label{packet.data(), kLabelBytes};
   write_label({test, kStartMark}, label);
-  send_datagram(socket, label, stop);
+  send_or_lose(socket, label, stop);
   const double seconds_each = payload_rate > 0 ? 8. * payload_bytes / payload_rate : 0;
   Sent sent;
   const TimePoint began = Clock::now();
@@ -93,7 +114,7 @@ Sent send_udp(int socket, std::uint32_t test, std::uint32_t payload_bytes, doubl
                               seconds_each * static_cast<double>(sent.packets))),
                   stop);
     write_label({test, sent.packets}, label);
-    send_datagram(socket, packet, stop);
+    send_or_lose(socket, packet, stop);
     ++sent.packets;
     sent.seconds = seconds_since(began);
   } while (!budget.is_spent(sent.packets, sent.seconds));

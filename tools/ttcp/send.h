@@ -23,16 +23,17 @@ struct Budget {
   }
 };
 
-// Both throw PeerGone if the other side refuses or resets, Interrupted on a stop.
+// Both throw Interrupted on a stop; send_tcp also PeerGone.
 // Ends with the end of the stream; the last bytes may still be on their way.
 Sent send_tcp(int socket, std::uint32_t payload_bytes, const Budget& budget, const Stop& stop);
-// A start mark, then the packets; `payload_rate` in bits per second, 0: as fast as the host can.
+// A start mark, then the packets; `payload_rate` in bits per second, 0: as fast as the host can. What a
+// firewall refuses is a lost packet like others: whether the receiver lives, the control connection says.
 Sent send_udp(int socket, std::uint32_t test, std::uint32_t payload_bytes, double payload_rate,
               const Budget& budget, const Stop& stop);
 // Says nothing when nobody listens any more: the other side has heard one already.
 void send_end_mark(int socket, std::uint32_t test);
 
-// One datagram, waiting for room. Throws PeerGone.
+// One datagram, waiting for room. Throws PeerGone where it is refused.
 void send_datagram(int socket, Bytes datagram, const Stop& stop);
 // All bytes, waiting for room; gives the number of system calls that moved some. Throws PeerGone.
 std::uint64_t send_all(int socket, Bytes bytes, const Stop& stop);

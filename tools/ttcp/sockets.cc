@@ -40,6 +40,10 @@ void apply(int socket, const SocketOptions& options, Protocol protocol) {
     set(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.buffer_bytes), "SO_RCVBUF");
   }
   if (options.debug) set(socket, SOL_SOCKET, SO_DEBUG, 1, "SO_DEBUG (-d) needs the right CAP_NET_ADMIN");
+  if (options.give_up > Duration{} && protocol == Protocol::tcp)
+    set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
+        static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.give_up).count()),
+        "TCP_USER_TIMEOUT");
   if (options.no_delay && protocol == Protocol::tcp) set(socket, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
 }
 

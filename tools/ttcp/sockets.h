@@ -42,6 +42,7 @@ struct SocketOptions {
   std::uint32_t buffer_bytes = 0;  // 0: the system's
   bool no_delay = false;
   bool debug = false;
+  Duration give_up{};  // TCP: when nothing sent was acknowledged for so long; 0: the system's, many minutes
 };
 
 // Each throws Trouble with a sentence that names host and port.

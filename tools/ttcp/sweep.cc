@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kAnswer = 60s;  // the line may be full of our own packets
+constexpr auto kAnswer = 150s;  // the line may be full of our own packets
 constexpr int kEndMarks = 5;
 constexpr auto kBetweenMarks = 50ms;
 
@@ -49,6 +49,7 @@ class Sweep {
     connect_tcp({peer_}, {}, options_.patience, stop_);
     return seconds(Clock::now() - began);
   }
+  wan::Descriptor connect_data(std::uint16_t port) const;
   Sent send_packets(const Test& test, std::uint16_t port, Row& row);
   boost::json::object end_udp(int socket);
   boost::json::object end_tcp(int socket);
@@ -61,11 +62,23 @@ class Sweep {
   wan::Descriptor data_;
 };
 
+wan::Descriptor Sweep::connect_data(std::uint16_t port) const {
+  SocketOptions options = options_.socket;
+  options.give_up = kAnswer;
+  try {
+    return connect_tcp({peer_.with_port(port)}, options, options_.patience, stop_);
+  } catch (const Trouble& trouble) {
+    throw Trouble(std::string(trouble.what()) +
+                  ", though the control connection works; `serve -p PORT` takes one port that a firewall can "
+                  "let through");
+  }
+}
+
 Sent Sweep::send_packets(const Test& test, std::uint16_t port, Row& row) {
   const Budget budget{test.packets, options_.least_seconds, options_.most_seconds};
   if (!is_udp(test.kind)) {
     const TimePoint began = Clock::now();
-    data_ = connect_tcp({peer_.with_port(port)}, options_.socket, options_.patience, stop_);
+    data_ = connect_data(port);
     row.setup_seconds = seconds(Clock::now() - began);
     row.path_mtu = path_mtu_of(data_.get());
     return send_tcp(data_.get(), test.payload_bytes(), budget, stop_);

@@ -21,12 +21,18 @@ std::string to_fixed(double value, int decimals) {
   return text;
 }
 
+bool is_whole(double value) { return value == static_cast<double>(static_cast<long long>(value)); }
+
 // A mean of whole numbers need not be whole.
 std::string cell(const Line& line, std::size_t column) {
   const double value = line.values[column];
   const int decimals = columns()[column].decimals;
-  const bool whole = value == static_cast<double>(static_cast<long long>(value));
-  return to_fixed(value, decimals == 0 && !whole ? 1 : decimals);
+  return to_fixed(value, decimals == 0 && !is_whole(value) ? 1 : decimals);
+}
+
+boost::json::value to_number(double value, int decimals) {
+  if (decimals == 0 && is_whole(value)) return static_cast<std::int64_t>(value);
+  return value;
 }
 
 std::vector<Line> lines_of(const Report& report) {
@@ -88,7 +94,8 @@ boost::json::object to_json(const Report& report) {
       boost::json::object object;
       object["protocol"] = line.protocol;
       if (line.trial != "mean") object["trial"] = std::stoul(line.trial);
-      for (std::size_t i = 0; i < columns().size(); ++i) object[columns()[i].name] = line.values[i];
+      for (std::size_t i = 0; i < columns().size(); ++i)
+        object[columns()[i].name] = to_number(line.values[i], columns()[i].decimals);
       if (!line.ended_by.empty()) object["ended_by"] = line.ended_by;
       objects.push_back(std::move(object));
     }
