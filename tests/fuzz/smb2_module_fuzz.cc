@@ -115,6 +115,8 @@ class Fuzzed {
       auto [command, body] = some_request(choices_);
       Of of{.charge = static_cast<std::uint16_t>(choices_.below(16) == 15 ? 1 + choices_.below(4) : 1)};
       if (i > 0) of.flags |= header_flags::related;
+      // One that goes on with a listing of ours among others is reset (near_listings.cc).
+      if (elements > 1 && command == Command::query_directory) may_be_reset_ = true;
       if (choices_.below(64) == 63) {
         of.flags |= header_flags::is_signed;
         may_be_reset_ = true;  // where its id is one that was used ahead
@@ -165,7 +167,10 @@ class Fuzzed {
                                         Status::no_more_files,           Status::disk_full,
                                         Status::network_session_expired, Status::file_closed};
     Header header = answer_to(request, kind == 6 ? errors[choices_.below(6)] : Status::success);
+    // Then nothing may be changed any more, and a listing that was begun cannot be gone on with.
+    if (header.status == Status::network_session_expired) may_be_reset_ = true;
     header.credits = static_cast<std::uint16_t>(choices_.byte());
+    if (at_server_.empty()) header.credits = std::max<std::uint16_t>(header.credits, 1);  // 3.3.1.2
     from_lan(far_, build_message(header,
                                  (kind == 6 ? error_body() : answer_body(choices_, request.command)).bytes));
   }
