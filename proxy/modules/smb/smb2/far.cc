@@ -12,7 +12,7 @@ namespace {
 
 // Ids that stay free for the client when we take some at the top of the server's window. A request that comes
 // to one of ours takes another; but from 3.0 on some are signed in every session and cannot.
-std::uint64_t kept_for_client(Dialect dialect) { return dialect >= Dialect::smb_3_0 ? 16 : 0; }
+constexpr std::uint64_t kKeptForSigned = 16;
 
 // Under which the connection keeps account of opens and closes of our own; far beyond what any client comes
 // to.
@@ -64,8 +64,15 @@ bool Far::holds(Input input) {
 }
 
 void Far::release(TimePoint now) {
-  // Nothing is under way that could free ids: what waits for them would wait for ever.
-  if (aliases_.starved() && own_.empty() && at_server_.empty()) return out_.abort();
+  // Nothing is under way that could free ids: what waits for them would wait for ever. A server leaves one at
+  // least (3.3.1.2), be it among those that are kept.
+  const auto stuck = [this] { return aliases_.starved() && own_.empty() && at_server_.empty(); };
+  if (stuck()) {
+    keeps_ids_ = false;
+    aliases_.on_ids_freed(now);
+    keeps_ids_ = true;
+    if (stuck()) return out_.abort();
+  }
   if (held_.empty() || aliases_.busy()) return;
   std::deque<Input> held = std::exchange(held_, {});
   while (!held.empty() && held_.empty()) {
@@ -234,15 +241,19 @@ Message Far::in_clients_numbers(Message message) {
 
 // ---- ids
 
+std::uint64_t Far::kept_for_client() const {
+  return keeps_ids_ && connection_.dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
+}
+
 bool Far::can_inject(std::uint16_t charge) const {
   return !connection_.any_untouchable() && !opaque_ && !stream_ended_ && waiting_.empty() &&
-         ids_.can_take(charge, kept_for_client(connection_.dialect()));
+         ids_.can_take(charge, kept_for_client());
 }
 
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
   if (connection_.any_untouchable() || opaque_ || end_told_) return false;
-  auto id = ids_.take(charge, kept_for_client(connection_.dialect()));
+  auto id = ids_.take(charge, kept_for_client());
   if (!id) return false;
   touched_ = true;
   RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};

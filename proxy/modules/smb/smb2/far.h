@@ -83,6 +83,7 @@ class Far final : public Half, private FarSide {
   using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
   bool holds(Input input);
   void release(TimePoint now);
+  std::uint64_t kept_for_client() const;
   void ids_freed(TimePoint now);
   void burn(TimePoint now);
   void settle(TimePoint now);
@@ -106,8 +107,9 @@ class Far final : public Half, private FarSide {
   std::vector<FarPart*> parts_;  // in the order in which messages are offered
   MessageId next_own_open_;
   bool burning_ = false;
-  bool touched_ = false;  // something was added here, or answered at the near half
-  bool opaque_ = false;   // the client's way
+  bool keeps_ids_ = true;  // some for what the client may sign
+  bool touched_ = false;   // something was added here, or answered at the near half
+  bool opaque_ = false;    // the client's way
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
   bool doomed_ = false;  // to be reset when all that was promised is done

@@ -100,6 +100,28 @@ TEST_CASE("an open that outlives the one behind it is made real before that is c
   }
 }
 
+TEST_CASE("a look is made real though the server leaves hardly an id") {
+  for (const std::uint64_t free : {1, 2, 8, 16, 17, 40}) {
+    for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+      INFO("seed " << seed << ", " << free << " free ids");
+      World world(seed);
+      world.server.dialect = 0x0302;  // of which some ids are kept for what the client signs
+      world.server.most_free_ids = free;
+      world.server.files["a"] = "12345";
+      REQUIRE(world.connect());
+      const auto file = world.create("a", Disposition::open, kBatch, 0, kRead);
+      REQUIRE(file);
+      world.settle();
+      const auto look = look_at(world, "a");
+      REQUIRE(look);
+      CHECK(world.status(world.send_close(*file)) == Status::success);
+      CHECK(world.status(world.send_query_info(*look, file_info::standard)) == Status::success);
+      CHECK(world.status(world.send_close(*look)) == Status::success);
+      CHECK_FALSE(world.aborted);
+    }
+  }
+}
+
 TEST_CASE("a break makes opens real, and shows what another client has changed") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);

@@ -50,6 +50,8 @@ class Server {
   int fail_write = -1;  // the n-th WRITE that is done fails, and all after it
   Status failure = Status::disk_full;
   bool oplocks = true;
+  std::uint16_t dialect = 0x0210;
+  std::uint64_t most_free_ids = 512;
   std::vector<Durable> durable_asked;  // by each CREATE
   bool grants_durable = true;          // with batch oplocks
   bool refuses_room = false;
@@ -142,7 +144,8 @@ class Server {
   bool does(const Message& message) const { return message.header().command != puts_off; }
 
   std::uint16_t grant(const Header& request) {
-    const std::uint64_t room = used_.size() + 512 > window_ ? used_.size() + 512 - window_ : 0;
+    const std::uint64_t room =
+        used_.size() + most_free_ids > window_ ? used_.size() + most_free_ids - window_ : 0;
     const auto granted = static_cast<std::uint16_t>(
         std::min<std::uint64_t>(std::max<std::uint16_t>(request.credits, 1), room));
     window_ += granted;
@@ -188,8 +191,8 @@ class Server {
     ++done[request.command];
     switch (request.command) {
       case Command::negotiate:
-        out_.push_back(message_of(head(request, Status::success), [](LittleEndianWriter& w) {
-          w.u16(65), w.u16(1), w.u16(0x0210), w.u16(0), w.zeros(16), w.u32(capabilities::large_mtu);
+        out_.push_back(message_of(head(request, Status::success), [this](LittleEndianWriter& w) {
+          w.u16(65), w.u16(1), w.u16(dialect), w.u16(0), w.zeros(16), w.u32(capabilities::large_mtu);
           w.u32(1 << 20), w.u32(1 << 20), w.u32(1 << 20), w.u64(0), w.u64(0), w.u16(128), w.u16(0), w.u32(0);
         }));
         return;
