@@ -51,6 +51,7 @@ class Near final : public Half, private NearSide {
   void answer_create(TimePoint now, const Message& request, Slice answer,
                      const std::vector<Slice>& questions) override;
   void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  bool has_promised() const override { return writes_.has_promised(); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   std::optional<Message> parse(const Frame& frame);

@@ -125,6 +125,13 @@ void NearMetadata::before_create(const Message& message) {
   }
   Opening opening{.kind = kind_of(*request), .questions = {}};
   opening.questions = habits_.likely(opening.kind);
+  // The far half asks without waiting for what was promised, so the free space would lack that.
+  if (side_.has_promised()) {
+    std::erase_if(opening.questions, [](const std::string& question) {
+      const auto parsed = request_of(as_bytes(question));
+      return !parsed || parsed->type == InfoType::file_system;
+    });
+  }
   for (const std::string& question : opening.questions) {
     side_.out().tell(Expect{.message = header.message_id,
                             .command = static_cast<std::uint16_t>(Command::query_info),

@@ -52,6 +52,7 @@ class NearWrites final : public NearPart {
 
   // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
   bool owes() const { return promises_.owes(); }
+  bool has_promised() const { return promises_.waiting() != 0; }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose();

@@ -42,6 +42,8 @@ class NearSide {
                              const std::vector<Slice>& questions) = 0;
   // Shows all parts a message of the twin's, as if it came only now.
   virtual void again(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
+  // WRITEs are promised, or held, that the server has not answered as far as is known here.
+  virtual bool has_promised() const = 0;
   // Bytes that came ahead and that nobody will get.
   virtual void wasted(std::uint64_t bytes) = 0;
 };

@@ -45,6 +45,24 @@ TEST_CASE("a volume's size is told again for two seconds, through any file of th
   CHECK(room(world, *a) == 500);
 }
 
+TEST_CASE("a volume's size is not asked ahead of promised writes") {
+  World world(1);
+  world.server.files["a"] = world.server.files["b"] = "12345";
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::open, OplockLevel::batch, 0, 0x1F01FF);
+  REQUIRE(file);
+  world.settle();
+  const std::uint64_t before = room(world, *file);
+  world.server.puts_off = Command::write;  // until later
+  REQUIRE(world.status(world.send_write(*file, 0, "hello")) == Status::success);
+  const auto other = world.create("b", Disposition::open, kNone, 0, access::read_data);
+  REQUIRE(other);
+  world.settle();  // all that was asked with the open has come
+  world.server.puts_off.reset();
+  world.server.available_bytes -= 4096;
+  CHECK(room(world, *other) == before - 4096);
+}
+
 TEST_CASE("a volume's size is asked anew after this client has written") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
