@@ -7,6 +7,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
+#include <algorithm>
+
 #include "proxy/log/log.h"
 
 namespace longhaul::flows {
@@ -21,6 +23,16 @@ constexpr std::size_t kRememberedMost = 4096;
 
 std::optional<asio::ip::address> address_of(const Destination& destination) {
   return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
+}
+
+modules::Ends ends_of(const FlowRecord& record) {
+  const asio::ip::address client = record.client.address();
+  const auto bytes =
+      (client.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, client.to_v4()) : client.to_v6())
+          .to_bytes();
+  modules::Ends ends{.server_port = record.destination.port};
+  std::transform(bytes.begin(), bytes.end(), ends.client.begin(), [](auto each) { return std::byte{each}; });
+  return ends;
 }
 
 Reason reason_of(link::LinkState state) {
@@ -167,7 +179,7 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
-  if (module) started.use_module(*module, module->make_near(record.destination.port), tell_reason());
+  if (module) started.use_module(*module, module->make_near(ends_of(record)), tell_reason());
   // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
   // the flow goes past it, and if not it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
@@ -351,7 +363,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
   const link::OpenRequest& opened = flow.stream()->request();
   if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
     answer.module_accepted = true;
-    flow.use_module(*module, module->make_far(opened.destination.port), tell_reason());
+    flow.use_module(*module, module->make_far({.server_port = opened.destination.port}), tell_reason());
   }
   flow.start_far(std::move(dialled.socket), answer);
 }

@@ -13,7 +13,9 @@ std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_byte
   const auto site = std::make_shared<smb::Site>();
   site->ahead->most_bytes = std::min(site->ahead->most_bytes, ahead_bytes);
   const auto smb_half = [site](smb::Side side) -> Maker {
-    return [=](std::uint16_t port) { return std::make_unique<smb::SmbModule>(side, port, *site); };
+    return [=](const Ends& ends) {
+      return std::make_unique<smb::SmbModule>(side, ends.server_port, *site, ends.client);
+    };
   };
   list.push_back({.name = "smb",
                   .version = smb::kModuleVersion,

@@ -2,6 +2,9 @@
 // The modules that this version has: by which name and version two proxies agree on one, which flows it is
 // for, and how its halves are made. What a module does is its own folder's business.
 #pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,8 +16,13 @@
 
 namespace longhaul::modules {
 
-// Makes a half for one flow, whose server is at `port`.
-using Maker = std::function<std::unique_ptr<Module>(std::uint16_t port)>;
+// Whose flow it is.
+struct Ends {
+  std::uint16_t server_port = 0;
+  std::array<std::byte, 16> client{};  // its address; that of IPv4 as IPv6 maps it
+};
+// Makes a half for one flow.
+using Maker = std::function<std::unique_ptr<Module>(const Ends& ends)>;
 
 struct Listed {
   std::string_view name;             // in OPEN and HELLO; at most 32 bytes, lives as long as the program

@@ -12,10 +12,8 @@ from smb_client import BATCH, Broken, DISK_FULL, NO_OPLOCK, READ, SmbError, WRIT
 from two_clients import errors_of, made, read_all, write_blocks
 
 
-class Trouble(unittest.TestCase):
+class Story(unittest.TestCase):
     """Each with a lab of its own, since something in it breaks."""
-
-    dialects = ("NT1", "3.1.1")
 
     def start(self, share=None, left_kib=None, **settings):
         """`left_kib` is what the server says that is left to the user in the share."""
@@ -35,6 +33,13 @@ class Trouble(unittest.TestCase):
         """What is there is what was written; holes and what is missing at the end are for the caller to expect."""
         there = self.smbd.path_of(name, share).read_bytes().rstrip(b"\0")
         self.assertEqual(there, data[:len(there)])
+
+    def promised(self):
+        return sum(module["counters"]["promised_bytes"] for module in self.pair.branch.status()["modules"])
+
+
+class Trouble(Story):
+    dialects = ("NT1", "3.1.1")
 
     def test_a_full_disk_is_reported_and_what_was_not_reported_is_there(self):
         self.start(small="2m")
@@ -95,9 +100,6 @@ class Trouble(unittest.TestCase):
                     write_blocks(file, data)
                 self.assertEqual((self.smbd.share / f"file-{dialect}").read_bytes(), data)
         self.assertEqual(self.promised(), 0)
-
-    def promised(self):
-        return sum(module["counters"]["promised_bytes"] for module in self.pair.branch.status()["modules"])
 
     def test_a_server_that_crashes_breaks_the_connection_and_loses_nothing_that_was_flushed(self):
         self.start()
@@ -211,6 +213,30 @@ class Trouble(unittest.TestCase):
                     self.assertEqual(read_all(opened()), data)
                     self.assertRaises(Broken, here.echo)
                     self.pair.wait_link()
+
+
+class LostWrites(Story):
+    def test_a_client_of_smb_1_that_goes_on_with_a_file_after_a_reset_is_told_that_writes_are_lost(self):
+        # Of SMB 2 it takes a client that shows the same GUID again, as Linux does: smb_kernel_test.py.
+        self.start()
+        self.lab.link("4mbit,40")  # so that much is on its way
+        client = self.connect("NT1")
+        for name in "robbed", "whole":
+            client.open(name, READ | WRITE, smb_client.CREATE).close()
+        file = client.open("robbed", READ | WRITE, oplock=BATCH)
+        write_blocks(file, made(900_000, 15))
+        self.assertGreater(self.promised(), 0)
+        self.pair.datacenter.kill()
+        self.pair.datacenter.start()
+        self.assertRaises(Broken, file.flush)
+        self.pair.wait_link()
+        again = self.connect("NT1")
+        again.open("whole", READ | WRITE).close()
+        again.open("robbed", READ).close()
+        with self.assertRaises(SmbError) as told:
+            again.open("robbed", READ | WRITE)
+        self.assertEqual(told.exception.status, smb_client.LOST_WRITES)
+        again.open("robbed", READ | WRITE).close()  # once
 
 
 class TroubleInOtherDialects(Trouble):

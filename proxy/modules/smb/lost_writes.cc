@@ -6,7 +6,7 @@
 namespace longhaul::smb {
 
 void LostWrites::add(const File& file) {
-  if (file.client == decltype(file.client){}) return;
+  if (file.client == Client{}) return;
   if (std::find(files_.begin(), files_.end(), file) != files_.end()) return;
   if (files_.size() == kMost) files_.pop_front();
   files_.push_back(file);

@@ -13,9 +13,11 @@ namespace longhaul::smb {
 
 class LostWrites {
  public:
+  // The same before and after a reset: its GUID, or where a dialect has none its address. Zero: not known, so
+  // nothing is kept.
+  using Client = std::array<std::byte, 16>;
   struct File {
-    std::array<std::byte, 16>
-        client{};          // the same before and after a reset; zero: not known, so it is not kept
+    Client client{};
     std::u16string share;  // as the client named it
     std::u16string path;   // in the share, folded
     auto operator<=>(const File&) const = default;

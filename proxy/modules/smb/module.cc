@@ -15,8 +15,12 @@ using flows::Reason;
 using modules::Ending;
 using modules::Way;
 
-SmbModule::SmbModule(Side side, std::uint16_t port, const Site& site)
-    : side_(side), site_(site), lan_(framing_of_port(port)), stream_(framing_of_port(port)) {}
+SmbModule::SmbModule(Side side, std::uint16_t port, const Site& site, const LostWrites::Client& client)
+    : side_(side),
+      site_(site),
+      client_(client),
+      lan_(framing_of_port(port)),
+      stream_(framing_of_port(port)) {}
 
 // ---- bytes
 
@@ -135,7 +139,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
 
 void SmbModule::make_smb1_half() {
   if (side_ == Side::near)
-    half_ = std::make_unique<smb1::Near>(out_, site_.ahead);
+    half_ = std::make_unique<smb1::Near>(out_, site_.ahead, site_.lost, client_);
   else
     half_ = std::make_unique<smb1::Far>(out_);
 }

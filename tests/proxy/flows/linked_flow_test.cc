@@ -32,8 +32,8 @@ struct Bench {
             .version = version,
             .ports = {acceptor.local_endpoint().port()},
             .feature = &config::Features::smb,
-            .make_near = [this](std::uint16_t) { return make(halves.near, halves.dress_near); },
-            .make_far = [this](std::uint16_t) { return make(halves.far, halves.dress_far); }};
+            .make_near = [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
+            .make_far = [this](const modules::Ends&) { return make(halves.far, halves.dress_far); }};
   }
   static std::unique_ptr<modules::Module> make(Probe*& at, const std::function<void(Probe&)>& dress) {
     auto probe = std::make_unique<Probe>();

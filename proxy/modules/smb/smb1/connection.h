@@ -55,6 +55,7 @@ struct Opening {
   Open open;
   std::uint16_t open_andx_flags = 0;
   bool is_nt_create = false;
+  bool keeps_data = false;  // of a file that is there already
 };
 
 // A request without its final answer.

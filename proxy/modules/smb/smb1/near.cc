@@ -21,6 +21,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     return out_.pass_on(frame.bytes);
   }
   connection_.on_request(*message);
+  learn_share(*message);
   request(now, frame, *message);
 }
 
@@ -48,7 +49,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
-          if (look(now, message)) return;
+          if (goes_on_with_lost(message) || look(now, message)) return;
           give_up_same_name(message);
           questions_.opening(message, questions_may_be_answered());
           break;
@@ -198,6 +199,8 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   } else {
     out_.to_lan(frame.bytes);
   }
+  if (auto share = connecting_.extract(number); !share.empty() && message.header.status == 0)
+    shares_.insert_or_assign(message.header.tid, std::move(share.mapped()));
   const auto answered = connection_.on_reply(message);
   if (!answered.request) return;
   // An answer that crossed with a change may be older than it.
@@ -212,19 +215,27 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
     }
   }
   if (answered.opened) {
-    over(answered.opened->key);
+    over(*answered.opened);
     cache_.opened(answered.opened->key);
   }
   questions_.opened(answered.opened, number);
-  for (const Open& closed : answered.closed) over(closed.key);
+  for (const Open& closed : answered.closed) over(closed);
 }
 
-void Near::over(const OpenKey& key) {
-  cache_.forget(key);
-  questions_.forget(key);
-  void_.erase(key);
-  if (promises_.forget(key) || aborted_) return;
-  aborted_ = true;  // promised data are gone, and no answer is left that could tell
+void Near::over(const Open& open) {
+  cache_.forget(open.key);
+  questions_.forget(open.key);
+  void_.erase(open.key);
+  if (promises_.forget(open.key)) return;
+  lost_->add(lost_file(open));  // promised data are gone, and no answer is left that could tell
+  abort();
+}
+
+void Near::abort() {
+  if (aborted_) return;
+  aborted_ = true;
+  lose();
+  promises_.cut_off();
   out_.abort();
 }
 
@@ -293,17 +304,13 @@ void Near::taken_back(const Break& message) {
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_over_ = true;
   if (ending == modules::Ending::closed) return out_.end_stream();
-  promises_.cut_off();
-  aborted_ = true;
-  out_.abort();
+  abort();
 }
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
   if (aborted_) return;
   if (ending == modules::Ending::closed && !promises_.owes() && reads_.empty()) return out_.end_lan();
-  promises_.cut_off();
-  aborted_ = true;
-  out_.abort();
+  abort();
 }
 
 void Near::lan_opaque(TimePoint) { lan_over_ = true; }
@@ -311,10 +318,7 @@ void Near::lan_opaque(TimePoint) { lan_over_ = true; }
 void Near::stream_opaque(TimePoint) {
   stream_over_ = true;
   // What was promised and what waits cannot be settled any more.
-  if (quiet() || aborted_) return;
-  aborted_ = true;
-  promises_.cut_off();
-  out_.abort();
+  if (!quiet()) abort();
 }
 
 bool Near::quiet() const {

@@ -11,6 +11,7 @@
 
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb1/near_looks.h"
 #include "proxy/modules/smb/smb1/near_questions.h"
@@ -24,13 +25,20 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 
 class Near final : public Half {
  public:
-  // `account`: the bytes that all flows of this site hold ahead.
-  Near(Outputs& out, std::shared_ptr<AheadAccount> account)
+  // `account`: the bytes that all flows of this site hold ahead. `client`: who it is, for `lost`.
+  Near(Outputs& out, std::shared_ptr<AheadAccount> account,
+       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
+       const LostWrites::Client& client = {})
       : out_(out),
         cache_(std::move(account)),
+        lost_(std::move(lost)),
+        client_(client),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
         looks_(out, connection_) {}
+  ~Near() override { lose(); }
+  Near(const Near&) = delete;
+  Near& operator=(const Near&) = delete;
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -72,7 +80,13 @@ class Near final : public Half {
   void taken_back(const Break& message);
   Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                         const OpenKey& key);
-  void over(const OpenKey& key);
+  void over(const Open& open);
+  void abort();
+  // What is owed now cannot be kept any more: for who opens those files again.
+  void lose();
+  LostWrites::File lost_file(const Open& open) const;
+  bool goes_on_with_lost(const Message& message);
+  void learn_share(const Message& message);
   bool features(bool config::Features::*feature) const {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
   }
@@ -87,6 +101,10 @@ class Near final : public Half {
   Connection connection_;
   AheadCache cache_;
   Promises promises_;
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Client client_;
+  std::unordered_map<std::uint16_t, std::u16string> shares_;      // by TID, as the client named them
+  std::unordered_map<MessageNumber, std::u16string> connecting_;  // to shares
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;

@@ -124,9 +124,42 @@ bool Near::close(const Frame& frame, const Message& message) {
   ++counters_.round_trips_saved;
   ++counters_.metadata_answers;
   connection_.answered_here(number_of(header));
-  connection_.close(key);
-  over(key);
+  if (const auto closed = connection_.close(key)) over(*closed);
   out_.to_lan(empty_reply(header, 0));
+  return true;
+}
+
+// ---- what a reset has lost
+
+void Near::learn_share(const Message& message) {
+  for (const Block& block : message.blocks) {
+    if (block.command != Command::tree_connect_andx) continue;
+    if (const auto connect = parse_tree_connect_request(block, message.header))
+      connecting_[number_of(message.header)] = file_name(0, connect->path, message.header.is_unicode()).path;
+  }
+}
+
+LostWrites::File Near::lost_file(const Open& open) const {
+  LostWrites::File file{.client = client_, .path = open.name.path};
+  if (const auto share = shares_.find(open.name.tid); share != shares_.end()) file.share = share->second;
+  return file;
+}
+
+void Near::lose() {
+  for (const OpenKey& key : promises_.owed())
+    if (const Open* open = connection_.open(key)) lost_->add(lost_file(*open));
+}
+
+// A client that was reset and opens the file again to go on with it: its program is to hear of the loss.
+bool Near::goes_on_with_lost(const Message& message) {
+  const MessageNumber number = number_of(message.header);
+  const Pending* pending = connection_.pending(number);
+  if (!pending || !pending->opening || !pending->opening->open.may_write) return false;
+  if (!lost_->take(lost_file(pending->opening->open))) return false;
+  // Who begins the file anew loses nothing.
+  if (!pending->opening->keeps_data) return false;
+  connection_.answered_here(number);
+  out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;
 }
 

@@ -51,6 +51,14 @@ Result<SessionSetupRequest> parse_session_setup_request(const Block& block) {
   return request;
 }
 
+Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const Header& header) {
+  if (block.words.size() < 8) return wrong_words();
+  std::size_t at = u16_at(block.words, 6);  // behind the password
+  if (header.is_unicode() && (block.bytes_at + at) % 2) ++at;
+  if (at > block.bytes.size()) return wrong_words();
+  return TreeConnectRequest{block.bytes.subspan(at)};
+}
+
 Result<TreeConnectReply> parse_tree_connect_reply(const Block& block) {
   if (block.words.size() < 4) return wrong_words();
   // The service is text of the OEM character set even where names are Unicode.

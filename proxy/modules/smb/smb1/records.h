@@ -38,6 +38,12 @@ struct SessionSetupRequest {
 };
 Result<SessionSetupRequest> parse_session_setup_request(const Block& block);
 
+// [MS-CIFS] 2.2.4.55.1
+struct TreeConnectRequest {
+  Bytes path;  // as it came, with its end and the service behind it
+};
+Result<TreeConnectRequest> parse_tree_connect_request(const Block& block, const Header& header);
+
 // [MS-CIFS] 2.2.4.55.2
 struct TreeConnectReply {
   bool is_disk = false;  // the service is "A:"

@@ -16,7 +16,7 @@ namespace longhaul::smb::smb1::testing {
 class Pair {
  public:
   Outputs near_out, far_out;
-  Near near{near_out, std::make_shared<AheadAccount>()};
+  Near near;
   Far far{far_out};
   Server server;
   std::deque<modules::Output> up, down;  // between the halves
@@ -26,7 +26,8 @@ class Pair {
   bool server_waits = false;                        // its answers are held back
   TimePoint now{};
 
-  Pair() {
+  explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1)
+      : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {std::byte(client)}) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);

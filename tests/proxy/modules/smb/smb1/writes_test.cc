@@ -106,5 +106,55 @@ TEST_CASE("SMB1: the client's end waits at the server until all promises are kep
   CHECK(pair.server.files["F"].size() == 100);
 }
 
+TEST_CASE("SMB1: who goes on with a file that a reset has robbed of promised writes is told, once") {
+  const auto lost = std::make_shared<LostWrites>();
+  const auto rob = [&lost](auto&& end) {
+    Pair pair(lost);
+    const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+    const std::uint16_t other = fid_of(pair.ask(create("G", 11, {.disposition = 5})));
+    REQUIRE(pair.ask_here(write(other, 0, as_bytes(some_bytes(100)), 12)));
+    REQUIRE(status_of(pair.ask(flush(other, 13))) == 0);
+    pair.server_waits = true;
+    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 14)));
+    end(pair);
+    CHECK(pair.near.audit().outstanding == 0);
+  };
+  const auto reset = [](Pair& pair) { pair.near.stream_ended(pair.now, modules::Ending::reset); };
+  const auto opens = [](Pair& pair, std::string_view name, CreateOptions options = {}) {
+    return status_of(pair.ask(create(name, 20, options)));
+  };
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  SECTION("when it opens the file to write") {
+    rob(reset);
+    Pair pair(lost);
+    pair.server.files["F"] = pair.server.files["G"] = "";
+    CHECK(opens(pair, "G") == 0);
+    CHECK(opens(pair, "F", {.access = 1}) == 0);
+    CHECK(opens(pair, "f", {.disposition = GENERATE(1u, 3u)}) == kTold);
+    CHECK(opens(pair, "F") == 0);
+  }
+  SECTION("also when the server has ended the connection, or the client itself") {
+    rob([how = GENERATE(0, 1)](Pair& pair) {
+      if (how == 0) pair.near.stream_ended(pair.now, modules::Ending::closed);
+      if (how == 1) pair.near.lan_ended(pair.now, modules::Ending::reset);
+    });
+    Pair pair(lost);
+    pair.server.files["F"] = "";
+    CHECK(opens(pair, "F") == kTold);
+  }
+  SECTION("not when it begins the file anew, nor after that") {
+    rob(reset);
+    Pair pair(lost);
+    CHECK(opens(pair, "F", {.disposition = 5}) == 0);
+    CHECK(opens(pair, "F") == 0);
+  }
+  SECTION("and nobody else") {
+    rob(reset);
+    Pair pair(lost, 2);
+    pair.server.files["F"] = "";
+    CHECK(opens(pair, "F") == 0);
+  }
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing
