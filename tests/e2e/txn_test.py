@@ -39,6 +39,9 @@ class Transactions(unittest.TestCase):
             for row in rows:
                 self.assertEqual((row["outcome"], row["transactions"]), ("done", 6))
                 self.assertLess(row["mbit_per_s"], 20)
+            window = self.rows(CLIENT, SERVER, "--script", "FILETRANSF-LONG", "--file", 50_000, "--transactions", 4,
+                               "--window", 8_760)[0]  # that it must keep, however long the receiver's kernel looks on
+            self.assertLess(window["mbit_per_s"], 8_760 * 8 / ROUND_TRIP_MS / 1000)
             # A window of 17,726 bytes for each round trip, from each of the two pairs.
             self.assertLess(rows[1]["mbit_per_s"], 2 * 17_726 * 8 / ROUND_TRIP_MS / 1000)
             self.assertGreater(rows[1]["mbit_per_s"], 0.02)

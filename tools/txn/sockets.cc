@@ -72,9 +72,7 @@ Socket::Socket(const Workload& workload, int family, const std::atomic<bool>& st
     set(SOL_SOCKET, SO_REUSEADDR, 1, "the port's reuse");
     const auto segment = segment_bytes(workload, family == AF_INET ? Family::ipv4 : Family::ipv6);
     if (segment) set(IPPROTO_TCP, TCP_MAXSEG, static_cast<int>(segment), "the MTU");
-    // The advertised window itself; a receive buffer of that size would also hold the kernel's bookkeeping.
-    if (workload.window_bytes)
-      set(IPPROTO_TCP, TCP_WINDOW_CLAMP, static_cast<int>(workload.window_bytes), "the window");
+    if (workload.window_bytes) limit_window(static_cast<int>(workload.window_bytes));
     if (workload.no_delay) set(IPPROTO_TCP, TCP_NODELAY, 1, "no delay");
   } catch (...) {
     close();
@@ -83,7 +81,11 @@ Socket::Socket(const Workload& workload, int family, const std::atomic<bool>& st
 }
 
 Socket::Socket(const Socket& listener, int descriptor)
-    : calls_(listener.calls_), patience_(listener.patience_), stop_(listener.stop_), descriptor_(descriptor) {
+    : calls_(listener.calls_),
+      patience_(listener.patience_),
+      stop_(listener.stop_),
+      window_(listener.window_),
+      descriptor_(descriptor) {
   if (calls_ == Calls::blocking) call_in_slices(kSlice);  // the other options are the listener's
 }
 
@@ -92,6 +94,7 @@ Socket::Socket(Socket&& other) noexcept
       patience_(other.patience_),
       stop_(other.stop_),
       slice_(other.slice_),
+      window_(other.window_),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 Socket::~Socket() { close(); }
@@ -103,6 +106,31 @@ void Socket::close() {
 void Socket::set(int level, int name, int value, const char* what) {
   if (::setsockopt(descriptor_, level, name, &value, sizeof value) != 0)
     fail(std::string("the host does not take ") + what + " of " + std::to_string(value));
+}
+
+// The advertised window itself is clamped. A receive buffer that tunes itself would move the clamp with it,
+// so it gets a fixed size, with room for the kernel's bookkeeping.
+void Socket::limit_window(int bytes) {
+  const int wanted = 2 * bytes;  // which the kernel doubles once more
+  // Beyond net.core.rmem_max for who may; others get what it allows.
+  if (::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted) != 0)
+    set(SOL_SOCKET, SO_RCVBUF, wanted, "a receive buffer");
+  int got = 0;
+  socklen_t size = sizeof got;
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0) fail("no receive buffer");
+  if (got < 2 * bytes)
+    throw Trouble("this host allows no window of " + std::to_string(bytes) +
+                  " bytes: net.core.rmem_max must be " + std::to_string(bytes) + " at least");
+  window_ = bytes;
+  keep_window();
+}
+
+// Linux since 6.10 sets the clamp anew, from the buffer, when it has learnt how much memory a segment takes.
+void Socket::keep_window() {
+  int clamp = 0;
+  socklen_t size = sizeof clamp;
+  if (::getsockopt(descriptor_, IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, &size) != 0 || clamp != window_)
+    set(IPPROTO_TCP, TCP_WINDOW_CLAMP, window_, "the window");
 }
 
 void Socket::call_in_slices(Duration slice) {
@@ -192,6 +220,7 @@ std::size_t Socket::receive(MutableBytes into) {
     const ssize_t got = ::recv(descriptor_, into.data(), into.size(), 0);
     if (got >= 0) {
       if (stop_) throw Stopped{};
+      if (window_ && got > 0) keep_window();
       return static_cast<std::size_t>(got);
     }
     if (!would_wait(errno)) fail("the connection is lost");

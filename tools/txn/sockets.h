@@ -54,6 +54,8 @@ class Socket {
  private:
   Socket(const Socket& listener, int descriptor);
   void set(int level, int name, int value, const char* what);
+  void limit_window(int bytes);
+  void keep_window();
   void call_in_slices(Duration slice);
   // Before a call that would block is made again. `since` is when something last moved.
   void wait(short events, TimePoint since);
@@ -62,6 +64,7 @@ class Socket {
   Duration patience_;
   const std::atomic<bool>& stop_;
   Duration slice_{};
+  int window_ = 0;  // 0: the kernel's
   int descriptor_ = -1;
 };
 

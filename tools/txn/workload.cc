@@ -18,7 +18,7 @@ using measuring::Trouble;
 constexpr std::uint32_t kMostFile = 1u << 30;
 constexpr std::uint32_t kMostBuffer = 16u << 20;
 constexpr std::uint32_t kMostUdpBuffer = 65'487;  // a datagram's most over IPv6; IPv4 has room for 20 more
-constexpr std::uint32_t kMostWindow = 1u << 30;
+constexpr std::uint32_t kMostWindow = 1u << 29;  // the kernel counts four times as much in an int
 constexpr std::uint32_t kLeastTcpWindow =
     1'460;  // the kernel rounds up what is much smaller, and does not say so
 constexpr std::uint32_t kMostTransactions = 10'000'000;  // each is kept, to be sorted
