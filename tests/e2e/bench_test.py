@@ -24,17 +24,38 @@ features = ["bare", "A"]
 passes = ["cold", "warm"]
 """
 
+TRANSACTIONS = """
+title = "transactions"
+[quick]
+size = { transactions = 10 }
+[[matrix]]
+title = "one"
+rates = ["OC-1"]
+round_trips_ms = [30]
+applications = ["txn EFT-SHORT 2 pairs", "txn EFT-LONG udp"]
+features = ["bare", "T"]
+"""
+
 
 class Bench(unittest.TestCase):
-    def test_a_quick_run_measures_bare_and_pair_and_writes_its_report(self):
+    def run_quick(self, scenario):
+        """The folder of the run."""
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        (folder / "small.toml").write_text(SCENARIO)
+        (folder / "small.toml").write_text(scenario)
         words = [PROGRAM, "run", folder / "small.toml", "--quick", "--into", folder / "run", "--alongside"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False,
                               env=dict(os.environ, LONGHAUL_BUILD=str(BUILD)))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        with open(folder / "run" / "figures.csv", encoding="utf-8", newline="") as file:
-            rows = {(row["features"], row["pass"]): row for row in csv.DictReader(file)}
+        return folder / "run"
+
+    @staticmethod
+    def figures(run):
+        with open(run / "figures.csv", encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def test_a_quick_run_measures_bare_and_pair_and_writes_its_report(self):
+        run = self.run_quick(SCENARIO)
+        rows = {(row["features"], row["pass"]): row for row in self.figures(run)}
         self.assertEqual(len(rows), 2 * 2)
         for what, row in rows.items():
             with self.subTest(what):
@@ -46,9 +67,23 @@ class Bench(unittest.TestCase):
                     self.assertLess(carried, 50_000)
                 else:
                     self.assertGreater(carried, 200_000)
-        page = (folder / "run" / "report.html").read_text()
+        page = (run / "report.html").read_text()
         self.assertIn("SMB1, file read by impacket", page)
         self.assertIn("4 of 4 cells measured", page)
+
+    def test_transactions_are_timed_by_their_agents_and_by_the_capture(self):
+        rows = {(row["application"], row["features"]): row for row in self.figures(self.run_quick(TRANSACTIONS))}
+        self.assertEqual(len(rows), 3)  # UDP is not the pair's business
+        for (application, features), row in rows.items():
+            with self.subTest(application, features=features):
+                self.assertFalse(row["failure"] or row["doubt"])
+                self.assertEqual(int(row["transactions"]), 20 if "pairs" in application else 10)
+                # Bare each EFT-SHORT takes a round trip to connect and one to ask; the pair answers for the server.
+                trips = 2 if "SHORT" in application and features == "bare" else 1
+                self.assertGreater(float(row["response_least_ms"]), trips * 29)
+                self.assertGreater(float(row["seconds"]), 10 * trips * 0.029)
+                # One clock is the agent's, the other the capture's; neither sees much that the other does not.
+                self.assertLess(abs(float(row["client_seconds"]) - float(row["seconds"])), 0.5)
 
 
 if __name__ == "__main__":

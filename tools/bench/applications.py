@@ -20,6 +20,7 @@ class Moved(NamedTuple):
     seconds: float  # by the client's own clock
     sha256: str  # of what arrived, where it arrived
     requests: int = 0
+    facts: dict | None = None  # more for the sample
 
 
 def sha256(data):
@@ -41,6 +42,14 @@ class Work:
 
     def place(self, data):
         self.expected = sha256(data)
+
+    def prime(self):
+        """Before a measurement: what the proxies have to know of the server."""
+        self.rig.prime(self.port)
+
+    @property
+    def ports(self):
+        return [self.port]
 
     def move(self):
         raise NotImplementedError
@@ -274,7 +283,11 @@ class SmbDocument(SmbImpacket):
         return Moved(took.seconds, found, requests)
 
 
-def make(rig, application, seed):
+def make(rig, application, seed, count=1, seconds=20.0):
+    """`count` and `seconds` bound transactions."""
+    if application.transaction:
+        from transacting import Txn
+        return Txn(rig, application, seed, count, seconds)
     if application.protocol == "tcp":
         return Tcp(rig, application, seed)
     if application.protocol == "http":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TCP connections in a capture: each direction's bytes in order, what was acknowledged when, and what came again.
-What the bytes mean is for the readers that are given them."""
+"""The TCP connections and UDP flows in a capture: each direction's bytes in order, what was acknowledged when, and what came
+again. What the bytes mean is for the readers that are given them."""
 
-from pcap import RST, SYN, packets, segment
+from pcap import RST, SYN, datagram, packets, segment
 
 _HALF = 1 << 31
 _MASK = (1 << 32) - 1
@@ -94,11 +94,45 @@ class Conversation:
     def __init__(self, client, server, readers=(None, None)):
         self.client, self.server = client, server
         self.up, self.down = (Stream(reader) for reader in readers)  # what the client sends, what the server sends
+        self.opened_ns = None  # its first packet
 
     def take(self, time_ns, tcp):
+        if self.opened_ns is None:
+            self.opened_ns = time_ns
         mine, other = (self.up, self.down) if tcp.source == self.client else (self.down, self.up)
         mine.take(time_ns, tcp)
         other.acknowledged(time_ns, tcp.acknowledged)
+
+
+class Datagrams:
+    """One direction of a UDP flow, as far as a Stream's questions have an answer: nobody knows what came again."""
+
+    def __init__(self):
+        self.end = self.segments = self.repeated = 0
+        self.arrivals = []
+        self.first_ns = self.last_ns = None
+
+    def take(self, time_ns, size):
+        self.segments += 1
+        self.end += size
+        self.arrivals.append((time_ns, size))
+        self.last_ns = time_ns
+        if self.first_ns is None:
+            self.first_ns = time_ns
+
+
+class Exchange:
+    """A UDP flow, named as a connection is."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+        self.up, self.down = Datagrams(), Datagrams()
+        self.opened_ns = None
+
+    def take(self, time_ns, from_server, size):
+        if self.opened_ns is None:
+            self.opened_ns = time_ns
+        (self.down if from_server else self.up).take(time_ns, size)
 
 
 class Echo:
@@ -120,10 +154,11 @@ class Capture:
         self.echoes = []
         self.bytes = self.foreign_bytes = 0
         self._asked = {}
+        self._latest = {}  # of a pair of hosts: the UDP flow that fragments belong to
         self._ports, self._make_readers = set(ports), make_readers
         for packet in packets(path):
             self.bytes += packet.size
-            if not (self._take_tcp(packet) or self._take_echo(packet)):
+            if not (self._take_tcp(packet) or self._take_udp(packet) or self._take_echo(packet)):
                 self.foreign_bytes += packet.size
 
     @property
@@ -144,6 +179,30 @@ class Capture:
         if key not in self.conversations:
             self.conversations[key] = Conversation(client, server, self._make_readers())
         self.conversations[key].take(packet.time_ns, tcp)
+        return True
+
+    def _take_udp(self, packet):
+        found = datagram(packet)
+        if not found:
+            return False
+        source, target, size = found
+        hosts = packet.source, packet.target
+        if packet.fragment:
+            if hosts not in self._latest:
+                return False
+            exchange, from_server = self._latest[hosts]
+        else:
+            from_server = source[1] in self._ports
+            if not from_server and target[1] not in self._ports:
+                self._latest.pop(hosts, None)
+                return False
+            client, server = (target, source) if from_server else (source, target)
+            key = "udp", client, server
+            if key not in self.conversations:
+                self.conversations[key] = Exchange(client, server)
+            exchange = self.conversations[key]
+            self._latest[hosts] = exchange, from_server
+        exchange.take(packet.time_ns, from_server, size)
         return True
 
     def _take_echo(self, packet):

@@ -24,6 +24,7 @@ from scenario import BadScenario
 from store import Store, StoreFailure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGETS = ("longhaul", "longhaul-wan", "longhaul-txn")
 LOCK = pathlib.Path("/run/lock/longhaul-bench")
 # What each kind of cell needs: program, and the Debian package that tools/setup installs it with.
 ALWAYS = {"tcpdump": "tcpdump", "ping": "iputils-ping", "ip": "iproute2", "ethtool": "ethtool", "nft": "nftables"}
@@ -163,12 +164,12 @@ def install_and_build():
 
     built = (ROOT / "build" / "release" / "build.ninja").exists()
     if not built:
-        print("longhaul-bench: installing what is missing and building longhaul and longhaul-wan (some minutes the first "
-              "time)", flush=True)
+        print(f"longhaul-bench: installing what is missing and building {', '.join(TARGETS)} (some minutes the first time)",
+              flush=True)
     do("tools/setup", ROOT / "tools" / "setup")
     if not built:
         do("cmake --preset release", "cmake", "--preset", "release")
-    do("building", "cmake", "--build", "--preset", "release", "--target", "longhaul", "longhaul-wan", f"-j{os.cpu_count()}")
+    do("building", "cmake", "--build", "--preset", "release", "--target", *TARGETS, f"-j{os.cpu_count()}")
 
 
 def check_tools(wanted):
@@ -181,10 +182,10 @@ def check_tools(wanted):
     if missing:
         raise Failure(f"{', '.join(missing)} is missing: run tools/setup")
     from lab import BUILD, REPOSITORY
-    for program in (BUILD / "proxy" / "longhaul", BUILD / "tools" / "wan" / "longhaul-wan"):
-        if not program.exists():
-            raise Failure(f"{program} is not there: cmake --preset release && cmake --build --preset release --target "
-                          "longhaul longhaul-wan")
+    for program in ("proxy/longhaul", "tools/wan/longhaul-wan", *(["tools/txn/longhaul-txn"] if "txn" in needs else [])):
+        if not (BUILD / program).exists():
+            raise Failure(f"{BUILD / program} is not there: cmake --preset release && cmake --build --preset release --target "
+                          f"{' '.join(TARGETS)}")
     if "impacket" in needs:
         try:
             import smb_client  # pylint: disable=unused-import

@@ -25,6 +25,7 @@ class Packet(NamedTuple):
     target: str
     transport: memoryview  # header and payload of the protocol, as far as they were captured
     length: int  # of the same on the wire
+    fragment: bool = False  # not the first of a packet of IPv4: without the protocol's header
 
 
 class Segment(NamedTuple):
@@ -80,7 +81,8 @@ def _packet(time_ns, size, frame):
         # A length of 0 is that of a segment too large for the field, which the network card would have cut.
         length = int.from_bytes(frame[at + 2:at + 4], "big") or size - at
         return Packet(time_ns, size, frame[at + 9], _address(bytes(frame[at + 12:at + 16])),
-                      _address(bytes(frame[at + 16:at + 20])), frame[at + header:at + length], length - header)
+                      _address(bytes(frame[at + 16:at + 20])), frame[at + header:at + length], length - header,
+                      bool(int.from_bytes(frame[at + 6:at + 8], "big") & 0x1FFF))
     if kind == 0x86DD and len(frame) >= at + 40:
         length = int.from_bytes(frame[at + 4:at + 6], "big") or size - at - 40
         return Packet(time_ns, size, frame[at + 6], _address(bytes(frame[at + 8:at + 24])),
@@ -96,9 +98,20 @@ def _address(data):
 def segment(packet):
     """The packet's TCP, or None where it has none that can be read."""
     data = packet.transport
-    if packet.protocol != 6 or len(data) < 20:
+    if packet.protocol != 6 or len(data) < 20 or packet.fragment:
         return None
     from_port, to_port, sequence, acknowledged, offset, flags = struct.unpack_from(">HHIIBB", data)
     header = 4 * (offset >> 4)
     return Segment((packet.source, from_port), (packet.target, to_port), sequence, acknowledged, flags, data[header:],
                    packet.length - header)
+
+
+def datagram(packet):
+    """UDP's ends and bytes of payload in this packet, or None. Of a later fragment nobody knows the ports: 0."""
+    data = packet.transport
+    if packet.protocol != 17 or (len(data) < 8 and not packet.fragment):
+        return None
+    if packet.fragment:
+        return (packet.source, 0), (packet.target, 0), packet.length
+    from_port, to_port = struct.unpack_from(">HH", data)
+    return (packet.source, from_port), (packet.target, to_port), packet.length - 8

@@ -150,6 +150,64 @@ def _speeds(figures, matrix, application, data, places, xs, title, what, x_is_lo
     return _svg(figure)
 
 
+def responses(figures, block, applications):
+    """Response time of transactions: over delay, from the median to p99; or, at one delay, a line for each kind."""
+    matrix = figures.scenario.matrices[block]
+    for rate, loss in dict.fromkeys((place.rate, place.loss) for place in matrix.places):
+        places = sorted((place for place in matrix.places if (place.rate, place.loss) == (rate, loss)),
+                        key=lambda place: place.round_trip_ms)
+        where = places[0].line_name() + (f", loss {100 * loss:g} %" if loss else "")
+        if len(places) > 1:
+            for application in applications:
+                yield _response_lines(figures, matrix, application, places, where)
+        else:
+            yield _response_rows(figures, matrix, applications, places[0])
+
+
+def _response_lines(figures, matrix, application, places, where):
+    figure, axes = _new(f"{title_of(application)}, {where}", "round trip, ms", "response time, ms: median to p99")
+    for name in matrix.features:
+        there = [(place.round_trip_ms, found) for place in places
+                 if (found := figures.find(place, application, "random", name)) and found.is_there]
+        if there:
+            colour, marker, line = STYLES[name]
+            middle = [found.response_ms("median") for _, found in there]
+            up = [max(0.0, found.response_ms("p99") - value) for (_, found), value in zip(there, middle)]
+            axes.errorbar([x for x, _ in there], middle, yerr=([0] * len(up), up), color=colour, marker=marker, linestyle=line,
+                          markersize=5, linewidth=1.4, capsize=2, label=name)
+    return _finish_responses(figure, axes)
+
+
+def _response_rows(figures, matrix, applications, place):
+    shown = [application for application in applications
+             if any((found := figures.find(place, application, "random", name)) and found.is_there for name in matrix.features)]
+    figure, axes = _new(str(place), "response time, ms: median, line to p99", "", (6.4, 1.3 + 0.45 * len(shown)))
+    for number, name in enumerate(matrix.features):
+        rows = [(index + (number - (len(matrix.features) - 1) / 2) * 0.2, found) for index, application in enumerate(shown)
+                if (found := figures.find(place, application, "random", name)) and found.is_there]
+        if rows:
+            middle = [found.response_ms("median") for _, found in rows]
+            up = [max(0.0, found.response_ms("p99") - value) for (_, found), value in zip(rows, middle)]
+            axes.errorbar(middle, [at for at, _ in rows], xerr=([0] * len(up), up), color=STYLES[name][0], marker=STYLES[name][1],
+                          linestyle="", markersize=5, elinewidth=1.0, capsize=2, label=name)
+    axes.set_yticks(range(len(shown)), [title_of(application) for application in shown], fontsize=7)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    return _finish_responses(figure, axes, axes.xaxis)
+
+
+def _finish_responses(figure, axes, axis=None):
+    """On a logarithmic axis; nothing where nothing was measured."""
+    handles, labels = axes.get_legend_handles_labels()
+    if not handles:
+        pyplot.close(figure)
+        return None
+    axis = axis or axes.yaxis
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+    _log(axis, list(axis.get_view_interval()))
+    axes.legend(handles, labels, fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return _svg(figure)
+
+
 def gains(figures, features="A"):
     """Over delay, for all applications: one plot for each rate, ours and the source's."""
     rates = dict.fromkeys(cell.place.rate for cell in figures.cells if not cell.place.loss)

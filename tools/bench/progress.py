@@ -14,7 +14,11 @@ def expected_seconds(cell, cut_seconds):
     losses leave to CUBIC (Mathis)."""
     place, size = cell.place, cell.size
     round_trip = max(0.001, place.round_trip_ms / 1000)
-    work = cell.application.work
+    work, transaction = cell.application.work, cell.application.transaction
+    if transaction:
+        count = max(1, size // (transaction.bytes * transaction.pairs))
+        return min(cut_seconds, transaction.expected_seconds(count, place.payload_bytes_per_second, round_trip)) + \
+            OVERHEAD_SECONDS
     rate = place.payload_bytes_per_second
     if place.loss and cell.features in ("bare", "B"):
         rate = min(rate, 1448 / round_trip * 1.22 / place.loss ** 0.5)

@@ -39,7 +39,9 @@ METHOD = (
     "Time is read from a capture on the client's network card. A file that is read: from the request for its first block (SMB: "
     "offset 0) to the acknowledgement of the last segment of the last block. A file that is written: from the first byte (SMB: "
     "the block at offset 0) to the server's word that it has all (SMB: the answer to CLOSE). Small files and documents: from the "
-    "first request after the login to the last answer. A ping before and one after mark the capture.",
+    "first request after the login to the last answer. Transactions: from the first packet of the first request (EFT-SHORT: of its "
+    "connection) to the last answer; their response times are longhaul-txn's own, which compares every byte. What steers its "
+    "agents does not cross the line. A ping before and one after mark the capture.",
     "A measurement is thrown away and made again, three times at most, if more than 1 % of the captured bytes are other traffic, "
     "if tcpdump lost packets, or, where the line loses nothing, if over 1 % more of the bytes came again or late than on the "
     "bare line.",
@@ -116,11 +118,13 @@ def conditions(figures):
         which = "" if len(ends) == 1 else f" ({len(places)} {'tuned' if 'tuned' in places[0] else 'usual'} places)"
         found.append((f"hosts{which}", end))
         found.append((f"proxies, towards their LANs{which}", proxy))
-    apart = tables.clocks(figures)
-    if apart:
-        found.append(("impacket's own clock against the capture", f"{apart[len(apart) // 2]:+.0f} ms (median; {apart[0]:+.0f} "
-                                                               f"to {apart[-1]:+.0f} ms): it also times the open, the end "
-                                                               "and the close"))
+    for who, its, why in (("impacket", lambda application: application.client == "impacket",
+                           "it also times the open, the end and the close"),
+                          ("longhaul-txn", lambda application: application.transaction,
+                           "its first call and its last close are outside of the capture's time")):
+        if apart := tables.clocks(figures, its):
+            found.append((f"{who}'s own clock against the capture", f"{apart[len(apart) // 2]:+.1f} ms (median; {apart[0]:+.1f} "
+                                                                  f"to {apart[-1]:+.1f} ms): {why}"))
     return found
 
 
@@ -133,11 +137,16 @@ def sections(figures):
     """(heading, tables, plots) for each [[matrix]]."""
     with_plots = plots.are_possible()
     for block, matrix in enumerate(figures.scenario.matrices):
-        subjects = list(itertools.product(matrix.applications, matrix.data))
+        transactions = [application for application in matrix.applications if application.transaction]
+        subjects = list(itertools.product([application for application in matrix.applications
+                                           if not application.transaction], matrix.data))
         together = len(matrix.places) == 1  # tables of one row each would be hard to read
-        shown = [tables.throughput(figures, block, subjects)] if together else \
-            [tables.throughput(figures, block, [subject]) for subject in subjects]
+        shown = [tables.throughput(figures, block, mine) for mine in
+                 ([subjects] if together and subjects else [[subject] for subject in subjects])]
         drawn = []
+        if transactions:
+            shown += tables.transactions(figures, block, transactions)
+            drawn += plots.responses(figures, block, transactions) if with_plots else []
         for subject in subjects:
             if len(matrix.passes) > 1:
                 shown.append(tables.passes(figures, block, *subject))
@@ -227,10 +236,12 @@ def markdown_table(table):
 # -- CSV
 
 
+RESPONSE = ("mean", "deviation", "least", "median", "p95", "p99", "most")
 COLUMNS = ("line", "rate_bit", "round_trip_ms", "loss", "burst_length", "application", "data", "features", "pass",
            "repetition", "size", "seconds", "kb_per_second", "client_seconds", "wan_up", "wan_down", "repeated_share",
            "foreign_share", "cpu_branch_s", "cpu_datacenter_s", "peak_branch", "peak_datacenter", "carrier", "load", "cut",
-           "failure", "doubt", "at")
+           "failure", "doubt", "at", "transactions", "mbit_per_second", *(f"response_{name}_ms" for name in RESPONSE),
+           "datagrams_sent_again")
 
 
 def to_csv(figures):
@@ -240,13 +251,16 @@ def to_csv(figures):
     for figure in figures.everything():
         cell = figure.cell
         for sample in figure.samples:
-            seconds = sample.get("seconds")
+            seconds, size = sample.get("seconds"), sample["size"]
             writer.writerow([
                 cell.place.line_name(), f"{cell.place.bits_per_second:.0f}", cell.place.round_trip_ms, cell.place.loss,
                 cell.place.burst_length, cell.application, cell.data, cell.features, cell.turn, sample["repetition"] + 1,
-                cell.size, seconds, f"{cell.size / seconds / KB:.2f}" if seconds else None, sample.get("client_seconds"),
+                size, seconds, f"{size / seconds / KB:.2f}" if seconds else None, sample.get("client_seconds"),
                 sample.get("wan_up"), sample.get("wan_down"), sample.get("repeated_share"), sample.get("foreign_share"),
                 *(sample.get("cpu_seconds", {}).get(node) for node in tables.NODES),
                 *(sample.get("peak_bytes", {}).get(node) for node in tables.NODES), sample.get("carrier"),
-                sample.get("load"), sample.get("cut"), sample.get("failure"), sample.get("doubt"), sample.get("at")])
+                sample.get("load"), sample.get("cut"), sample.get("failure"), sample.get("doubt"), sample.get("at"),
+                sample.get("transactions"), f"{8 * size / seconds / 1e6:.6f}" if seconds else None,
+                *(f"{sample['response_ms'][name]:.4f}" if "response_ms" in sample else None for name in RESPONSE),
+                sample.get("datagrams_sent_again")])
     return text.getvalue()

@@ -105,7 +105,9 @@ class Runner:
             failure = None
             try:
                 rig.switch(None if group[0].features in ("bare", "tuned") else group[0].features)
-                work = applications.make(rig, group[0].application, self._seed(group[0], repetition))
+                application = group[0].application
+                count = application.transaction.count(self.scenario.transactions) if application.transaction else 1
+                work = applications.make(rig, application, self._seed(group[0], repetition), count, self.scenario.seconds)
             except (AssertionError, OSError) as error:
                 failure = f"could not be set up: {_in_short(error)}"
             file = File(group[0], self._seed(group[0], repetition))
@@ -170,7 +172,7 @@ class Runner:
             rig.restart()
         work.seed = file.seed
         work.place(file.data)
-        rig.prime(work.port)
+        work.prime()
         reasons, costs = rig.reasons(), rig.costs()
         rig.lab.stats(reset=True)
         recording = Recording(rig.lab, cell.place.bits_per_second)
@@ -186,10 +188,10 @@ class Runner:
             found = {"cpu_seconds": costs.cpu_seconds(), "peak_bytes": costs.peak_bytes(), "carrier": rig.carrier(),
                      "reasons": _since(reasons, rig.reasons()), **_on_line(rig.lab.stats())}
             if cut:
-                return found | {"cut": cut, "moved_until_cut": timing.payload(recording.path, [work.port])}
+                return found | {"cut": cut, "moved_until_cut": timing.payload(recording.path, work.ports)}
             if (got := work.finish(moved)) != work.expected:
                 return found | {"failure": f"WRONG BYTES: {cell.size} bytes were sent, and others arrived"}
-            measured = timing.read(recording.path, [work.port], work.kind)
+            measured = timing.read(recording.path, work.ports, work.kind)
             if recording.dropped:
                 found["doubt"] = f"the capture lacks {recording.dropped} packets"
             return found | {"seconds": round(measured.seconds, 6), "client_seconds": round(moved.seconds, 6), "sha256": got,
@@ -197,7 +199,7 @@ class Runner:
                             "connections": measured.connections,
                             "repeated_share": round(measured.repeated_share, 6),
                             "foreign_share": round(measured.foreign_share, 6), "marks_ms": measured.marks_ms,
-                            "interval": measured.interval, "series": measured.series}
+                            "interval": measured.interval, "series": measured.series, **(moved.facts or {})}
         finally:
             self._put_away(recording, cell)
 
@@ -249,7 +251,8 @@ class File:
 
     def renew(self, seed):
         self.seed = seed
-        self.original = self.data = content.make(self.cell.data, self.cell.size, seed)
+        size = 0 if self.cell.application.transaction else self.cell.size  # its agents make their own
+        self.original = self.data = content.make(self.cell.data, size, seed)
 
     def edit(self, seed):
         self.data = content.edited(self.original, seed)

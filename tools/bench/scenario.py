@@ -8,6 +8,8 @@ import pathlib
 import re
 import tomllib
 
+import transactions
+
 HERE = pathlib.Path(__file__).resolve().parent / "scenarios"
 NAMED_RATES = {"T1": "1.544mbit", "OC-1": "51.84mbit"}
 # bare: no proxy at all, the end hosts as they come. tuned: the same with BBR and buffers for any line. The others are
@@ -27,15 +29,18 @@ class BadScenario(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Application:
-    """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows"."""
+    """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows", "txn EFT-SHORT"."""
 
     protocol: str
     work: str  # read, write; for smb also files, document
     dialect: str = ""
     client: str = ""
     flows: int = 1
+    transaction: transactions.Transaction | None = None
 
     def __str__(self):
+        if self.transaction:
+            return str(self.transaction)
         words = {"http": ["http"], "tcp": ["tcp", self.work]}.get(
             self.protocol, ["smb", self.work, self.dialect, self.client])
         return " ".join([*words, *([f"{self.flows} flows"] if self.flows > 1 else [])])
@@ -116,6 +121,7 @@ class Scenario:
     least: int
     most: int
     files: int  # how many "smb files" reads
+    transactions: int  # of 100 bytes, of each pair
     matrices: list
     pending: list  # {"rows": …, "why": …}: what cannot be measured yet
     quick: bool
@@ -127,6 +133,8 @@ class Scenario:
         for matrix in self.matrices:
             for place, application, features, data in itertools.product(matrix.places, matrix.applications, matrix.features,
                                                                         matrix.data):
+                if application.transaction and application.transaction.over == "udp" and features != "bare":
+                    continue  # the pair does not touch UDP: what stands beside is the same line once more
                 where = dataclasses.replace(place, tuned=features == "tuned")
                 files.setdefault((where, application, features, data), set()).update(matrix.passes)
         order = list(dict.fromkeys(place for place, *_ in files))
@@ -140,6 +148,10 @@ class Scenario:
             return self.files * 10_000
         if application.work == "document":
             return 1_000_000 if self.quick else 5_000_000
+        if application.transaction:  # at most: time bounds them, too
+            each = application.transaction.bytes * application.flows
+            line = max(each, place.bits_per_second / 8 * self.seconds)
+            return int(min(each * application.transaction.count(self.transactions), float(f"{line:.2g}")))
         wanted = min(self.most, max(self.least, place.bits_per_second / 8 * self.seconds))
         return int(float(f"{wanted:.2g}"))
 
@@ -166,8 +178,10 @@ def parse_application(text):
             if client != "impacket" and work not in ("read", "write"):
                 raise BadScenario(f"'{text}': {client} can read and write alone")
             return Application("smb", work, dialect, client)
-    raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], or smb {'|'.join(SMB_WORK)} "
-                      f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}")
+        case ["txn", *rest] if flows == 1 and (transaction := transactions.parse(rest)):
+            return Application("txn", transaction.script, flows=transaction.pairs, transaction=transaction)
+    raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], smb {'|'.join(SMB_WORK)} "
+                      f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}, or {transactions.GRAMMAR}")
 
 
 def parse_size(text, what):
@@ -254,6 +268,7 @@ def _parse(top, text, name, quick):
     least = parse_size(size.take("least", str, "256kB" if quick else "5MB"), "least")
     most = parse_size(size.take("most", str, "4MB" if quick else "100MB"), "most")
     files = size.take("files", int, 50 if quick else 1000)
+    count = size.take("transactions", int, 50 if quick else 1000)
     size.end()
     matrices = [_matrix(table, f"{name}: matrix {number}", quick)
                 for number, table in enumerate(top.take("matrix", list), 1)]
@@ -263,13 +278,13 @@ def _parse(top, text, name, quick):
         row.take("rows", str), row.take("why", str)
         row.end()
     top.end()
-    if chosen["repetitions"] < 1 or seconds <= 0 or files < 1 or least < 1 or least > most:
+    if chosen["repetitions"] < 1 or seconds <= 0 or files < 1 or count < 1 or least < 1 or least > most:
         raise BadScenario("repetitions and sizes must be positive, and least at most as large as most")
     matrices = [matrix for matrix in matrices if matrix]
     if not matrices:
         raise BadScenario("nothing is to be measured")
-    return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, files, matrices, pending,
-                    quick)
+    return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, files, count, matrices,
+                    pending, quick)
 
 
 def _matrix(table, where, quick):

@@ -50,6 +50,10 @@ class Figure:
         """A difference below this share says nothing."""
         return max(self.spread, FLOOR if len(self.good) >= FEW else FLOOR_OF_FEW)
 
+    def response_ms(self, name):
+        """Of the transactions: "mean", "median", "p95" or "p99" of each measurement; the median of those."""
+        return statistics.median(sample["response_ms"][name] for sample in self.good)
+
     @property
     def wan_bytes(self):
         return statistics.median(sample["wan_up"] + sample["wan_down"] for sample in self.good)

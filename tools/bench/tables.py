@@ -96,7 +96,55 @@ def throughput(figures, block, subjects):
     return Table(title_of(*subjects[0]) if len(subjects) == 1 else "", headings, rows, note.strip())
 
 
+RESPONSES = ("mean", "median", "p95", "p99")
+
+
+def transactions(figures, block, applications):
+    """Two tables: how much was done, and how long each took; one row for each line and kind of transaction."""
+    matrix = figures.scenario.matrices[block]
+    base = matrix.features[0]
+    done, took = [], []
+    for application, place in itertools.product(applications, matrix.places):
+        found = {name: figures.find(place, application, "random", name) for name in matrix.features}
+        if not any(found.values()):
+            continue
+        where = [title_of(application), str(place)]
+        done.append([*where, *(_rate_text(figure) for figure in found.values()),
+                     *(_per_second(figure) for figure in found.values()),
+                     *(gain_text(found[name], found[base]) for name in matrix.features[1:])])
+        took.append([*where, *(number(figure.response_ms(what)) if figure and figure.is_there else MISSING
+                               for figure in found.values() for what in RESPONSES)])
+    note = ("Bytes of the files alone, all pairs together. Over UDP longhaul-txn's own windows and acknowledgements; the pair leaves "
+            "UDP as it is. ")
+    if figures.scenario.repetitions > 1:
+        note += "Median ± half of what lies between slowest and fastest. "
+    return [Table("Throughput", ["transaction", "line", *(f"{name}, Mbit/s" for name in matrix.features),
+                                 *(f"{name}, transactions/s" for name in matrix.features),
+                                 *(f"{name} against {base}" for name in matrix.features[1:])], done, note.strip()),
+            Table("Response time, ms", ["transaction", "line", *(f"{name}, {what}" for name in matrix.features
+                                                                 for what in RESPONSES)], took,
+                  "By longhaul-txn's clock at the client, of all transactions of all pairs; EFT-SHORT with the connection's "
+                  "set-up and end." + (" Of several repetitions the median." if figures.scenario.repetitions > 1 else ""))]
+
+
+def _rate_text(figure):
+    """As speed_text, in the unit of the transactions' source."""
+    text = speed_text(figure)
+    if figure and figure.is_there and not figure.failures and not figure.cut:
+        megabits = figure.speed * 8 / 1e6
+        return text.replace(number(figure.speed / KB), number(megabits) if megabits >= 0.1 else f"{megabits:.3g}", 1)
+    return text
+
+
+def _per_second(figure):
+    if not figure or not figure.is_there:
+        return MISSING
+    return number(figure.speed / figure.cell.application.transaction.bytes)
+
+
 def title_of(application, data="random"):
+    if application.transaction:
+        return application.transaction.title()
     words = {"tcp": "TCP", "http": "HTTP download by curl", "smb": "SMB"}[application.protocol]
     if application.protocol == "tcp":
         words = f"TCP, {'download' if application.work == 'read' else 'upload'}"
@@ -155,6 +203,9 @@ def costs(figures):
     """CPU and memory of the proxies, for what moved enough to say."""
     rows = []
     for figure in figures.everything():
+        transaction = figure.cell.application.transaction
+        if transaction and transaction.bytes < 1000:  # costs for each, and next to none for a byte
+            continue
         if figure.is_there and figure.cpu_seconds("branch") is not None:
             per_gb = [figure.cpu_seconds(node) / figure.cell.size * 1e9 for node in NODES]
             rows.append([str(figure.cell.place), title_of(figure.cell.application), figure.cell.data, figure.cell.features,
@@ -184,11 +235,11 @@ def slower(figures):
                                                "against bare", "noise"], rows, "Beyond the noise only.")
 
 
-def clocks(figures):
-    """The capture's time against the client's own, where both time the same."""
+def clocks(figures, both_time_the_same):
+    """The capture's time against the client's own, of these applications, in ms."""
     apart = []
     for figure in figures.everything():
-        if figure.cell.application.client == "impacket" and figure.is_there:  # others time their start, too
+        if both_time_the_same(figure.cell.application) and figure.is_there:
             apart += [(sample["client_seconds"] - sample["seconds"]) * 1000 for sample in figure.good]
     return sorted(apart)
 

@@ -109,7 +109,13 @@ def _smb_all(conversations):
     return min(starts), max(ends), "down" if down >= 0 else "up"
 
 
-KINDS = {"down": _down, "up": _up, "smb read": _smb_read, "smb write": _smb_write, "smb all": _smb_all}
+def _short_transactions(conversations):
+    """As an upload of many, and with the set-up of the first connection: each transaction has its own."""
+    _, end, way = _up(conversations)
+    return min(each.opened_ns for each in conversations), end, way
+
+
+KINDS = {"transactions": _up, "short transactions": _short_transactions, "down": _down, "up": _up, "smb read": _smb_read, "smb write": _smb_write, "smb all": _smb_all}
 
 
 def read(path, ports, kind):

@@ -23,6 +23,16 @@ def tcp(source, target, ports, sequence, acknowledged, flags, payload=b""):
     return ip(source, target, 6, header + payload)
 
 
+def udp(source, target, ports, size, fragments=1):
+    """A datagram with so many bytes of payload, over IPv4 in so many fragments."""
+    data = struct.pack(">HHHH", *ports, 8 + size, 0) + bytes(size)
+    piece = -(-len(data) // fragments // 8) * 8
+    for number in range(fragments):
+        frame = bytearray(ip(source, target, 17, data[number * piece:(number + 1) * piece]))
+        struct.pack_into(">H", frame, 20, (0x2000 if number < fragments - 1 else 0) | number * piece // 8)
+        yield bytes(frame)
+
+
 def echo(source, target, number, answer=False):
     return ip(source, target, 1, struct.pack(">BBHHH", 0 if answer else 8, 0, 0, 77, number) + b"mark" * 8)
 

@@ -102,6 +102,28 @@ class Results(unittest.TestCase):
         self.assertEqual({row["application"] for row in rows}, {"smb read SMB1 impacket", "http"})
         self.assertEqual(len(json.loads((store.folder / "results.json").read_text())["samples"]), len(rows))
 
+    def test_transactions_have_response_times_in_every_form(self):
+        text = TEXT.replace('applications = ["http"]', 'applications = ["txn EFT-SHORT 2 pairs", "txn EFT-LONG udp"]').replace(
+            'passes = ["cold", "warm"]', "")
+        self.cells = scenario.parse(text, "made").cells()
+        header = json.loads(json.dumps(HEADER)) | {"scenario": text}
+        with Store(self.folder / "run").writing(header) as store:
+            for cell in self.cells:
+                seconds = 10.0 if cell.features == "bare" else 5.0
+                times = {name: seconds * place for place, name in enumerate(report.RESPONSE, 1)}
+                store.add(sample(cell, 0, seconds, size=1000, transactions=10, response_ms=times, datagrams_sent_again=3))
+        page = self.text(store, "report.html", with_plots=True)
+        self.assertIn("Response time, ms", page)
+        rows = [line for line in self.text(store, "report.md").splitlines() if line.startswith("| EFT-SHORT over TCP, 2 pairs")]
+        self.assertEqual(rows[0], "| EFT-SHORT over TCP, 2 pairs | T1, 30 ms | 0.0008 | 0.0016 | 1.00 | 2.00 | +100 % |")
+        self.assertEqual(rows[1], "| EFT-SHORT over TCP, 2 pairs | T1, 30 ms | 10.0 | 40.0 | 50.0 | 60.0 | 5.00 | 20.0 | 25.0 | "
+                                  "30.0 |")
+        row = next(row for row in csv.DictReader(io.StringIO(self.text(store, "figures.csv")))
+                   if row["application"] == "txn EFT-LONG udp")
+        self.assertEqual((row["transactions"], row["mbit_per_second"], row["response_p99_ms"], row["datagrams_sent_again"]),
+                         ("10", "0.000800", "60.0000", "3"))
+        self.assertIn("longhaul-txn's own clock against the capture", page.replace("&#x27;", "'"))
+
     def test_failures_cuts_and_doubts_are_shown(self):
         def change(cell, found):
             if cell.place.loss and cell.features == "bare":

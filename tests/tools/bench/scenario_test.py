@@ -24,7 +24,7 @@ class Scenarios(unittest.TestCase):
             scenario.parse(SMALL.replace(old, new, 1) if old else new, "small")
 
     def test_every_included_scenario_can_be_run_in_full_and_quick(self):
-        self.assertEqual(set(scenario.names()), {"wx-2006", "buyer", "loss", "reduction", "regression", "short"})
+        self.assertEqual(set(scenario.names()), {"wx-2006", "buyer", "loss", "reduction", "regression", "short", "transactions"})
         for name in scenario.names():
             for quick in (False, True):
                 with self.subTest(name, quick=quick):
@@ -52,6 +52,20 @@ class Scenarios(unittest.TestCase):
         found = scenario.load("wx-2006")
         sizes = {cell.place.line_name(): cell.size for cell in found.cells()}
         self.assertEqual(sizes, {"T1": 5_000_000, "OC-1": 100_000_000})
+
+    def test_transactions_are_named_as_they_are_read_and_over_udp_bare_alone(self):
+        for text in ("txn EFT-SHORT", "txn EFT-LONG udp", "txn FILETRANSF-LONG 10 pairs file 100000 send 1461 window 8760"):
+            self.assertEqual(str(scenario.parse_application(text)), text)
+        found = scenario.parse(SMALL.replace('"http"', '"txn EFT-LONG udp", "txn FILETRANSF-LONG 2 pairs"'), "small")
+        cells = [cell for cell in found.cells() if cell.application.protocol == "txn" and cell.place.round_trip_ms == 0]
+        self.assertEqual({(cell.application.transaction.over, cell.features) for cell in cells},
+                         {("udp", "bare"), ("tcp", "bare"), ("tcp", "A")})
+        sizes = {(cell.place.line_name(), cell.application.transaction.over): cell.size for cell in cells}
+        self.assertEqual(sizes, {("OC-1", "udp"): 100_000, ("10 Mbit/s", "udp"): 100_000,  # 1,000 transactions
+                                 ("OC-1", "tcp"): 130_000_000, ("10 Mbit/s", "tcp"): 25_000_000})  # 20 s of the line
+        for wrong in ("EFT", "EFT-SHORT tcp", "EFT-SHORT 0 pairs", "EFT-SHORT 1 pairs 2 pairs", "EFT-LONG file",
+                      "EFT-LONG file 0", "EFT-LONG window 100", "EFT-LONG udp file -1", "EFT-LONG size 5"):
+            self.refused("is not an application.*txn EFT-SHORT", '"http"', f'"txn {wrong}"')
 
     def test_the_tuned_hosts_are_a_place_of_their_own(self):
         cells = scenario.parse(SMALL.replace('"bare", "A"', '"bare", "tuned"'), "small").cells()

@@ -44,6 +44,29 @@ class Made(unittest.TestCase):
         self.talk.say(5.0, "down", b"all here")
         self.assertAlmostEqual(self.read("up").seconds, 3.0)
 
+    def test_transactions_last_from_the_first_request_to_the_last_answer_of_all_pairs(self):
+        for number in range(3):
+            talk = made.Talk(self.frames, client_port=40000 + number).open(1.0 + number)
+            talk.say(1.25 + number, "up", bytes(100))
+            talk.say(1.5 + number, "down", b"x")
+        self.assertAlmostEqual(self.read("transactions").seconds, 2.25)
+        self.frames = [frame for frame in self.frames if frame[0] not in (0.5, 0.53, 9.0, 9.03)]
+        found = self.read("short transactions")  # set-up is part of them
+        self.assertAlmostEqual(found.seconds, 2.5)
+        self.assertEqual((found.bytes_up, found.bytes_down, found.connections), (300, 3, 3))
+
+    def test_datagrams_are_transactions_too_and_their_fragments_belong_to_them(self):
+        up, down = (40000, made.PORT), (made.PORT, 40000)
+        for time, frame in zip((2.0, 2.1, 2.2), made.udp(made.CLIENT, made.SERVER, up, 4000, 3)):
+            self.frames.append((time, frame))
+        self.frames += [(3.0, frame) for frame in made.udp(made.SERVER, made.CLIENT, down, 31)]
+        found = self.read("transactions")
+        self.assertAlmostEqual(found.seconds, 1.0)
+        self.assertEqual((found.bytes_up, found.bytes_down, found.connections, found.foreign_share), (4000, 31, 1, 0))
+        self.frames += [(4.0, frame) for frame in made.udp(made.CLIENT, made.SERVER, (40000, 53), 4000, 3)]
+        self.assertGreater(timing.read(made.write(self.path, sorted(self.frames, key=lambda frame: frame[0])), [made.PORT],
+                                       "transactions").foreign_share, 0.4)  # another's, with its fragments
+
     def test_a_file_read_by_smb_lasts_from_the_block_at_offset_0_to_the_last_blocks_acknowledgement(self):
         for dialect, read, data in (("2", made.smb2_read, made.smb2_data), ("1", made.smb1_read, made.smb1_data)):
             with self.subTest(dialect=dialect):
