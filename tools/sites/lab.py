@@ -88,7 +88,8 @@ class Lab:
                     self.keeper_file.write_text(str(self._start_keeper(options.with_pid)))
                 scratch = tempfile.mkdtemp(prefix=f"longhaul-{self.name}-")
                 self.scratch_file.write_text(scratch)
-                self.network.make(options.cc, options.proxy_cc, options.buffers, bridge=options.no_emulator)
+                self.network.make(options.cc, options.proxy_cc, options.buffers, options.mtu,
+                                  bridge=options.no_emulator)
                 state = {"line": line, "emulator": emulator is not None, "with_pid": options.with_pid,
                          "scratch": scratch}
                 if emulator:

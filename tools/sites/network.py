@@ -12,7 +12,7 @@ HOSTS = ("client", "server")  # nobody tunes these for the proxies' sake
 PROXIES = ("branch", "datacenter")
 
 # Pairs of ends: node, interface, addresses. LANs keep their offloads, as a network card would; the WAN's ends have
-# none, so that what crosses the line are packets of at most 1500 bytes with checksums.
+# none, so that what crosses the line are packets of at most the MTU with checksums.
 LINKS = (
     (("client", "eth0", "10.10.1.2/24", "fd10:1::2/64"), ("branch", "lan0", "10.10.1.1/24", "fd10:1::1/64")),
     (("branch", "wan0", "10.10.100.1/24", "fd10:100::1/64"), ("wan", "branch0")),
@@ -71,7 +71,7 @@ class Network:
 
     # -- making it
 
-    def make(self, cc, proxy_cc, buffers, bridge):
+    def make(self, cc, proxy_cc, buffers, mtu, bridge):
         for node in NODES:
             run("ip", "netns", "add", self.namespace(node))
             self._set_sysctls(node, buffers)
@@ -79,7 +79,7 @@ class Network:
             run("ip", "link", "add", left[1], "netns", self.namespace(left[0]), "type", "veth",
                 "peer", "name", right[1], "netns", self.namespace(right[0]))
         for node in NODES:
-            four, six = self._commands(node, cc if node in HOSTS else proxy_cc)
+            four, six = self._commands(node, cc if node in HOSTS else proxy_cc, mtu)
             if bridge and node == "wan":
                 four += ["link add line0 type bridge", "link set branch0 master line0",
                          "link set datacenter0 master line0", "link set line0 up"]
@@ -87,7 +87,7 @@ class Network:
             if six:  # a batch is of one family
                 run("ip", "-6", "-n", self.namespace(node), "-batch", "-", stdin="\n".join(six) + "\n")
 
-    def _commands(self, node, cc):
+    def _commands(self, node, cc, mtu):
         four, six = ["link set lo up"], []
         for link in LINKS:
             for end, interface, *addresses in link:
@@ -100,7 +100,7 @@ class Network:
                 for address in addresses:
                     duplicates = " nodad" if ":" in address else ""  # who waits for their detection has no address yet
                     four.append(f"address add {address} dev {interface} noprefixroute{duplicates}")
-                four.append(f"link set {interface} up")
+                four.append(f"link set {interface} mtu {mtu} up")
         for end, destinations, ways, ours in ROUTES:
             if end == node:
                 for batch, destination, way in zip((four, six), destinations, ways):
