@@ -37,6 +37,22 @@ features = ["bare", "T"]
 """
 
 
+STREAMS = """
+title = "streams"
+[quick]
+repetitions = 1
+[[matrix]]
+title = "one"
+rates = ["OC-1"]
+round_trips_ms = [10]
+mtus = [9000]
+buffers = "4MB"
+applications = ["stream 1 s"]
+features = ["bare", "sctp", "carrier-tcp"]
+source = "transports"
+"""
+
+
 class Bench(unittest.TestCase):
     def run_quick(self, scenario):
         """The folder of the run."""
@@ -84,6 +100,22 @@ class Bench(unittest.TestCase):
                 self.assertGreater(float(row["seconds"]), 10 * trips * 0.029)
                 # One clock is the agent's, the other the capture's; neither sees much that the other does not.
                 self.assertLess(abs(float(row["client_seconds"]) - float(row["seconds"])), 0.5)
+
+    def test_transports_are_compared_with_large_packets(self):
+        run = self.run_quick(STREAMS)
+        rows = {row["features"]: row for row in self.figures(run)}
+        self.assertEqual(set(rows), {"bare", "sctp", "carrier-tcp"})
+        for what, row in rows.items():
+            with self.subTest(what):
+                self.assertFalse(row["failure"])
+                # What arrived was on the line, and not faster than the line.
+                self.assertGreater(int(row["size"]), 100_000)
+                self.assertGreater(int(row["wan_up"]), int(row["size"]))
+                self.assertLess(8 * int(row["size"]) / float(row["seconds"]), 51.84e6 * 1.01)
+        # MTU 9000: less 40 bytes of IPv4 and TCP and 12 of timestamps; less 20 of IPv4, 12 of SCTP, 16 of the chunk.
+        self.assertEqual((rows["bare"]["segment_bytes"], rows["sctp"]["segment_bytes"]), ("8948", "8952"))
+        self.assertEqual(rows["carrier-tcp"]["carrier"], "tcp")
+        self.assertIn("Throughput, Mbit/s: OC-1, MTU 9000", (run / "report.html").read_text())
 
 
 if __name__ == "__main__":

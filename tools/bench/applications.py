@@ -8,6 +8,7 @@ import threading
 import time
 from typing import NamedTuple
 
+import streams
 import tcp
 import web
 from lab import SERVER
@@ -288,6 +289,8 @@ def make(rig, application, seed, count=1, seconds=20.0):
     if application.transaction:
         from transacting import Txn
         return Txn(rig, application, seed, count, seconds)
+    if application.protocol == "stream":
+        return streams.Stream(rig, application)
     if application.protocol == "tcp":
         return Tcp(rig, application, seed)
     if application.protocol == "http":

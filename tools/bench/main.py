@@ -30,7 +30,7 @@ LOCK = pathlib.Path("/run/lock/longhaul-bench")
 ALWAYS = {"tcpdump": "tcpdump", "ping": "iputils-ping", "ip": "iproute2", "ethtool": "ethtool", "nft": "nftables"}
 BY_NEED = {"http": {"nginx": "nginx-light", "curl": "curl"},
            "smb": {"smbd": "samba", "smbpasswd": "samba-common-bin", "smbclient": "smbclient"},
-           "kernel": {"qemu-system-x86_64": "qemu-system-x86"}}
+           "kernel": {"qemu-system-x86_64": "qemu-system-x86"}, "stream": {"iperf3": "iperf3"}}
 
 
 class Failure(Exception):
@@ -108,7 +108,7 @@ def do_run(arguments):
     if os.geteuid() != 0:
         raise Failure("must be root: it makes network namespaces (on this machine only; nothing outside them is touched)")
     if not build:
-        install_and_build()
+        install_and_build(any(cell.features == "sctp" for cell in wanted.cells()))
     check_tools(wanted)
     folder = arguments.into or pathlib.Path(f"bench-{wanted.name}{'-quick' if arguments.quick else ''}")
 
@@ -148,7 +148,7 @@ def do_run(arguments):
         return 1 if failed or store.header.get("troubles") else 0
 
 
-def install_and_build():
+def install_and_build(with_sctp):
     """What is measured is what the sources say now, and a clean clone needs one command. Quick when all is there."""
     def do(what, *command):
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -167,14 +167,16 @@ def install_and_build():
         print(f"longhaul-bench: installing what is missing and building {', '.join(TARGETS)} (some minutes the first time)",
               flush=True)
     do("tools/setup", ROOT / "tools" / "setup")
-    if not built:
+    if not built or with_sctp:  # its library may have come after the folder was made
         do("cmake --preset release", "cmake", "--preset", "release")
-    do("building", "cmake", "--build", "--preset", "release", "--target", *TARGETS, f"-j{os.cpu_count()}")
+    targets = TARGETS + (("longhaul-sctp",) if with_sctp else ())
+    do("building", "cmake", "--build", "--preset", "release", "--target", *targets, f"-j{os.cpu_count()}")
 
 
 def check_tools(wanted):
     """What is missing is told before anything runs."""
-    needs = {word for cell in wanted.cells() for word in (cell.application.protocol, cell.application.client)}
+    needs = {word for cell in wanted.cells() for word in (cell.application.protocol, cell.application.client,
+                                                     cell.features)}
     programs = dict(ALWAYS)
     for need in needs:
         programs |= BY_NEED.get(need, {})
@@ -186,6 +188,9 @@ def check_tools(wanted):
         if not (BUILD / program).exists():
             raise Failure(f"{BUILD / program} is not there: cmake --preset release && cmake --build --preset release --target "
                           f"{' '.join(TARGETS)}")
+    if "sctp" in needs and not (BUILD / "tools/sctp/longhaul-sctp").exists():
+        raise Failure(f"{BUILD / 'tools/sctp/longhaul-sctp'} is not there: it is built where libusrsctp-dev is installed "
+                      "(tools/setup; cmake --preset release && cmake --build --preset release --target longhaul-sctp)")
     if "impacket" in needs:
         try:
             import smb_client  # pylint: disable=unused-import
@@ -272,10 +277,12 @@ def do_show(arguments):
     progress = Progress(60.0 if arguments.quick else 600.0)
     cells = wanted.cells()
     progress.left = [cell for cell in cells for _ in range(
-        1 if expected_seconds(cell, progress.cut_seconds) > 120 else wanted.repetitions)]
+        1 if expected_seconds(cell, progress.cut_seconds) > 120 else wanted.expected_repetitions)]
     for cell in cells:
         print(cell.key)
-    print(f"{wanted.title}: {len(cells)} cells, {wanted.repetitions} times each, about {duration(progress.seconds_left())}")
+    rule = wanted.confidence
+    repetitions = f"{rule.least} to {rule.most}" if rule else wanted.repetitions
+    print(f"{wanted.title}: {len(cells)} cells, {repetitions} times each, about {duration(progress.seconds_left())}")
     for row in wanted.pending:
         print(f"pending: {row['rows']}: {row['why']}")
     return 0

@@ -21,7 +21,9 @@ except ImportError:
 
 HINT = "There are no plots: python3-matplotlib is not installed (tools/setup installs it)."
 STYLES = {"bare": ("#000000", "o", "-"), "tuned": ("#999999", "v", "-"), "B": ("#56B4E9", "s", "-"),
-          "T": ("#E69F00", "^", "-"), "A": ("#0072B2", "D", "-"), "F": ("#009E73", "P", "-"), "A+F": ("#D55E00", "X", "-")}
+          "T": ("#E69F00", "^", "-"), "A": ("#0072B2", "D", "-"), "F": ("#009E73", "P", "-"), "A+F": ("#D55E00", "X", "-"),
+          "parallel": ("#56B4E9", "s", "-"), "sctp": ("#CC79A7", "s", "-"), "carrier-udp": ("#0072B2", "D", "-"),
+          "carrier-tcp": ("#E69F00", "^", "-")}
 OTHERS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#999999")
 MARKERS = "oDs^vPX*"
 
@@ -30,7 +32,7 @@ def are_possible():
     return matplotlib is not None
 
 
-def _new(title, x, y, size=(6.4, 3.9)):
+def new(title, x, y, size=(6.4, 3.9)):
     figure, axes = pyplot.subplots(figsize=size, layout="constrained")
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_xlabel(x)
@@ -41,7 +43,7 @@ def _new(title, x, y, size=(6.4, 3.9)):
     return figure, axes
 
 
-def _svg(figure):
+def svg(figure):
     text = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "longhaul"}):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
@@ -59,7 +61,7 @@ def _unique(svg):
     return re.sub(r'(href="#|url\(#)', rf"\1{prefix}", svg)
 
 
-def _log(axis, values):
+def log_axis(axis, values):
     """A logarithmic axis with enough numbers beside it, however narrow it is."""
     values = [value for value in values if value > 0]
     decades = math.log10(max(values) / min(values)) if values else 1
@@ -69,7 +71,7 @@ def _log(axis, values):
     axis.set_minor_formatter(NullFormatter())
 
 
-def _heights(axes):
+def heights(axes):
     """What is drawn, up and down."""
     return [value for line in axes.get_lines() for value in line.get_ydata() if isinstance(value, (int, float))] + \
         [bar.get_height() for bar in axes.patches]
@@ -127,11 +129,11 @@ def throughput(figures, block, application, data):
 
 
 def _speeds(figures, matrix, application, data, places, xs, title, what, x_is_log):
-    figure, axes = _new(title, what, "KB/s")
+    figure, axes = new(title, what, "KB/s")
     axes.set_yscale("log")
     if x_is_log:
         axes.set_xscale("log")
-        _log(axes.xaxis, xs)
+        log_axis(axes.xaxis, xs)
     drawn = [_points(axes, xs, [figures.find(place, application, data, name) for place in places], name, name)
              for name in matrix.features]
     for name in matrix.features if matrix.source else []:
@@ -139,7 +141,7 @@ def _speeds(figures, matrix, application, data, places, xs, title, what, x_is_lo
     if not any(drawn):
         pyplot.close(figure)
         return None
-    _log(axes.yaxis, [*_heights(axes), places[0].payload_bytes_per_second / KB])
+    log_axis(axes.yaxis, [*heights(axes), places[0].payload_bytes_per_second / KB])
     axes.axhline(places[0].payload_bytes_per_second / KB, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
     axes.annotate("the line", (0.995, places[0].payload_bytes_per_second / KB), xycoords=("axes fraction", "data"),
                   fontsize=7, ha="right", va="bottom", color="#666666")
@@ -147,7 +149,7 @@ def _speeds(figures, matrix, application, data, places, xs, title, what, x_is_lo
     order = sorted(range(len(labels)), key=lambda number: labels[number].startswith("2006"))
     axes.legend([handles[number] for number in order], [labels[number] for number in order], fontsize=8, frameon=False,
                 loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return _svg(figure)
+    return svg(figure)
 
 
 def responses(figures, block, applications):
@@ -165,7 +167,7 @@ def responses(figures, block, applications):
 
 
 def _response_lines(figures, matrix, application, places, where):
-    figure, axes = _new(f"{title_of(application)}, {where}", "round trip, ms", "response time, ms: median to p99")
+    figure, axes = new(f"{title_of(application)}, {where}", "round trip, ms", "response time, ms: median to p99")
     for name in matrix.features:
         there = [(place.round_trip_ms, found) for place in places
                  if (found := figures.find(place, application, "random", name)) and found.is_there]
@@ -181,7 +183,7 @@ def _response_lines(figures, matrix, application, places, where):
 def _response_rows(figures, matrix, applications, place):
     shown = [application for application in applications
              if any((found := figures.find(place, application, "random", name)) and found.is_there for name in matrix.features)]
-    figure, axes = _new(str(place), "response time, ms: median, line to p99", "", (6.4, 1.3 + 0.45 * len(shown)))
+    figure, axes = new(str(place), "response time, ms: median, line to p99", "", (6.4, 1.3 + 0.45 * len(shown)))
     for number, name in enumerate(matrix.features):
         rows = [(index + (number - (len(matrix.features) - 1) / 2) * 0.2, found) for index, application in enumerate(shown)
                 if (found := figures.find(place, application, "random", name)) and found.is_there]
@@ -203,16 +205,16 @@ def _finish_responses(figure, axes, axis=None):
         return None
     axis = axis or axes.yaxis
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-    _log(axis, list(axis.get_view_interval()))
+    log_axis(axis, list(axis.get_view_interval()))
     axes.legend(handles, labels, fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return _svg(figure)
+    return svg(figure)
 
 
 def gains(figures, features="A"):
     """Over delay, for all applications: one plot for each rate, ours and the source's."""
     rates = dict.fromkeys(cell.place.rate for cell in figures.cells if not cell.place.loss)
     for rate in rates:
-        figure, axes = _new(f"Gain of {features} over the bare line, "
+        figure, axes = new(f"Gain of {features} over the bare line, "
                             f"{next(cell.place.line_name() for cell in figures.cells if cell.place.rate == rate)}",
                             "round trip, ms", "times as fast")
         axes.set_yscale("log")
@@ -241,10 +243,10 @@ def gains(figures, features="A"):
         if not drawn:
             pyplot.close(figure)
             continue
-        _log(axes.yaxis, _heights(axes))
+        log_axis(axes.yaxis, heights(axes))
         axes.axhline(1.0, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
         axes.legend(fontsize=8, frameon=False, loc="best")
-        yield _svg(figure)
+        yield svg(figure)
 
 
 def over_time(figures, block, application, data):
@@ -253,7 +255,7 @@ def over_time(figures, block, application, data):
     for place in matrix.places:
         if not place.loss:
             continue
-        figure, axes = _new(f"{title_of(application, data)}, {place}: over time", "seconds", "Mbit/s", (6.4, 2.6))
+        figure, axes = new(f"{title_of(application, data)}, {place}: over time", "seconds", "Mbit/s", (6.4, 2.6))
         drawn = 0
         for name in matrix.features:
             found = figures.find(place, application, data, name)
@@ -276,14 +278,14 @@ def over_time(figures, block, application, data):
             continue
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        yield _svg(figure)
+        yield svg(figure)
 
 
 def passes(figures, block, application, data):
     """Bytes on the line for each pass: bars for each set of features."""
     matrix = figures.scenario.matrices[block]
     for place in matrix.places:
-        figure, axes = _new(f"{title_of(application)}, {data}, {place}", "", "MB on the line", (6.4, 3.2))
+        figure, axes = new(f"{title_of(application)}, {data}, {place}", "", "MB on the line", (6.4, 3.2))
         axes.set_yscale("log")
         width, drawn = 0.8 / len(matrix.features), 0
         hatches = itertools.cycle(("", "//", "..", "xx", "\\\\"))
@@ -299,8 +301,8 @@ def passes(figures, block, application, data):
         if not drawn:
             pyplot.close(figure)
             continue
-        _log(axes.yaxis, _heights(axes))
+        log_axis(axes.yaxis, heights(axes))
         axes.set_xticks(range(len(matrix.passes)), matrix.passes)
         axes.grid(False, axis="x")
         axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        yield _svg(figure)
+        yield svg(figure)

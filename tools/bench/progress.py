@@ -13,6 +13,8 @@ def expected_seconds(cell, cut_seconds):
     """A guess, good enough for a time left: the line's time, the waits of a client that asks block by block, and what
     losses leave to CUBIC (Mathis)."""
     place, size = cell.place, cell.size
+    if cell.application.protocol == "stream":
+        return min(cell.application.seconds, cut_seconds) + OVERHEAD_SECONDS
     round_trip = max(0.001, place.round_trip_ms / 1000)
     work, transaction = cell.application.work, cell.application.transaction
     if transaction:
@@ -92,6 +94,9 @@ def outcome(sample):
         return f"FAILED: {sample['failure']}"
     if "cut" in sample:
         return f"cut after {sample['cut']:g} s, {sample['moved_until_cut'] / 1e6:.1f} MB moved"
+    if "cpu_share" in sample:
+        return (f"{8e-6 * sample['size'] / sample['seconds']:.2f} Mbit/s, processor of one core: sender "
+                f"{100 * sample['cpu_share']['client']:.1f} %, receiver {100 * sample['cpu_share']['server']:.1f} %")
     return (f"{sample['seconds']:.3f} s, {sample['size'] / sample['seconds'] / 1024:,.1f} KB/s, "
             f"{(sample['wan_up'] + sample['wan_down']) / 1e6:.2f} MB on the line")
 

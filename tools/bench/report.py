@@ -11,6 +11,8 @@ import json
 import plots
 import scenario as scenarios
 import tables
+import transport_plots
+import transports
 from store import saying_why
 from summary import FEW, FLOOR, FLOOR_OF_FEW, KB, Figures
 
@@ -53,6 +55,18 @@ METHOD = (
     "F: the UDP carrier with repair alone. A+F: everything.",
 )
 
+METHOD_OF_STREAMS = (
+    "A stream lasts some seconds and ends by the clock. What counts is what the receiver's program had by then, slow start included, "
+    "as iperf3 (TCP) and longhaul-sctp (SCTP) say. Nothing is captured meanwhile: at these rates that would cost more than an end "
+    "does. Bytes are not compared; what carries them has a checksum, and the other scenarios compare every byte.",
+    f"TCP CUBIC and BBR: no proxy, one connection; {scenarios.PARALLEL} × TCP CUBIC: as many connections at once. SCTP: usrsctp, in "
+    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), since this kernel has none and a "
+    "guest's would be emulated at a tenth of the speed. Longhaul, UDP and TCP: CUBIC to the proxy, and between the proxies that "
+    "carrier alone, encrypted, without compression, dictionaries and modules; repair only where it pays.",
+    "Processor is what the processes used, by the kernel's books, in shares of one core. The emulator's own is not in it; "
+    "figures.csv has how many cores were busy with everything (busy_cores).",
+)
+
 
 def write(store):
     """All files into the folder of the run; gives their paths."""
@@ -86,8 +100,13 @@ def verdict(figures):
     thrown = sum(len(sample.get("discarded", [])) for figure in every for sample in figure.samples)
     if thrown:
         words.append(f"{thrown} measurements thrown away and made again")
-    repetitions = figures.scenario.repetitions
-    return ", ".join(words) + f"; {repetitions} repetition{'s' if repetitions > 1 else ''}" + \
+    repetitions, rule = figures.scenario.repetitions, figures.scenario.confidence
+    if rule:
+        words.append(f"{rule.least} to {rule.most} repetitions, until the mean is known to ± {100 * rule.within:g} % at "
+                     f"{100 * rule.level:g} %")
+    else:
+        words.append(f"{repetitions} repetition{'s' if repetitions > 1 else ''}")
+    return ", ".join(words[:-1]) + f"; {words[-1]}" + \
         ("; QUICK: a sketch, not for comparison" if figures.scenario.quick else "") + "."
 
 
@@ -137,6 +156,10 @@ def sections(figures):
     """(heading, tables, plots) for each [[matrix]]."""
     with_plots = plots.are_possible()
     for block, matrix in enumerate(figures.scenario.matrices):
+        if matrix.is_of_streams:
+            yield matrix.title, list(transports.tables(figures, block)), [
+                plot for plot in (transport_plots.over_delay(figures, block) if with_plots else []) if plot]
+            continue
         transactions = [application for application in matrix.applications if application.transaction]
         subjects = list(itertools.product([application for application in matrix.applications
                                            if not application.transaction], matrix.data))
@@ -160,11 +183,17 @@ def sections(figures):
 
 
 def rest(figures):
-    found = [tables.slower(figures), tables.costs(figures), tables.troubles(figures)]
+    found = [tables.slower(figures), transports.unsure(figures), tables.costs(figures), tables.troubles(figures)]
     if figures.scenario.pending:
         found.append(tables.Table("Not measured yet", ["rows", "why"],
                                   [[row["rows"], row["why"]] for row in figures.scenario.pending]))
     return [table for table in found if table.rows]
+
+
+def method(figures):
+    matrices = figures.scenario.matrices
+    return (*(METHOD if any(not matrix.is_of_streams for matrix in matrices) else ()),
+            *(METHOD_OF_STREAMS if any(matrix.is_of_streams for matrix in matrices) else ()))
 
 
 def noise_note():
@@ -191,7 +220,7 @@ def to_html(figures):
     for table in rest(figures):
         out.append(f"<h2>{escape(table.title)}</h2>")
         out.append(_html_table(table, words=table.title.startswith(("What did", "Not measured")), titled=False))
-    out.append("<h2>How it was measured</h2>" + "".join(f"<p>{escape(text)}</p>" for text in METHOD))
+    out.append("<h2>How it was measured</h2>" + "".join(f"<p>{escape(text)}</p>" for text in method(figures)))
     out.append(f"<h2>The scenario</h2><pre>{escape(figures.store.header['scenario'])}</pre></body></html>")
     return "\n".join(out) + "\n"
 
@@ -221,7 +250,7 @@ def to_markdown(figures):
             out += [*([f"### {table.title}", ""] if table.title else []), *markdown_table(table)]
     for table in rest(figures):
         out += [f"## {table.title}", "", *markdown_table(table)]
-    out += ["## How it was measured", "", *(line for text in METHOD for line in (text, "")), "Plots are in report.html."]
+    out += ["## How it was measured", "", *(line for text in method(figures) for line in (text, "")), "Plots are in report.html."]
     return "\n".join(out) + "\n"
 
 
@@ -241,7 +270,7 @@ COLUMNS = ("line", "rate_bit", "round_trip_ms", "loss", "burst_length", "applica
            "repetition", "size", "seconds", "kb_per_second", "client_seconds", "wan_up", "wan_down", "repeated_share",
            "foreign_share", "cpu_branch_s", "cpu_datacenter_s", "peak_branch", "peak_datacenter", "carrier", "load", "cut",
            "failure", "doubt", "at", "transactions", "mbit_per_second", *(f"response_{name}_ms" for name in RESPONSE),
-           "datagrams_sent_again")
+           "datagrams_sent_again", "mtu", "cpu_client_share", "cpu_server_share", "busy_cores", "again", "segment_bytes")
 
 
 def to_csv(figures):
@@ -262,5 +291,7 @@ def to_csv(figures):
                 sample.get("load"), sample.get("cut"), sample.get("failure"), sample.get("doubt"), sample.get("at"),
                 sample.get("transactions"), f"{8 * size / seconds / 1e6:.6f}" if seconds else None,
                 *(f"{sample['response_ms'][name]:.4f}" if "response_ms" in sample else None for name in RESPONSE),
-                sample.get("datagrams_sent_again")])
+                sample.get("datagrams_sent_again"), cell.place.mtu,
+                *(sample.get("cpu_share", {}).get(end) for end in ("client", "server")),
+                *(sample.get(name) for name in ("busy_cores", "again", "segment_bytes"))])
     return text.getvalue()

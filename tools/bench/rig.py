@@ -14,6 +14,8 @@ from pair import Pair
 
 TUNED = ["--cc", "bbr", "--buffers", "64m"]
 WARM_UP_BYTES = 1_000_000
+# What the daemon is told for each, where it is no preset: the carrier alone, so that only it is compared.
+CARRIERS = {"carrier-udp": "udp", "carrier-tcp": "tcp"}
 
 
 def burst_settings(loss, length):
@@ -21,17 +23,27 @@ def burst_settings(loss, length):
     return f"burst-loss={loss / (1 - loss) / length:.6g},{1 / length:.6g}"
 
 
+def ends(place):
+    """How the hosts at the line's ends are set, as tools/lab takes it."""
+    words = list(TUNED if place.tuned else ["--cc", "cubic"])
+    if place.buffers:
+        words += ["--buffers", str(place.buffers)]  # the last one counts
+    if place.mtu != 1500:
+        words += ["--mtu", str(place.mtu)]
+    return words
+
+
 class Rig:
     def __init__(self, place, seed, told_rate, needs):
         self.place = place
         self.told_rate = told_rate
-        self.needs = needs  # of "http", "smb", "kernel"
+        self.needs = needs  # of "http", "smb", "kernel", "sctp"
         bursts = place.loss and place.burst_length > 1
         loss = "" if bursts or not place.loss else f",{place.loss:g}"
         self.lab = Lab(f"{place.rate},{place.round_trip_ms:g}{loss}",
                        *([burst_settings(place.loss, place.burst_length)] if bursts else []),
                        *([f"queue={place.queue}"] if place.queue != "auto" else []),
-                       options=["--seed", str(seed), *(TUNED if place.tuned else ["--cc", "cubic"])], prefix="bench")
+                       options=["--seed", str(seed), *ends(place)], prefix="bench")
         self.features = None  # the bare line
         self.stack = contextlib.ExitStack()
         self.pair = self.nginx = self.smbd = self.guest = None
@@ -92,7 +104,12 @@ class Rig:
         self._warm_up()
 
     def _set(self):
-        self.pair.branch.set(preset=self.features)
+        if self.features not in CARRIERS:
+            self.pair.branch.set(preset=self.features)
+            return
+        wanted = CARRIERS[self.features]
+        self.pair.branch.set(preset="F", transport=wanted)
+        until(lambda: all(site.link()["carrier"] == wanted for site in self.pair.sites), 30, f"the link sends over {wanted}")
 
     def _warm_up(self):
         """A link that stands idle since its start has not found its pace; users do not meet it like that."""

@@ -10,12 +10,13 @@ import shutil
 
 import applications
 import bounded
+import confidence
 import content
 import timing
 from capture import CaptureFailed, Recording
 from progress import expected_seconds
 from rig import Rig
-from scenario import FEATURES
+from scenario import FEATURES, WITHOUT_PAIR
 from store import StoreFailure
 
 MOST_FOREIGN = 0.01  # of the captured bytes
@@ -51,8 +52,14 @@ class Runner:
         if all(self.store.has(cell.key, repetition) for cell in group):
             return True
         first = [self.store.samples.get((cell.key, 0), {}) for cell in group] if repetition else []
+        rule = self.scenario.confidence
+        if rule and repetition >= rule.least and all(confidence.is_enough(self._speeds(cell), rule) for cell in group):
+            return True
         return any(sample.get("cut") or sample.get("failure") or sample.get("seconds", 0) > ONCE_ABOVE_SECONDS
                    for sample in first)
+
+    def _speeds(self, cell):
+        return [sample["size"] / sample["seconds"] for sample in self.store.of(cell.key) if "seconds" in sample]
 
     def to_do(self, cells):
         return [(repetition, group) for repetition, group in self.groups(cells) if not self.is_done(repetition, group)]
@@ -63,7 +70,7 @@ class Runner:
         cells = self.scenario.cells()
         places = [(place, list(group)) for place, group in itertools.groupby(cells, key=lambda cell: cell.place)]
         expected = [cell for _, mine in places for repetition, group in self.to_do(mine) for cell in group
-                    if not repetition or expected_seconds(cell, self.cut_seconds) < ONCE_ABOVE_SECONDS]
+                    if not repetition or repetition < self.scenario.expected_repetitions and expected_seconds(cell, self.cut_seconds) < ONCE_ABOVE_SECONDS]
         self.progress.plan(expected, len(self.store.samples))
         for place, mine in places:
             while self.to_do(mine):
@@ -73,7 +80,8 @@ class Runner:
                     self.progress.say("the place is made anew")
 
     def _run_place(self, place, cells):
-        needs = {cell.application.protocol for cell in cells} | {cell.application.client for cell in cells}
+        needs = {cell.application.protocol for cell in cells} | {cell.application.client for cell in cells} | \
+            {cell.features for cell in cells}
         spoiled = None
         rig = self.make_rig(place, self.scenario.seed, self.scenario.told_rate, needs)
         try:
@@ -104,7 +112,7 @@ class Runner:
         try:
             failure = None
             try:
-                rig.switch(None if group[0].features in ("bare", "tuned") else group[0].features)
+                rig.switch(None if group[0].features in WITHOUT_PAIR else group[0].features)
                 application = group[0].application
                 count = application.transaction.count(self.scenario.transactions) if application.transaction else 1
                 work = applications.make(rig, application, self._seed(group[0], repetition), count, self.scenario.seconds)
@@ -160,6 +168,8 @@ class Runner:
                 return found | {"discarded": discarded[:-1], "doubt": doubt}
 
     def _attempt(self, rig, work, cell, file, again):
+        if cell.application.protocol == "stream":
+            return self._stream(rig, work, cell)
         check_room(rig.lab.scratch, cell)
         if cell.turn == "cold":
             if again:
@@ -203,6 +213,21 @@ class Runner:
         finally:
             self._put_away(recording, cell)
 
+    def _stream(self, rig, work, cell):
+        """What arrives in some seconds, and what it costs; no capture, which would cost more than either end."""
+        reasons, costs = rig.reasons(), rig.costs()
+        rig.lab.stats(reset=True)
+        try:
+            found = bounded.call(lambda: work.measure(cell.features), self.cut_seconds, self.progress.tick)
+        except bounded.TooLong:
+            return {"cut": self.cut_seconds, "moved_until_cut": rig.lab.stats()["a_to_b"]["ip_bytes_out"]}
+        if not found["size"]:
+            return {"failure": "nothing arrived"}
+        proxies, stats = costs.cpu_seconds(), rig.lab.stats()
+        rig.wait_quiet()
+        return {**found, "cpu_seconds": proxies, "peak_bytes": costs.peak_bytes(), "carrier": rig.carrier(),
+                "reasons": _since(reasons, rig.reasons()), **_on_line(stats)}
+
     def _put_away(self, recording, cell):
         if recording.process is None:
             return
@@ -214,11 +239,11 @@ class Runner:
 
     def _doubt(self, cell, found):
         """Why this one is not to be believed, or None."""
-        if "seconds" not in found:
+        if "seconds" not in found or cell.application.protocol == "stream":
             return None
         if found["foreign_share"] > MOST_FOREIGN:
             return f"{100 * found['foreign_share']:.1f} % of the capture is other traffic"
-        if not cell.place.loss and cell.features not in ("bare", "tuned"):
+        if not cell.place.loss and cell.features not in WITHOUT_PAIR:
             bare = self._bare_repeated(cell)
             if bare is not None and found["repeated_share"] > bare + MOST_REPEATED:
                 return (f"{100 * found['repeated_share']:.1f} % of the bytes came again, {100 * bare:.1f} % on the bare "

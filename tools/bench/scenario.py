@@ -13,8 +13,12 @@ import transactions
 HERE = pathlib.Path(__file__).resolve().parent / "scenarios"
 NAMED_RATES = {"T1": "1.544mbit", "OC-1": "51.84mbit"}
 # bare: no proxy at all, the end hosts as they come. tuned: the same with BBR and buffers for any line. The others are
-# the presets of the daemon.
-FEATURES = ("bare", "tuned", "B", "T", "A", "F", "A+F")
+# the presets of the daemon. What a stream is carried by has more: several TCP connections at once, SCTP, and the pair's two
+# carriers alone, without reduction and modules.
+FEATURES = ("bare", "tuned", "parallel", "sctp", "B", "T", "A", "F", "A+F", "carrier-udp", "carrier-tcp")
+TRANSPORTS = ("bare", "tuned", "parallel", "sctp", "carrier-udp", "carrier-tcp")
+PARALLEL = 8  # connections
+WITHOUT_PAIR = ("bare", "tuned", "parallel", "sctp")
 PASSES = ("cold", "warm", "edited", "restart")
 DATA = ("random", "text")
 SMB_WORK = ("read", "write", "files", "document")
@@ -29,7 +33,8 @@ class BadScenario(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Application:
-    """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows", "txn EFT-SHORT"."""
+    """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows", "txn EFT-SHORT",
+    "stream 30 s"."""
 
     protocol: str
     work: str  # read, write; for smb also files, document
@@ -37,10 +42,13 @@ class Application:
     client: str = ""
     flows: int = 1
     transaction: transactions.Transaction | None = None
+    seconds: float = 0  # of a stream, which has no size
 
     def __str__(self):
         if self.transaction:
             return str(self.transaction)
+        if self.protocol == "stream":
+            return f"stream {self.seconds:g} s"
         words = {"http": ["http"], "tcp": ["tcp", self.work]}.get(
             self.protocol, ["smb", self.work, self.dialect, self.client])
         return " ".join([*words, *([f"{self.flows} flows"] if self.flows > 1 else [])])
@@ -56,6 +64,8 @@ class Place:
     burst_length: float = 1.0  # mean packets lost in a row
     queue: str = "auto"
     tuned: bool = False
+    mtu: int = 1500
+    buffers: int = 0  # bytes, of the end hosts' sockets; 0: as the kernel has them
 
     @property
     def bits_per_second(self):
@@ -77,6 +87,10 @@ class Place:
                                                           if self.burst_length > 1 else ""))
         if self.queue != "auto":
             words.append(f"queue {self.queue}")
+        if self.mtu != 1500:
+            words.append(f"MTU {self.mtu}")
+        if self.buffers:
+            words.append(f"buffers {self.buffers / 1e6:g} MB")
         return ", ".join(words)
 
 
@@ -108,6 +122,20 @@ class Matrix:
     data: list
     source: str  # the rows of sources/ that are shown beside it
 
+    @property
+    def is_of_streams(self):
+        return self.applications[0].protocol == "stream"
+
+
+@dataclasses.dataclass(frozen=True)
+class Confidence:
+    """Repeats until the mean is known so well, as netperf does: `least` times, `most` times."""
+
+    level: float
+    within: float  # of the mean, to each side
+    least: int
+    most: int
+
 
 @dataclasses.dataclass
 class Scenario:
@@ -125,6 +153,11 @@ class Scenario:
     matrices: list
     pending: list  # {"rows": …, "why": …}: what cannot be measured yet
     quick: bool
+    confidence: Confidence | None = None
+
+    @property
+    def expected_repetitions(self):
+        return self.confidence.least if self.confidence else self.repetitions
 
     def cells(self):
         """In the order in which they are measured: place by place; each once, whatever asks for it twice, and the passes of
@@ -144,6 +177,8 @@ class Scenario:
 
     def size(self, place, application):
         """As much as the line carries in some seconds, within bounds; the same for all that is compared."""
+        if application.protocol == "stream":
+            return 0  # it ends by the clock
         if application.work == "files":
             return self.files * 10_000
         if application.work == "document":
@@ -171,6 +206,8 @@ def parse_application(text):
     match words:
         case ["http"] if flows == 1:
             return Application("http", "read")
+        case ["stream", seconds, "s"] if re.fullmatch(r"\d{1,4}(\.\d+)?", seconds) and float(seconds) >= 1 and flows == 1:
+            return Application("stream", "write", seconds=float(seconds))
         case ["tcp", "read" | "write"] if 1 <= flows <= 1000:
             return Application("tcp", words[1], flows=flows)
         case ["smb", work, dialect, client] if (work in SMB_WORK and dialect in SMB_DIALECTS and client in SMB_CLIENTS
@@ -180,7 +217,7 @@ def parse_application(text):
             return Application("smb", work, dialect, client)
         case ["txn", *rest] if flows == 1 and (transaction := transactions.parse(rest)):
             return Application("txn", transaction.script, flows=transaction.pairs, transaction=transaction)
-    raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], smb {'|'.join(SMB_WORK)} "
+    raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], stream N s, smb {'|'.join(SMB_WORK)} "
                       f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}, or {transactions.GRAMMAR}")
 
 
@@ -259,7 +296,8 @@ def parse(text, name, quick=False):
 def _parse(top, text, name, quick):
     title, seed = top.take("title", str), top.take("seed", int, 1)
     told = top.take("told_rate", bool, False)
-    usual = {"repetitions": top.take("repetitions", int, 3), "size": top.take("size", dict, {})}
+    confidence = _confidence(top, name)
+    usual = {"repetitions": confidence.most if confidence else top.take("repetitions", int, 3), "size": top.take("size", dict, {})}
     short = _Table(top.take("quick", dict, {}), f"{name}: quick")
     short = {"repetitions": short.take("repetitions", int, 1), "size": short.take("size", dict, {}), "end": short.end()}
     chosen = short if quick else usual
@@ -284,7 +322,22 @@ def _parse(top, text, name, quick):
     if not matrices:
         raise BadScenario("nothing is to be measured")
     return Scenario(name, title, text, seed, chosen["repetitions"], told, seconds, least, most, files, count, matrices,
-                    pending, quick)
+                    pending, quick, None if quick else confidence)
+
+
+def _confidence(top, name):
+    table = top.take("confidence", dict, {})
+    if not table:
+        return None
+    row = _Table(table, f"{name}: confidence")
+    found = Confidence(row.take("level", float, 0.95), row.take("within", float, 0.025), row.take("least", int, 3),
+                       row.take("most", int, 9))
+    row.end()
+    if not 0 < found.level < 1 or found.within <= 0 or not 2 <= found.least <= found.most:
+        raise BadScenario("confidence: level is a share below 1, within above 0, and 2 <= least <= most")
+    if "repetitions" in top.table:
+        raise BadScenario("either 'repetitions' or [confidence] says how often")
+    return found
 
 
 def _matrix(table, where, quick):
@@ -304,8 +357,11 @@ def _matrix(table, where, quick):
         raise BadScenario(f"{where}: losses are shares from 0 to 1, round trips at least 0 ms")
     if any(length < 1 for length in bursts):
         raise BadScenario(f"{where}: a burst has at least one packet")
-    places = [Place(rate, float(trip), float(loss), float(length) if loss else 1.0, queue)
-              for rate, length, loss, trip in itertools.product(rates, bursts, losses, round_trips)]
+    mtus, buffers = matrix.take_list("mtus", int, [1500]), parse_size(matrix.take("buffers", str, "0B"), "buffers")
+    if any(not 1280 <= mtu <= 16384 for mtu in mtus):
+        raise BadScenario(f"{where}: an MTU is from 1280 to 16384 bytes")
+    places = [Place(rate, float(trip), float(loss), float(length) if loss else 1.0, queue, mtu=mtu, buffers=buffers)
+              for rate, mtu, length, loss, trip in itertools.product(rates, mtus, bursts, losses, round_trips)]
     found = Matrix(title=matrix.take("title", str), places=list(dict.fromkeys(places)),
                    applications=[parse_application(text) for text in matrix.take_list("applications", str)],
                    features=matrix.take_list("features", str, allowed=FEATURES),
@@ -314,6 +370,13 @@ def _matrix(table, where, quick):
     matrix.end()
     if found.passes[0] != "cold":
         raise BadScenario(f"{where}: the first pass is cold")
+    streams = [str(each) for each in found.applications if each.protocol == "stream"]
+    if streams and (len(streams) < len(found.applications) or found.passes != ["cold"] or found.data != ["random"]):
+        raise BadScenario(f"{where}: '{streams[0]}' has a matrix of its own, with one pass")
+    alone = [name for name in found.features if (name not in TRANSPORTS if streams else name in TRANSPORTS[2:])]
+    if alone:
+        raise BadScenario(f"{where}: '{alone[0]}' " + ("is not a transport of a stream: " + ", ".join(TRANSPORTS) if streams
+                                                      else "is for streams alone"))
     many = [str(each) for each in found.applications if each.work not in ("read", "write")]
     if many and (found.passes != ["cold"] or found.data != ["random"]):
         raise BadScenario(f"{where}: '{many[0]}' has one pass, cold, with random bytes")

@@ -12,6 +12,10 @@ LETTERS = {"bare": "B", "T": "T", "A": "A", "F": "B with FEC", "A+F": "A with FE
 ORIGIN = ("van Helmond & Smeets, “Benefits and tradeoffs of application-specific WAN acceleration in different bandwidth, "
           "latency and loss scenarios”, University of Amsterdam, 2006: a pair of Juniper WX-250")
 NOT_FINISHED = "not finished"
+OVER_DELAY = "transports"
+OVER_DELAY_ORIGIN = ("“Optimizing the ASC WAN: Evaluating Network Performance Tools for Comparing Transport Protocols”, Sandia "
+                     "National Laboratories, 2007: Linux's SCTP of then and TCP (Reno), 1 Gbit/s, MTU 9000, runs of 30 s")
+OVER_DELAY_RATE = 1e9
 
 
 def _rows(name):
@@ -32,12 +36,23 @@ def _tables():
     return found
 
 
+@functools.cache
+def over_delay():
+    """TCP and SCTP over delay: for each of the source's tools, rows of round trip in ms, and Mbit/s and processor in % for
+    each transport; None where it gives none."""
+    found = {}
+    for row in _rows("sctp_tcp_rtt.csv"):
+        found.setdefault(row["tool"], []).append(
+            {name: float(text) if text else None for name, text in row.items() if name != "tool"})
+    return found
+
+
 def _value(text):
     return float(text) if text else NOT_FINISHED
 
 
 def names():
-    return sorted({key[0] for key in _tables()})
+    return sorted({key[0] for key in _tables()} | {OVER_DELAY})
 
 
 def figures(source, place):

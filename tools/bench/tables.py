@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 
 import sources
+from scenario import WITHOUT_PAIR
 from sources import NOT_FINISHED
 from summary import KB, gain
 
@@ -145,7 +146,8 @@ def _per_second(figure):
 def title_of(application, data="random"):
     if application.transaction:
         return application.transaction.title()
-    words = {"tcp": "TCP", "http": "HTTP download by curl", "smb": "SMB"}[application.protocol]
+    words = {"tcp": "TCP", "http": "HTTP download by curl", "smb": "SMB",
+             "stream": f"a stream of {application.seconds:g} s"}[application.protocol]
     if application.protocol == "tcp":
         words = f"TCP, {'download' if application.work == 'read' else 'upload'}"
     if application.protocol == "smb":
@@ -158,7 +160,7 @@ def title_of(application, data="random"):
 
 
 def size_of(figure):
-    return size_text(figure.cell.size)
+    return size_text(figure.cell.size) if figure.cell.size else f"{figure.cell.application.seconds:g} s"
 
 
 def _source_text(value):
@@ -206,7 +208,7 @@ def costs(figures):
         transaction = figure.cell.application.transaction
         if transaction and transaction.bytes < 1000:  # costs for each, and next to none for a byte
             continue
-        if figure.is_there and figure.cpu_seconds("branch") is not None:
+        if figure.is_there and figure.cell.size and figure.cpu_seconds("branch") is not None:
             per_gb = [figure.cpu_seconds(node) / figure.cell.size * 1e9 for node in NODES]
             rows.append([str(figure.cell.place), title_of(figure.cell.application), figure.cell.data, figure.cell.features,
                          figure.cell.turn, *(number(value) for value in per_gb),
@@ -223,7 +225,7 @@ def slower(figures):
     rows = []
     for figure in figures.everything():
         cell = figure.cell
-        if cell.features in ("bare", "tuned"):
+        if cell.features in WITHOUT_PAIR:
             continue
         bare = figures.find(cell.place, cell.application, cell.data, "bare", cell.turn)
         found = gain(figure, bare)
