@@ -225,6 +225,7 @@ class Session final : private StreamOwner {
   std::size_t control_taken_ = 0;  // of them, from the front
   bool open_credit_due_ = false, control_ack_due_ = false, acks_ready_ = false;
   std::size_t unacknowledged_bytes_ = 0;  // received since the last ACK
+  std::size_t unacknowledged_plain_ = 0;  // what blocks made of it
   std::optional<TimePoint> ack_at_;
   std::optional<TimePoint>
       codec_at_;  // when what the codec has to say of blocks that came is sent at the latest

@@ -108,6 +108,7 @@ void Session::write_acks(Buffer& out) {
   ack_at_.reset();
   acks_ready_ = false;
   unacknowledged_bytes_ = 0;
+  unacknowledged_plain_ = 0;
   AckFrame ack;
   auto flush = [&] {
     if (!ack.entries.empty()) write_frame(ack, out);

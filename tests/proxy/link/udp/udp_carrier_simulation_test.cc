@@ -140,6 +140,19 @@ TEST_CASE("short downloads over a line nobody described end in about the time th
       }
 }
 
+TEST_CASE("on a slow line hardly anything but data takes its time") {
+  constexpr std::uint64_t kBytes = 500'000;
+  Simulation two({.line = line_of(1.544, 30ms), .features = kNoRepairs});
+  REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 10s));
+  two.pair.run_for(1s);
+  const std::uint64_t before = two.pair.node_b.bytes_sent();
+  Flow& flow = two.flows.start(0, kBytes);
+  REQUIRE(two.pair.run_until([&] { return flow.client_reads.read == kBytes; }, 30s));
+  // Heads take 4.8 %. What is acknowledged asks for acknowledgements itself, and those come on this way.
+  CHECK(static_cast<double>(two.pair.node_b.bytes_sent() - before) < 1.056 * kBytes);
+  check_complete(two, 10s);
+}
+
 TEST_CASE("a thousand streams at once come through whole, with loss and adaptive repairs") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
