@@ -6,13 +6,13 @@
 
 namespace longhaul::link::udp {
 
-void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now) {
+void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, TimePoint arrived) {
   const bool in_order = any_ ? number == largest_ + 1 : number == 0;
   insert(number);
   if (!any_ || number > largest_) {
     any_ = true;
     largest_ = number;
-    largest_at_ = now;
+    largest_at_ = arrived;
   }
   if (ask == AckAsk::none) return;
   ++asked_;

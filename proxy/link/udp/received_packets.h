@@ -21,7 +21,8 @@ class ReceivedPackets {
   explicit ReceivedPackets(TimePoint start) : start_(start) {}
 
   // An authenticated packet that was not seen before.
-  void on_packet(PacketNumber number, AckAsk ask, TimePoint now);
+  void on_packet(PacketNumber number, AckAsk ask, TimePoint now, TimePoint arrived);
+  void on_packet(PacketNumber number, AckAsk ask, TimePoint now) { on_packet(number, ask, now, now); }
 
   // When an ACK is due; in the past: at once. Nothing: nobody waits for one.
   std::optional<TimePoint> ack_due() const { return due_; }

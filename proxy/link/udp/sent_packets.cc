@@ -97,7 +97,7 @@ Result<void> SentPackets::check(const PacketAck& ack) const {
   return {};
 }
 
-Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint now, SentEvents& events) {
+Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePoint now, SentEvents& events) {
   begin(now, events);
   if (const auto checked = check(ack); !checked) return checked;
   const PacketNumber largest = ack.largest();
@@ -115,7 +115,8 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint now, SentEvents
     largest_acked_ = largest;
     largest_acked_sent_ = newest.sent;
     if (asked) {
-      rtt_.on_sample(now - newest.sent, ack.delay, now);
+      const TimePoint came = arrived > newest.sent ? arrived : now;  // where somebody set the clock
+      rtt_.on_sample(came - newest.sent, ack.delay, now);
       sample.rtt = rtt_.latest();
     }
     sample.forward_delay = ack.arrival - (newest.sent - start_);

@@ -79,7 +79,11 @@ class SentPackets {
   void on_idle() { limited_last_ = true; }
 
   // Overwrites `events`. An error ends the carrier; nothing was changed then.
-  Result<void> on_ack(const PacketAck& ack, TimePoint now, SentEvents& events);
+  // `arrived` is when the ACK came to this host, which may have been busy until `now`.
+  Result<void> on_ack(const PacketAck& ack, TimePoint arrived, TimePoint now, SentEvents& events);
+  Result<void> on_ack(const PacketAck& ack, TimePoint now, SentEvents& events) {
+    return on_ack(ack, now, now, events);
+  }
 
   // Losses by time, and probes. Nothing: nothing is in flight.
   std::optional<TimePoint> next_timeout() const;

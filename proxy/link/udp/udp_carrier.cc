@@ -207,8 +207,10 @@ void UdpCarrier::on_timeout(TimePoint now) {
 // -------------------------------------------------------------------------------------------------- what is
 // heard
 
-Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint now) {
+Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived,
+                                 TimePoint now) {
   last_now_ = now;
+  arrived_ = arrived;
   auto opened = opener_.open(datagram, now);
   if (!opened) {
     ++counters_.packets_dropped;
@@ -222,7 +224,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   end_received_ = std::max(end_received_, opened->number + 1);
   AckAsk ask = AckAsk::none;
   auto taken = take_frames(opened->payload, opened->number, false, ask, now);
-  received_.on_packet(opened->number, ask, now);
+  received_.on_packet(opened->number, ask, now, arrived);
   if (taken) taken = take_restored(ask, now);
   if (taken) return {};
   // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
@@ -288,7 +290,7 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
     case CarrierFrameType::packet_ack: {
       auto ack = parse_packet_ack(body);
       if (!ack) return ack.error();
-      if (auto taken = sent_.on_ack(*ack, now, events_); !taken) return taken;
+      if (auto taken = sent_.on_ack(*ack, arrived_, now, events_); !taken) return taken;
       sealer_.on_acknowledged(ack->largest());
       settle(now);
       return {};

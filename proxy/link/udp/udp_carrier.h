@@ -55,7 +55,12 @@ class UdpCarrier {
 
   // Takes one datagram; decrypts in place. An error is the peer's breach of the protocol, by then the session
   // is abandoned; anything that is not authentic is dropped, counted, and no error.
-  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now);
+  // `arrived` is when it came to this host, which may have been busy until `now`: only then does the line's
+  // delay not look longer than it is.
+  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived, TimePoint now);
+  Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now) {
+    return receive(datagram, from, now, now);
+  }
 
   // Fills `batch` with what may go now; false: nothing. To be called until it answers false, after receive(),
   // on_timeout() and whenever the session got something to send.
@@ -127,7 +132,8 @@ class UdpCarrier {
   CarrierId id_;
   State state_ = State::probing;
   UdpCounters counters_;
-  TimePoint last_now_;  // of the latest call
+  TimePoint last_now_;   // of the latest call
+  TimePoint arrived_{};  // what is being received
 
   PacketSealer sealer_;
   PacketOpener opener_;

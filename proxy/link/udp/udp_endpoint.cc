@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/ip/v6_only.hpp>
+#include <chrono>
 #include <cstring>
+#include <ctime>
+#include <optional>
 
 #include "proxy/intercept/marks.h"
 
@@ -32,10 +35,13 @@ constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 // No socket holds the loop for long.
 constexpr std::size_t kTurnBytes = 256 * 1024;
 constexpr int kTurnCalls = 8;
+// A datagram that lay in the socket for longer is taken for one whose time is wrong.
+constexpr Duration kMostLate = std::chrono::seconds(1);
 
-// For a segment size or GRO size, and packet information of either family.
-using ControlBytes = std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(in6_pktinfo)) +
-                                               CMSG_SPACE(sizeof(in_pktinfo))>;
+// For a segment size or GRO size, a time, and packet information of either family.
+using ControlBytes =
+    std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec)) +
+                              CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(in_pktinfo))>;
 struct Control {
   alignas(cmsghdr) ControlBytes bytes;
 };
@@ -71,7 +77,18 @@ UdpAddress address_of(const msghdr& message) {
 struct About {
   std::size_t segment = 0;  // 0: it is one datagram
   asio::ip::address to;
+  std::optional<std::chrono::nanoseconds> arrived;  // since 1970, by the system's clock
 };
+
+std::chrono::nanoseconds since_1970(const timespec& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::chrono::nanoseconds system_time() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return since_1970(time);
+}
 
 About read_control(msghdr& message) {
   About about;
@@ -80,6 +97,10 @@ About read_control(msghdr& message) {
       int size = 0;
       std::memcpy(&size, CMSG_DATA(c), sizeof size);
       about.segment = size > 0 ? static_cast<std::size_t>(size) : 0;
+    } else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+      timespec time;
+      std::memcpy(&time, CMSG_DATA(c), sizeof time);
+      about.arrived = since_1970(time);
     } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
       in_pktinfo info;
       std::memcpy(&info, CMSG_DATA(c), sizeof info);
@@ -175,6 +196,7 @@ void UdpEndpoint::set_options(bool v6) {
   set(socket, IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_PROBE});
   if (v6) set(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_PROBE});
   set(socket, SOL_UDP, UDP_GRO, on);
+  set(socket, SOL_SOCKET, SO_TIMESTAMPNS, on);
   if (answers_ == Answers::from_address_used) {
     if (v6) {
       set(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, on);
@@ -223,6 +245,7 @@ void UdpEndpoint::on_readable() {
     // Errors other than an empty socket are old ICMP messages that the call has cleared.
     if (got <= 0) break;
     ++counters_.receives;
+    const auto system_now = system_time();
     const TimePoint now = Clock::now();
     for (int i = 0; i < got; ++i) {
       mmsghdr& message = scratch.messages[static_cast<std::size_t>(i)];
@@ -230,12 +253,24 @@ void UdpEndpoint::on_readable() {
       taken += bytes.size();
       if (message.msg_hdr.msg_flags & MSG_TRUNC) continue;
       About about = read_control(message.msg_hdr);
-      dispatch(bytes, about.segment, {address_of(message.msg_hdr), std::move(about.to), now});
+      const auto late = about.arrived ? system_now - *about.arrived : std::chrono::nanoseconds{0};
+      dispatch(bytes, about.segment,
+               {address_of(message.msg_hdr), std::move(about.to), arrival_of(late, now), now});
     }
-    if (got < static_cast<int>(kMessages)) break;
+    if (got < static_cast<int>(kMessages)) {
+      drained_at_ = now;
+      break;
+    }
   }
   wait_readable();
   end_turn();
+}
+
+// The system's clock may be set at any time, by any amount. But what is read now came after the socket was
+// empty.
+TimePoint UdpEndpoint::arrival_of(std::chrono::nanoseconds late, TimePoint now) const {
+  const Duration most = now - std::max(drained_at_, now - kMostLate);
+  return now - std::clamp<Duration>(late, Duration{0}, most);
 }
 
 // GRO joins datagrams of one size from one sender, the last of which may be smaller. Where it joins them, it

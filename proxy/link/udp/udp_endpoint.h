@@ -24,7 +24,8 @@ class UdpEndpoint {
   struct Arrival {
     UdpAddress from;
     boost::asio::ip::address to;  // of this host, that the sender used; unspecified where nobody asked for it
-    TimePoint now;
+    TimePoint at;                 // when the kernel had it, where it says so; otherwise `now`
+    TimePoint now;                // when we read it
   };
 
   class Receiver {
@@ -82,6 +83,7 @@ class UdpEndpoint {
   void wait_readable();
   void on_readable();
   void end_turn();
+  TimePoint arrival_of(std::chrono::nanoseconds late, TimePoint now) const;
   void dispatch(std::span<std::byte> bytes, std::size_t segment, const Arrival& arrival);
   void wait_writable(Receiver& waiter);
   Sent send_segmented(DatagramBatch& batch, const boost::asio::ip::address& source);
@@ -96,6 +98,7 @@ class UdpEndpoint {
   std::vector<Receiver*> told_;  // in this turn; null: removed since
   std::vector<Receiver*> waiters_;
   bool waiting_writable_ = false;
+  TimePoint drained_at_{};              // nothing was left in the socket
   std::shared_ptr<UdpEndpoint*> self_;  // emptied at the end, so that late handlers know
   Counters counters_;
 };

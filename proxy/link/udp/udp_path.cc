@@ -38,7 +38,7 @@ void UdpPath::fail(std::string why) {
 
 void UdpPath::on_datagram(std::span<std::byte> datagram, const UdpEndpoint::Arrival& arrival) {
   if (failed_) return;
-  if (auto taken = carrier_.receive(datagram, arrival.from, arrival.now); !taken)
+  if (auto taken = carrier_.receive(datagram, arrival.from, arrival.at, arrival.now); !taken)
     return fail(taken.error().message());
   // The carrier follows a peer that moved only after it proved to be there; so does our side of the path.
   if (arrival.to != source_ && arrival.from == carrier_.peer()) source_ = arrival.to;

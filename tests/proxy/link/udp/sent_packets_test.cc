@@ -170,6 +170,18 @@ TEST_CASE(
   CHECK(s.events.sample.forward_delay == 60ms);
 }
 
+TEST_CASE("the round trip ends when the ACK came to this host, however late it is read") {
+  Sender s;
+  s.send(kStart, 2);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 1}}), kStart + 40ms, kStart + 65ms, s.events));
+  CHECK(s.events.sample.rtt == 40ms);
+  CHECK(s.events.sample.now == kStart + 65ms);
+  s.send(kStart + 70ms, 1);
+  // By a clock that somebody has just set.
+  REQUIRE(s.sent.on_ack(ack_of({{0, 2}}), kStart + 60ms, kStart + 90ms, s.events));
+  CHECK(s.events.sample.rtt == 20ms);
+}
+
 TEST_CASE("a pause is not part of a delivery rate") {
   Sender s;
   s.send(kStart, 2);

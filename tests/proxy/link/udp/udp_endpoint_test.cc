@@ -2,6 +2,7 @@
 #include "proxy/link/udp/udp_endpoint.h"
 
 #include <cstring>
+#include <thread>
 
 #include "proxy/loopback.h"
 
@@ -117,6 +118,26 @@ TEST_CASE("a batch arrives whole and in order, over IPv4 and IPv6, segmented by 
   CHECK(there->counters().datagrams_received == 1 + 2 + 40 + 53 + 64 + 7);
   CHECK(here->counters().datagrams_sent == there->counters().datagrams_received);
   CHECK(there->counters().unknown == 0);
+}
+
+TEST_CASE("a datagram that lay in the socket came when the kernel had it, not when it is read") {
+  const char* address = GENERATE("127.0.0.1", "::1");
+  asio::io_context io;
+  auto here = open(io, address), there = open(io, address);
+  Taker sender, taker;
+  there->add(id_of(7), taker);
+  for (int i = 1; i <= 2; ++i) {
+    auto batch = batch_of(there->local(), id_of(7), 1, 100, 100);
+    const TimePoint sent = Clock::now();
+    REQUIRE(here->send(batch, kByRoute, sender) == UdpEndpoint::Sent::yes);
+    const TimePoint gone = Clock::now();
+    std::this_thread::sleep_for(50ms);  // a busy host
+    until(io, [&] { return taker.turns == i; });
+    CHECK(taker.last.now - sent >= 50ms);
+    // Two clocks are read one after the other, and who reads them may be interrupted between.
+    CHECK(taker.last.at >= sent - 10ms);
+    CHECK(taker.last.at <= gone + 20ms);
+  }
 }
 
 TEST_CASE("datagrams for several carriers in one burst each reach their own, and their turn ends once") {
