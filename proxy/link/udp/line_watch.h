@@ -3,6 +3,7 @@
 // round trips. Leaves what to do about it to the laws.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "proxy/link/udp/rate_law.h"
@@ -48,22 +49,40 @@ class LineWatch {
 
   class Delays {
    public:
-    // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all.
-    void add(TimePoint now, Duration while_, Duration value) {
+    // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all. On
+    // a slow line the while is longer, or it would hold a single packet.
+    void add(TimePoint now, Duration short_while, Duration value) {
       base_.add(now, value);
-      recent_.set_window(while_);
+      if (last_) {
+        variation_ += (std::chrono::abs(value - *last_) - variation_) / 16;
+        spacing_ += (std::min<Duration>(now - last_at_, 2 * short_while) - spacing_) / 16;
+      }
+      last_ = value;
+      last_at_ = now;
+      window_ = std::max(short_while, 5 * spacing_ / 2);
+      recent_.set_window(window_);
       recent_.add(now, value);
       recent_.advance(now);
     }
     std::optional<Duration> base() const { return base_.value(); }
     Duration above_base() const {
-      return recent_.value() ? std::max<Duration>(*recent_.value() - *base_.value(), Duration{0})
-                             : Duration{0};
+      if (!recent_.value()) return Duration{0};
+      const Duration above = *recent_.value() - *base_.value();
+      // Where few packets come in that while even the least of them was late: of delays that are evenly
+      // spread over a span, one is late by half of the span, the least of two by a third of it; and from one
+      // to the next they differ by a third of it.
+      const auto count = std::max<Duration::rep>(window_ / std::max<Duration>(spacing_, Duration{1}), 1);
+      return std::max<Duration>(above - 3 * variation_ / (count + 1), Duration{0});
     }
 
    private:
     WindowedMinimum<Duration> base_{kMemory};
     WindowedMinimum<Duration> recent_{kShortWhile};
+    std::optional<Duration> last_;
+    TimePoint last_at_{};
+    Duration variation_{0};  // from one packet to the next
+    Duration spacing_{0};    // of packets in time
+    Duration window_{kShortWhile};
   };
 
   // Repairs need a little room in a packet of data.

@@ -183,9 +183,19 @@ void MeasuredLaw::after_up(TimePoint now) {
   const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
   const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
+  // Neither a queue nor losses: then the line could do more than was measured, and what was missing was ours.
+  // On a busy host timers are late; who asks for block after block leaves gaps.
+  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share_ > 0.8)) && !known_random_ &&
+      losses_.total_loss() < kMuchLoss) {
+    growing_ = false;
+    begin_cruise(now);
+    return;
+  }
   // What would be seen if the line were ours alone.
   const double whole = size * (seconds(span()) - seconds(watch_.lag()));
-  if (up_queue_at_answer_ && whole > seconds(2ms)) {
+  // On a slow line that is less than a packet takes, and single late packets would be taken for a queue or
+  // its absence.
+  if (up_queue_at_answer_ && whole > std::max(seconds(2ms), packets(1) / line_)) {
     // The queue takes what we send too much, as a part of all that the line carries: so that is our part of
     // it.
     const double share = (after - *up_queue_at_answer_) / whole;
@@ -279,7 +289,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   if (phase_ != Phase::cruise) return;
   if (known_random_ && *rate < line_) {
     set_line(line_ + 0.5 * (*rate - line_));
-  } else if (!is_calm() && sample.now - eased_at_ > span() * 4 / 5) {
+  } else if (queue > kQueue + times(span(), step_size()) && sample.now - eased_at_ > span() * 4 / 5) {
     // All who share the queue see the same of it, and give way by the same part; once in a phase, however
     // short the round trip is.
     eased_at_ = sample.now;

@@ -224,6 +224,22 @@ void lock_step() {
         }
 }
 
+// Wireless lines, and hosts that wake up late.
+void jitter() {
+  for (const double megabits : {1.544, 10.0, 51.84})
+    for (const Duration rtt : {Duration(30ms), Duration(100ms)})
+      for (const Duration most :
+           {Duration(1ms), Duration(5ms), Duration(10ms)}) {  // more than the least delay
+        Run run{.line = line_of(megabits, rtt), .knows = Knows::nothing};
+        run.line.a_to_b.link.jitter = run.line.b_to_a.link.jitter = most / 2;
+        run.line.a_to_b.link.delay += most / 2;
+        run.line.b_to_a.link.delay += most / 2;
+        bulk_row(text("%g Mbit/s %d ms, jitter 0 to %d ms", megabits, static_cast<int>(rtt / 1ms),
+                      static_cast<int>(most / 1ms)),
+                 run, 0, 95);
+      }
+}
+
 void sharing() {
   for (Knows knows : {Knows::rate, Knows::nothing})
     for (Duration rtt : {Duration(30ms), Duration(100ms)}) {
@@ -284,6 +300,7 @@ constexpr Group kGroups[] = {
     {"messages", message_delays},
     {"lock-step", lock_step},
     {"short", short_downloads},
+    {"jitter", jitter},
     {"sharing", sharing},
     {"wrong", wrong_rates},
 };
