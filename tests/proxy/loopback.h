@@ -3,12 +3,16 @@
 // checks to the tests.
 #pragma once
 #include <boost/asio.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <exception>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace longhaul::testing {
 
@@ -21,77 +25,108 @@ inline constexpr auto kSays = asio::as_tuple(asio::use_awaitable);
 
 // Runs the coroutine to its end on this thread; what it throws comes out here. A test that waits for
 // something that never comes fails after ten seconds.
-inline void run(asio::io_context& io, asio::awaitable<void> body) {
-  std::exception_ptr thrown;
-  bool ended = false;
-  asio::co_spawn(io, std::move(body), [&](std::exception_ptr e) {
-    thrown = e;
-    ended = true;
-    io.stop();
-  });
-  io.run_for(10s);
-  io.restart();
-  if (thrown) std::rethrow_exception(thrown);
-  if (!ended) FAIL("the test waited ten seconds for something that did not come");
+void run(asio::io_context& io, asio::awaitable<void> body);
+
+// `a && b` waits for both, and ends the other when one throws; `a || b` waits for the first and ends the
+// other: as in asio::experimental::awaitable_operators. Those are compiled anew for each pair of types, at a
+// second each; here everything but the results is awaitable<void>.
+asio::awaitable<void> both(asio::awaitable<void> a, asio::awaitable<void> b);
+asio::awaitable<std::size_t> first(asio::awaitable<void> a, asio::awaitable<void> b);  // 0 or 1
+
+namespace detail {
+
+// What an awaitable gave, or will have given.
+template <class T>
+struct Gives {
+  using Alternative = T;
+  std::optional<T> value;
+  std::tuple<T> take() { return {std::move(*value)}; }
+  Alternative alternative() { return std::move(*value); }
+};
+template <>
+struct Gives<void> {
+  using Alternative = std::monostate;
+  std::tuple<> take() { return {}; }
+  Alternative alternative() { return {}; }
+};
+template <class... T>
+struct Gives<std::tuple<T...>> {
+  using Alternative = std::tuple<T...>;
+  std::optional<std::tuple<T...>> value;
+  std::tuple<T...> take() { return std::move(*value); }
+  Alternative alternative() { return std::move(*value); }
+};
+
+template <class T>
+asio::awaitable<void> keep(asio::awaitable<T> from, Gives<T>& in) {
+  if constexpr (std::is_void_v<T>)
+    co_await std::move(from);
+  else
+    in.value.emplace(co_await std::move(from));
+}
+
+template <class T, class U>
+using Joined = decltype(std::tuple_cat(std::declval<Gives<T>>().take(), std::declval<Gives<U>>().take()));
+// Nothing, one thing, or a tuple.
+template <class Tuple>
+struct Unpacked {
+  using type = Tuple;
+};
+template <>
+struct Unpacked<std::tuple<>> {
+  using type = void;
+};
+template <class T>
+struct Unpacked<std::tuple<T>> {
+  using type = T;
+};
+
+}  // namespace detail
+
+template <class T, class U>
+asio::awaitable<typename detail::Unpacked<detail::Joined<T, U>>::type> operator&&(asio::awaitable<T> a,
+                                                                                  asio::awaitable<U> b) {
+  detail::Gives<T> from_a;
+  detail::Gives<U> from_b;
+  co_await both(detail::keep(std::move(a), from_a), detail::keep(std::move(b), from_b));
+  detail::Joined<T, U> joined = std::tuple_cat(from_a.take(), from_b.take());
+  if constexpr (std::tuple_size_v<detail::Joined<T, U>> == 1)
+    co_return std::get<0>(std::move(joined));
+  else if constexpr (std::tuple_size_v<detail::Joined<T, U>> > 1)
+    co_return joined;
+}
+
+template <class T, class U>
+asio::awaitable<std::variant<typename detail::Gives<T>::Alternative, typename detail::Gives<U>::Alternative>>
+operator||(asio::awaitable<T> a, asio::awaitable<U> b) {
+  using Either = std::variant<typename detail::Gives<T>::Alternative, typename detail::Gives<U>::Alternative>;
+  detail::Gives<T> from_a;
+  detail::Gives<U> from_b;
+  if (co_await first(detail::keep(std::move(a), from_a), detail::keep(std::move(b), from_b)) == 0)
+    co_return Either(std::in_place_index<0>, from_a.alternative());
+  co_return Either(std::in_place_index<1>, from_b.alternative());
 }
 
 struct SocketPair {
   tcp::socket near;  // connected
   tcp::socket far;   // accepted
 };
+asio::awaitable<SocketPair> socket_pair(const char* address = "127.0.0.1");
 
-inline asio::awaitable<SocketPair> socket_pair(const char* address = "127.0.0.1") {
-  const auto executor = co_await asio::this_coro::executor;
-  tcp::acceptor acceptor(executor, tcp::endpoint(asio::ip::make_address(address), 0));
-  tcp::socket near(executor);
-  near.open(acceptor.local_endpoint().protocol());
-  co_await near.async_connect(acceptor.local_endpoint(), asio::use_awaitable);
-  tcp::socket far = co_await acceptor.async_accept(asio::use_awaitable);
-  co_return SocketPair{std::move(near), std::move(far)};
-}
-
-inline asio::awaitable<std::string> read_exactly(tcp::socket& socket, std::size_t size) {
-  std::string text(size, '\0');
-  const auto [error, count] = co_await asio::async_read(socket, asio::buffer(text), kSays);
-  text.resize(count);
-  co_return text;
-}
+asio::awaitable<std::string> read_exactly(tcp::socket& socket, std::size_t size);
 
 // Everything up to the end; `error` is eof for an ordinary one, connection_reset for a reset.
 struct Rest {
   std::string text;
   error_code error;
 };
-inline asio::awaitable<Rest> read_all(tcp::socket& socket) {
-  Rest rest;
-  std::string buffer(65536, '\0');
-  for (;;) {
-    const auto [error, count] = co_await socket.async_read_some(asio::buffer(buffer), kSays);
-    rest.text.append(buffer, 0, count);
-    if (error) {
-      rest.error = error;
-      co_return rest;
-    }
-  }
-}
+asio::awaitable<Rest> read_all(tcp::socket& socket);
 
-inline asio::awaitable<void> write(tcp::socket& socket, std::string text) {
-  co_await asio::async_write(socket, asio::buffer(text), asio::use_awaitable);
-}
+asio::awaitable<void> write(tcp::socket& socket, std::string text);
 
-inline void reset(tcp::socket& socket) {
-  socket.set_option(asio::socket_base::linger(true, 0));
-  socket.close();
-}
+void reset(tcp::socket& socket);
 
 // Bytes that no short period repeats, so that a lost or doubled piece shows.
-inline std::string pattern(std::size_t size, std::uint32_t seed = 1) {
-  std::string text(size, '\0');
-  for (char& byte : text) {
-    seed = seed * 1664525u + 1013904223u;
-    byte = static_cast<char>(seed >> 24);
-  }
-  return text;
-}
+std::string pattern(std::size_t size, std::uint32_t seed = 1);
 
 }  // namespace longhaul::testing

@@ -3,6 +3,7 @@
 #include "proxy/control/api.h"
 
 #include <array>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 #include <cstdio>

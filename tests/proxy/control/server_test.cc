@@ -2,6 +2,7 @@
 // Tests the control API's listener against clients that are strangers, slow, large, many or wrong.
 #include "proxy/control/server.h"
 
+#include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
 
 #include "proxy/control/admission.h"

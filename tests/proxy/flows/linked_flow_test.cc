@@ -10,7 +10,6 @@ using namespace longhaul::flows;
 using namespace longhaul::testing;
 using modules::Probe;
 using modules::Way;
-using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
 

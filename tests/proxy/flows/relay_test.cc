@@ -8,7 +8,6 @@
 using namespace longhaul;
 using namespace longhaul::flows;
 using namespace longhaul::testing;
-using namespace boost::asio::experimental::awaitable_operators;
 
 namespace {
 
