@@ -274,6 +274,7 @@ void DiskTier::seal(Interval range) {
 void DiskTier::on_cleared() {
   fresh_ = {};
   flows_.clear();
+  loaded_.clear();
 }
 
 void DiskTier::forget(std::uint64_t stream) {

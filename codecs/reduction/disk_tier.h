@@ -120,6 +120,11 @@ class DiskTier final : private SegmentListener {
     std::uint32_t length;
     Id segment;
   };
+  struct Loaded {  // into the encoder's history
+    Id segment;
+    std::uint32_t offset, length;
+    std::uint64_t ring_offset;
+  };
   enum class Rest { stays, sealed };
 
   void on_stored(const SegmentName& name) override;
@@ -127,6 +132,7 @@ class DiskTier final : private SegmentListener {
   void on_loaded(LoadId load, std::optional<Slice> bytes) override;
 
   void look_up(std::uint64_t stream, Flow& flow, Bytes plain);
+  bool in_memory(Id id, const HookHit& hit) const;
   void follow(Cursor& cursor);
   void ask_ahead(std::uint64_t stream, Cursor& cursor);
   void append_loaded(const Asked& asked, Bytes bytes);
@@ -157,6 +163,7 @@ class DiskTier final : private SegmentListener {
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
   std::uint64_t serial_ = 0;
+  std::deque<Loaded> loaded_;  // by ring offset: what of it is in reach
 
   std::unordered_map<std::uint64_t, std::size_t> brought_;  // by stream: loads that are under way
   std::unordered_map<LoadId, Bringing> bringing_;

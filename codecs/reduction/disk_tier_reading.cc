@@ -64,6 +64,18 @@ void DiskTier::follow(Cursor& cursor) {
     cursor.pieces.pop_front();
 }
 
+// What the history has anyway need not be brought: the encoder has looked there, and knew better. So most of
+// what a session's own first pass finds on the disk is what it has just put there.
+bool DiskTier::in_memory(Id id, const HookHit& hit) const {
+  const SharedHistory& shared = *encoder_.shared();
+  if (hit.name.writer == sites_.own && hit.name.epoch == epoch_)
+    return shared.in_reach(hit.name.first + hit.offset);
+  return std::any_of(loaded_.begin(), loaded_.end(), [&](const Loaded& one) {
+    return one.segment == id && one.offset <= hit.offset && hit.offset - one.offset < one.length &&
+           shared.in_reach(one.ring_offset);
+  });
+}
+
 void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   find_hooks(plain, hooks_);
   fingerprints_.clear();
@@ -75,7 +87,7 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   std::pair<std::size_t, const HookHit*> best{0, nullptr};
   for (const HookHit& hit : hits_) {
     Id id = id_of(hit.name);
-    if (!common(id)) continue;
+    if (!common(id) || in_memory(id, hit)) continue;
     auto& vote = votes[id];
     vote = {vote.first + 1, &hit};
     if (vote.first >= best.first) best = vote;
@@ -144,12 +156,14 @@ void DiskTier::append_loaded(const Asked& asked, Bytes bytes) {
   Buffer loads;
   ByteWriter writer(loads);
   std::optional<Piece> run;
+  while (!loaded_.empty() && !encoder_.shared()->in_reach(loaded_.front().ring_offset)) loaded_.pop_front();
   auto end_run = [&] {
     if (!run) return;
     writer.fixed64(asked.segment);
     writer.varint(offset);
     writer.varint(run->length);
     writer.varint(run->ring_offset);
+    loaded_.push_back({asked.segment, offset, static_cast<std::uint32_t>(run->length), run->ring_offset});
     offset += static_cast<std::uint32_t>(run->length);
     cursor.pieces.push_back(*run);
     run.reset();

@@ -45,6 +45,8 @@ class SharedHistory {
   std::uint64_t floor() const { return floor_; }
   // Whether the twin answered for all of the range.
   bool held(Interval range) const;
+  // Whether a block at the head may refer to it, as far as its age is concerned.
+  bool in_reach(std::uint64_t offset) const { return offset >= low(head_) && offset < head_; }
   std::uint64_t head() const { return head_; }
   // The head, if every block was answered.
   std::uint64_t oldest_unanswered() const;

@@ -67,6 +67,23 @@ TEST_CASE("what one session sent, the next one finds on disk") {
   CHECK(twins->wire_bytes(1) < file.size() / 50);
 }
 
+TEST_CASE("what the memory has is not brought from disk") {
+  Sites sites;
+  Traffic traffic(9);
+  // Pieces that come again here and there, too few of them for what goes on behind each to be of use.
+  std::string memory = traffic.noise(6 << 20);
+  auto twins = sites.session();
+  send(*twins, 0, kStream, memory);
+  twins->rest();
+  REQUIRE(twins->side(0).counters().common_segments > 0);
+  std::string other;
+  for (std::size_t at = 0; at + 20'000 < memory.size(); at += 100'000)
+    other += traffic.noise(45'000) + memory.substr(at, 20'000);
+  send(*twins, 0, kStream, other);
+  CHECK(twins->side(0).counters().encoder.loaded_bytes == 0);
+  CHECK(twins->side(0).counters().encoder.bytes.copied_bytes > other.size() / 4);
+}
+
 TEST_CASE("an edited file, and one that stands in another one, are found too") {
   Sites sites;
   Traffic traffic(2);
