@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   std::size_t ring_mib = 1024, block = kMaxBlockPlainBytes, most_mib = 4096;
   std::uint64_t rate = 1'250'000'000;
   int level = 99;
+  unsigned relief = 0;
   std::size_t context = 0, context_per_byte = 1;
   ReductionStages stages{.dedup_disk = false};
   app.add_option("files", paths, "a file may be named twice")->required();
@@ -71,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_option("--block", block, "bytes");
   app.add_option("--most", most_mib, "of each file, MiB");
   app.add_option("--rate", rate, "of the line, bytes per second (10 Gbit/s); 0: not known");
+  app.add_option("--relief", relief, "steps below what the rate gives: a processor that cannot keep up");
   app.add_option("--level", level, "of zstd, instead of what the rate gives");
   app.add_option("--context", context, "most context for a block, bytes, with --level");
   app.add_option("--context-per-byte", context_per_byte, "with --level");
@@ -95,9 +97,13 @@ int main(int argc, char** argv) {
   exchange();
   exchange();
   from.set_line_rate(rate);
-  if (level != 99)
-    from.encoder().set_effort(
-        {.level = level, .context_bytes = context, .context_per_byte = context_per_byte});
+  from.set_relief(relief);
+  if (level != 99) {
+    ZstdEffort effort = zstd_effort(rate, relief);
+    effort.level = level;
+    if (context) effort.context_bytes = context, effort.context_per_byte = context_per_byte;
+    from.encoder().set_effort(effort);
+  }
 
   std::uint64_t stream = 1;
   for (const std::string& path : paths) {
