@@ -16,6 +16,8 @@ struct ZstdEffort {
   int level = 3;
   std::size_t context_bytes = 64 * 1024;  // the most that one block gets
   std::size_t context_per_byte = 1;       // and how much for each byte of it: a context must be indexed first
+  // Whether streams of deflate are opened: what they hold is then compressed in their place.
+  bool opens_deflated = false;
   // Small content gains nothing from the search that high levels do, and somebody may wait for it.
   int level_for(std::size_t content_bytes) const { return content_bytes < 4096 ? std::min(level, 3) : level; }
   // The context for content of that size.
@@ -25,8 +27,13 @@ struct ZstdEffort {
 ZstdEffort zstd_effort(std::uint64_t line_bytes_per_second, unsigned relief = 0);
 
 // Appends `content` as a frame without magic number, size or checksum, and says so; or leaves `out` as it was
-// because that would not save enough. `context` in front of `content` in memory saves a copy of both.
-bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out);
+// because that would not save enough of the `instead_of` bytes that it stands for, mostly its own. `context`
+// in front of `content` in memory saves a copy of both.
+bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out,
+                   std::size_t instead_of);
+inline bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffer& out) {
+  return zstd_compress(effort, context, content, out, content.size());
+}
 
 // Never writes past `plain`; how much it wrote, or nothing where these are no such frames.
 std::optional<std::size_t> zstd_decompress(Bytes context, Bytes frames, MutableBytes plain);

@@ -5,10 +5,20 @@
 #include <cstring>
 
 #include "codecs/dedup/references.h"
+#include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
 #include "codecs/zstd_stage.h"
 
 namespace longhaul::reduction {
+namespace {
+
+// Where opened content lies until it is closed: of each thread that meets any.
+MutableBytes opened_memory() {
+  thread_local const auto memory = std::make_unique_for_overwrite<std::byte[]>(kMaxOpenedBytes);
+  return {memory.get(), kMaxOpenedBytes};
+}
+
+}  // namespace
 
 Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const BlockHeader& sent,
                                                   Bytes encoded) {
@@ -63,7 +73,7 @@ Result<BlockHeader> BlockDecoder::placed(std::uint64_t stream, BlockHeader heade
 }
 
 // Fills `plain` with what the block says; nothing is believed before the checksum.
-BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, const EncodedBlock& block,
+BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBlock& block,
                                             MutableBytes plain) {
   Bytes content = block.body;
   if (header.codec & kZstd) {
@@ -74,10 +84,19 @@ BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, const Enc
       context = ring_->read(end - block.context_bytes, block.context_bytes);
     }
     thread_local std::array<std::byte, kMaxBlockPlainBytes> scratch;
-    MutableBytes target = (header.codec & kReferences) ? MutableBytes(scratch) : plain;
+    MutableBytes unreferred =
+        (header.codec & kReferences) ? MutableBytes(scratch).first(plain.size()) : plain;
+    MutableBytes target = (header.codec & kOpened) ? opened_memory() : unreferred;
     target = target.first(block.content_bytes);
     if (zstd_decompress(context, content, target) != target.size()) return Outcome::mismatch;
     content = target;
+    if (header.codec & kOpened) {
+      auto size = close_deflated(content, unreferred);
+      if (!size || *size == 0 || (!(header.codec & kReferences) && *size != plain.size()))
+        return Outcome::mismatch;
+      content = unreferred.first(*size);
+      block.content_bytes = static_cast<std::uint32_t>(*size);
+    }
   }
   if (header.codec & kReferences) {
     auto restored = dedup::decode_references(*ring_, content, header.ring_offset, plain);
@@ -190,7 +209,7 @@ std::optional<Slice> BlockDecoder::poll_message() {
   Buffer message;
   if (welcome_due_) {
     welcome_due_ = false;
-    write_message(Welcome{kVersion, ring_ ? ring_->size() : 0}, message);
+    write_message(Welcome{kVersion, ring_ ? ring_->size() : 0, ring_ ? deflate_print() : 0}, message);
   } else if (!needs_.empty()) {
     write_message(needs_.front(), message);
     needs_.pop_front();

@@ -64,7 +64,7 @@ class BlockDecoder {
     Slice plain;
   };
 
-  Outcome restore(const BlockHeader& header, const EncodedBlock& block, MutableBytes plain);
+  Outcome restore(const BlockHeader& header, EncodedBlock& block, MutableBytes plain);
   void store(std::uint64_t offset, Bytes plain);
   Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,
                                       const BlockHeader& sent);

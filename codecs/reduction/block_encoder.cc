@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codecs/dedup/references.h"
+#include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
 
 namespace longhaul::reduction {
@@ -148,6 +149,15 @@ void BlockEncoder::keep_worthwhile(Interval context) {
 void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHeader& header,
                             EncodedBlock& fields, Buffer& out) {
   if (content.size() < kMinZstdBytes) return;
+  const std::size_t instead_of = content.size();
+  std::uint8_t codec = header.codec | kZstd;
+  thread_local Buffer opened;
+  opened.clear();
+  if (effort_.opens_deflated && twin_closes_ && (codec & kInRing) && open_deflated(content, opened)) {
+    codec |= kOpened;
+    content = opened;
+    fields.content_bytes = static_cast<std::uint32_t>(content.size());
+  }
   bool telling = content.size() >= kMinTrialBytes;
   if (telling && !flow.trials.worthwhile(content)) {
     ++counters_.incompressible_blocks;
@@ -155,7 +165,6 @@ void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHe
   }
   std::size_t begin = out.size();
   Bytes before;
-  std::uint8_t codec = header.codec | kZstd;
   if (context.size()) {
     codec |= kContext;
     before = history_->ring.read(context.begin, static_cast<std::size_t>(context.size()));
@@ -164,10 +173,11 @@ void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHe
   }
   write_encoded_fields(codec, fields, out);
   counters_.compressed_bytes += content.size();
-  bool shrank = zstd_compress(effort_, before, content, out);
+  bool shrank = zstd_compress(effort_, before, content, out, instead_of);
   if (telling) flow.trials.on_result(shrank);
   if (shrank) {
     header.codec = codec;
+    if (codec & kOpened) opened_bytes_ += instead_of;
   } else {
     out.resize(begin);
     ++counters_.incompressible_blocks;
@@ -235,6 +245,7 @@ Result<void> BlockEncoder::on_welcome(const Welcome& message) {
   welcomed_ = true;
   ring_bytes_ = message.version == kVersion ? whole_ring(static_cast<std::size_t>(message.ring_bytes)) : 0;
   if (ring_bytes_ != message.ring_bytes) ring_bytes_ = 0;  // a size that no ring can have
+  twin_closes_ = ring_bytes_ && message.deflates == deflate_print();
   return {};
 }
 
@@ -249,7 +260,10 @@ Result<void> BlockEncoder::on_need(const Need& message) {
       message.ring_offset + message.size > history_->shared.head() || needed_.size() == kMaxNeeded)
     return Error::unexpected_message;
   ++counters_.needs;
-  if (message.reason == Need::Reason::mismatch) ++counters_.mismatches;
+  if (message.reason == Need::Reason::mismatch) {
+    ++counters_.mismatches;
+    twin_closes_ = false;  // perhaps it was this, and it would be this again and again
+  }
   needed_.push_back({message.ring_offset, message.size});
   SharedHistory& shared = history_->shared;
   // The twin said before what it could not bring from disk, and nothing refers to that any more; this block

@@ -49,6 +49,8 @@ class BlockEncoder {
 
   EncoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
+  // Content of blocks in which streams of deflate were opened.
+  std::uint64_t opened_bytes() const { return opened_bytes_; }
 
   // ---- For the disk tier.
   // Puts bytes that the twin can find for itself at the head, for blocks of this stream to refer to, and says
@@ -102,6 +104,7 @@ class BlockEncoder {
   std::size_t ring_bytes_ = 0;  // as the twin answered
   bool hello_due_;
   bool welcomed_ = false;
+  bool twin_closes_ = false;  // what is opened of deflate, to the bytes that this side expects
   std::optional<History> history_;
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
@@ -112,6 +115,7 @@ class BlockEncoder {
   unsigned relief_ = 0;
   ZstdEffort effort_;
   EncoderCounters counters_;
+  std::uint64_t opened_bytes_ = 0;
   BlockFigures figures_;
 };
 

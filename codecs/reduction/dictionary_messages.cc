@@ -23,8 +23,9 @@ std::optional<Message> parse_welcome(ByteReader& in) {
   auto version = in.varint();
   auto ring = in.varint();
   if (!version || !ring) return std::nullopt;
+  auto deflates = in.remaining() >= 8 ? in.fixed64() : std::nullopt;  // earlier ones do not say it
   in.bytes(in.remaining());
-  return Welcome{*version, *ring};
+  return Welcome{*version, *ring, deflates.value_or(0)};
 }
 
 std::optional<Message> parse_held(ByteReader& in) {
@@ -111,6 +112,7 @@ void write_message(const Welcome& message, Buffer& out) {
   writer.u8(welcome);
   writer.varint(message.version);
   writer.varint(message.ring_bytes);
+  if (message.deflates) writer.fixed64(message.deflates);
 }
 
 void write_message(const Held& message, Buffer& out) {

@@ -37,6 +37,7 @@ struct Floor {  // nothing before it will be referred to any more
 struct Welcome {
   std::uint64_t version = kVersion;
   std::uint64_t ring_bytes = 0;  // at most what HELLO said; 0: no history
+  std::uint64_t deflates = 0;    // deflate_print() of the decoder; 0: it closes nothing
   bool operator==(const Welcome&) const = default;
 };
 struct Held {

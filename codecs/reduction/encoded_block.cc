@@ -2,6 +2,7 @@
 #include "codecs/reduction/encoded_block.h"
 
 #include "codecs/byte_reader.h"
+#include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
 #include "codecs/zstd_stage.h"
 
@@ -9,13 +10,13 @@ namespace longhaul::reduction {
 namespace {
 
 constexpr std::uint8_t kKnownBits =
-    kInRing | kReferences | kZstd | kLoads | kContext;  // kFollows is resolved
-constexpr std::uint8_t kNeedRing = kReferences | kLoads | kContext;
+    kInRing | kReferences | kZstd | kLoads | kContext | kOpened;  // kFollows is resolved
+constexpr std::uint8_t kNeedRing = kReferences | kLoads | kContext | kOpened;
 
 bool plausible(const BlockHeader& header) {
   if (header.codec & ~kKnownBits) return false;
   if (header.plain_bytes == 0 || header.plain_bytes > kMaxBlockPlainBytes) return false;
-  if ((header.codec & kContext) && !(header.codec & kZstd)) return false;
+  if ((header.codec & (kContext | kOpened)) && !(header.codec & kZstd)) return false;
   if (header.codec & kInRing)
     return header.ring_offset >= kRingStart && header.ring_offset <= kMaxVarint - header.plain_bytes;
   return header.ring_offset == 0 && !(header.codec & kNeedRing);
@@ -30,7 +31,7 @@ void write_encoded_fields(std::uint8_t codec, const EncodedBlock& block, Buffer&
     writer.varint(block.context_distance);
     writer.varint(block.context_bytes);
   }
-  if ((codec & kZstd) && (codec & kReferences)) writer.varint(block.content_bytes);
+  if ((codec & kZstd) && (codec & (kReferences | kOpened))) writer.varint(block.content_bytes);
 }
 
 Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded) {
@@ -53,18 +54,21 @@ Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded) {
   }
   // What the twin calls references is never longer than the bytes themselves: then it would have sent those.
   block.content_bytes = header.plain_bytes;
-  if (header.codec & kReferences) {
+  if (header.codec & (kReferences | kOpened)) {
     std::uint64_t size = in.remaining();
     if (header.codec & kZstd) {
       auto content = in.varint();
       if (!content) return Error::malformed_block;
       size = *content;
     }
-    if (size == 0 || size > header.plain_bytes) return Error::malformed_block;
+    if (size == 0 || size > (header.codec & kOpened ? kMaxOpenedBytes : header.plain_bytes))
+      return Error::malformed_block;
     block.content_bytes = static_cast<std::uint32_t>(size);
   }
   block.body = in.rest();
-  bool fits = header.codec & kZstd ? !block.body.empty() && block.body.size() < block.content_bytes
+  // What was opened is worth it only where it comes to less than what it was.
+  std::size_t least = std::min(block.content_bytes, header.plain_bytes);
+  bool fits = header.codec & kZstd ? !block.body.empty() && block.body.size() < least
                                    : block.body.size() == block.content_bytes;
   if (!fits) return Error::malformed_block;
   return block;

@@ -16,6 +16,7 @@ enum CodecBit : std::uint8_t {
   kZstd = 4,        // the content is compressed
   kLoads = 8,       // the decoder brings back history from disk first
   kContext = 16,    // zstd had a piece of the history as context
+  kOpened = 64,     // and before that its streams of deflate were opened
   kFollows = 32,    // ring_offset counts from the end of the stream's block before, which is mostly 0
 };
 
@@ -23,7 +24,7 @@ struct EncodedBlock {
   Bytes loads;                         // with kLoads: the disk tier's to read
   std::uint64_t context_distance = 0;  // with kContext: from its end to ring_offset
   std::uint32_t context_bytes = 0;
-  std::uint32_t content_bytes = 0;  // before compression
+  std::uint32_t content_bytes = 0;  // before compression, opened
   Bytes body;                       // to the end
 };
 

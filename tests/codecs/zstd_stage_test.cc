@@ -32,6 +32,7 @@ TEST_CASE("zstd gives back what it was given, at every effort, with context anyw
        {0ull, 24'000ull, 193'000ull, 6'480'000ull, 20'000'000ull, 125'000'000ull, 1'250'000'000ull}) {
     ZstdEffort effort = zstd_effort(rate);
     for (std::size_t size : {100u, 1000u, 10'000u, 65'536u}) {
+      if (effort.level < 0 && size < 10'000) continue;  // the fastest levels hardly look
       std::string history = words(effort.context_for(size) + size, 7);
       Bytes all = as_bytes(history);
       std::string elsewhere = history.substr(effort.context_for(size));
@@ -56,12 +57,13 @@ TEST_CASE("zstd gives back what it was given, at every effort, with context anyw
 
 TEST_CASE("a slow line is worth more effort, and a processor that has no time makes less") {
   CHECK(zstd_effort(193'000).level > zstd_effort(20'000'000).level);
-  CHECK(zstd_effort(20'000'000).level > zstd_effort(1'250'000'000).level);
+  CHECK(zstd_effort(20'000'000).level > zstd_effort(100'000'000).level);
+  CHECK(zstd_effort(100'000'000).level > zstd_effort(1'250'000'000).level);
   std::string text = words(65'536);
   for (std::uint64_t rate : {0ull, 193'000ull, 1'250'000'000ull})
     for (unsigned relief = 0; relief < 12; ++relief) {
       ZstdEffort effort = zstd_effort(rate, relief), less = zstd_effort(rate, relief + 1);
-      CHECK((less.level < effort.level || (effort.level == less.level && relief >= 2)));
+      CHECK((less.level < effort.level || (effort.level == less.level && effort.level == -6)));
       CHECK(less.context_bytes <= effort.context_bytes);
       Buffer out, plain(text.size());
       REQUIRE(zstd_compress(less, {}, as_bytes(text), out));

@@ -7,6 +7,8 @@
 #include "cache/memory_store.h"
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/deflated.h"
+#include "codecs/reduction/deflated_streams.h"
 #include "codecs/reduction/reduction.h"
 #include "fuzz/choices.h"
 
@@ -86,6 +88,7 @@ class Run {
         return in_.below(2) ? store.damage(name) : store.drop(name);
       }
       case 6:
+        maker_.set_line_rate(in_.number());
         return target_.set_line_rate(in_.number());
       default:
         here_.settle();
@@ -161,7 +164,8 @@ class Run {
         write_message(Hello{in_.below(3), in_.number(), in_.number() % (32u << 20)}, message);
         break;
       case 1:
-        write_message(Welcome{in_.below(3), in_.number()}, message);
+        write_message(Welcome{in_.below(3), in_.number(), in_.below(2) ? deflate_print() : in_.number()},
+                      message);
         break;
       case 2:
         write_message(Held{{{offset, offset + 1 + in_.byte()}}}, message);
@@ -206,6 +210,11 @@ class Run {
     }
     for (unsigned i = in_.below(4); i > 0 && size; --i)
       text_[in_.number() % text_.size()] = std::byte(in_.byte());
+    if (in_.below(8) == 7) {
+      const std::string stream = gzipped(as_text(text_).substr(0, 4'000));
+      text_.insert(text_.begin() + static_cast<std::ptrdiff_t>(text_.size() / 2), as_bytes(stream).begin(),
+                   as_bytes(stream).end());
+    }
     return text_;
   }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codecs/dedup/references.h"
+#include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
 #include "codecs/zstd_stage.h"
 
@@ -87,6 +88,36 @@ TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
   REQUIRE(message.has_value());
   auto held = parse_message(message->bytes());
   CHECK(std::get<Held>(*held) == Held{{{65'536, at + kPlain.size()}}});
+  // Two files of gzip, opened.
+  Buffer files = from_hex(
+      "1f8b08000000000002038d8bd115c22010c056c9003e7670872e70b408d87aa740c53a7d794ee04f7e924c29f0daf3bc"
+      "e28b75e5661feefbe359b17728b4a137f91e2c161dd3ff311225abe3aa0bb9e1a5ac7570acd27ee1782ff494e744ae6c"
+      "a691681af0076add9d168d8001980000001f8b08000000000002039d8cc115403010055bf9057829420d1ad8102bc42e"
+      "0922aae7393bb9cc6966ea02d18c6d705877df4eb051b3a0d7133e21a83058c55520e960294ee9e1a3d1f63681ae824e"
+      "d9a0f9388cfbbc24e8e1e27f19c4e4c5dc43fe79cea8000000");
+  Buffer opened = from_hex(
+      "417100006505001249222990391dfffff3bbf33e38ec43b951e9a9496b65b1e4efddbda49535b2eedb67242eb42fd50e"
+      "010d2119bbdb61b6cc22aa7c47b1bb1ca072393c59d76ff0b1b6bcac4ddda29f109dd91dada58b3f410c6f4d15c35ff4"
+      "514dfca99425ff8fece81b85a9c779bd8a93be1581608f6b2dbd665dc14f10c5248f932108ecc082681aaf7b86c6f1b8"
+      "4728040b00b1db094ada09e64894082e6806e1ab039e76df7af8c882e00e5456ae000c");
+  CHECK(
+      gives(decoder, 2, head_of(as_text(files), kInRing | kZstd | kOpened, 66'000), opened, as_text(files)));
+  Buffer content;
+  REQUIRE(open_deflated(files, content));
+  CHECK(hex(Bytes(content).first(13)) == "0c0a4098405f091240a8405609");
+  // The bit means nothing without the others, and no content is so long.
+  auto refused = [&](unsigned codec, std::uint64_t offset, Bytes encoded) {
+    return !decoder.decode(3, head_of(as_text(files), static_cast<std::uint8_t>(codec), offset), encoded)
+                .has_value();
+  };
+  CHECK(refused(kInRing | kOpened, 67'000, opened));
+  CHECK(refused(kZstd | kOpened, 0, opened));
+  Buffer longer = from_hex("80040001");
+  append(longer, Bytes(opened).subspan(2));
+  CHECK(refused(kInRing | kZstd | kOpened, 67'000, longer));
+  // A length that is not that of what is in the frame: something went wrong on the way.
+  longer[3] = std::byte{0};
+  CHECK(asks(decoder, 3, head_of(as_text(files), kInRing | kZstd | kOpened, 67'000), longer));
 }
 
 TEST_CASE("blocks that can never be are refused at once") {

@@ -58,6 +58,13 @@ TEST_CASE("dictionary messages are the bytes that PROTOCOL.md shows") {
          "02"
          "01"
          "84000000");
+  Buffer print;
+  write_message(Welcome{1, 64u << 20, 0x0123456789abcdef}, print);
+  CHECK(hex(print) == "0201840000000123456789abcdef");
+  CHECK(std::get<Welcome>(*parse_message(print)) == Welcome{1, 64u << 20, 0x0123456789abcdef});
+  // What later versions add is skipped.
+  print.push_back(std::byte{1});
+  CHECK(std::get<Welcome>(*parse_message(print)) == Welcome{1, 64u << 20, 0x0123456789abcdef});
   pinned(Held{{{65'536, 131'072}, {131'172, 131'272}}},
          "03"
          "80010000"
