@@ -135,6 +135,10 @@ class Lab:
     def link(self, line, *settings):
         self.command("link", line, *settings)
 
+    def lose(self, **ways):
+        """The next packets of the line: lose(b_to_a=1)."""
+        self.command("lose", *(f"{way.replace('_', '-')}={packets}" for way, packets in ways.items()))
+
     def status(self):
         return json.loads(self.command("status", "--json"))
 

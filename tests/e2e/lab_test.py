@@ -134,6 +134,22 @@ class EmulatedLine(unittest.TestCase):
             self.assertEqual(tcp.upload(lab, SERVER6, server.port, 3_000_000, seed=2), tcp.digest(3_000_000, seed=2))
         self.assertGreater(lab.stats()["a_to_b"]["lost"], 0)
 
+    def test_one_packet_can_be_lost(self):
+        lab = self.enterContext(Lab("51.84mbit,2"))
+        lab.lose(b_to_a=1)
+        self.assertEqual(len(round_trips(lab, count=5)), 4)
+        counted = lab.stats()
+        self.assertEqual((counted["a_to_b"]["lost"], counted["b_to_a"]["lost"]), (0, 1))
+        with self.assertRaisesRegex(AssertionError, "b-to-a=many"):
+            lab.command("lose", "b-to-a=many")
+
+    def test_packets_can_be_larger_than_usual(self):
+        lab = self.enterContext(Lab("51.84mbit,2", options=["--mtu", "9000"]))
+        for address, headers in ((SERVER, 28), (SERVER6, 48)):
+            done = lab.run("client", "ping", "-n", "-c", "1", "-W", "5", "-M", "do", "-s", 9000 - headers, address)
+            self.assertIn(" 1 received", done)
+        self.assertEqual(lab.stats()["a_to_b"]["oversized"], 0)
+
     def test_a_wrong_line_is_refused_in_a_sentence(self):
         lab = self.enterContext(Lab("51.84mbit,10"))
         for line in ("51.84mbit", "fast,10", "1mbit,soon", "1mbit,10,often"):

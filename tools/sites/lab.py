@@ -176,6 +176,9 @@ class Lab:
             self._ask_emulator(state, "set", *(f"{name}={value}" for name, value in line.items()))
             self._save(state | {"line": line})
 
+    def lose(self, words):
+        self._ask_emulator(self.state(), "lose", *words)
+
     def stats(self, reset):
         return self._ask_emulator(self.state(), "stats", *(["--reset"] if reset else []))
 

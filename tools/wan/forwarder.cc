@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <array>
 #include <boost/json/serialize.hpp>
+#include <charconv>
 #include <csignal>
+#include <optional>
 #include <stdexcept>
 
 #include "tools/wan/clock.h"
@@ -159,6 +161,7 @@ std::string Forwarder::execute(std::string_view command) {
     return answer;
   }
   if (command.starts_with("set ")) return set(command.substr(4));
+  if (command.starts_with("lose ")) return lose(command.substr(5));
   return error_json("there is no command \"" + std::string(command) + "\"");
 }
 
@@ -188,6 +191,29 @@ std::string Forwarder::set(std::string_view assignments) {
   }
   return boost::json::serialize(
       boost::json::object{{"a_to_b", to_json(config.a_to_b)}, {"b_to_a", to_json(config.b_to_a)}});
+}
+
+std::string Forwarder::lose(std::string_view assignments) {
+  std::array<std::optional<std::uint32_t>, 2> packets;  // a to b, b to a
+  while (!assignments.empty()) {
+    const auto space = assignments.find(' ');
+    const std::string_view assignment = assignments.substr(0, space);
+    assignments.remove_prefix(space == std::string_view::npos ? assignments.size() : space + 1);
+    if (assignment.empty()) continue;
+    const auto equals = std::min(assignment.find('='), assignment.size());
+    const std::string_view way = assignment.substr(0, equals);
+    const std::string_view count = assignment.substr(std::min(equals + 1, assignment.size()));
+    std::uint32_t number = 0;
+    const auto parsed = std::from_chars(count.data(), count.data() + count.size(), number);
+    if ((way != "a-to-b" && way != "b-to-a") || parsed.ec != std::errc{} ||
+        parsed.ptr != count.data() + count.size())
+      return error_json("\"" + std::string(assignment) + "\" is not a-to-b=PACKETS or b-to-a=PACKETS");
+    packets[way == "a-to-b" ? 0 : 1] = number;
+  }
+  if (packets[0]) a_to_b_.lose_next(*packets[0]);
+  if (packets[1]) b_to_a_.lose_next(*packets[1]);
+  return boost::json::serialize(
+      boost::json::object{{"a_to_b", packets[0].value_or(0)}, {"b_to_a", packets[1].value_or(0)}});
 }
 
 boost::json::object Forwarder::stats() const {

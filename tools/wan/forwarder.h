@@ -22,12 +22,14 @@ class Forwarder {
   // disappears. `control` may be null.
   void run(ControlServer* control);
 
-  // One line in, one line of JSON out: "stats", "stats reset", or "set NAME=VALUE…" (all of them or none).
+  // One line in, one line of JSON out: "stats", "stats reset", "set NAME=VALUE…" (all of them or none), or
+  // "lose a-to-b=N b-to-a=N" (either or both).
   std::string execute(std::string_view command);
   boost::json::object stats() const;
 
  private:
   std::string set(std::string_view assignments);
+  std::string lose(std::string_view assignments);
   void reset_counters();
 
   std::unique_ptr<Port> a_;

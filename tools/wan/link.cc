@@ -92,7 +92,9 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
   const double jitter_share = 2 * chances_.jitter.draw() - 1;
   const bool held_back = chances_.reorder.happens(config_.reorder);
   const bool twice = chances_.duplicate.happens(config_.duplicate);
-  const bool lost = single_loss || burst_loss;
+  const bool on_demand = to_lose_ > 0;
+  if (on_demand) --to_lose_;
+  const bool lost = single_loss || burst_loss || on_demand;
   sending_.push_back({busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice});
   if (!lost) return Fate::carried;
   ++counters_.lost;

@@ -72,6 +72,8 @@ class Link {
   // earlier ones.
   void change(TimePoint at, const LinkConfig& config);
   void reseed(std::uint64_t seed);
+  // So many of the packets that enter next are lost, whatever the dice say; they are thrown all the same.
+  void lose_next(std::uint32_t packets) { to_lose_ = packets; }
 
   // The next packet that is out by `now`, in the order of departure.
   std::optional<Departure> poll(TimePoint now);
@@ -122,6 +124,7 @@ class Link {
   std::uint64_t busy_bits_ = 0;
   std::uint64_t waiting_bytes_ = 0;  // sum over waiting_
   std::uint64_t next_number_ = 0;
+  std::uint32_t to_lose_ = 0;
   std::uint64_t highest_out_ = 0;  // number + 1 of the latest arrival that came out
   TimePoint order_floor_{};        // nothing in order comes out before this
   std::deque<Sending> sending_;

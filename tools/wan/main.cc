@@ -124,6 +124,11 @@ int main(int argc, char** argv) {
   set->add_option("assignments", set_options.assignments,
                   "NAME=VALUE, names as in `run`, e.g. rate=10mbit loss=1%")
       ->required();
+  AskOptions lose_options;
+  CLI::App* lose =
+      add_ask(app, lose_options, "lose", "lose the packets that enter next, so many of each direction");
+  lose->add_option("assignments", lose_options.assignments, "a-to-b=PACKETS b-to-a=PACKETS, either or both")
+      ->required();
   CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");
   stats->add_flag("--reset", stats_options.reset, "and set them to zero");
   CalibrateOptions calibrate_options;
@@ -141,6 +146,7 @@ int main(int argc, char** argv) {
       return calibrate(calibrate_options, std::cout) ? 0 : 1;
     }
     if (*set) ask_line(set_options, "set");
+    if (*lose) ask_line(lose_options, "lose");
     if (*stats) ask_line(stats_options, stats_options.reset ? "stats reset" : "stats");
     return 0;
   } catch (const CLI::ParseError& error) {

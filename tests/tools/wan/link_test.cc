@@ -397,3 +397,24 @@ TEST_CASE("every packet in is lost, dropped, inside or out") {
   CHECK(counters.dropped > 0);
   CHECK(counters.reordered > 0);
 }
+
+TEST_CASE("packets can be lost on demand, and the dice fall as they would have") {
+  LinkConfig config;
+  config.loss = 0.05;
+  const auto lost = [&](std::uint32_t on_demand) {
+    Link link{config, 7};
+    std::vector<PacketId> ids;
+    for (PacketId id = 0; id < 1000; ++id) {
+      if (id == 500) link.lose_next(on_demand);
+      if (link.arrive(kStart + id * 1ms, 100, id) == Fate::lost) ids.push_back(id);
+    }
+    CHECK(link.counters().lost == ids.size());
+    return ids;
+  };
+  const auto by_chance = lost(0);
+  auto expected = by_chance;
+  expected.insert(expected.end(), {500, 501});
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  CHECK(lost(2) == expected);
+}
