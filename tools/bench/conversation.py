@@ -22,6 +22,7 @@ class Stream:
         self.acknowledgements = []  # (time, offset), rising
         self.first_ns = self.last_ns = None  # of payload
         self.was_reset = False
+        self.seen = []  # (time, offset, bytes, whether it was behind the furthest), of all with payload
         self._waiting = {}
         self._holes = []  # (start, end) of bytes that are missing before the furthest one
 
@@ -39,6 +40,7 @@ class Stream:
         if tcp.length <= 0 or offset < 0:  # a keep-alive asks with a byte that was there before
             return
         self.segments += 1
+        self.seen.append((time_ns, offset, tcp.length, offset < self.end))
         self.repeated += max(0, min(self.end, offset + tcp.length) - offset)
         if self.first_ns is None:
             self.first_ns = time_ns

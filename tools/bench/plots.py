@@ -253,7 +253,7 @@ def over_time(figures, block, application, data):
     """Throughput second by second on lines that lose packets: the drop after a loss and the climb back."""
     matrix = figures.scenario.matrices[block]
     for place in matrix.places:
-        if not place.loss:
+        if not place.loss and not place.lose_after_s:
             continue
         figure, axes = new(f"{title_of(application, data)}, {place}: over time", "seconds", "Mbit/s", (6.4, 2.6))
         drawn = 0
@@ -263,7 +263,7 @@ def over_time(figures, block, application, data):
                 continue
             sample = found.good[0]
             interval, series = sample["interval"], sample["series"]
-            if len(series) > 300:
+            if len(series) > 300 or place.lose_after_s and interval < 1:
                 series = [sum(series[at:at + 10]) for at in range(0, len(series), 10)]
                 interval *= 10
             if len(series) < 4:
@@ -276,8 +276,34 @@ def over_time(figures, block, application, data):
         if not drawn:
             pyplot.close(figure)
             continue
+        if place.lose_after_s:
+            axes.axvline(place.lose_after_s, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        yield svg(figure)
+
+
+def repairs(figures, block, application, data):
+    """Sequence and acknowledgement numbers around the one packet that was lost, as the client's card saw them."""
+    matrix = figures.scenario.matrices[block]
+    for place, name in itertools.product(matrix.places, matrix.features):
+        found = figures.find(place, application, data, name) if place.lose_after_s else None
+        if not found or not found.is_there or not found.good[0].get("repair"):
+            continue
+        repair = found.good[0]["repair"]
+        figure, axes = new(f"{title_of(application, data)}, {place.line_name()}, {place.round_trip_ms:g} ms, {name}: one packet lost",
+                           "ms after the packet was lost on the line", "KB", (6.4, 3.4))
+        for behind, colour, marker, size, label in ((False, "#0072B2", ".", 2, "segments"),
+                                                    (True, "#D55E00", "X", 7, "behind the furthest: the repair")):
+            points = [(when, offset / KB) for when, offset, late in repair["segments"] if late == behind]
+            if points:
+                axes.plot(*zip(*points), color=colour, marker=marker, markersize=size, linestyle="", label=label,
+                          zorder=3 if behind else 2)
+        if repair["acknowledged"]:
+            axes.step(*zip(*((when, offset / KB) for when, offset in repair["acknowledged"])), where="post", color="#000000",
+                      linewidth=0.9, label="acknowledged")
+        axes.axvline(0, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
+        axes.legend(fontsize=8, frameon=False, loc="lower right")
         yield svg(figure)
 
 

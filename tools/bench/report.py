@@ -55,6 +55,10 @@ METHOD = (
     "F: the UDP carrier with repair alone. A+F: everything.",
 )
 
+ONE_LOSS = (
+    "The emulator loses one packet on its way to the client; the dashed line says when. Segments and acknowledgements are those of "
+    "the client's own connection: bare, a segment that comes behind a later one is the repair; with the pair the repair is the link's, "
+    "and the client sees at most a pause. Bare, the climb after the loss takes far longer than its repair.")
 METHOD_OF_STREAMS = (
     "A stream lasts some seconds and ends by the clock. What counts is what the receiver's program had by then, slow start included, "
     "as iperf3 (TCP) and longhaul-sctp (SCTP) say. Nothing is captured meanwhile: at these rates that would cost more than an end "
@@ -177,6 +181,9 @@ def sections(figures):
                 drawn += plots.throughput(figures, block, *subject)
                 drawn += plots.passes(figures, block, *subject) if len(matrix.passes) > 1 else []
                 drawn += plots.over_time(figures, block, *subject)
+                drawn += plots.repairs(figures, block, *subject)
+        if any(place.lose_after_s for place in matrix.places):
+            shown[-1].note = (shown[-1].note + " " + ONE_LOSS).strip()
         yield matrix.title, shown, [plot for plot in drawn if plot]
     if with_plots and (drawn := [plot for name in ("T", "A") for plot in plots.gains(figures, name)]):
         yield "Gain over delay", [], drawn

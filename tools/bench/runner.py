@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import os
 import shutil
+import time
 
 import applications
 import bounded
@@ -187,10 +188,10 @@ class Runner:
         rig.lab.stats(reset=True)
         recording = Recording(rig.lab, cell.place.bits_per_second)
         try:
-            moved, cut = None, None
+            moved, cut, loss = None, None, OneLoss(rig.lab, cell.place.lose_after_s)
             with recording:
                 try:
-                    moved = bounded.call(work.move, self.cut_seconds, self.progress.tick)
+                    moved = bounded.call(work.move, self.cut_seconds, lambda: (loss.look(), self.progress.tick()))
                 except bounded.TooLong:
                     cut = self.cut_seconds
             if not cut:
@@ -201,7 +202,9 @@ class Runner:
                 return found | {"cut": cut, "moved_until_cut": timing.payload(recording.path, work.ports)}
             if (got := work.finish(moved)) != work.expected:
                 return found | {"failure": f"WRONG BYTES: {cell.size} bytes were sent, and others arrived"}
-            measured = timing.read(recording.path, work.ports, work.kind)
+            if cell.place.lose_after_s and not loss.at_ns:
+                return found | {"failure": f"it was over before {cell.place.lose_after_s:g} s, when a packet was to be lost"}
+            measured = timing.read(recording.path, work.ports, work.kind, loss.at_ns)
             if recording.dropped:
                 found["doubt"] = f"the capture lacks {recording.dropped} packets"
             return found | {"seconds": round(measured.seconds, 6), "client_seconds": round(moved.seconds, 6), "sha256": got,
@@ -209,7 +212,8 @@ class Runner:
                             "connections": measured.connections,
                             "repeated_share": round(measured.repeated_share, 6),
                             "foreign_share": round(measured.foreign_share, 6), "marks_ms": measured.marks_ms,
-                            "interval": measured.interval, "series": measured.series, **(moved.facts or {})}
+                            "interval": measured.interval, "series": measured.series,
+                            **({"repair": measured.repair} if measured.repair else {}), **(moved.facts or {})}
         finally:
             self._put_away(recording, cell)
 
@@ -258,6 +262,20 @@ class Runner:
                 if "repeated_share" in sample:
                     return sample["repeated_share"]
         return None
+
+
+class OneLoss:
+    """Loses one packet on the way to the client, when it is time."""
+
+    def __init__(self, lab, after_s):
+        self.lab, self.due = lab, time.monotonic() + after_s if after_s else None
+        self.at_ns = None  # by the clock of captures
+
+    def look(self):
+        if self.due and time.monotonic() >= self.due:
+            self.due = None
+            self.at_ns = time.time_ns()
+            self.lab.lose(b_to_a=1)
 
 
 def check_room(scratch, cell):

@@ -66,6 +66,7 @@ class Place:
     tuned: bool = False
     mtu: int = 1500
     buffers: int = 0  # bytes, of the end hosts' sockets; 0: as the kernel has them
+    lose_after_s: float = 0  # one packet with data, so long after the start; 0: none
 
     @property
     def bits_per_second(self):
@@ -91,6 +92,8 @@ class Place:
             words.append(f"MTU {self.mtu}")
         if self.buffers:
             words.append(f"buffers {self.buffers / 1e6:g} MB")
+        if self.lose_after_s:
+            words.append(f"one packet lost after {self.lose_after_s:g} s")
         return ", ".join(words)
 
 
@@ -360,7 +363,11 @@ def _matrix(table, where, quick):
     mtus, buffers = matrix.take_list("mtus", int, [1500]), parse_size(matrix.take("buffers", str, "0B"), "buffers")
     if any(not 1280 <= mtu <= 16384 for mtu in mtus):
         raise BadScenario(f"{where}: an MTU is from 1280 to 16384 bytes")
-    places = [Place(rate, float(trip), float(loss), float(length) if loss else 1.0, queue, mtu=mtu, buffers=buffers)
+    lose_after = matrix.take("lose_after_s", float, 0.0)
+    if lose_after < 0:
+        raise BadScenario(f"{where}: a packet is lost at least 0 s after the start")
+    places = [Place(rate, float(trip), float(loss), float(length) if loss else 1.0, queue, mtu=mtu, buffers=buffers,
+                    lose_after_s=lose_after)
               for rate, mtu, length, loss, trip in itertools.product(rates, mtus, bursts, losses, round_trips)]
     found = Matrix(title=matrix.take("title", str), places=list(dict.fromkeys(places)),
                    applications=[parse_application(text) for text in matrix.take_list("applications", str)],
@@ -373,6 +380,8 @@ def _matrix(table, where, quick):
     streams = [str(each) for each in found.applications if each.protocol == "stream"]
     if streams and (len(streams) < len(found.applications) or found.passes != ["cold"] or found.data != ["random"]):
         raise BadScenario(f"{where}: '{streams[0]}' has a matrix of its own, with one pass")
+    if lose_after and any(each.protocol not in ("tcp", "http") or each.work != "read" for each in found.applications):
+        raise BadScenario(f"{where}: one packet is lost for 'http' and 'tcp read' alone, where the capture shows its repair")
     alone = [name for name in found.features if (name not in TRANSPORTS if streams else name in TRANSPORTS[2:])]
     if alone:
         raise BadScenario(f"{where}: '{alone[0]}' " + ("is not a transport of a stream: " + ", ".join(TRANSPORTS) if streams

@@ -25,6 +25,7 @@ class Timing:
     marks_ms: tuple  # the pings before and after
     interval: float  # seconds of one number in series
     series: list  # payload bytes of the measured direction, from the start on
+    repair: dict | None = None  # around a moment that was asked for: see _around
 
     @property
     def repeated_share(self):
@@ -118,8 +119,8 @@ def _short_transactions(conversations):
 KINDS = {"transactions": _up, "short transactions": _short_transactions, "down": _down, "up": _up, "smb read": _smb_read, "smb write": _smb_write, "smb all": _smb_all}
 
 
-def read(path, ports, kind):
-    """The measurement in a capture of the work that was done with these ports."""
+def read(path, ports, kind, around_ns=None):
+    """The measurement in a capture of the work that was done with these ports; and what was sent around a moment."""
     is_smb = kind.startswith("smb")
     try:
         capture = Capture(path, ports, (lambda: (smb_frames.Frames(), smb_frames.Frames())) if is_smb else
@@ -137,7 +138,27 @@ def read(path, ports, kind):
                   bytes_up=sum(each.up.end for each in conversations), connections=len(conversations),
                   bytes_seen=sum(sum(count for _, count in stream.arrivals) + stream.repeated for stream in streams),
                   repeated=sum(stream.repeated for stream in streams), foreign_share=capture.foreign_share,
-                  marks_ms=_marks(capture, start, end), interval=interval, series=series)
+                  marks_ms=_marks(capture, start, end), interval=interval, series=series,
+                  repair=_around(streams[0], start, around_ns, max(_marks(capture, start, end))) if around_ns else None)
+
+
+def _around(stream, start, moment, round_trip_ms):
+    """Sequence and acknowledgement numbers from a round trip before the moment to five after it, in ms and bytes from the
+    moment on: segments as (when, first byte, whether it was behind the furthest one), acknowledgements as (when, up to)."""
+    first, last = moment - 1e6 * round_trip_ms, moment + 5e6 * (round_trip_ms + 10)
+    base = next((offset for when, offset, _, _ in stream.seen if when >= first), 0)
+    segments = [(round((when - moment) / 1e6, 3), offset - base, behind) for when, offset, _, behind in stream.seen
+                if first <= when <= last]
+    upto = [(round((when - moment) / 1e6, 3), offset - base) for when, offset in stream.acknowledgements
+            if first <= when <= last]
+    return {"after_s": round((moment - start) / 1e9, 3), "segments": _thinned(segments, lambda each: each[2]),
+            "acknowledged": _thinned(upto, lambda _: False)}
+
+
+def _thinned(points, keep, most=1500):
+    """So many points as a plot can show; what is to be kept is kept."""
+    step = max(1, len(points) // most)
+    return [point for number, point in enumerate(points) if number % step == 0 or keep(point)]
 
 
 def _marks(capture, start, end):

@@ -15,6 +15,7 @@ import applications
 import bounded
 import content
 import main
+import runner as runner_module
 import scenario
 from progress import Progress, expected_seconds
 from results_test import sample
@@ -61,6 +62,24 @@ class FakeRig:
 class Work:
     def remove(self):
         pass
+
+
+class Losing(unittest.TestCase):
+    def test_one_packet_is_lost_once_when_it_is_time(self):
+        lab = mock.Mock()
+        with mock.patch("runner.time.monotonic", side_effect=[100.0, 114.9, 115.0]):
+            loss = runner_module.OneLoss(lab, 15)
+            loss.look()
+            lab.lose.assert_not_called()
+            loss.look()
+            loss.look()
+        lab.lose.assert_called_once_with(b_to_a=1)
+        self.assertIsNotNone(loss.at_ns)
+
+    def test_none_is_lost_where_none_is_asked_for(self):
+        lab = mock.Mock()
+        runner_module.OneLoss(lab, 0).look()
+        lab.lose.assert_not_called()
 
 
 class MadeUp(Runner):

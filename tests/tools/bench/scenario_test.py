@@ -25,7 +25,7 @@ class Scenarios(unittest.TestCase):
 
     def test_every_included_scenario_can_be_run_in_full_and_quick(self):
         self.assertEqual(set(scenario.names()), {"wx-2006", "buyer", "loss", "reduction", "regression", "short", "transactions",
-                                                 "transports"})
+                                                 "transports", "one-loss"})
         for name in scenario.names():
             for quick in (False, True):
                 with self.subTest(name, quick=quick):
@@ -34,6 +34,12 @@ class Scenarios(unittest.TestCase):
                     self.assertEqual(len({cell.key for cell in cells}), len(cells))
                     for matrix in found.matrices:
                         self.assertTrue(not matrix.source or matrix.source in sources.names(), matrix.source)
+
+    def test_one_loss_is_for_what_the_capture_can_show(self):
+        found = scenario.load("one-loss").cells()[0].place
+        self.assertEqual(found.lose_after_s, 15)
+        self.assertIn("one packet lost after 15 s", str(found))
+        self.refused("one packet is lost for", 'features = ["bare", "A"]', 'features = ["bare", "A"]\nlose_after_s = 5')
 
     def test_all_combinations_are_measured_place_by_place(self):
         cells = scenario.parse(SMALL, "small").cells()

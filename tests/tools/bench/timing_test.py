@@ -44,6 +44,25 @@ class Made(unittest.TestCase):
         self.talk.say(5.0, "down", b"all here")
         self.assertAlmostEqual(self.read("up").seconds, 3.0)
 
+    def test_what_was_sent_around_a_loss_is_kept_with_its_repair(self):
+        self.talk.open(1.0)
+        self.talk.say(2.0, "up", b"give me")
+        for number in range(10):
+            self.talk.say(2.1 + number / 100, "down", bytes(1000))
+        self.talk.acknowledge(2.2, "up")
+        repair = self.talk.late("down", bytes(1000))
+        self.talk.say(2.24, "down", bytes(1000))
+        repair(2.28)
+        self.talk.acknowledge(2.29, "up")
+        made.marks(self.frames, 0.5, 9.0)
+        path = made.write(self.path, self.frames, nanoseconds=True)
+        self.assertIsNone(timing.read(path, [made.PORT], "down").repair)
+        found = timing.read(path, [made.PORT], "down", around_ns=2_215_000_000).repair
+        self.assertEqual(found["after_s"], 0.215)
+        # A ping takes 30 ms: from 2.185 on, which is the tenth segment.
+        self.assertEqual(found["segments"], [(-25.0, 0, False), (25.0, 2000, False), (65.0, 1000, True)])
+        self.assertEqual(found["acknowledged"], [(-15.0, 1000), (75.0, 3000)])
+
     def test_transactions_last_from_the_first_request_to_the_last_answer_of_all_pairs(self):
         for number in range(3):
             talk = made.Talk(self.frames, client_port=40000 + number).open(1.0 + number)
