@@ -221,11 +221,13 @@ def versions(program):
     found = {}
     for name, words in (("longhaul", [program, "--version"]), ("tcpdump", ["tcpdump", "--version"]),
                         ("smbd", ["smbd", "--version"]), ("nginx", ["nginx", "-v"]), ("curl", ["curl", "--version"]),
+                        ("iperf3", ["iperf3", "--version"]), ("usrsctp", ["pkg-config", "--modversion", "usrsctp"]),
                         ("python", [sys.executable, "--version"])):
         if name == "longhaul" or shutil.which(words[0]):
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             said = re.search(r"\d+\.\d[\w.+~-]*", done.stdout + done.stderr)
-            found[name] = said[0] if said else "?"
+            if said or name != "usrsctp":  # which need not be there
+                found[name] = said[0] if said else "?"
     found["glibc"] = platform.libc_ver()[1]
     return found
 

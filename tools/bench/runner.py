@@ -128,7 +128,7 @@ class Runner:
                 else:
                     found = {"failure": failure}
                 self._add(cell, repetition, found)
-            if self.is_done(1, group):
+            if not repetition and self.is_done(1, group):  # what took so long is not repeated
                 self.progress.forget(group, self.scenario.repetitions - repetition - 1)
             if failure or (found.get("cut") and group[0].application.client == "kernel"):  # the guest is still at it
                 raise Spoiled
