@@ -2,9 +2,6 @@
 // See far_opens.h.
 #include "proxy/modules/smb/smb2/far_opens.h"
 
-#include <algorithm>
-
-#include "codecs/little_endian.h"
 #include "proxy/modules/smb/read_ahead.h"
 #include "proxy/modules/smb/smb2/question.h"
 
@@ -13,12 +10,6 @@ namespace {
 
 // Where a CREATE's answer has its oplock, from the end of its header (2.2.14).
 constexpr std::size_t kOplockAt = 2;
-
-std::u16string utf16(std::string_view bytes) {
-  std::u16string text(bytes.size() / 2, u'\0');
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = load_le<char16_t>(as_bytes(bytes), 2 * i);
-  return text;
-}
 
 std::string bytes_of(const std::u16string& text) {
   std::string bytes;
@@ -44,47 +35,10 @@ Slice without_oplock(const Slice& body) {
 
 }  // namespace
 
-// ---- listings
-
 void FarOpens::listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
                       const Slice& entries) {
-  const Open* open = side_.connection().open(directory);
-  if (!open) return;
-  auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
-    return folder.session == open->session && folder.tree == open->tree && folder.path == open->name.path;
-  });
-  if (found == folders_.end()) {
-    if (folders_.size() == kMostFolders) folders_.pop_back();
-    folders_.push_front({.session = open->session, .tree = open->tree, .path = open->name.path, .files = {}});
-    found = folders_.begin();
-  }
-  if (found->listing != listing) {
-    found->files.clear();
-    found->listing = listing;
-  }
-  std::size_t names = 0;
-  for (const Folder& folder : folders_) names += folder.files.size();
-  Bytes rest = entries.bytes();
-  while (names < kMostNames) {
-    const auto entry = take_directory_entry(info_class, rest);
-    if (!entry || !*entry) return;
-    constexpr std::uint32_t kNoFile = file_attributes::directory | file_attributes::reparse_point |
-                                      file_attributes::offline | file_attributes::recall_on_data_access;
-    if ((*entry)->file_attributes & kNoFile) continue;
-    found->files.add(utf16(as_text((*entry)->name)), (*entry)->end_of_file);
-    ++names;
-  }
-}
-
-FarOpens::Folder* FarOpens::folder_of(SessionId session, TreeId tree, const FileName& file) {
-  const std::size_t end = file.path.rfind(u'\\');
-  const std::u16string path = end == std::u16string::npos ? std::u16string() : file.path.substr(0, end);
-  const auto found = std::find_if(folders_.begin(), folders_.end(), [&](const Folder& folder) {
-    return folder.session == session && folder.tree == tree && folder.path == path;
-  });
-  if (found == folders_.end()) return nullptr;
-  if (found != folders_.begin()) std::rotate(folders_.begin(), found, std::next(found));
-  return &folders_.front();
+  if (const Open* open = side_.connection().open(directory))
+    row_.listed(*open, listing, info_class, entries.bytes());
 }
 
 // ---- the client's requests
@@ -92,43 +46,33 @@ FarOpens::Folder* FarOpens::folder_of(SessionId session, TreeId tree, const File
 Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&) {
   const Header& header = message.header();
   let_go_of_unsent(now);
-  if (message.single() && header.command == Command::read) unread_ = 0;
-  if (message.single() && header.command == Command::query_info && last_) {
-    // Asked although it was not expected: about the next files, too.
-    const auto query = parse_query_info_request(message.first().bytes);
-    const auto question = query && query->type == InfoType::file ? question_of(*query) : std::nullopt;
-    const auto same = [&](const Slice& other) {
-      return as_text(other.bytes()) == as_text(question->bytes());
-    };
-    if (question && questions_.size() < kMostQuestions &&
-        std::none_of(questions_.begin(), questions_.end(), same)) {
-      questions_.push_back(*question);
-    }
-  }
+  if (message.single() && header.command == Command::read) row_.read();
+  if (message.single() && header.command == Command::query_info)
+    if (const auto query = parse_query_info_request(message.first().bytes)) row_.asked(*query);
   if (message.single() && header.command == Command::create) {
     const Pending* pending = side_.connection().pending(header.message_id);
     const auto create = parse_create_request(message.first().bytes);
     const auto plain = create ? plain_open(header, *create) : std::nullopt;
     if (plain && pending && pending->opening && !side_.connection().any_untouchable()) {
-      const Asked asked{*plain, header.session_id, header.tree_id, pending->opening->name};
+      const OpeningRow::Opened asked{*plain, header.session_id, header.tree_id, pending->opening->name};
       for (auto ahead = opens_.begin(); ahead != opens_.end(); ++ahead) {
         Ahead& open = ahead->second;
         if (open.session != asked.session || open.tree != asked.tree || open.asked != *plain) continue;
         if (open.state == State::offered && header.charge() == 1) {
           give_to(now, ahead, message);
-          note(asked);
+          row_.opened(asked);
           go_on(now);
           return Taken::yes;
         }
         if (open.state == State::opening && !open.unwanted && !open.waiting && header.charge() == 1) {
           open.waiting = message;
           ++waiting_;
-          note(asked);
+          row_.opened(asked);
           asked_.insert_or_assign(header.message_id, asked);
           return Taken::yes;
         }
       }
-      note(asked);
+      row_.opened(asked);
       asked_.insert_or_assign(header.message_id, asked);
     }
   }
@@ -169,20 +113,9 @@ void FarOpens::after_response(TimePoint now, const Connection::Outcome& outcome)
     if (each.interim || each.request.command != Command::create) continue;
     if (auto expected = expected_.extract(each.request.id);
         !expected.empty() && asked_.contains(each.request.id))
-      questions_ = std::move(expected.mapped());
+      row_.expects(std::move(expected.mapped()));
     if (asked_.erase(each.request.id) != 0) go_on(now);
   }
-}
-
-void FarOpens::note(const Asked& asked) {
-  ++unread_;
-  Folder* folder = folder_of(asked.session, asked.tree, asked.name);
-  if (!folder || !folder->files.opened(utf16(asked.open.last()))) return;
-  // The same way, and in the same folder; who opens otherwise begins a new row.
-  alike_ = last_ && last_->open.how == asked.open.how && last_->session == asked.session &&
-           last_->tree == asked.tree && last_->open.folder() == asked.open.folder();
-  last_ = asked;
-  if (!alike_) refused_ = 0;
 }
 
 // ---- opening
@@ -214,15 +147,13 @@ bool FarOpens::known(const FileName& name) {
 }
 
 void FarOpens::go_on(TimePoint now) {
-  if (ended_ || !alike_ || unread_ > kMostUnread || refused_ >= kMostRefused) return;
+  if (ended_ || !row_.goes_on()) return;
   if (!side_.surroundings().features.smb_metadata || side_.connection().any_untouchable()) return;
-  Folder* folder = folder_of(last_->session, last_->tree, last_->name);
-  if (!folder) return;
   const std::uint64_t most = most_bytes();
   std::uint64_t ahead = 0;
   for (const auto& [number, open] : opens_) ahead += open.bytes;
-  while (opens_.size() < kMostOpens) {
-    const NextFiles::File* file = folder->files.next(depth_);
+  while (opens_.size() < OpeningRow::kMostAhead) {
+    const NextFiles::File* file = row_.next();
     if (!file) return;
     ahead += bytes_of(file->size);
     if (ahead > most) return;
@@ -230,18 +161,19 @@ void FarOpens::go_on(TimePoint now) {
       starved_ = true;
       return;
     }
-    folder->files.given_out();
+    row_.given_out();
   }
 }
 
 // True: it is being opened, or is not to be.
 bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
-  Ahead ahead{.session = last_->session,
-              .tree = last_->tree,
-              .asked = last_->open,
+  const OpeningRow::Opened& last = *row_.last();
+  Ahead ahead{.session = last.session,
+              .tree = last.tree,
+              .asked = last.open,
               .name = {},
-              .questions = questions_};
-  ahead.asked.name = std::string(last_->open.folder()) + smb2::bytes_of(file.name);
+              .questions = row_.questions()};
+  ahead.asked.name = std::string(last.open.folder()) + smb2::bytes_of(file.name);
   auto request = request_of(ahead.asked);
   if (!request) return true;
   ahead.name = file_name_of(ahead.tree, *request, Header{});
@@ -272,7 +204,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     // What is wrong with the file, the client is to hear from the server.
     const auto waiting = std::move(ahead.waiting);
     opens_.erase(found);
-    wasted();
+    row_.wasted();
     if (waiting) {
       --waiting_;
       side_.answer(
@@ -299,10 +231,14 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     opens_.erase(number);
     return;
   }
-  refused_ = alone ? 0 : refused_ + 1;
+  if (alone) {
+    row_.granted();
+  } else {
+    row_.refused();
+  }
   by_file_[ahead.file] = number;
   if (ahead.unwanted || ended_ || !alone || !open->disk_file) {
-    if (!ahead.unwanted) wasted();
+    if (!ahead.unwanted) row_.wasted();
     return close(now, number, ahead);
   }
   offer(now, number, ahead);
@@ -325,7 +261,7 @@ void FarOpens::give_to(TimePoint now, Opens::iterator found, const Message& requ
   const Slice response = found->second.response;
   by_file_.erase(found->second.file);
   opens_.erase(found);
-  used();
+  row_.used();
   side_.answer(now, request, build_message(answer_to(request.header(), Status::success), response.bytes()));
 }
 
@@ -412,8 +348,8 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     const Ahead ahead = std::move(found->second);
     by_file_.erase(ahead.file);
     opens_.erase(found);
-    used();
-    note({ahead.asked, ahead.session, ahead.tree, ahead.name});
+    row_.used();
+    row_.opened({ahead.asked, ahead.session, ahead.tree, ahead.name});
     go_on(now);
     if (ahead.broken) side_.on_with(now, *ahead.broken);
     return Taken::yes;
@@ -425,34 +361,15 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     if (state == State::offered || state == State::taken_back) close(now, given_up->number, found->second);
     return Taken::yes;
   }
-  if (std::holds_alternative<Used>(message) || std::holds_alternative<smb::Asked>(message)) unread_ = 0;
+  if (std::holds_alternative<Used>(message) || std::holds_alternative<Asked>(message)) row_.read();
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
     const auto question = smb2::request_of(expect->request.bytes());
     std::vector<Slice>& questions = expected_[expect->message];
-    if (question && question->type == InfoType::file && questions.size() < kMostQuestions)
+    if (question && question->type == InfoType::file && questions.size() < OpeningRow::kMostQuestions)
       questions.push_back(expect->request);
   }
   return Taken::no;
-}
-
-// ---- how many
-
-void FarOpens::used() {
-  // Each that is used is followed by two, as long as none was opened in vain; then by one more in each round.
-  if (!careful_) {
-    ++depth_;
-  } else if (++used_since_ >= depth_) {
-    ++depth_;
-    used_since_ = 0;
-  }
-  depth_ = std::min(depth_, kMostOpens);
-}
-
-void FarOpens::wasted() {
-  careful_ = true;
-  used_since_ = 0;
-  depth_ = std::max<std::size_t>(1, depth_ / 2);
 }
 
 // ---- time
@@ -465,8 +382,8 @@ void FarOpens::on_timeout(TimePoint now) {
     any = true;
   }
   if (!any) return;
-  wasted();
-  for (Folder& folder : folders_) folder.files.none_given_out();
+  row_.wasted();
+  row_.none_given_out();
 }
 
 std::optional<TimePoint> FarOpens::next_timeout() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for opens made ahead: sees in which order a client opens the files of a folder that was
-// listed (next_files.h), opens the next ones at the server as the client did the last, under a batch oplock,
-// and offers them to the near half (near_opens.h), with what they hold.
+// The far half's part for opens made ahead: opens at the server what a client will open next
+// (opening_row.h), as it did the last, under a batch oplock, and offers it to the near half (near_opens.h),
+// with what it holds.
 //
 // Each open is in one of these states; only what is offered may be given to the client:
 //
@@ -16,14 +16,12 @@
 // else what we have open of that name is closed first, and no acknowledgement is waited for.
 // - What nobody has asked for within a few seconds is closed, and fewer are opened afterwards.
 #pragma once
-#include <deque>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "proxy/modules/smb/next_files.h"
+#include "proxy/modules/smb/smb2/opening_row.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/smb2/plain_open.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -68,22 +66,6 @@ class FarOpens final : public FarPart {
     bool close_sent = false;
   };
   using Opens = std::map<Number, Ahead>;
-  struct Folder {
-    SessionId session = 0;
-    TreeId tree = 0;
-    std::u16string path;
-    std::uint64_t listing = 0;
-    NextFiles files;
-  };
-  struct Asked {  // a CREATE of the client that may be one of a row
-    PlainOpen open;
-    SessionId session = 0;
-    TreeId tree = 0;
-    FileName name;
-  };
-
-  // The client opens this, whoever answers. In the order in which it asks.
-  void note(const Asked& asked);
   void go_on(TimePoint now);
   bool open(TimePoint now, const NextFiles::File& file);
   void answered(TimePoint now, Number number, const Message& answer, const Connection::Outcome& outcome);
@@ -95,21 +77,10 @@ class FarOpens final : public FarPart {
   void close(TimePoint now, Number number, Ahead& ahead);
   void send_close(TimePoint now, Number number, Ahead& ahead);
   void let_go_of_unsent(TimePoint now);
-  void used();
-  void wasted();
-  Folder* folder_of(SessionId session, TreeId tree, const FileName& file);
   bool known(const FileName& name);
   std::uint64_t bytes_of(std::uint64_t size) const;
   std::uint64_t most_bytes() const;
 
-  // Handles that the server keeps for us at a time.
-  static constexpr std::size_t kMostOpens = 128;
-  static constexpr std::size_t kFirstOpens = 4;
-  static constexpr std::size_t kMostFolders = 4, kMostNames = 1 << 14;
-  static constexpr std::size_t kMostQuestions = 4;
-  // Who reads none of so many files that it opens does not read.
-  static constexpr unsigned kMostUnread = 4;
-  static constexpr unsigned kMostRefused = 3;
   static constexpr std::chrono::seconds kLife{5};
 
   FarSide& side_;
@@ -118,17 +89,9 @@ class FarOpens final : public FarPart {
   Number next_number_ = 1;
   std::size_t waiting_ = 0;  // CREATEs of the client
 
-  std::deque<Folder> folders_;  // the one used last in front
-  std::unordered_map<MessageId, Asked> asked_;
+  OpeningRow row_;
+  std::unordered_map<MessageId, OpeningRow::Opened> asked_;
   std::unordered_map<MessageId, std::vector<Slice>> expected_;
-  std::optional<Asked> last_;  // of a listed folder
-  bool alike_ = false;         // it was opened like the one before: so may be the next ones
-  std::vector<Slice> questions_;
-  unsigned unread_ = kMostUnread;  // opened since the last READ
-  unsigned refused_ = 0;           // in a row: no oplock to be had
-  std::size_t depth_ = kFirstOpens;
-  std::size_t used_since_ = 0;  // since depth_ grew last, when some had been wasted
-  bool careful_ = false;
   bool starved_ = false;
   bool ended_ = false;
 };

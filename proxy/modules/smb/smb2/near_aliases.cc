@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/near_metadata.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
@@ -224,19 +225,12 @@ Taken NearAliases::close(TimePoint now, const Message& message) {
   const auto request = parse_close_request(message.first().bytes);
   const Open* open = alias ? side_.connection().open(alias->behind) : nullptr;
   if (!open || !request || side_.connection().any_untouchable()) return Taken::no;
-  CloseResponse response;
-  if (request->flags & kClosePostQueryAttributes) {
-    response = {.flags = kClosePostQueryAttributes,
-                .times = open->times,
-                .allocation_bytes = open->allocation_bytes,
-                .end_of_file = open->end_of_file,
-                .file_attributes = open->file_attributes};
-  }
   const std::uint64_t number = file_of(alias->key).volatile_part;
   known_.at(alias->behind).aliases.erase(number);
   aliases_.erase(number);
   ++side_.counters().metadata_answers;
-  side_.answer(now, header.message_id, build_close_response(answer_to(header, Status::success), response));
+  side_.answer(now, header.message_id,
+               build_close_response(answer_to(header, Status::success), closed_as(*open, request->flags)));
   return Taken::yes;
 }
 

@@ -67,6 +67,15 @@ QuestionHabits usual_questions() {
 
 }  // namespace
 
+CloseResponse closed_as(const Open& open, std::uint16_t flags) {
+  if (!(flags & kClosePostQueryAttributes)) return {};
+  return {.flags = kClosePostQueryAttributes,
+          .times = open.times,
+          .allocation_bytes = open.allocation_bytes,
+          .end_of_file = open.end_of_file,
+          .file_attributes = open.file_attributes};
+}
+
 NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_questions()) {}
 
 // ---- requests
@@ -248,14 +257,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
     if (!known.waiting.empty()) return Taken::no;
   }
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
-  CloseResponse response;
-  if (request->flags & kClosePostQueryAttributes) {
-    response = {.flags = kClosePostQueryAttributes,
-                .times = open->times,
-                .allocation_bytes = open->allocation_bytes,
-                .end_of_file = open->end_of_file,
-                .file_attributes = open->file_attributes};
-  }
+  const CloseResponse response = closed_as(*open, request->flags);
   closed(now, *open);
   closing_.emplace(header.message_id, Closing{.file = open->file, .lease = open->lease});
   side_.pass_on(now, message);

@@ -19,6 +19,10 @@
 
 namespace longhaul::smb::smb2 {
 
+// What the server's answer to a CLOSE with these flags would say, as long as what is known of the open is
+// what it was opened with.
+CloseResponse closed_as(const Open& open, std::uint16_t flags);
+
 class NearMetadata final : public NearPart {
  public:
   explicit NearMetadata(NearSide& side);
