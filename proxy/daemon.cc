@@ -336,7 +336,9 @@ control::Status Daemon::status() const {
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
   status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes() + module_memory_->used_bytes();
+  status.memory_short = pool_.used_up() || retained_.used_up();
   status.module_bytes = module_memory_->used_bytes();
+  status.module_memory_short = module_memory_->is_short();
   for (const modules::Listed& module : modules_) status.ahead_bytes += module.ahead_bytes();
   status.memory_limit_bytes = config_.limits.memory_bytes;
   status.intercept =

@@ -32,6 +32,8 @@ struct Status {
   std::uint64_t memory_bytes = 0;  // buffers of all flows, both directions
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t module_bytes = 0;      // among them, what application modules hold
+  bool memory_short = false;           // no new flow is taken over the links
+  bool module_memory_short = false;    // nor with a module
   std::uint64_t ahead_bytes = 0;       // beside them, what modules hold for clients before they ask
   std::uint64_t dictionary_bytes = 0;  // memory of the dictionaries, beside that of buffers
   std::uint64_t dictionary_limit_bytes = 0;

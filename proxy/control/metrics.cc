@@ -306,6 +306,9 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
       .sample({}, status.memory_limit_bytes);
   families.gauge("module_memory_bytes", "Of the buffers, what application modules hold.")
       .sample({}, status.module_bytes);
+  families.gauge("memory_short", "1 while the cap leaves no room for new flows, or for what modules hold.")
+      .sample({{"of", "flows"}}, status.memory_short ? 1.0 : 0.0)
+      .sample({{"of", "modules"}}, status.module_memory_short ? 1.0 : 0.0);
   families.gauge("ahead_bytes", "What modules hold for clients before they ask, beside the buffers.")
       .sample({}, status.ahead_bytes);
   families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links, beside buffers.")

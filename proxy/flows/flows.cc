@@ -113,6 +113,7 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
   if (table_.live().size() >= config_.limits.flows) return past(Reason::flow_limit);
+  if ((*link)->memory_used_up()) return past(Reason::memory_limit);
   decision.link = link->get();
   return decision;
 }
@@ -192,6 +193,10 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
 const modules::Listed* Flows::choose_module(FlowRecord& record, const link::PeerLink& link) {
   const modules::Listed* module = modules::for_port(modules_, record.destination.port);
   if (!module || !(record.features.*module->feature)) return nullptr;
+  if (module->memory->is_short()) {
+    table_.give_reason(record, Reason::memory_limit);
+    return nullptr;
+  }
   if (link.peer_has_module(module->name, module->version)) return module;
   table_.give_reason(record, Reason::module_not_at_peer);
   return nullptr;

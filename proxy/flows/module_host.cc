@@ -30,7 +30,8 @@ constexpr auto kSurroundingsEvery = 100ms;
 
 // Where the modules' memory is used up: what a flow may hold all the same, so that small frames go on; how
 // often is looked whether there is room again; after how long a flow that holds parts of a frame, of which
-// nothing moves, goes on without its module.
+// nothing moves, goes on without its module, and how often a flow that has frames waiting for answers takes
+// one more piece from the stream: the client's word for which the server waits may be in it.
 constexpr std::size_t kHeldInAnyCase = 64 * 1024;
 constexpr auto kLookAgainAfter = 50ms;
 constexpr auto kPatienceWithoutMemory = 1s;
@@ -73,20 +74,26 @@ std::optional<link::TimePoint> ModuleHost::next_timeout() const {
 // ------------------------------------------------------------------------------------------------- memory
 
 void ModuleHost::count_memory() {
-  const std::size_t held = to_stream_bytes_ + to_lan_.size() + module_->held_bytes();
+  queued_bytes_ = module_->queued_bytes();
+  const std::size_t held = to_stream_bytes_ + to_lan_.size() + module_->held_bytes() + queued_bytes_;
   memory_->add(held);
   memory_->remove(counted_bytes_);
   counted_bytes_ = held;
 }
 
-bool ModuleHost::is_held_back() const { return memory_->is_short() && counted_bytes_ > kHeldInAnyCase; }
+bool ModuleHost::lan_is_held_back() const {
+  return memory_->is_short() && counted_bytes_ - queued_bytes_ > kHeldInAnyCase;
+}
+
+bool ModuleHost::stream_is_held_back() const { return memory_->is_short() && queued_bytes_ > kHeldInAnyCase; }
 
 // First nothing more is read from the LAN. That alone could last for ever, since parts of frames are of no
 // use to anybody: who has nothing else to wait for goes on without its module.
 void ModuleHost::watch_memory(TimePoint now) {
   count_memory();
-  const bool held_back = is_held_back() && !to_stream_passes_ && !aborts_;
+  const bool held_back = lan_is_held_back() && !to_stream_passes_ && !aborts_;
   look_again_at_.reset();
+  if (stream_is_held_back() && !aborts_) look_again_at_ = now + kLookAgainAfter;
   if (!held_back) return held_back_since_.reset();
   look_again_at_ = now + kLookAgainAfter;
   if (!held_back_since_ || to_stream_bytes_ != 0 || module_->held_bytes() == 0) held_back_since_ = now;
@@ -113,7 +120,7 @@ bool ModuleHost::takes_lan() const {
   if (to_stream_passes_ || aborts_ || lan_ended_ || to_lan_.size() >= kMostToLan) return false;
   // What nobody reads is not kept: the module may wait for the answers to what it promised.
   if (!writable()) return true;
-  if (is_held_back()) return false;
+  if (lan_is_held_back()) return false;
   return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
 }
 
@@ -143,12 +150,15 @@ bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
   bool moved = false;
   // What the twin has begun to send is taken to its end: it had credit for it.
   while (!to_lan_passes_ && !aborts_ && to_lan_.size() < (memory_->is_short() ? kMaxPiece : kShortToLan)) {
+    if (stream_is_held_back() && now - fed_at_ < kPatienceWithoutMemory) return moved;
+    fed_at_ = now;
     if (std::size_t ahead = stream_.readable_before_message(); ahead > 0) {
       Slice piece = stream_.readable().front();
       if (std::size_t most = std::min(ahead, kMaxPiece); piece.size() > most) piece = piece.sub(0, most);
       stream_.consume(piece.size(), now, round_trip);
       module_->from_stream(now, std::move(piece));
       take_outputs(now);
+      count_memory();
     } else if (auto body = stream_.poll_message(now, round_trip)) {
       on_record(now, std::move(*body));
     } else {

@@ -99,8 +99,10 @@ class ModuleHost {
   bool writable() const { return !stream_stopped_ && stream_.writes(); }
   void count_memory();
   void watch_memory(TimePoint now);
-  // All flows together hold as much as they may, and this one more than a few reads.
-  bool is_held_back() const;
+  // All flows together hold as much as they may, and this one more than a few reads: for the stream, or for
+  // the LAN's answers.
+  bool lan_is_held_back() const;
+  bool stream_is_held_back() const;
   void give_up_at(TimePoint at) {
     if (!give_up_at_ || at < *give_up_at_) give_up_at_ = at;
   }
@@ -115,7 +117,9 @@ class ModuleHost {
 
   std::shared_ptr<modules::Memory> memory_;
   std::size_t counted_bytes_ = 0;  // in memory_
+  std::size_t queued_bytes_ = 0;   // among them, frames that wait for the LAN's answers
   std::optional<TimePoint> held_back_since_, look_again_at_;
+  TimePoint fed_at_{};  // from the stream, last
 
   std::optional<TimePoint> surroundings_at_;        // told last
   std::optional<Ending> lan_ended_, stream_ended_;  // as told to the module

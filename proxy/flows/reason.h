@@ -20,7 +20,7 @@ enum class Reason {
   peer_refused,         // the far proxy may not dial that destination
   destination_refused,  // the server (or a router) refused; remembered for a while
   flow_limit,           // more flows than `limits.flows`
-  memory_limit,         // the memory cap leaves no credit for another flow
+  memory_limit,         // the memory cap leaves no room: past the link, or over it without the module
   source_fallback,      // optimised, but the server sees the far proxy's address: the client's got no answer
   module_not_at_peer,   // optimised, but the peer does not have the protocol's module in this version
   smb_signed,           // optimised, but nothing is answered early: requests are signed
@@ -60,8 +60,11 @@ inline constexpr std::array kReasonTable{
                "start the service; the entry ends by itself after a few seconds"},
     ReasonText{Reason::flow_limit, "flow_limit", "This daemon already carries as many flows as it may.",
                "raise [limits] flows"},
-    ReasonText{Reason::memory_limit, "memory_limit", "The memory cap leaves no room for another flow.",
-               "raise [limits] memory"},
+    ReasonText{Reason::memory_limit, "memory_limit",
+               "The memory cap leaves no room: new flows are not taken over the link, and flows that a "
+               "protocol's module holds go on without it.",
+               "raise [limits] memory, or see with longhaul flows whose readers have stopped; new flows are "
+               "taken again when there is room"},
     ReasonText{Reason::source_fallback, "source_fallback",
                "The flow crosses the link, but the server sees the far proxy's address, because no answer "
                "to the client's address came back to the proxy.",

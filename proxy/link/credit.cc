@@ -25,6 +25,7 @@ ReceiveCredit::ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint6
 
 ReceiveCredit::~ReceiveCredit() {
   pool_.give(from_pool_);
+  pool_.taken(received_ - consumed_);
   pool_.leave();
 }
 
@@ -56,12 +57,14 @@ bool ReceiveCredit::open_up(TimePoint now) {
 Result<void> ReceiveCredit::on_received(std::uint64_t plain_bytes, TimePoint now) {
   if (plain_bytes > limit_ - received_) return LinkError::credit_exceeded;
   received_ += plain_bytes;
+  pool_.arrived(plain_bytes);
   last_received_ = now;
   return {};
 }
 
 bool ReceiveCredit::on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt) {
   consumed_ += plain_bytes;
+  pool_.taken(plain_bytes);
   set_limit(limit_);  // what the reader took is free for others until it is granted again
   return grow(now, rtt);
 }

@@ -36,6 +36,10 @@ class CreditPool {
   // sessions together never set aside more than a quarter.
   std::uint64_t open_share() const { return std::min(free_ / 8, shared_ / 4 / sessions_); }
   bool under_pressure() const { return free_ < shared_ / 2; }
+  // Nothing to speak of is left for another stream, and that not for a moment, as while credit is asked back
+  // that many streams were granted at once: bytes that readers do not take hold it. Until twice as much is
+  // free again, so that not every other flow is told so.
+  bool used_up() const { return used_up_; }
   std::uint64_t cap_bytes() const { return shared_ + floor_ * max_streams_; }
 
   // Every stream that is granted credit holds one of the floors; with none left, the cap would not hold.
@@ -49,19 +53,45 @@ class CreditPool {
   void take(std::uint64_t bytes) {
     assert(bytes <= free_);
     free_ -= bytes;
+    review();
   }
   void give(std::uint64_t bytes) {
     free_ += bytes;
     assert(free_ <= shared_);
+    review();
   }
 
+  // Of what was granted, bytes that have come and that no reader has taken yet.
+  void arrived(std::uint64_t bytes) {
+    unread_ += bytes;
+    review();
+  }
+  void taken(std::uint64_t bytes) {
+    assert(bytes <= unread_);
+    unread_ -= bytes;
+    review();
+  }
+  std::uint64_t unread_bytes() const { return unread_; }
+
  private:
+  static constexpr std::uint64_t kRoom = 1ull << 20;  // of which a new stream would get 64 KiB
+
+  void review() {
+    const std::uint64_t room = std::min(kRoom, shared_ / 8);
+    if (used_up_) {
+      used_up_ = free_ < 2 * room && unread_ >= granted_bytes() / 4;
+    } else {
+      used_up_ = free_ < room && unread_ >= granted_bytes() / 2;
+    }
+  }
   std::uint32_t max_streams_;
   std::uint32_t sessions_;
   std::uint32_t streams_ = 0;
   std::uint64_t floor_;
   std::uint64_t shared_;
   std::uint64_t free_;
+  std::uint64_t unread_ = 0;
+  bool used_up_ = false;
 };
 
 // Wire bytes kept for streams until the peer acknowledges them.
@@ -82,9 +112,12 @@ class RetainedBudget {
     used_ -= bytes;
   }
   std::uint64_t used_bytes() const { return used_; }
+  // Another stream would get less than 64 KiB.
+  bool used_up() const { return used_ + std::min(kRoom, cap_ / 16) > cap_; }
 
  private:
   static constexpr std::uint64_t kLeast = 4096;
+  static constexpr std::uint64_t kRoom = 256ull << 10;
   std::uint64_t cap_;
   std::uint64_t used_ = 0;
 };

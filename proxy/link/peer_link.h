@@ -74,6 +74,8 @@ class PeerLink final : private CarrierOwner {
 
   LinkState state() const;
   bool usable() const { return state() == LinkState::up; }
+  // The memory cap leaves no room for another stream.
+  bool memory_used_up() const { return shared_.pool.used_up() || shared_.retained.used_up(); }
   LinkStatus status() const;
   // Valid while usable(), and for every stream until its user is told of the reset.
   Session& session() { return *session_; }

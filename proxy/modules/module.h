@@ -100,6 +100,9 @@ class Module {
 
   // Bytes that it took in and has neither put out nor let go: parts of frames, above all.
   virtual std::size_t held_bytes() const { return 0; }
+  // Beside them, whole frames of the stream that wait for what the LAN says first. Where memory is short it
+  // is the stream, then, that is read no further.
+  virtual std::size_t queued_bytes() const { return 0; }
   // There is no memory for the rest of what it holds parts of: from the LAN it steps aside as soon as it can.
   virtual void give_up_memory(TimePoint) {}
 

@@ -61,7 +61,7 @@ std::optional<ReadData> gather(const std::map<std::uint64_t, Slice>& pieces, std
 }  // namespace
 
 AheadCache::AheadCache(std::shared_ptr<AheadAccount> account, AheadBounds bounds)
-    : account_(std::move(account)), bounds_(bounds) {}
+    : account_(std::move(account)), bounds_(bounds), allowance_(bounds.flow_bytes) {}
 
 AheadCache::~AheadCache() { account_->held_bytes -= held_bytes_; }
 
@@ -147,7 +147,7 @@ void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, c
   if (found == opens_.end() || found->second.stamp != stamp) return;
   Open& open = found->second;
   // Read already: it is worth keeping, but not worth what was not read yet.
-  if (open.held_bytes + bytes.size() > bounds_.open_bytes / 2) return;
+  if (open.held_bytes + bytes.size() > bounds_.open_bytes / 2 || !make_room(open, bytes.size())) return;
   insert(open, offset, bytes);
   for (auto piece = first_behind(open.pieces, offset);
        piece != open.pieces.end() && piece->first < end_of(offset, bytes); ++piece)
@@ -208,6 +208,16 @@ std::optional<AheadCache::Answered> AheadCache::answered(MessageNumber message) 
   Answered answered{waiting->second.open, waiting->second.stamp, waiting->second.offset};
   waiting_.erase(waiting);
   return answered;
+}
+
+std::optional<std::uint64_t> AheadCache::poll_allowance() {
+  if (opens_.empty()) return std::nullopt;
+  const std::uint64_t free = account_->most_bytes - std::min(account_->most_bytes, account_->held_bytes);
+  const std::uint64_t now = std::min(bounds_.flow_bytes, held_bytes_ + free / 4);
+  const std::uint64_t change = now > allowance_ ? now - allowance_ : allowance_ - now;
+  if (change == 0 || change < allowance_ / 8) return std::nullopt;
+  allowance_ = now;
+  return now;
 }
 
 void AheadCache::clear(Open& open) {

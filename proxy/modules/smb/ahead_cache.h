@@ -82,6 +82,10 @@ class AheadCache {
   bool waits(MessageNumber message) const { return waiting_.contains(message); }
   std::size_t waiting() const { return waiting_.size(); }
 
+  // What may be ahead of this client, unread: what is, and a quarter of what all flows leave. Once for each
+  // time that it becomes another by an eighth; nothing while no file is open.
+  std::optional<std::uint64_t> poll_allowance();
+
   std::uint64_t held_bytes() const { return held_bytes_; }
   std::uint64_t wasted_bytes() const {
     return wasted_bytes_;
@@ -120,6 +124,7 @@ class AheadCache {
   std::deque<Ready> ready_;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t wasted_bytes_ = 0;
+  std::uint64_t allowance_;  // as told last
 };
 
 }  // namespace longhaul::smb

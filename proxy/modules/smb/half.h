@@ -103,6 +103,9 @@ class Half {
   // What keeps it from doing all it could, for people.
   virtual flows::Reason reason() const { return leave_alone(); }
 
+  // Frames of the stream that wait here for answers of the LAN.
+  virtual std::size_t queued_bytes() const { return 0; }
+
   virtual void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) = 0;
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
   virtual std::optional<TimePoint> next_timeout() const = 0;

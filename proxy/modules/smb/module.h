@@ -13,7 +13,7 @@
 namespace longhaul::smb {
 
 // Of what the halves say to each other: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 3;
+inline constexpr std::uint64_t kModuleVersion = 4;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 
@@ -39,6 +39,7 @@ class SmbModule final : public modules::Module {
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override;
   std::size_t held_bytes() const override;
+  std::size_t queued_bytes() const override { return half_ ? half_->queued_bytes() : 0; }
   void give_up_memory(TimePoint now) override;
   const modules::Counters& counters() const override;
   flows::Reason reason() const override;

@@ -127,6 +127,7 @@ class Writer {
     key(m.open);
     bytes(m.request.bytes());
   }
+  void body(const Allowance& m) { number(m.bytes); }
 
  private:
   Buffer out_;
@@ -218,6 +219,7 @@ void fields(Reader& in, Revoke& m) { in.fields(m.number); }
 void fields(Reader& in, Took& m) { in.fields(m.number); }
 void fields(Reader& in, GaveUp& m) { in.fields(m.number); }
 void fields(Reader& in, MakeReal& m) { in.fields(m.open, m.request); }
+void fields(Reader& in, Allowance& m) { in.fields(m.bytes); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>

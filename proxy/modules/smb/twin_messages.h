@@ -78,6 +78,12 @@ struct Drop {
   std::uint32_t epoch = 0;
 };
 
+// near -> far: what is ahead of the client on this connection, unread, is to be no more than this. Until it
+// is said: what the far half likes.
+struct Allowance {
+  std::uint64_t bytes = 0;
+};
+
 // ---- write-behind
 
 // near -> far: the frame behind this is a WRITE, or a CLOSE, that has been or will be answered by the near
@@ -194,7 +200,7 @@ struct MakeReal {
 
 using TwinMessage =
     std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
-                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal>;
+                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

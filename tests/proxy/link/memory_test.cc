@@ -70,3 +70,44 @@ TEST_CASE("what is kept for one large flow leaves room for the others") {
   budget.remove(large);
   CHECK(budget.used_bytes() == 0);
 }
+
+TEST_CASE("a pool is used up by bytes that nobody reads, not by credit that is only granted") {
+  for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{64} << 20, std::uint64_t{4} << 30}) {
+    CreditPool pool(cap, 16);
+    CHECK_FALSE(pool.used_up());
+    std::uint64_t taken = 0;
+    while (pool.free_bytes() > std::min<std::uint64_t>(cap / 1024, 1 << 19)) {
+      const std::uint64_t share = pool.initial_share();
+      pool.take(share);
+      taken += share;
+    }
+    // A burst of flows that say nothing: it is asked back soon.
+    CHECK_FALSE(pool.used_up());
+    pool.arrived(taken);
+    CHECK(pool.used_up());
+    // A little room is none yet.
+    const std::uint64_t little = std::min<std::uint64_t>(1 << 20, cap / 16);
+    pool.taken(little);
+    pool.give(little);
+    CHECK(pool.used_up());
+    pool.taken(2 * little);
+    pool.give(2 * little);
+    CHECK_FALSE(pool.used_up());
+    pool.taken(taken - 3 * little);
+    pool.give(taken - 3 * little);
+    CHECK(pool.unread_bytes() == 0);
+  }
+}
+
+TEST_CASE("what is kept for peers is used up when another stream would get next to nothing") {
+  for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{192} << 20}) {
+    RetainedBudget budget(cap);
+    budget.add(cap / 16 * 14);
+    CHECK_FALSE(budget.used_up());
+    budget.add(cap / 8);
+    CHECK(budget.used_up());
+    CHECK(budget.allowance(0) < 64 << 10);
+    budget.remove(cap / 8);
+    CHECK_FALSE(budget.used_up());
+  }
+}

@@ -170,12 +170,14 @@ TEST_CASE("a reader that stops holds up its own flow and no other") {
   }
   pair.run_for(20s);
   CHECK(pair.a.pool.granted_bytes() + 64 * pair.a.pool.floor_bytes() <= 8u << 20);
+  CHECK(pair.a.pool.used_up());
   TimePoint start = pair.now();
   Flow& quick = flows.start(1000, 200'000);
   REQUIRE(pair.run_until([&] { return quick.complete(); }, 20s));
   CHECK(pair.now() - start < 1s);
   for (Flow* flow : stalled) flows.resume_reader(*flow, pair.a);
   REQUIRE(pair.run_until([&] { return stalled.front()->client_reads.read > 1'000'000; }, 60s));
+  CHECK_FALSE(pair.a.pool.used_up());
   CHECK(flows.all_right());
 }
 

@@ -19,6 +19,7 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* expect = std::get_if<Expect>(&message)) questions_.expect(*expect);
   if (const auto* local = std::get_if<Local>(&message)) looks_.taken(*local);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
+  if (const auto* allowance = std::get_if<Allowance>(&message)) reads_.may_be_ahead(allowance->bytes);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
   if (const auto* drop = std::get_if<Drop>(&message)) {
     if (drop->open == looks_key()) looks_.near_dropped(drop->epoch);

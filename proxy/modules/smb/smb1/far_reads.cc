@@ -169,12 +169,19 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
   }
   if (!open.may_read || !file.may_plan || stopped_ || !surroundings_.features.smb_read_ahead)
     return std::nullopt;
+  if (enough_is_ahead(now.largest_read)) return std::nullopt;
   auto range = file.policy.next(now);
   if (range && file.end_of_file) {
     if (range->begin >= *file.end_of_file) return std::nullopt;
     range->end = std::min(range->end, *file.end_of_file);
   }
   return range;
+}
+
+bool FarReads::enough_is_ahead(std::uint32_t more_bytes) const {
+  std::uint64_t ahead = more_bytes;
+  for (const auto& [key, file] : files_) ahead += file.policy.ahead_bytes();
+  return ahead > most_ahead_bytes_;
 }
 
 void FarReads::pump() {

@@ -33,6 +33,8 @@ class FarReads {
   // A READ that the near half answered.
   void used(const Used& used);
   void near_dropped(const Drop& drop);
+  // Unread, of all files.
+  void may_be_ahead(std::uint64_t bytes) { most_ahead_bytes_ = bytes; }
   // What was read of this file is void.
   void drop(const OpenKey& key);
   // The same, if anything was: a change of the file has been answered, and what was read beside it may be
@@ -73,6 +75,7 @@ class FarReads {
   void read_through(const OpenKey& key, MessageNumber number, Slice frame);
   void make_void(File& file);
   std::optional<Interval> next(const Open& open, File& file);
+  bool enough_is_ahead(std::uint32_t more_bytes) const;
   ReadAheadLimits limits() const;
 
   Outputs& out_;
@@ -82,6 +85,7 @@ class FarReads {
   modules::Surroundings surroundings_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   std::uint64_t fetches_ = 0;
+  std::uint64_t most_ahead_bytes_ = 64 << 20;
   std::size_t swallowed_ = 0;
   bool stopped_ = false;
   bool client_reads_ = false;  // it has read something on this connection

@@ -217,6 +217,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (answered.opened) {
     over(*answered.opened);
     cache_.opened(answered.opened->key);
+    tell_allowance();
   }
   questions_.opened(answered.opened, number);
   for (const Open& closed : answered.closed) over(closed);
@@ -335,6 +336,11 @@ void Near::on_surroundings(TimePoint, const modules::Surroundings& surroundings)
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   questions_.on_surroundings(surroundings);
+  tell_allowance();
+}
+
+void Near::tell_allowance() {
+  if (auto bytes = cache_.poll_allowance()) out_.tell(Allowance{*bytes});
 }
 
 }  // namespace longhaul::smb::smb1

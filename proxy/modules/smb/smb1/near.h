@@ -73,6 +73,7 @@ class Near final : public Half {
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
   void drop(const Open& open);
+  void tell_allowance();
   void read_through(const Answer& answer, const Slice& data);
   void answer_read(const Header& header, const ReadData& data);
   void answer_write(const Early& early);

@@ -12,24 +12,24 @@ bool overlap(const Interval& a, const Interval& b) { return a.begin < b.end && b
 }  // namespace
 
 void ServerLeg::send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope) {
-  queue_.push_back({std::move(frame), number, has_answer, false, scope, std::nullopt, {}});
+  queue({std::move(frame), number, has_answer, false, scope, std::nullopt, {}});
   pump();
 }
 
 void ServerLeg::send_promised(Slice frame, const Promise& promise, OnAnswer on_answer) {
   // Servers do not promise to write in the order in which they were asked.
   const Scope scope{promise.range.size() ? Scope::Of::overlap : Scope::Of::open, promise.open, promise.range};
-  queue_.push_back({std::move(frame), 0, true, true, scope, promise, std::move(on_answer)});
+  queue({std::move(frame), 0, true, true, scope, promise, std::move(on_answer)});
   pump();
 }
 
 void ServerLeg::send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer) {
-  queue_.push_back({std::move(frame), 0, true, true, scope, std::nullopt, std::move(on_answer)});
+  queue({std::move(frame), 0, true, true, scope, std::nullopt, std::move(on_answer)});
   pump();
 }
 
 void ServerLeg::send_raw(Slice frame, MessageNumber number) {
-  queue_.push_back({std::move(frame), number, true, false, {Scope::Of::silence, {}, {}}, std::nullopt, {}});
+  queue({std::move(frame), number, true, false, {Scope::Of::silence, {}, {}}, std::nullopt, {}});
   pump();
 }
 
@@ -69,19 +69,23 @@ bool ServerLeg::may_go(const Waiting& waiting) const {
 }
 
 void ServerLeg::pump() {
-  while (!queue_.empty() && may_go(queue_.front())) {
-    Waiting next = std::move(queue_.front());
-    queue_.pop_front();
-    go(std::move(next));
-  }
+  while (!queue_.empty() && may_go(queue_.front())) send_first();
 }
 
 void ServerLeg::flush() {
-  while (!queue_.empty()) {
-    Waiting next = std::move(queue_.front());
-    queue_.pop_front();
-    go(std::move(next));
-  }
+  while (!queue_.empty()) send_first();
+}
+
+void ServerLeg::queue(Waiting waiting) {
+  queued_bytes_ += waiting.frame.size();
+  queue_.push_back(std::move(waiting));
+}
+
+void ServerLeg::send_first() {
+  Waiting next = std::move(queue_.front());
+  queue_.pop_front();
+  queued_bytes_ -= next.frame.size();
+  go(std::move(next));
 }
 
 void ServerLeg::go(Waiting next) {

@@ -74,6 +74,7 @@ class ServerLeg {
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
   bool owes() const;  // a promise without its answer
+  std::size_t queued_bytes() const { return queued_bytes_; }
   void pump();
   // All that is held goes at once.
   void flush();
@@ -92,6 +93,8 @@ class ServerLeg {
     OnAnswer on_answer;
     std::optional<Promise> promise;
   };
+  void queue(Waiting waiting);
+  void send_first();
   void go(Waiting next);
   bool may_go(const Waiting& waiting) const;
   std::size_t outstanding() const { return clients_.size() + own_.size(); }
@@ -100,6 +103,7 @@ class ServerLeg {
   Outputs& out_;
   std::size_t max_mpx_ = 1;
   std::deque<Waiting> queue_;
+  std::size_t queued_bytes_ = 0;
   RawTransfer raw_;
   std::unordered_set<MessageNumber> clients_;  // sent, without an answer
   std::unordered_map<std::uint16_t, Own> own_;

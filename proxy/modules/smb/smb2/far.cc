@@ -57,6 +57,13 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   settle(now);
 }
 
+std::size_t Far::queued_bytes() const {
+  std::size_t bytes = queued_bytes_ + order_.held_bytes();
+  for (const Input& input : held_)
+    if (const auto* frame = std::get_if<Frame>(&input)) bytes += frame->bytes.size();
+  return bytes;
+}
+
 bool Far::holds(Input input) {
   if (!aliases_.busy() && held_.empty()) return false;
   held_.push_back(std::move(input));
@@ -105,6 +112,7 @@ void Far::send(TimePoint now, const Message& message) {
   if (message.single() && message.header().command == Command::cancel) return cancel(message);
   Outgoing outgoing{message, {}};
   if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
+  queued_bytes_ += message.frame.bytes.size();
   waiting_.push_back(std::move(outgoing));
   burn(now);
 }
@@ -326,7 +334,10 @@ void Far::on_with(TimePoint now, const Message& message) {
 
 void Far::ids_freed(TimePoint now) {
   aliases_.on_ids_freed(now);
-  while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) waiting_.pop_front();
+  while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) {
+    queued_bytes_ -= waiting_.front().message.frame.bytes.size();
+    waiting_.pop_front();
+  }
   burn(now);
   if (waiting_.empty())
     for (FarPart* part : parts_) part->on_ids_freed(now);

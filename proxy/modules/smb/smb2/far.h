@@ -39,6 +39,7 @@ class Far final : public Half, private FarSide {
   bool quiet() const override;
   flows::Reason leave_alone() const override;
   flows::Reason reason() const override { return connection_.why_untouchable(); }
+  std::size_t queued_bytes() const override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -96,6 +97,7 @@ class Far final : public Half, private FarSide {
   std::unordered_map<MessageId, Reply> own_;  // our requests, by the server's number
   std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
+  std::size_t queued_bytes_ = 0;              // of those
   FarAliases aliases_;
   std::deque<Input> held_;  // in order
   FarOplocks oplocks_;

@@ -145,7 +145,7 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
       if (message.header().is_async() || target == held_.end()) return Taken::no;
       Scope scope = target->scope;
       scope.kind = Scope::Kind::file;
-      held_.push_back({.message = message, .scope = std::move(scope), .sequence = sequence});
+      hold({.message = message, .scope = std::move(scope), .sequence = sequence});
       return Taken::yes;
     }
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
@@ -157,7 +157,7 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
   }
   Scope scope = scope_of(message);
   if (!waits(scope, sequence)) return Taken::no;
-  held_.push_back({.message = message, .scope = std::move(scope), .sequence = sequence});
+  hold({.message = message, .scope = std::move(scope), .sequence = sequence});
   return Taken::yes;
 }
 
@@ -182,6 +182,11 @@ void FarOrder::end_own(TimePoint now, std::uint64_t number) {
   if (work_.erase(own_key(number)) != 0) release(now);
 }
 
+void FarOrder::hold(Held held) {
+  held_bytes_ += held.message.frame.bytes.size();
+  held_.push_back(std::move(held));
+}
+
 void FarOrder::release(TimePoint now) {
   // Front to back: what is sent may be what those behind it waited for, but what they wait for never is
   // behind them.
@@ -192,6 +197,7 @@ void FarOrder::release(TimePoint now) {
     }
     const Held held = std::move(held_[i]);
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    held_bytes_ -= held.message.frame.bytes.size();
     side_.send(now, held.message);
   }
   give_back(now);

@@ -44,6 +44,7 @@ class FarOrder final : public FarPart {
   // Something is promised and not done for this file: data read from it now may be older than the client
   // believes.
   bool busy(const FileName& name) const;
+  std::size_t held_bytes() const { return held_bytes_; }  // of frames
 
  private:
   using Sequence = std::uint64_t;  // the order in which promises and held requests came
@@ -81,6 +82,7 @@ class FarOrder final : public FarPart {
   static bool same(const std::optional<FileName>& a, const std::optional<FileName>& b);
   void begin(Promise& promise, MessageId id, const Message& message);
   void done(TimePoint now, MessageId id, const Element& answer);
+  void hold(Held held);
   void release(TimePoint now);
   void ask_room(TimePoint now, const Open& open);
   bool take_break(const Message& message);
@@ -91,6 +93,7 @@ class FarOrder final : public FarPart {
   std::unordered_map<MessageId, Promise> promises_;  // without the server's answer
   std::map<OpenKey, Work> work_;
   std::deque<Held> held_;
+  std::size_t held_bytes_ = 0;
   DiskQuestions questions_;
   struct GivingBack {
     OpenKey open;

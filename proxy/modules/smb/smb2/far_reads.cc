@@ -10,7 +10,6 @@ namespace {
 constexpr std::size_t kPieceBytes = 64 << 10;
 static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
-constexpr std::uint64_t kMostAheadOfFlow = 64 << 20;
 constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 2 << 20;
 constexpr std::uint64_t kLeastScatteredBytes = 256 << 10, kMostScatteredBytes = 16 << 20;
 
@@ -138,6 +137,11 @@ Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     }
     return Taken::yes;
   }
+  if (auto* allowance = std::get_if<Allowance>(&message)) {
+    most_ahead_bytes_ = allowance->bytes;
+    for (auto& [key, file] : files_) fetch_more(now, key, file);
+    return Taken::yes;
+  }
   if (auto* dropped = std::get_if<Drop>(&message)) {
     if (File* file = find(dropped->open)) {
       file->stamp.near = dropped->epoch;
@@ -251,7 +255,12 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   std::uint64_t ahead = 0;
   for (const auto& [other, of] : files_) ahead += of.policy.ahead_bytes();
   ReadAheadLimits limits = this->limits();
-  while (ahead < kMostAheadOfFlow) {
+  // What finds no room there would have to cross again, and what lies behind it with it.
+  for (const std::uint32_t worth = std::min(limits.largest_read, kCreditBytes);
+       ahead + worth <= most_ahead_bytes_;) {
+    const std::uint64_t room = most_ahead_bytes_ - ahead;
+    limits.largest_read =
+        std::max(worth, static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.largest_read, room)));
     // What the ids that are free allow: some smaller READs rather than none.
     while (limits.largest_read > kCreditBytes && !side_.can_inject(charge_for(limits.largest_read)))
       limits.largest_read = std::max(limits.largest_read / 4, kCreditBytes);

@@ -96,7 +96,8 @@ class FarReads final : public FarPart {
   std::uint64_t most_first_bytes_ = 2 << 20;
   // Whole files that clients read here and there, and then did not read, the same.
   std::uint64_t most_scattered_bytes_ = 16 << 20;
-  bool starved_ = false;  // for ids, which are told when they are free
+  std::uint64_t most_ahead_bytes_ = 64 << 20;  // unread, of all files
+  bool starved_ = false;                       // for ids, which are told when they are free
   bool ended_ = false;
 };
 

@@ -39,6 +39,7 @@ void NearReads::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (change.kind == Change::Kind::closed) cache_.forget(change.open->key);
     if (change.kind == Change::Kind::broken) drop(*change.open);
   }
+  tell_allowance();
   count();
 }
 
@@ -121,6 +122,10 @@ void NearReads::answer(TimePoint now, const Read& read, const OpenKey& open, std
   side_.answer(now, id, std::move(head), NearSide::Told::yes);
   for (const Slice& piece : data.pieces) out.to_lan(piece);
   side_.counters().ahead_used_bytes += data.length;
+}
+
+void NearReads::tell_allowance() {
+  if (auto bytes = cache_.poll_allowance()) side_.out().tell(Allowance{*bytes});
 }
 
 void NearReads::count() { side_.counters().ahead_wasted_bytes = cache_.wasted_bytes() + other_wasted_bytes_; }

@@ -20,6 +20,7 @@ class NearReads final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_surroundings(TimePoint, const modules::Surroundings&) override { tell_allowance(); }
   bool quiet() const override { return waiting_.empty(); }
 
   void drop(const Open& open);
@@ -36,6 +37,7 @@ class NearReads final : public NearPart {
   };
   void answer(TimePoint now, const Read& read, const OpenKey& open, std::uint64_t offset,
               const ReadData& data);
+  void tell_allowance();
   void count();
 
   NearSide& side_;

@@ -182,3 +182,25 @@ TEST_CASE("random pushes and READs never give wrong bytes") {
     CHECK(c.cache.held_bytes() <= 2000);
   }
 }
+
+TEST_CASE("what may be ahead is told once for each change, and shrinks with what all flows hold") {
+  const auto account = std::make_shared<AheadAccount>(AheadAccount{.most_bytes = 8'000});
+  AheadCache first(account, {.open_bytes = 4'000, .flow_bytes = 4'000});
+  AheadCache second(account, {.open_bytes = 4'000, .flow_bytes = 4'000});
+  CHECK_FALSE(first.poll_allowance());  // no file is open
+  first.opened(key(1));
+  second.opened(key(1));
+  CHECK(first.poll_allowance() == 2'000);
+  CHECK_FALSE(first.poll_allowance());
+  CHECK(second.poll_allowance() == 2'000);
+  first.pushed({key(1), {}, 0, 3'200, {}}, bytes(0, 3'200));
+  CHECK(first.poll_allowance() == 4'000);  // what is there may stay, up to the flow's own bound
+  CHECK(second.poll_allowance() == 1'200);
+  second.pushed({key(1), {}, 0, 1'200, {}}, bytes(0, 1'200));
+  CHECK(second.poll_allowance() == 1'200 + 900);
+  first.drop(key(1));
+  CHECK(first.poll_allowance() == 1'700);
+  AheadCache third(std::make_shared<AheadAccount>());
+  third.opened(key(1));
+  CHECK_FALSE(third.poll_allowance());  // there is more than one flow may have
+}

@@ -39,7 +39,8 @@ std::vector<TwinMessage> one_of_each() {
           Revoke{25},
           Took{26},
           GaveUp{~0ull},
-          MakeReal{key(12), Slice::copy_of(as_bytes("create"))}};
+          MakeReal{key(12), Slice::copy_of(as_bytes("create"))},
+          Allowance{1ull << 62}};
 }
 
 }  // namespace

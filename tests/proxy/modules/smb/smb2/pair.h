@@ -45,7 +45,8 @@ class Way {
 
 class Pair {
  public:
-  explicit Pair(unsigned seed, modules::Surroundings surroundings = usual()) : random(seed) {
+  explicit Pair(unsigned seed, modules::Surroundings surroundings = usual(), const Site& site = {})
+      : random(seed), near(Side::near, 445, site) {
     near.on_surroundings(now, surroundings);
     far.on_surroundings(now, surroundings);
   }
@@ -115,7 +116,7 @@ class Pair {
   // Every break that the server has told so far has come to the near half.
   bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && down_.empty(); }
 
-  SmbModule near{Side::near, 445, {}};
+  SmbModule near;
   SmbModule far{Side::far, 445, {}};
 
  private:

@@ -45,6 +45,33 @@ TEST_CASE("a file read block by block comes ahead of the client, byte for byte")
   }
 }
 
+TEST_CASE("a client's site with little room for what is ahead is sent no more than it keeps") {
+  for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{8} << 20, std::uint64_t{2} << 20}) {
+    Site site;
+    site.ahead->most_bytes = most;
+    modules::Surroundings line = Pair::usual();
+    line.line_bytes_per_second = 100'000'000;  // worth 15 MB ahead
+    Pair pair(5, line, site);
+    pair.server.files["big"] = {3, 20'000'000};
+    Client client(pair);
+    client.begin();
+    FileId file = client.opened(client.open("big"));
+    std::uint64_t held = 0;
+    for (std::uint64_t offset = 0; offset < 20'000'000; offset += 65536) {
+      const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(65536, 20'000'000 - offset));
+      const Message& answer = client.wait(client.ask(Command::read, read_request_body(file, offset, length)));
+      REQUIRE((data_of(answer) == bytes_of(3, offset, length)));
+      held = std::max(held, site.ahead->held_bytes);
+      pair.near.on_surroundings(pair.now, line);
+      pair.run();
+    }
+    CHECK(held <= most);
+    // The first blocks come before it is known how little room there is.
+    CHECK(pair.near.counters().ahead_wasted_bytes <= 2u << 20);
+    CHECK(client.violations.empty());
+  }
+}
+
 TEST_CASE("a small file is there when its first READ comes, and its end too") {
   Pair pair(2);
   pair.server.files["small"] = {1, 10'000};
