@@ -53,7 +53,7 @@ ZstdEffort zstd_effort(std::uint64_t rate, unsigned relief) {
   // tenth of the bytes, and a tenth of the speed. Each must keep ahead of its lines on one core, with all
   // else that is done to a block, and a byte on the line stands for two to four of them: on the fastest lines
   // the processor is the narrower line.
-  static constexpr std::array<ZstdEffort, 9> kEfforts = {{
+  static constexpr std::array<ZstdEffort, 10> kEfforts = {{
       {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8, .opens_deflated = true},
       {.level = 7, .context_bytes = 384 * 1024, .context_per_byte = 6, .opens_deflated = true},
       {.level = 6, .context_bytes = 256 * 1024, .context_per_byte = 4, .opens_deflated = true},
@@ -62,10 +62,12 @@ ZstdEffort zstd_effort(std::uint64_t rate, unsigned relief) {
       {.level = 2, .context_bytes = 64 * 1024, .context_per_byte = 1},
       {.level = 1, .context_bytes = 16 * 1024, .context_per_byte = 1},
       {.level = -2, .context_bytes = 8 * 1024, .context_per_byte = 1},
-      {.level = -6, .context_bytes = 4 * 1024, .context_per_byte = 1},
+      {.level = -6, .context_bytes = 4 * 1024, .context_per_byte = 1, .thinner_samples = true},
+      {.level = -10, .context_bytes = 4 * 1024, .context_per_byte = 1, .thinner_samples = true},
   }};
-  static constexpr std::array<std::uint64_t, 8> kUpTo = {4'000'000,  7'000'000,  9'000'000,   13'000'000,
-                                                         24'000'000, 60'000'000, 130'000'000, 300'000'000};
+  static constexpr std::array<std::uint64_t, 9> kUpTo = {4'000'000,   7'000'000,   9'000'000,
+                                                         13'000'000,  24'000'000,  60'000'000,
+                                                         130'000'000, 300'000'000, 600'000'000};
   std::size_t worth = 4;
   if (rate)
     worth = static_cast<std::size_t>(std::lower_bound(kUpTo.begin(), kUpTo.end(), rate) - kUpTo.begin());

@@ -18,6 +18,9 @@ struct ZstdEffort {
   std::size_t context_per_byte = 1;       // and how much for each byte of it: a context must be indexed first
   // Whether streams of deflate are opened: what they hold is then compressed in their place.
   bool opens_deflated = false;
+  // Whether repeats are looked for at half as many places: a quarter of the time, for a few bytes in a
+  // hundred of what repeats leave.
+  bool thinner_samples = false;
   // Small content gains nothing from the search that high levels do, and somebody may wait for it.
   int level_for(std::size_t content_bytes) const { return content_bytes < 4096 ? std::min(level, 3) : level; }
   // The context for content of that size.

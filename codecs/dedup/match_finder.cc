@@ -324,7 +324,7 @@ void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_
 // Bulk in which nothing repeats, such as compressed or encrypted files, is sampled thinly: it goes by faster,
 // and if it comes again it comes in large pieces.
 unsigned MatchFinder::halvings() const {
-  return fresh_bytes_ < kFreshBytes ? 0 : fresh_bytes_ < 4 * kFreshBytes ? 1 : 2;
+  return fresh_bytes_ < kFreshBytes ? (thinner_ ? 1 : 0) : fresh_bytes_ < 4 * kFreshBytes ? 1 : 2;
 }
 
 void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size) {

@@ -89,6 +89,7 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
     SharedHistory::Reach reach(history_->shared, stream, flow.track, *offset);
     std::size_t literals = plain.size();
     if (stages.dedup_memory) {
+      history_->finder.set_thinner(effort_.thinner_samples);
       history_->finder.find(history_->ring, *offset, plain.size(), reach, copies_, &flow.continuation);
       for (const dedup::Copy& copy : copies_) literals -= copy.length;
     }

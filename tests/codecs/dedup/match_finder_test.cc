@@ -46,6 +46,7 @@ TEST_CASE("however data is split into blocks, decoding gives it back") {
     const std::size_t largest = random() % 3 == 0 ? 200 : random() % 2 ? 4096 : kRingStep;
     std::string text = random() % 2 ? random_text(random, 90'000) : random_bytes(random, 70'000);
     for (int pass = 0; pass < 8; ++pass) {
+      twins.finder.set_thinner(random() % 4 == 0);
       for (std::size_t at = 0; at < text.size();) {
         const std::size_t size = 1 + random() % largest;
         twins.block(as_bytes(std::string_view(text).substr(at, size)));
@@ -68,6 +69,20 @@ TEST_CASE("data seen before costs next to nothing, at any offset and in blocks o
     const std::size_t blocks = text.size() / block;
     CHECK(again < blocks * 10 + 20'000);
   }
+}
+
+TEST_CASE("with half the samples repeats are found all the same, whichever way they were remembered") {
+  Random random(2);
+  const std::string text = random_text(random, 4 * kMiB);
+  for (const bool thinner_before : {false, true})
+    for (const bool thinner : {false, true}) {
+      Twins twins(16 * kMiB);
+      twins.finder.set_thinner(thinner_before);
+      twins.send(text);
+      twins.finder.set_thinner(thinner);
+      twins.send(random_bytes(random, 1000));
+      CHECK(twins.send(text.substr(12'345)) < 10'000);
+    }
 }
 
 TEST_CASE("short blocks are found again without knowing what came before them") {
