@@ -39,6 +39,12 @@ def long_test(test):
     return test
 
 
+def early(test):
+    """Marks a test method or class that takes longest: it begins first, lest all wait for it alone at the end."""
+    test.is_early = True
+    return test
+
+
 def alone(test):
     """Marks a test method or class that measures time, speed, processor or memory: nothing else runs meanwhile."""
     test.is_alone = True

@@ -10,11 +10,12 @@ import smb
 import smb_client
 from guest import Guest, ScriptFailed
 from kernel_client import Mount
-from lab import long_test, until
+from lab import early, long_test, until
 from pair import PairTest
 
 
 @unittest.skipUnless(kernel_client.is_there(), "there is no guest: it is made by tools/setup, on x86_64")
+@early
 class Kernel(PairTest):
     line = ("51.84mbit,20",)
 

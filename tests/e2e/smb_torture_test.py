@@ -6,7 +6,7 @@ in neither of the two direct runs."""
 import unittest
 
 import torture
-from lab import Lab, long_test
+from lab import Lab, early, long_test
 from pair import Pair
 
 
@@ -34,9 +34,11 @@ class Torture(unittest.TestCase):
         results = sum(len(outcomes) for suite in direct.values() for outcomes in suite.values())
         print(f"        {results} results of {len(suites)} suites compared", flush=True)
 
+    @early
     def test_the_quick_suites_of_smb_2_and_3_give_the_same_list(self):
         self.compare(torture.QUICK)
 
+    @early
     def test_the_quick_suites_of_smb_1_give_the_same_list(self):
         self.compare(torture.QUICK_SMB1)
 
