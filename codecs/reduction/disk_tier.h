@@ -108,7 +108,11 @@ class DiskTier final : private SegmentListener {
   };
   struct Flow {
     std::optional<Cursor> cursor;
-    unsigned useless = 0;  // cursors in a row from which nothing came
+    unsigned useless = 0;   // cursors in a row from which nothing came
+    std::size_t asked = 0;  // loads that have not come yet
+    // Loads that the next block names, whatever cursor asked for them: at most kMaxLoads, of kMaxLoadedBytes.
+    std::size_t announced = 0;
+    std::uint64_t announced_bytes = 0;
   };
   struct Asked {  // a load for the encoder
     std::uint64_t stream, serial;
@@ -134,8 +138,8 @@ class DiskTier final : private SegmentListener {
   void look_up(std::uint64_t stream, Flow& flow, Bytes plain);
   bool in_memory(Id id, const HookHit& hit) const;
   void follow(Cursor& cursor);
-  void ask_ahead(std::uint64_t stream, Cursor& cursor);
-  void append_loaded(const Asked& asked, Bytes bytes);
+  void ask_ahead(std::uint64_t stream, Flow& flow);
+  void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
   static Id id_of(const SegmentName& name);
   void say(Type type);

@@ -18,6 +18,10 @@ constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for re
 // What cannot be had and is not told yet; a twin that asks on and never listens breaks the protocol.
 constexpr std::size_t kMaxCannot = 16'384;
 
+// Of one stream, asked of the store or waiting for the next block: segments may be small, and while a host is
+// busy many loads come between two blocks.
+constexpr std::size_t kMostWaiting = DiskTier::kMaxLoads / 2;
+
 // A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its
 // own is stored whole: what is read back along a segment later should have no holes.
 bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
@@ -27,18 +31,22 @@ bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < siz
 // ---------------------------------------------------------------------------- what this side sends
 
 void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header) {
+  auto found = flows_.find(stream);
+  if (found != flows_.end() && (header.codec & kLoads)) {
+    found->second.announced = 0;
+    found->second.announced_bytes = 0;
+  }
   if (!stages.dedup_disk || !(header.codec & kInRing) || !twin_has_disk_) return;
   std::uint64_t copied = encoder_.last().copied_bytes;
   const Interval block{encoder_.shared()->head() - header.plain_bytes, encoder_.shared()->head()};
   if (is_new(copied, header.plain_bytes)) fresh_.add(block);
-  auto found = flows_.find(stream);
   if (found != flows_.end() && found->second.cursor) {
     Cursor& cursor = *found->second.cursor;
     std::uint64_t used = cursor.used;
     follow(cursor);
     if (cursor.used > used) {
       found->second.useless = 0;
-      return ask_ahead(stream, cursor);
+      return ask_ahead(stream, found->second);
     }
     // What it asks for may be of use yet.
     if (cursor.asked > cursor.brought) return;
@@ -106,14 +114,16 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   Cursor cursor{.serial = ++serial_, .segment = hit.name, .ahead = ahead};
   cursor.begin = cursor.next = static_cast<std::uint32_t>(std::min<std::uint64_t>(start, hit.name.length));
   flow.cursor = std::move(cursor);
-  ask_ahead(stream, *flow.cursor);
+  ask_ahead(stream, flow);
 }
 
 // Keeps `ahead` bytes before the block that is to come; twice as many as long as they are of use.
-void DiskTier::ask_ahead(std::uint64_t stream, Cursor& cursor) {
+void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
+  Cursor& cursor = *flow.cursor;
   std::uint64_t most = std::min(kMostAhead, encoder_.ring()->size() / 16);
   if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
-  while (!cursor.over && cursor.asked < cursor.used + cursor.ahead) {
+  while (!cursor.over && cursor.asked < cursor.used + cursor.ahead &&
+         flow.asked + flow.announced < kMostWaiting) {
     if (cursor.next >= cursor.segment.length) {
       const Place end{cursor.segment.writer, cursor.segment.epoch,
                       cursor.segment.first + cursor.segment.length};
@@ -129,6 +139,7 @@ void DiskTier::ask_ahead(std::uint64_t stream, Cursor& cursor) {
     std::uint32_t size = std::min(kLoadBytes, cursor.segment.length - cursor.next);
     LoadId load = store_.load(cursor.segment, cursor.next, size, *this);
     asked_[load] = {stream, cursor.serial, id_of(cursor.segment), cursor.next};
+    ++flow.asked;
     cursor.next += size;
     cursor.asked += size;
   }
@@ -145,13 +156,14 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   Asked asked = found->second;
   asked_.erase(found);
   auto flow = flows_.find(asked.stream);
+  if (flow != flows_.end() && flow->second.asked > 0) --flow->second.asked;
   if (flow == flows_.end() || !flow->second.cursor || flow->second.cursor->serial != asked.serial) return;
-  if (bytes && common(asked.segment)) return append_loaded(asked, bytes->bytes());
+  if (bytes && common(asked.segment)) return append_loaded(asked, flow->second, bytes->bytes());
   flow->second.cursor.reset();
 }
 
-void DiskTier::append_loaded(const Asked& asked, Bytes bytes) {
-  Cursor& cursor = *flows_.at(asked.stream).cursor;
+void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
+  Cursor& cursor = *flow.cursor;
   std::uint32_t offset = asked.offset;
   Buffer loads;
   ByteWriter writer(loads);
@@ -166,10 +178,16 @@ void DiskTier::append_loaded(const Asked& asked, Bytes bytes) {
     loaded_.push_back({asked.segment, offset, static_cast<std::uint32_t>(run->length), run->ring_offset});
     offset += static_cast<std::uint32_t>(run->length);
     cursor.pieces.push_back(*run);
+    ++flow.announced;
+    flow.announced_bytes += run->length;
     run.reset();
   };
   while (!bytes.empty()) {
     Bytes piece = bytes.first(std::min(bytes.size(), kMaxBlockPlainBytes));
+    // What one block cannot name stays on disk.
+    if (flow.announced + (run ? 1 : 0) >= kMaxLoads ||
+        flow.announced_bytes + (run ? run->length : 0) + piece.size() > kMaxLoadedBytes)
+      break;
     auto at = encoder_.append_history(asked.stream, piece);
     if (!at) {
       // Too much is unanswered: the stream goes on without the disk.

@@ -67,6 +67,27 @@ TEST_CASE("what one session sent, the next one finds on disk") {
   CHECK(twins->wire_bytes(1) < file.size() / 50);
 }
 
+TEST_CASE("many small segments are read ahead in no more loads than one block may name") {
+  Sites sites;
+  Traffic traffic(11);
+  std::string file;
+  {
+    auto twins = sites.session();
+    for (int i = 0; i < 200; ++i) {
+      const std::string piece = traffic.noise(40'000);
+      send(*twins, 0, kStream, piece);
+      twins->rest();  // each pause makes a segment
+      file += piece;
+    }
+  }
+  REQUIRE(sites.here.list().size() > 2 * DiskTier::kMaxLoads);
+  auto twins = sites.session();
+  send(*twins, 0, kStream, file);
+  CHECK(twins->delivered_bytes(0) == file.size());
+  CHECK(twins->wire_bytes(0) < file.size() / 10);
+  CHECK(twins->side(0).counters().encoder.needs == 0);
+}
+
 TEST_CASE("what the memory has is not brought from disk") {
   Sites sites;
   Traffic traffic(9);
