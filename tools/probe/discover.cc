@@ -31,7 +31,7 @@ Outcome patiently(Prober& prober, unsigned hop_limit, unsigned bytes, millisecon
 
 class Discovery {
  public:
-  Discovery(const PathOptions& options, Stop& stop, Path& path, const OnProgress& on_progress)
+  Discovery(const PathOptions& options, const Stop& stop, Path& path, const OnProgress& on_progress)
       : options_(options), stop_(stop), path_(path), on_progress_(on_progress) {}
 
   std::unique_ptr<Prober> run() {
@@ -145,21 +145,21 @@ class Discovery {
       on_progress_(
           {"looking for hops that answer rarely", hop.limit, static_cast<unsigned>(path_.hops.size())});
       const unsigned answered = prober.burst(hop.limit, prober.least_bytes(), kBurst, options_.wait);
-      if (stop_.asked()) path_.interrupted = true;
+      if (stop_.is_requested()) path_.interrupted = true;
       if (path_.interrupted) return;
       hop.rate_limited = answered <= kBurstOfLimited;
     }
   }
 
   const PathOptions& options_;
-  Stop& stop_;
+  const Stop& stop_;
   Path& path_;
   const OnProgress& on_progress_;
 };
 
 }  // namespace
 
-std::unique_ptr<Prober> discover(const PathOptions& options, Stop& stop, Path& path,
+std::unique_ptr<Prober> discover(const PathOptions& options, const Stop& stop, Path& path,
                                  const OnProgress& on_progress) {
   return Discovery{options, stop, path, on_progress}.run();
 }

@@ -9,7 +9,7 @@
 namespace longhaul::probe {
 
 // Fills in how the path is probed and its hops. Throws Trouble if nothing answers at all.
-std::unique_ptr<Prober> discover(const PathOptions& options, Stop& stop, Path& path,
+std::unique_ptr<Prober> discover(const PathOptions& options, const Stop& stop, Path& path,
                                  const OnProgress& on_progress);
 
 }  // namespace longhaul::probe

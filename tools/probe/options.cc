@@ -116,7 +116,7 @@ std::vector<std::string> judge_answer(const OptionsReport& report) {
   return remarks;
 }
 
-OptionsReport probe_options(const OptionsRequest& request, Stop& stop) {
+OptionsReport probe_options(const OptionsRequest& request, const Stop& stop) {
   OptionsReport report;
   report.host = request.host;
   report.port = request.port;

@@ -55,7 +55,7 @@ struct OptionsRequest {
   unsigned most_hops = 30;
   std::chrono::milliseconds wait{1000};
 };
-OptionsReport probe_options(const OptionsRequest& request, Stop& stop);
+OptionsReport probe_options(const OptionsRequest& request, const Stop& stop);
 // A SYN as the kernel kept it (TCP_SAVED_SYN): IP header, TCP header.
 std::optional<HeaderOptions> read_saved_syn(Bytes saved);
 

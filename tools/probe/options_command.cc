@@ -55,6 +55,7 @@ int OptionsCommand::run() {
   OptionsReport report;
   {
     Stop stop;
+    measuring::stop_on_signals(stop);
     report = probe_options(request_, stop);
   }
   if (report.interrupted) {

@@ -70,9 +70,10 @@ int PathCommand::run() {
   const auto every = duration_of("--every", every_);
 
   Stop stop;
+  measuring::stop_on_signals(stop);
   std::vector<Path> paths;
   std::vector<std::string> times;
-  for (unsigned number = 0; (repeat_ == 0 || number < repeat_) && !stop.asked(); ++number) {
+  for (unsigned number = 0; (repeat_ == 0 || number < repeat_) && !stop.is_requested(); ++number) {
     const auto began = std::chrono::steady_clock::now();
     times.push_back(time_text());
     options_.seed = number + 1;
@@ -92,10 +93,10 @@ int PathCommand::run() {
       std::cout << std::endl;
     }
     if (!path.interrupted && (repeat_ == 0 || number + 1 < repeat_))
-      stop.pause(every - (std::chrono::steady_clock::now() - began));
+      measuring::pause(every - (std::chrono::steady_clock::now() - began), stop);
   }
   if (!json_ && paths.size() > 1) print_over_time(paths, times, std::cout);
-  if (stop.asked()) return kInterrupted;
+  if (stop.is_requested()) return kInterrupted;
   return paths.back().reached ? 0 : 1;
 }
 

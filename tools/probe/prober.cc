@@ -114,7 +114,7 @@ void set_port(Endpoint& endpoint, std::uint16_t port) {
     reinterpret_cast<sockaddr_in6*>(endpoint.raw())->sin6_port = htons(port);
 }
 
-Prober::Prober(const Endpoint& to, Kind kind, std::uint16_t port, Stop& stop) : to_(to), stop_(stop) {
+Prober::Prober(const Endpoint& to, Kind kind, std::uint16_t port, const Stop& stop) : to_(to), stop_(stop) {
   const bool v4 = to.family() == Family::v4;
   const int domain = v4 ? AF_INET : AF_INET6;
   flow_.family = to.family();
@@ -209,7 +209,7 @@ void Prober::wait_until(std::chrono::steady_clock::time_point deadline) {
 }
 
 Outcome Prober::exchange(unsigned hop_limit, std::uint16_t id, Bytes packet, std::chrono::nanoseconds most) {
-  if (stop_.asked()) return {Fate::interrupted};
+  if (stop_.is_requested()) return {Fate::interrupted};
   const auto deadline = std::chrono::steady_clock::now() + most;
   timespec sent{};
   ::clock_gettime(CLOCK_REALTIME, &sent);
@@ -221,7 +221,7 @@ Outcome Prober::exchange(unsigned hop_limit, std::uint16_t id, Bytes packet, std
         if (!outcome) break;
         if (outcome->fate == Fate::answered && outcome->answer.id == id) return *outcome;
       }
-    if (stop_.asked()) return {Fate::interrupted};
+    if (stop_.is_requested()) return {Fate::interrupted};
     if (std::chrono::steady_clock::now() >= deadline) return {Fate::silent};
     wait_until(deadline);
   }
@@ -235,7 +235,7 @@ unsigned Prober::burst(unsigned hop_limit, unsigned ip_bytes, unsigned count, st
   }
   const auto deadline = std::chrono::steady_clock::now() + most;
   unsigned answered = 0;
-  while (!waiting.empty() && !stop_.asked() && std::chrono::steady_clock::now() < deadline) {
+  while (!waiting.empty() && !stop_.is_requested() && std::chrono::steady_clock::now() < deadline) {
     wait_until(deadline);
     for (const int descriptor : {errors_.get(), answers_.get()})
       while (descriptor >= 0) {

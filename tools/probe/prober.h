@@ -7,13 +7,16 @@
 #include <chrono>
 #include <string>
 
+#include "tools/measuring/stop.h"
 #include "tools/measuring/trouble.h"
 #include "tools/probe/answer.h"
-#include "tools/probe/stop.h"
+#include "tools/wan/descriptor.h"
 
 namespace longhaul::probe {
 
+using measuring::Stop;
 using measuring::Trouble;
+using wan::Descriptor;
 
 struct Endpoint {
   sockaddr_storage address{};
@@ -40,7 +43,7 @@ struct Outcome {
 class Prober {
  public:
   // Throws Trouble without the right to open raw sockets, or without a route.
-  Prober(const Endpoint& to, Kind kind, std::uint16_t port, Stop& stop);
+  Prober(const Endpoint& to, Kind kind, std::uint16_t port, const Stop& stop);
   Outcome probe(unsigned hop_limit, unsigned ip_bytes, std::chrono::nanoseconds most);
   Outcome syn(unsigned hop_limit, const TcpOptions& options, std::chrono::nanoseconds most);
   // Many at once; how many of them were answered.
@@ -58,7 +61,7 @@ class Prober {
 
   Endpoint to_;
   Flow flow_;
-  Stop& stop_;
+  const Stop& stop_;
   Descriptor holder_;  // keeps our port from others
   Descriptor sender_;
   Descriptor errors_;

@@ -21,7 +21,8 @@ constexpr unsigned kEnoughToKnow = 20;  // answers, before waiting is shortened 
 
 class Sweep {
  public:
-  Sweep(const PathOptions& options, Prober& prober, Stop& stop, Path& path, const OnProgress& on_progress)
+  Sweep(const PathOptions& options, Prober& prober, const Stop& stop, Path& path,
+        const OnProgress& on_progress)
       : options_(options), prober_(prober), stop_(stop), path_(path), on_progress_(on_progress) {
     for (std::size_t i = 0; i < path.hops.size(); ++i) {
       if (!path.hops[i].address) continue;
@@ -72,7 +73,7 @@ class Sweep {
   std::optional<unsigned> find_knee(Hop& hop) {
     const auto ask = [&](unsigned bytes) {
       for (int attempt = 0; attempt < 3; ++attempt) {
-        if (hop.rate_limited) stop_.pause(kLimitedGap);
+        if (hop.rate_limited) measuring::pause(kLimitedGap, stop_);
         const Outcome outcome = prober_.probe(hop.limit, bytes, options_.wait);
         if (outcome.fate == Fate::answered) return Sizes{bytes, outcome.answer.ip_bytes};
         if (outcome.fate == Fate::interrupted) break;
@@ -87,7 +88,8 @@ class Sweep {
   // False when the end is asked for.
   bool one(Target& target, unsigned bytes) {
     Hop& hop = path_.hops[target.hop];
-    if (const auto early = target.next - Clock::now(); early > Clock::duration::zero()) stop_.pause(early);
+    if (const auto early = target.next - Clock::now(); early > Clock::duration::zero())
+      measuring::pause(early, stop_);
     target.next = Clock::now() + target.gap;
     auto wait = options_.wait;
     if (hop.answered >= kEnoughToKnow)
@@ -120,7 +122,7 @@ class Sweep {
 
   const PathOptions& options_;
   Prober& prober_;
-  Stop& stop_;
+  const Stop& stop_;
   Path& path_;
   const OnProgress& on_progress_;
   std::vector<Target> targets_;
@@ -170,7 +172,7 @@ std::vector<Link> links_of(const std::vector<Hop>& hops) {
   return links;
 }
 
-Path probe_path(const PathOptions& options, Stop& stop, const OnProgress& on_progress) {
+Path probe_path(const PathOptions& options, const Stop& stop, const OnProgress& on_progress) {
   Path path;
   path.host = options.host;
   path.address = resolve(options.host, options.family);

@@ -64,7 +64,7 @@ struct Progress {
 };
 using OnProgress = std::function<void(const Progress&)>;
 
-Path probe_path(const PathOptions& options, Stop& stop, const OnProgress& on_progress);
+Path probe_path(const PathOptions& options, const Stop& stop, const OnProgress& on_progress);
 
 // From the hops' points; also for tests.
 std::vector<Link> links_of(const std::vector<Hop>& hops);

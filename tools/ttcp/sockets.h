@@ -8,10 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "tools/measuring/stop.h"
 #include "tools/measuring/trouble.h"
-#include "tools/ttcp/stop.h"
 
 namespace longhaul::ttcp {
+
+using measuring::Duration;
+using measuring::Interrupted;
+using measuring::sleep_until;
+using measuring::Stop;
+using measuring::TimePoint;
+using measuring::wait;
+using measuring::wait_readable;
+using measuring::wait_writable;
 
 enum class Protocol { tcp, udp };
 enum class Family { any, ipv4, ipv6 };
@@ -26,12 +35,12 @@ class Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const { return length_; }
   int family() const { return storage_.ss_family; }
+  bool is_same_host(const Address& other) const { return host() == other.host(); }
   bool is_ipv6() const;  // on the wire: an IPv4 address in an IPv6 socket is not
   std::uint16_t port() const;
   Address with_port(std::uint16_t port) const;
   std::string host() const;       // without "::ffff:" before IPv4
   std::string to_string() const;  // "10.0.0.1 port 5001"
-  bool is_same_host(const Address& other) const { return host() == other.host(); }
 
  private:
   sockaddr_storage storage_{};

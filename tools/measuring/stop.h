@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C as something that every wait sees. Leaves what is kept of an interrupted run to who catches it.
+// Ctrl-C as something that every wait sees: thrown out of long work, or asked for between two steps. Leaves
+// what is kept of an interrupted run to the tools.
 #pragma once
 #include <poll.h>
 
@@ -10,7 +11,7 @@
 
 #include "tools/wan/descriptor.h"
 
-namespace longhaul::ttcp {
+namespace longhaul::measuring {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
@@ -21,6 +22,10 @@ struct Interrupted {};
 class Stop {
  public:
   Stop();
+  ~Stop();
+  Stop(const Stop&) = delete;
+  Stop& operator=(const Stop&) = delete;
+
   void request() noexcept;  // from any thread, or a signal handler
   bool is_requested() const { return requested_.load(std::memory_order_relaxed); }
   void check() const {
@@ -33,7 +38,8 @@ class Stop {
   std::atomic<bool> requested_ = false;
 };
 
-// SIGINT and SIGTERM request it, from now on; it must outlive the program's other threads.
+// SIGINT and SIGTERM request it, from now on and as long as it lives; it must outlive the program's other
+// threads.
 void stop_on_signals(Stop& stop);
 
 // Waits until one of them is ready, or until the deadline (absent: for ever): false. Throws Interrupted.
@@ -41,5 +47,7 @@ bool wait(std::span<pollfd> descriptors, std::optional<TimePoint> deadline, cons
 bool wait_readable(int descriptor, std::optional<TimePoint> deadline, const Stop& stop);
 bool wait_writable(int descriptor, std::optional<TimePoint> deadline, const Stop& stop);
 void sleep_until(TimePoint deadline, const Stop& stop);
+// The same without a throw: returns early when a stop is requested.
+void pause(Duration time, const Stop& stop);
 
-}  // namespace longhaul::ttcp
+}  // namespace longhaul::measuring

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See stop.h.
-#include "tools/ttcp/stop.h"
+// An eventfd beside a flag: the one for who waits, the other for who works.
+#include "tools/measuring/stop.h"
 
 #include <sys/eventfd.h>
 
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace longhaul::ttcp {
+namespace longhaul::measuring {
 namespace {
 
 std::atomic<Stop*> signalled = nullptr;  // a handler has no other way to its object
@@ -20,9 +20,22 @@ void on_signal(int) {
   errno = kept;
 }
 
+timespec until(TimePoint deadline) {
+  const auto left = std::max<std::chrono::nanoseconds>(std::chrono::nanoseconds{0},
+                                                       deadline - std::chrono::steady_clock::now());
+  return {left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+}
+
 }  // namespace
 
 Stop::Stop() : event_(wan::must(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd")) {}
+
+Stop::~Stop() {
+  Stop* self = this;
+  if (!signalled.compare_exchange_strong(self, nullptr)) return;
+  ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGTERM, SIG_DFL);
+}
 
 void Stop::request() noexcept {
   requested_.store(true);
@@ -44,13 +57,7 @@ bool wait(std::span<pollfd> descriptors, std::optional<TimePoint> deadline, cons
   all.push_back({stop.descriptor(), POLLIN, 0});
   for (;;) {
     stop.check();
-    timespec left{};
-    if (deadline) {
-      const auto nanoseconds = std::max<std::chrono::nanoseconds>(
-          std::chrono::nanoseconds{0}, *deadline - std::chrono::steady_clock::now());
-      left.tv_sec = nanoseconds.count() / 1'000'000'000;
-      left.tv_nsec = nanoseconds.count() % 1'000'000'000;
-    }
+    const timespec left = deadline ? until(*deadline) : timespec{};
     const int ready = ::ppoll(all.data(), all.size(), deadline ? &left : nullptr, nullptr);
     if (ready < 0 && errno == EINTR) continue;
     wan::must(ready, "poll");
@@ -70,8 +77,17 @@ bool wait_writable(int descriptor, std::optional<TimePoint> deadline, const Stop
   return wait({&one, 1}, deadline, stop);
 }
 
+void pause(Duration time, const Stop& stop) {
+  const TimePoint deadline = std::chrono::steady_clock::now() + time;
+  pollfd requested{stop.descriptor(), POLLIN, 0};
+  while (!stop.is_requested() && std::chrono::steady_clock::now() < deadline) {
+    const timespec left = until(deadline);
+    ::ppoll(&requested, 1, &left, nullptr);
+  }
+}
+
 void sleep_until(TimePoint deadline, const Stop& stop) {
   while (std::chrono::steady_clock::now() < deadline) wait({}, deadline, stop);
 }
 
-}  // namespace longhaul::ttcp
+}  // namespace longhaul::measuring
