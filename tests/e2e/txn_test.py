@@ -48,7 +48,7 @@ class Transactions(unittest.TestCase):
 
     def test_an_interrupted_run_says_what_was_done_and_leaves_the_agents_ready(self):
         run = self.lab.start("client", *self.words(CLIENT, SERVER, "--script", "EFT-LONG", "--transactions", 1_000_000,
-                                                   "--json", "-"))
+                                                   "--json", "-", "--quiet"))
         until(lambda: self.lab.stats()["a_to_b"]["packets_in"] > 60, 30, "transactions are under way")
         run.signal(signal.SIGINT)
         self.assertEqual(run.wait(30), 130)

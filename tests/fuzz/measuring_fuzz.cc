@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes on the control connection of the measuring tools, in any split, are messages or an error; any
-// message is a greeting, or Trouble with a sentence.
+// message is a greeting, or Trouble with a sentence. Any bytes on a data connection are the pass or not,
+// whatever the split; any text is a pass or Trouble.
 #include "choices.h"
 #include "tools/measuring/greeting.h"
 #include "tools/measuring/messages.h"
+#include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 
 using namespace longhaul;
@@ -39,9 +41,31 @@ void take(const boost::json::object& message) {
   try_to([&] { (void)truth(object(message, "object"), "truth"); });
 }
 
+void show_pass(Bytes input) {
+  fuzz::Choices choices{input};
+  const Pass pass;  // zeros, which a fuzzer finds
+  PassReader reader;
+  Buffer shown;
+  while (!choices.empty() && reader.wanted() > 0) {
+    const Bytes piece = choices.some(reader.wanted());
+    append(shown, piece);
+    const auto verdict = reader.feed(piece, pass);
+    fuzz::require((verdict == PassReader::Verdict::more) == (shown.size() < kPassBytes));
+    fuzz::require((verdict == PassReader::Verdict::right) == pass.is(shown));
+  }
+  const std::string_view text = as_text(input).substr(0, 40);
+  try {
+    const Pass read = Pass::of_text(text);
+    fuzz::require(text.size() == 2 * kPassBytes && Pass::of_text(read.text()).is(read.bytes()));
+  } catch (const Trouble&) {
+  }
+  for (const char c : fit_to_print(as_text(input))) fuzz::require(c >= 0x20 && c <= 0x7e);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  show_pass(std::as_bytes(std::span(data, size)));
   fuzz::Choices choices{std::as_bytes(std::span(data, size))};
   MessageReader reader{kLongest};
   while (!choices.empty()) {

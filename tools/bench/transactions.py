@@ -76,7 +76,7 @@ def parse(words):
         if len(rest) < 2:
             return None
         (number, name), rest = (rest[:2] if rest[1] == "pairs" else rest[1::-1]), rest[2:]
-        least, most = {"pairs": (1, 200), "file": (1, 1 << 30), "send": (1, 65_487), "window": (1_460, 1 << 30)}.get(
+        least, most = {"pairs": (1, 200), "file": (16, 1 << 30), "send": (1, 65_487), "window": (1_460, 1 << 30)}.get(
             name, (1, 0))
         if name in found or not number.isdecimal() or not least <= int(number) <= most:
             return None

@@ -142,7 +142,7 @@ awaitable<boost::json::object> Connection::receive(milliseconds patience) {
   Received received = std::move(std::get<0>(first));
   if (!received.trouble.empty()) throw Trouble(received.trouble);
   if (received.message.contains("trouble"))
-    throw Trouble(peer_ + " says: " + text(received.message, "trouble", kLongestMessage));
+    throw Trouble(peer_ + " says: " + fit_to_print(text(received.message, "trouble", kLongestMessage)));
   co_return std::move(received.message);
 }
 

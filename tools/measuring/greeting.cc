@@ -53,9 +53,10 @@ boost::json::object Greeting::hello() const {
 void Greeting::read_hello(const boost::json::object& message, const std::string& peer) {
   const std::string program = text(message, "program", kLongestName);
   if (program != identity_.program)
-    throw Trouble(peer + " is " + program + ", and " + identity_.program + " was expected there");
+    throw Trouble(peer + " is " + fit_to_print(program) + ", and " + identity_.program +
+                  " was expected there");
   const auto version = number(message, "version", 0, 1'000'000);
-  const std::string release = text(message, "release", kLongestName);
+  const std::string release = fit_to_print(text(message, "release", kLongestName));
   if (version != identity_.version)
     throw Trouble(peer + " has release " + release + " of " + program + ", which speaks version " +
                   std::to_string(version) + "; this is release " LONGHAUL_VERSION ", which speaks version " +

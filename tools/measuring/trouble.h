@@ -4,6 +4,8 @@
 // it and ends.
 #pragma once
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace longhaul::measuring {
 
@@ -11,5 +13,8 @@ class Trouble : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// A stranger's words, fit for a terminal: printable ASCII, '?' for the rest, and not many of them.
+std::string fit_to_print(std::string_view words);
 
 }  // namespace longhaul::measuring

@@ -2,7 +2,6 @@
 // See messages.h. Each number is checked against its bound here, so that nobody behind has to.
 #include "tools/ttcp/messages.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "tools/measuring/messages.h"
@@ -24,7 +23,8 @@ json::object to_message(const Announcement& announcement) {
           {"protocol", announcement.is_udp ? "udp" : "tcp"},
           {"payload_bytes", announcement.payload_bytes},
           {"socket_buffer", announcement.socket_buffer},
-          {"silence_ms", announcement.silence_ms}};
+          {"silence_ms", announcement.silence_ms},
+          {"pass", announcement.pass.text()}};
 }
 
 Announcement to_announcement(const json::object& message) {
@@ -40,6 +40,7 @@ Announcement to_announcement(const json::object& message) {
   announcement.payload_bytes = bounded("payload_bytes", kLeastPacketBytes, kMostDatagramBytes);
   announcement.socket_buffer = bounded("socket_buffer", 0, kMostSocketBuffer);
   announcement.silence_ms = bounded("silence_ms", 0, 60'000);
+  announcement.pass = measuring::Pass::of_text(text(message, "pass", 2 * measuring::kPassBytes));
   return announcement;
 }
 
@@ -78,13 +79,6 @@ Receipt to_receipt(const json::object& message) {
   for (const std::string_view known : {"all received", "mark", "silence", "close"})
     if (receipt.ended_by == known) return receipt;
   throw Trouble("the other side ended a test in a way that is not known here");
-}
-
-std::string fit_to_print(std::string_view sentence) {
-  std::string fit{sentence.substr(0, 400)};
-  std::ranges::replace_if(
-      fit, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return fit;
 }
 
 }  // namespace longhaul::ttcp

@@ -6,14 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 #include "tools/ttcp/row.h"
 
 namespace longhaul::ttcp {
 
+using measuring::fit_to_print;
 using measuring::Trouble;
 
-inline constexpr int kVersion = 1;  // of what follows the greeting
+inline constexpr int kVersion = 2;  // of what follows the greeting
 inline constexpr std::size_t kLongestMessage = 16 * 1024;
 
 // The sender announces each test, and the receiver answers where it listens.
@@ -23,6 +25,7 @@ struct Announcement {
   std::uint32_t payload_bytes = 0;
   std::uint32_t socket_buffer = 0;  // 0: the system's
   std::uint32_t silence_ms = 2000;
+  measuring::Pass pass{};  // TCP: what the data connection begins with. Datagrams name their test
 };
 boost::json::object to_message(const Announcement& announcement);
 Announcement to_announcement(const boost::json::object& message);  // throws Trouble
@@ -42,7 +45,5 @@ boost::json::object to_message(const Receipt& receipt);
 Receipt to_receipt(const boost::json::object& message);  // throws Trouble
 
 std::string say_of(const boost::json::object& message);  // its kind; "" if it has none
-// The other side's sentence, fit to be printed on a terminal.
-std::string fit_to_print(std::string_view sentence);
 
 }  // namespace longhaul::ttcp

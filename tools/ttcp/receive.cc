@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "tools/measuring/door.h"
 #include "tools/ttcp/fragments.h"
 #include "tools/ttcp/tally.h"
 
@@ -97,21 +98,18 @@ Receipt receive_udp(int socket, const Announcement& announcement, Channel& contr
 Receipt receive_tcp(int listener, const Announcement& announcement, Channel& control, const Stop& stop) {
   const Fragments before = read_fragments();
   std::optional<std::uint64_t> sent;
-  wan::Descriptor data;
   const TimePoint patience = Clock::now() + kPatience;
-  while (!data) {
-    pollfd sources[] = {{listener, POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
+  // Anybody may try the port; a stranger's bytes would be counted.
+  measuring::Door door{listener, announcement.pass};
+  auto admitted = door.look(Clock::now());
+  for (std::vector<pollfd> sources; !admitted; admitted = door.look(Clock::now())) {
+    sources.assign({{control.descriptor(), POLLIN, 0}});
+    door.watch(sources);
     if (!wait(sources, patience, stop)) gave_no_sign();
-    if (sources[1].revents != 0 && !sent) sent = read_sent(control);  // so little that it is all on its way
-    if (sources[0].revents != 0) data = accept_one(listener, Clock::now(), stop);
-    // Anybody may try the port; a stranger's bytes would be counted.
-    try {
-      if (data && !Address::peer_of(data.get()).is_same_host(control.peer())) data = {};
-    } catch (const PeerGone&) {
-      data = {};
-    }
+    if (sources[0].revents != 0 && !sent) sent = read_sent(control);  // so little that it is all on its way
   }
-  const TimePoint began = Clock::now();
+  const wan::Descriptor data = std::move(admitted->socket);
+  const TimePoint began = admitted->accepted;
   std::vector<std::byte> buffer(std::max<std::size_t>(announcement.payload_bytes, 64 * 1024));
   Receipt receipt;
   bool closed = false;
@@ -120,7 +118,7 @@ Receipt receive_tcp(int listener, const Announcement& announcement, Channel& con
     if (!wait(sources, Clock::now() + kPatience, stop)) gave_no_sign();
     if (sources[1].revents != 0 && !sent) sent = read_sent(control);
     if (sources[0].revents == 0) continue;
-    const auto got = ::recv(data.get(), buffer.data(), buffer.size(), 0);
+    const auto got = ::recv(data.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {
       receipt.payload_bytes += static_cast<std::uint64_t>(got);
     } else if (got == 0) {

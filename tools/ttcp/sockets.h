@@ -35,7 +35,6 @@ class Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t length() const { return length_; }
   int family() const { return storage_.ss_family; }
-  bool is_same_host(const Address& other) const { return host() == other.host(); }
   bool is_ipv6() const;  // on the wire: an IPv4 address in an IPv6 socket is not
   std::uint16_t port() const;
   Address with_port(std::uint16_t port) const;

@@ -50,7 +50,7 @@ class Sweep {
     return seconds(Clock::now() - began);
   }
   wan::Descriptor connect_data(std::uint16_t port) const;
-  Sent send_packets(const Test& test, std::uint16_t port, Row& row);
+  Sent send_packets(const Test& test, std::uint16_t port, const measuring::Pass& pass, Row& row);
   boost::json::object end_udp(int socket);
   boost::json::object end_tcp(int socket);
 
@@ -74,13 +74,14 @@ wan::Descriptor Sweep::connect_data(std::uint16_t port) const {
   }
 }
 
-Sent Sweep::send_packets(const Test& test, std::uint16_t port, Row& row) {
+Sent Sweep::send_packets(const Test& test, std::uint16_t port, const measuring::Pass& pass, Row& row) {
   const Budget budget{test.packets, options_.least_seconds, options_.most_seconds};
   if (!is_udp(test.kind)) {
     const TimePoint began = Clock::now();
     data_ = connect_data(port);
     row.setup_seconds = seconds(Clock::now() - began);
     row.path_mtu = path_mtu_of(data_.get());
+    send_all(data_.get(), pass.bytes(), stop_);
     return send_tcp(data_.get(), test.payload_bytes(), budget, stop_);
   }
   if (has_setup(test.kind)) row.setup_seconds = measure_setup();
@@ -122,9 +123,13 @@ Row Sweep::run(const Test& test) {
   row.test = test;
   row.is_ipv6 = peer_.is_ipv6();
   const Announcement announcement{
-      ++id_, is_udp(test.kind), test.payload_bytes(), options_.socket.buffer_bytes,
+      ++id_,
+      is_udp(test.kind),
+      test.payload_bytes(),
+      options_.socket.buffer_bytes,
       static_cast<std::uint32_t>(
-          std::chrono::duration_cast<std::chrono::milliseconds>(options_.silence).count())};
+          std::chrono::duration_cast<std::chrono::milliseconds>(options_.silence).count()),
+      measuring::Pass::draw()};
   control_.send(to_message(announcement), stop_);
   const auto ready = expect(control_, "ready", Clock::now() + kAnswer, stop_);
   const auto port = static_cast<std::uint16_t>(measuring::number(ready, "port", 1, 65535));
@@ -132,7 +137,7 @@ Row Sweep::run(const Test& test) {
   const Fragments before = read_fragments();
   Sent sent;
   try {
-    sent = send_packets(test, port, row);
+    sent = send_packets(test, port, announcement.pass, row);
   } catch (const PeerGone& gone) {
     rethrow_with_reason(gone, control_, stop_);
   }

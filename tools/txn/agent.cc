@@ -79,15 +79,18 @@ class Conversation {
     boost::json::object answer;
     answer["address"] = at.to_string();
     answer["port"] = socket_->local().port();
+    const auto pass = measuring::Pass::draw();
+    answer["pass"] = pass.text();
     co_await connection_.send(answer);
-    start([this, workload](Tally& tally, const std::atomic<bool>& stop) {
-      serve(workload, *socket_, tally, stop);
+    start([this, workload, pass](Tally& tally, const std::atomic<bool>& stop) {
+      serve(workload, *socket_, pass, tally, stop);
     });
   }
 
   awaitable<void> prepare_driving(const Workload& workload, const boost::json::object& wish) {
     const auto host = measuring::text(wish, "address", 255);
     const auto port = measuring::number(wish, "port", 1, 65'535);
+    const auto pass = measuring::Pass::of_text(measuring::text(wish, "pass", 64));
     asio::ip::udp::resolver resolver{io_};
     const std::string service = std::to_string(port);
     const auto [error, found] = co_await resolver.async_resolve(host, service, kOutcome);
@@ -98,7 +101,9 @@ class Conversation {
     co_await connection_.send(ready);
     const auto go = co_await connection_.receive(kSilence * 3);  // other pairs may still be getting ready
     if (measuring::text(go, "do", 16) != "go") throw Trouble("the console did not say go");
-    start([workload, to](Tally& tally, const std::atomic<bool>& stop) { drive(workload, to, tally, stop); });
+    start([workload, to, pass](Tally& tally, const std::atomic<bool>& stop) {
+      drive(workload, to, pass, tally, stop);
+    });
   }
 
   void start(Job::Work work) {
@@ -205,7 +210,7 @@ class Agent {
       try {
         co_await conversation.run();
       } catch (const Trouble& caught) {
-        trouble = caught.what();
+        trouble = measuring::fit_to_print(caught.what());  // it may name what the console asked for
       }
       if (!trouble.empty()) {
         log_ << "longhaul-txn: " << conversation.connection().peer() << ": " << trouble << std::endl;

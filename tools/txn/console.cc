@@ -18,6 +18,7 @@
 #include <ostream>
 #include <random>
 
+#include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/protocol.h"
 
@@ -148,7 +149,8 @@ class RowRun {
     std::string address = pair.agents.data_address;
     if (address.empty()) address = measuring::text(place, "address", 255);
     pair.from.emplace(co_await measuring::dial(pair.agents.from, identity_, kGreetingPatience));
-    const auto drive = wish(pair, "drive", address, port);
+    auto drive = wish(pair, "drive", address, port);
+    drive["pass"] = measuring::Pass::of_text(measuring::text(place, "pass", 64)).text();
     co_await pair.from->send(drive);
     const auto ready = co_await pair.from->receive(2 * kGreetingPatience);
   }

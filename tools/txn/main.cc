@@ -107,7 +107,9 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   run->add_option("--json", options.json, "write all figures to this file, - for the output");
   run->add_option("--csv", options.csv, "write a line for each row of the table, - for the output");
-  run->add_flag("--quiet", options.quiet, "no progress");
+  run->add_flag(
+      "--quiet", options.quiet,
+      "neither progress nor, elsewhere than on a terminal, a line at the start and end of each row");
   return run;
 }
 
@@ -179,13 +181,35 @@ void write_to(const std::string& file, Print print) {
   if (!out) throw Trouble("cannot write " + file);
 }
 
+// Where nobody looks at a line that changes, one line at each end of a row.
+void say_begin(const Row& row, std::ostream& out) {
+  out << "longhaul-txn: " << short_name(row) << ": up to " << row.workload.transactions
+      << (row.pairs > 1 ? " transactions of each pair" : " transactions");
+  if (row.workload.longest.count() > 0)
+    out << ", begun within " << static_cast<double>(row.workload.longest.count()) / 1000 << " s";
+  out << std::endl;
+}
+
+void say_end(const RowResult& result, std::ostream& out) {
+  const Figures figures = figures_of(result.pairs, result.row.workload);
+  out << "longhaul-txn: " << short_name(result.row) << ": " << figures.transactions << " transactions in "
+      << figures.seconds << " s, mean " << figures.response_ms.mean << " ms";
+  if (result.interrupted) out << "; interrupted";
+  if (!result.trouble.empty()) out << "; failed";
+  out << std::endl;
+}
+
 int run_console(const RunOptions& options, const CLI::App& run, const std::string& token) {
   const auto rows = rows_of(options, run);
   const auto console = console_of(options, token);
-  std::ostream* progress = !options.quiet && ::isatty(STDERR_FILENO) ? &std::cerr : nullptr;
+  const bool is_terminal = ::isatty(STDERR_FILENO);
+  std::ostream* progress = !options.quiet && is_terminal ? &std::cerr : nullptr;
+  std::ostream* log = !options.quiet && !is_terminal ? &std::cerr : nullptr;
   std::vector<RowResult> results;
   for (const Row& row : rows) {
+    if (log) say_begin(row, *log);
     results.push_back(run_row(console, row, progress));
+    if (log) say_end(results.back(), *log);
     if (results.back().interrupted || !results.back().trouble.empty()) break;
   }
   if (options.json != "-" && options.csv != "-") print_table(results, std::cout);

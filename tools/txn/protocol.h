@@ -2,8 +2,8 @@
 // What console and agents say after the greeting, as both need to know it.
 //
 //   console                                          agent
-//   {"do": "serve", "workload", "address", "port"}   {"address", "port"}: where it waits
-//   {"do": "drive", "workload", "address", "port"}   {}: ready
+//   {"do": "serve", "workload", "address", "port"}   {"address", "port", "pass"}: where it waits, for whom
+//   {"do": "drive", "workload", "address", "port", "pass"}   {}: ready
 //   {"do": "go"}                                      only to the one that drives
 //                                                    {"times": [ns, …], …, "ended": false} four times a
 //                                                    second
@@ -27,7 +27,7 @@ inline constexpr std::size_t kMostTimesInReport = 20'000;     // of at most 14 b
 inline measuring::Identity identity(std::string token) {
   measuring::Identity made;
   made.program = "longhaul-txn";
-  made.version = 1;
+  made.version = 2;
   made.token = std::move(token);
   return made;
 }

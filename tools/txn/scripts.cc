@@ -25,9 +25,10 @@ void drive_with(Client client, const Workload& workload, Tally& tally) {
 
 }  // namespace
 
-void drive(const Workload& workload, SocketAddress to, Tally& tally, const std::atomic<bool>& stop) {
+void drive(const Workload& workload, SocketAddress to, const measuring::Pass& pass, Tally& tally,
+           const std::atomic<bool>& stop) {
   if (workload.protocol == Protocol::tcp)
-    drive_with(TcpClient{workload, to, stop}, workload, tally);
+    drive_with(TcpClient{workload, to, pass, stop}, workload, tally);
   else
     drive_with(UdpClient{workload, to, stop}, workload, tally);
 }
@@ -40,9 +41,10 @@ Socket serving_socket(const Workload& workload, const boost::asio::ip::address& 
   return socket;
 }
 
-void serve(const Workload& workload, Socket& socket, Tally& tally, const std::atomic<bool>& stop) {
+void serve(const Workload& workload, Socket& socket, const measuring::Pass& pass, Tally& tally,
+           const std::atomic<bool>& stop) {
   if (workload.protocol == Protocol::tcp)
-    serve_tcp(workload, socket, tally);
+    serve_tcp(workload, socket, pass, tally);
   else
     serve_udp(workload, socket, tally, stop);
 }

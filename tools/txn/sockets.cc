@@ -2,6 +2,7 @@
 // System calls, and sentences for what they say.
 #include "tools/txn/sockets.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -80,13 +81,16 @@ Socket::Socket(const Workload& workload, int family, const std::atomic<bool>& st
   }
 }
 
-Socket::Socket(const Socket& listener, int descriptor)
+Socket::Socket(const Socket& listener, wan::Descriptor accepted)
     : calls_(listener.calls_),
       patience_(listener.patience_),
       stop_(listener.stop_),
       window_(listener.window_),
-      descriptor_(descriptor) {
-  if (calls_ == Calls::blocking) call_in_slices(kSlice);  // the other options are the listener's
+      descriptor_(accepted.release()) {
+  if (calls_ == Calls::non_blocking)
+    set_non_blocking();
+  else
+    call_in_slices(kSlice);  // the other options are the listener's
 }
 
 Socket::Socket(Socket&& other) noexcept
@@ -168,7 +172,8 @@ void Socket::bind(const boost::asio::ip::address& address, std::uint16_t port) {
 }
 
 void Socket::listen() {
-  if (::listen(descriptor_, 16) != 0) fail("cannot listen");
+  if (::listen(descriptor_, 128) != 0) fail("cannot listen");
+  set_non_blocking();  // since strangers are waited for beside it
 }
 
 SocketAddress Socket::local() const {
@@ -177,13 +182,19 @@ SocketAddress Socket::local() const {
   return address;
 }
 
-Socket Socket::accept() {
+void Socket::set_non_blocking() {
+  if (::fcntl(descriptor_, F_SETFL, O_NONBLOCK) != 0) fail("no waiting beside others");
+}
+
+Socket Socket::accept(measuring::Door& door) {
+  // The agent that calls may take its time: its own patience ends a run.
+  std::vector<pollfd> callers;
   for (;;) {
-    const int descriptor = ::accept4(descriptor_, nullptr, nullptr,
-                                     SOCK_CLOEXEC | (calls_ == Calls::non_blocking ? SOCK_NONBLOCK : 0));
-    if (descriptor >= 0) return Socket{*this, descriptor};
-    if (errno != ECONNABORTED && !would_wait(errno)) fail("no connection was accepted");
-    wait(POLLIN, Clock::now());  // the agent that calls may take its time: its own patience ends a run
+    if (stop_) throw Stopped{};
+    if (auto admitted = door.look(Clock::now())) return Socket{*this, std::move(admitted->socket)};
+    callers.clear();
+    door.watch(callers);
+    ::poll(callers.data(), callers.size(), static_cast<int>(kSlice / 1ms));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "codecs/bytes.h"
+#include "tools/measuring/door.h"
 #include "tools/txn/windows.h"
 #include "tools/txn/workload.h"
 
@@ -38,7 +39,9 @@ class Socket {
   void bind(const boost::asio::ip::address& address, std::uint16_t port);
   void listen();
   SocketAddress local() const;
-  Socket accept();
+  // A listening socket's: who has shown the pass comes in.
+  measuring::Door door(const measuring::Pass& pass) const { return {descriptor_, pass}; }
+  Socket accept(measuring::Door& door);
   void connect(const SocketAddress& to);
 
   // One call for all of `bytes`, more only where the kernel took a part.
@@ -52,7 +55,8 @@ class Socket {
   void close();
 
  private:
-  Socket(const Socket& listener, int descriptor);
+  Socket(const Socket& listener, wan::Descriptor accepted);
+  void set_non_blocking();
   void set(int level, int name, int value, const char* what);
   void limit_window(int bytes);
   void keep_window();

@@ -25,10 +25,10 @@ void require_match(const ByteSource& source, std::uint64_t offset, Bytes bytes, 
                 std::to_string(transaction));
 }
 
-// False: the other side has ended, before the first byte.
-bool receive_file(const Workload& workload, Socket& socket, std::uint64_t transaction, Buffer& buffer) {
+// What is left of a file after its first `arrived` bytes. False: the other side has ended, before the first.
+bool receive_file(const Workload& workload, Socket& socket, std::uint64_t transaction, std::uint32_t arrived,
+                  Buffer& buffer) {
   const ByteSource source = source_of(workload, transaction, Direction::request);
-  std::uint32_t arrived = 0;
   while (arrived < workload.file_bytes) {
     const auto most = std::min<std::size_t>(buffer.size(), workload.file_bytes - arrived);
     const auto got = socket.receive(MutableBytes(buffer).first(most));
@@ -45,8 +45,9 @@ bool receive_file(const Workload& workload, Socket& socket, std::uint64_t transa
 
 }  // namespace
 
-TcpClient::TcpClient(const Workload& workload, SocketAddress to, const std::atomic<bool>& stop)
-    : workload_(workload), to_(to), stop_(stop) {
+TcpClient::TcpClient(const Workload& workload, SocketAddress to, const measuring::Pass& pass,
+                     const std::atomic<bool>& stop)
+    : workload_(workload), to_(to), pass_(pass), stop_(stop) {
   buffer_.resize(std::min(workload.send_buffer, workload.file_bytes));
   if (workload.script != Script::eft_short) connect();
 }
@@ -54,17 +55,25 @@ TcpClient::TcpClient(const Workload& workload, SocketAddress to, const std::atom
 void TcpClient::connect() {
   socket_.emplace(workload_, to_.storage.ss_family, stop_);
   socket_->connect(to_);
+  shows_pass_ = true;
+}
+
+void TcpClient::fill(std::uint32_t transaction, std::uint32_t offset, MutableBytes out) {
+  source_of(workload_, transaction, Direction::request).fill(offset, out);
+  if (!shows_pass_ || offset >= measuring::kPassBytes) return;
+  const Bytes shown = pass_.bytes().subspan(offset);
+  std::ranges::copy(shown.first(std::min(shown.size(), out.size())), out.begin());
 }
 
 void TcpClient::transact(std::uint32_t transaction) {
   if (workload_.script == Script::eft_short) connect();
-  const ByteSource source = source_of(workload_, transaction, Direction::request);
   for (std::uint32_t sent = 0; sent < workload_.file_bytes;) {
     const auto size = std::min<std::uint32_t>(workload_.send_buffer, workload_.file_bytes - sent);
-    source.fill(sent, MutableBytes(buffer_).first(size));
+    fill(transaction, sent, MutableBytes(buffer_).first(size));
     socket_->send(Bytes(buffer_).first(size));
     sent += size;
   }
+  shows_pass_ = false;
   std::byte answer{};
   if (socket_->receive({&answer, kAnswerBytes}) == 0)
     throw Trouble("the connection ended before transaction " + std::to_string(transaction) + " was answered");
@@ -73,12 +82,14 @@ void TcpClient::transact(std::uint32_t transaction) {
   if (workload_.script == Script::eft_short) socket_.reset();
 }
 
-void serve_tcp(const Workload& workload, Socket& listener, Tally& tally) {
+void serve_tcp(const Workload& workload, Socket& listener, const measuring::Pass& pass, Tally& tally) {
   Buffer buffer(kReadAtOnce);
+  measuring::Door door = listener.door(pass);
   std::uint64_t transaction = 0;
   for (;;) {
-    Socket socket = listener.accept();
-    while (receive_file(workload, socket, transaction, buffer)) {
+    Socket socket = listener.accept(door);
+    std::uint32_t arrived = measuring::kPassBytes;
+    while (receive_file(workload, socket, transaction, std::exchange(arrived, 0), buffer)) {
       std::byte answer{};
       source_of(workload, transaction, Direction::response).fill(0, {&answer, kAnswerBytes});
       socket.send({&answer, kAnswerBytes});

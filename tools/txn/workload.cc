@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tools/measuring/messages.h"
+#include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/datagram.h"
 
@@ -18,7 +19,8 @@ using measuring::Trouble;
 constexpr std::uint32_t kMostFile = 1u << 30;
 constexpr std::uint32_t kMostBuffer = 16u << 20;
 constexpr std::uint32_t kMostUdpBuffer = 65'487;  // a datagram's most over IPv6; IPv4 has room for 20 more
-constexpr std::uint32_t kMostWindow = 1u << 29;  // the kernel counts four times as much in an int
+constexpr std::uint32_t kMostWindow = 1u << 30;
+constexpr std::uint32_t kMostTcpWindow = 1u << 29;  // the kernel counts four times as much in an int
 constexpr std::uint32_t kLeastTcpWindow =
     1'460;  // the kernel rounds up what is much smaller, and does not say so
 constexpr std::uint32_t kMostTransactions = 10'000'000;  // each is kept, to be sorted
@@ -74,11 +76,14 @@ Protocol protocol_of(std::string_view name) {
 Calls calls_of(std::string_view name) { return static_cast<Calls>(place_of(kCalls, name, "way of calling")); }
 
 void check(const Workload& workload) {
-  bound("the file size", workload.file_bytes, 1, kMostFile);
+  // A connection's first file begins with the pass.
+  const std::uint32_t least = workload.protocol == Protocol::tcp ? measuring::kPassBytes : 1;
+  bound("the file size", workload.file_bytes, least, kMostFile);
   bound("the number of transactions", workload.transactions, 1, kMostTransactions);
   const bool is_udp = workload.protocol == Protocol::udp;
   if (is_udp || workload.window_bytes)
-    bound("the window", workload.window_bytes, is_udp ? 1 : kLeastTcpWindow, kMostWindow);
+    bound("the window", workload.window_bytes, is_udp ? 1 : kLeastTcpWindow,
+          is_udp ? kMostWindow : kMostTcpWindow);
   if (workload.mtu) bound("the MTU", workload.mtu, kLeastMtu, 65'535);
   bound("the time bound in milliseconds", workload.longest.count(), 0, kMostMs);
   bound("the patience in milliseconds", workload.patience.count(), 100, kMostMs);

@@ -23,6 +23,7 @@ class Descriptor {
     if (value_ >= 0) ::close(value_);
   }
   int get() const { return value_; }
+  int release() { return std::exchange(value_, -1); }  // to another owner
   explicit operator bool() const { return value_ >= 0; }
 
  private:

@@ -10,6 +10,7 @@ TEST_CASE("announcements and receipts cross unchanged, wrong ones do not") {
       .test = 4'000'000'000, .is_udp = true, .payload_bytes = 44, .socket_buffer = 1, .silence_ms = 3};
   const auto read = to_announcement(to_message(announcement));
   CHECK(read.test == announcement.test);
+  CHECK(read.pass.is(announcement.pass.bytes()));
   CHECK(read.is_udp);
   CHECK(read.payload_bytes == 44);
   for (const auto& [name, value] : {std::pair<const char*, boost::json::value>{"payload_bytes", 15},

@@ -37,7 +37,8 @@ TEST_CASE("a workload that cannot be is refused with its bounds", "[txn]") {
     return std::string("taken");
   };
   using Catch::Contains;
-  CHECK_THAT(refused(Protocol::tcp, [](Workload& w) { w.file_bytes = 0; }), Contains("file size is 0"));
+  CHECK_THAT(refused(Protocol::tcp, [](Workload& w) { w.file_bytes = 15; }), Contains("file size is 15"));
+  CHECK_THAT(refused(Protocol::udp, [](Workload& w) { w.file_bytes = 0; }), Contains("file size is 0"));
   CHECK_THAT(refused(Protocol::tcp, [](Workload& w) { w.window_bytes = 4; }), Contains("between 1460 and"));
   CHECK_THAT(refused(Protocol::tcp, [](Workload& w) { w.mtu = 100; }), Contains("between 576 and 65535"));
   CHECK_THAT(refused(Protocol::udp, [](Workload& w) { w.send_buffer = 65'508; }),
