@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tests/proxy/link/lock_step.h"
 #include "tests/proxy/link/simulated_flow.h"
 #include "tests/simulator/tcp.h"
 
@@ -123,26 +124,10 @@ double blocks_seconds(const Run& run, std::uint64_t block_bytes, unsigned blocks
   two.come_up();
   Flow& flow = two.flows.start_open(request_for(run));
   two.pair.run_for(2s);
-  const auto answer = [&] {
-    link::Stream* stream = two.pair.b.session.find(flow.id);
-    flow.server_writes.total += block_bytes;
-    flow.server_writes.pump(*stream);
-    two.pair.node_b.wake();
-  };
-  const TimePoint start = two.pair.now();
-  TimePoint last = start;
-  unsigned asked = 1;
-  flow.client_reads.on_read = [&] {
-    last = two.pair.now();
-    if (flow.client_reads.read < asked * block_bytes || asked == blocks) return;
-    ++asked;
-    two.pair.network().after(run.line.a_to_b.link.delay, answer);
-  };
-  two.pair.network().after(run.line.a_to_b.link.delay, answer);
-  if (!two.pair.run_until([&] { return flow.client_reads.read == blocks * block_bytes; }, 3600s))
-    Simulation::fail("the blocks did not come");
+  const auto took = read_in_lock_step(two.pair, flow, block_bytes, blocks, run.line.a_to_b.link.delay, 3600s);
+  if (!took) Simulation::fail("the blocks did not come");
   two.check();
-  return in_seconds(last - start);
+  return in_seconds(*took);
 }
 
 MessageResult messages(const Run& run, bool beside_bulk) {

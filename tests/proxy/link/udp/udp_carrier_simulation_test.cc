@@ -3,6 +3,7 @@
 // transfers go on by themselves. Longer and faster runs are in tests/bench/simulated.
 #include <catch2/catch.hpp>
 
+#include "../lock_step.h"
 #include "../simulated_flow.h"
 #include "simulated_udp_pair.h"
 
@@ -98,25 +99,11 @@ TEST_CASE("blocks that are asked for one after the other come as fast as the lin
     REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 5s));
     Flow& flow = two.flows.start_open(FlowsOn<UdpPair>::simple_request());
     two.pair.run_for(1s);
-    const auto answer = [&] {
-      flow.server_writes.total += kBlock;
-      flow.server_writes.pump(*two.pair.b.session.find(flow.id));
-      two.pair.node_b.wake();
-    };
-    const TimePoint start = two.pair.now();
-    TimePoint last = start;
-    unsigned asked = 1;
-    flow.client_reads.on_read = [&] {
-      last = two.pair.now();
-      if (flow.client_reads.read < asked * kBlock || asked == blocks) return;
-      ++asked;
-      two.pair.network().after(rtt / 2, answer);
-    };
-    two.pair.network().after(rtt / 2, answer);
-    REQUIRE(two.pair.run_until([&] { return flow.client_reads.read == blocks * kBlock; }, 60s));
+    const auto took = read_in_lock_step(two.pair, flow, kBlock, blocks, rtt / 2, 60s);
+    REQUIRE(took.has_value());
     CHECK(two.flows.all_right());
     const double least = seconds(rtt) + static_cast<double>(kBlock) / kPayloadShare * 8 / (megabits * 1e6);
-    CHECK(seconds(last - start) / blocks < 1.1 * least);
+    CHECK(seconds(*took) / blocks < 1.1 * least);
   }
 }
 
