@@ -4,11 +4,12 @@
 import csv
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 import unittest
 
-from lab import BUILD, REPOSITORY
+from lab import BUILD, REPOSITORY, until
 
 PROGRAM = REPOSITORY / "tools" / "longhaul-bench"
 SCENARIO = """
@@ -53,6 +54,16 @@ source = "transports"
 """
 
 
+def processes_that_name(text):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [path.parent.name] if text in path.read_text(errors="replace") else []
+        except OSError:  # it has ended meanwhile
+            pass
+    return found
+
+
 class Bench(unittest.TestCase):
     def run_quick(self, scenario):
         """The folder of the run."""
@@ -86,6 +97,27 @@ class Bench(unittest.TestCase):
         page = (run / "report.html").read_text()
         self.assertIn("SMB1, file read by impacket", page)
         self.assertIn("4 of 4 cells measured", page)
+
+    def test_an_interrupted_run_keeps_what_it_has_and_leaves_nothing_running(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "small.toml").write_text(TRANSACTIONS)
+        log = folder / "log"
+        words = [PROGRAM, "run", folder / "small.toml", "--quick", "--into", folder / "run", "--alongside"]
+        with open(log, "wb") as file:
+            run = subprocess.Popen(words, stdout=file, stderr=file, env=dict(os.environ, LONGHAUL_BUILD=str(BUILD)),
+                                   start_new_session=True,  # and as at a terminal, whatever this test was started with
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        self.addCleanup(run.wait, 60)
+        self.addCleanup(run.kill)
+        until(lambda: "[1/3]" in log.read_text(), 120, "the first measurement is there")
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(120), 130, log.read_text())
+        self.assertRegex(log.read_text().splitlines()[-1],
+                         r"^longhaul-bench: interrupted after [12] of 3 measurements, which are kept and reported in .*/run; the same "
+                         r"command goes on from there$")
+        self.assertTrue(self.figures(folder / "run"))
+        self.assertEqual([name for name in os.listdir("/run/netns") if name.startswith(f"bench-{run.pid}-")], [])
+        until(lambda: not processes_that_name(f"bench-{run.pid}-"), 30, "no process of it is left")
 
     def test_transactions_are_timed_by_their_agents_and_by_the_capture(self):
         rows = {(row["application"], row["features"]): row for row in self.figures(self.run_quick(TRANSACTIONS))}

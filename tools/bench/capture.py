@@ -46,7 +46,9 @@ class Recording:
                                 seconds=10)
             if done.returncode == 0:
                 return pattern
-        raise CaptureFailed(f"no ping was answered {name} the transfer: {(done.stderr or done.stdout).strip()}")
+        said = " ".join(done.stderr.split())
+        raise CaptureFailed(f"no ping was answered {name} the transfer; is the server or the line down?" +
+                            (f" ping says: {said}" if said else ""))
 
     def __exit__(self, kind, *_):
         try:

@@ -36,6 +36,12 @@ BY_NEED = {"http": {"nginx": "nginx-light", "curl": "curl"},
 class Failure(Exception):
     """One sentence for the user."""
 
+    code = 2
+
+
+class Interrupted(Failure):
+    code = 130  # as a shell says of SIGINT
+
 
 def main(words=None):
     arguments = parse_arguments(words)
@@ -47,7 +53,7 @@ def main(words=None):
         return arguments.do(arguments)
     except (Failure, BadScenario, StoreFailure) as failure:
         print(f"longhaul-bench: {failure}", file=sys.stderr)
-        return 2
+        return getattr(failure, "code", 2)
     except KeyboardInterrupt:
         print("longhaul-bench: interrupted", file=sys.stderr)
         return 130
@@ -133,8 +139,8 @@ def do_run(arguments):
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is written now is short
             report.write(store)
-            raise Failure(f"interrupted after {progress.done} of {progress.total} measurements, which are kept and reported "
-                          f"in {folder}; the same command goes on from there") from None
+            raise Interrupted(f"interrupted after {progress.done} of {progress.total} measurements, which are kept and reported "
+                              f"in {folder}; the same command goes on from there") from None
         paths = report.write(store)
         progress.say(f"done in {duration((datetime.datetime.now() - began).total_seconds())}"
                      + ("" if plots.are_possible() else f"; {plots.HINT}"))

@@ -4,6 +4,7 @@ style each, so that they can be told apart in grey print, too. Without matplotli
 
 import io
 import itertools
+import logging
 import math
 import re
 
@@ -11,6 +12,7 @@ import sources
 from summary import KB, gain
 from tables import title_of
 
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # that it finds no place for its caches is no user's business
 try:
     import matplotlib
     matplotlib.use("svg")

@@ -13,6 +13,7 @@ from unittest import mock
 
 import applications
 import bounded
+import capture
 import content
 import main
 import runner as runner_module
@@ -297,6 +298,18 @@ def is_running(pid):
 
 
 class BadUse(unittest.TestCase):
+    def test_a_host_that_is_down_is_said_in_one_line(self):
+        answers = iter([mock.Mock(returncode=1, stdout="PING\n\n1 packets transmitted, 0 received\n", stderr="")] * 30 +
+                       [mock.Mock(returncode=2, stdout="", stderr="ping: connect:\n Network is unreachable\n")] * 30)
+        lab = mock.Mock(scratch=pathlib.Path("/tmp"), run=lambda *_, **__: next(answers))
+        lab.counter = iter(range(10))
+        recording = capture.Recording(lab, 1e6)
+        for more in ("", " ping says: ping: connect: Network is unreachable"):
+            with self.assertRaises(capture.CaptureFailed) as caught:
+                recording.mark("before")
+            self.assertEqual(str(caught.exception),
+                             "no ping was answered before the transfer; is the server or the line down?" + more)
+
     def said(self, *words):
         output = io.StringIO()
         with mock.patch("sys.stderr", output):
@@ -317,11 +330,29 @@ class BadUse(unittest.TestCase):
                 self.assertEqual(self.said("run", "regression")[0], 2)
                 # What uses it runs in other folders.
                 self.assertEqual(os.environ["LONGHAUL_BUILD"], str(pathlib.Path.cwd() / "build" / "release"))
+            with mock.patch.dict(os.environ, LONGHAUL_BUILD="/nowhere"), mock.patch(
+                    "shutil.which", side_effect=lambda name: f"/bin/{name}"), mock.patch("lab.BUILD", pathlib.Path("/nowhere")):
+                code, text = self.said("run", "transactions")
+                self.assertEqual(code, 2)
+                self.assertRegex(text, "^longhaul-bench: /nowhere/proxy/longhaul is not there: cmake .* longhaul-txn\n$")
         code, text = self.said("run", "nothere")
         self.assertEqual(code, 2)
         self.assertIn("there is no such scenario", text)
         code, text = self.said("report", "/nonexistent")
         self.assertEqual((code, text), (2, "longhaul-bench: /nonexistent holds no run: No such file or directory\n"))
+
+    def test_a_second_bench_is_told_of_the_first_and_a_place_that_is_none_is_named(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        with mock.patch("main.LOCK", folder / "lock"), main.alone(False):
+            with self.assertRaisesRegex(main.Failure, f"another longhaul-bench is running \\(process {os.getpid()}\\)"):
+                with main.alone(False):
+                    pass
+            with main.alone(True):
+                pass
+        (folder / "file").write_text("")
+        with self.assertRaisesRegex(StoreFailure, "file: File exists"):
+            with Store(folder / "file").writing({}):
+                pass
 
     def test_a_disk_that_is_too_small_is_told_before_anything_runs(self):
         with mock.patch("shutil.disk_usage", return_value=mock.Mock(free=1_000_000)):
