@@ -25,8 +25,8 @@ struct Sites {
   cache::MemoryStore here, there;
   std::uint64_t epoch = 10;
   // A session of its own: new histories, the same disks.
-  std::unique_ptr<Twins> session() {
-    auto twins = std::make_unique<Twins>(epoch, epoch, here, there);
+  std::unique_ptr<Twins> session(std::size_t ring_mebibytes = 16) {
+    auto twins = std::make_unique<Twins>(epoch, epoch, here, there, ring_mebibytes);
     epoch += 2;
     twins->meet();
     return twins;
@@ -81,7 +81,8 @@ TEST_CASE("many small segments are read ahead in no more loads than one block ma
     }
   }
   REQUIRE(sites.here.list().size() > 2 * DiskTier::kMaxLoads);
-  auto twins = sites.session();
+  auto twins =
+      sites.session(128);  // reads 4 MiB ahead, and all of it comes between the first block and the second
   send(*twins, 0, kStream, file);
   CHECK(twins->delivered_bytes(0) == file.size());
   CHECK(twins->wire_bytes(0) < file.size() / 10);
