@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 inline constexpr auto kSays = asio::as_tuple(asio::use_awaitable);
 
 // Runs the coroutine to its end on this thread; what it throws comes out here. A test that waits for
-// something that never comes fails after ten seconds.
+// something that never comes fails after half a minute.
 void run(asio::io_context& io, asio::awaitable<void> body);
 
 // `a && b` waits for both, and ends the other when one throws; `a || b` waits for the first and ends the

@@ -133,22 +133,34 @@ TEST_CASE("a flow that has said nothing yet goes past the link when it is lost")
 
 TEST_CASE(
     "what may have reached the server is not said again: the client is reset as soon as the peer is gone") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
-    co_await b.sites.link_up();
-    b.line.freeze();
-    tcp::socket client = co_await b.connect();
-    co_await write(client, "order");
-    co_await b.until([&] { return b.flow().bytes.lan_in == 5; });
-    // It goes at the end of this turn of the loop.
-    co_await b.until([&] { return b.link().session().find(1)->unsent_bytes() == 0; });
-    b.line.cut();
-    const Rest rest = co_await read_all(client);
-    CHECK(rest.error == asio::error::connection_reset);
-    CHECK(b.nobody_came());
-    co_await b.until([&] { return b.table().live().empty(); });
-    CHECK(b.table().totals().reset == 1);
-  }(bench));
+  // A host that stands still for a second finds the link silent, and keeps what it has: then it is tried
+  // again.
+  bool sent = false;
+  for (int tries = 0; tries < 5 && !sent; ++tries) {
+    Bench bench;
+    run(bench.io, [](Bench& b, bool& is_sent) -> asio::awaitable<void> {
+      co_await b.sites.link_up();
+      b.line.freeze();
+      tcp::socket client = co_await b.connect();
+      co_await write(client, "order");
+      co_await b.until([&] { return b.flow().bytes.lan_in == 5; });
+      // It goes at the end of this turn of the loop.
+      link::Stream* stream = nullptr;
+      co_await b.until([&] {
+        stream = b.link().session().find(1);
+        return !stream || stream->unsent_bytes() == 0 || b.link().session().overdue(link::Clock::now());
+      });
+      is_sent = stream && stream->unsent_bytes() == 0;
+      if (!is_sent) co_return;
+      b.line.cut();
+      const Rest rest = co_await read_all(client);
+      CHECK(rest.error == asio::error::connection_reset);
+      CHECK(b.nobody_came());
+      co_await b.until([&] { return b.table().live().empty(); });
+      CHECK(b.table().totals().reset == 1);
+    }(bench, sent));
+  }
+  CHECK(sent);
 }
 
 TEST_CASE("while an answer of the peer is overdue a new flow keeps its first bytes here") {
