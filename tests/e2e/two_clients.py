@@ -39,19 +39,35 @@ def errors_of(*calls):
     return found
 
 
+def crashes_at_close(smbd):
+    """How often one of smbd's processes has crashed as it ended a file: 4.17 does, now and then, where an SMB1 CLOSE comes
+    while a READ of the file has no answer yet. The connection is gone then, and tells nothing of the pair."""
+    return smbd.process.log().count("(close_file_smb+")
+
+
 def each_dialect(story):
     """The test once for each of its class's dialects, with two clients and a file of 600,000 bytes: here is behind the
-    pair, there is beside the server."""
+    pair, there is beside the server. It begins anew, twice at most, where smbd itself crashed."""
+
+    def tell(self, dialect):
+        for path in self.smbd.share.iterdir():
+            path.unlink()
+        with smb_client.connect(self.lab, self.smbd, dialect) as here, \
+                smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
+            self.smbd.make("file", len(self.data), seed=1)
+            story(self, here, there)
 
     @functools.wraps(story)
     def test(self):
         for dialect in self.dialects:
-            for path in self.smbd.share.iterdir():
-                path.unlink()
-            with self.subTest(dialect), \
-                    smb_client.connect(self.lab, self.smbd, dialect) as here, \
-                    smb_client.connect(self.lab, self.smbd, dialect, node="server") as there:
-                self.smbd.make("file", len(self.data), seed=1)
-                story(self, here, there)
+            with self.subTest(dialect):
+                for last in False, False, True:
+                    crashes = crashes_at_close(self.smbd)
+                    try:
+                        tell(self, dialect)
+                        break
+                    except Exception:
+                        if last or crashes_at_close(self.smbd) == crashes:
+                            raise
 
     return test
