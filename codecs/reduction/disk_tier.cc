@@ -275,6 +275,7 @@ void DiskTier::on_cleared() {
   fresh_ = {};
   flows_.clear();
   loaded_.clear();
+  loaded_in_order_.clear();
 }
 
 void DiskTier::forget(std::uint64_t stream) {

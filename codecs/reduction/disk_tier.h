@@ -125,10 +125,9 @@ class DiskTier final : private SegmentListener {
     Id segment;
   };
   struct Loaded {  // into the encoder's history
-    Id segment;
-    std::uint32_t offset, length;
-    std::uint64_t ring_offset;
+    std::uint64_t length, ring_offset;
   };
+  using Run = std::pair<Id, std::uint32_t>;  // of a segment, from this offset
   enum class Rest { stays, sealed };
 
   void on_stored(const SegmentName& name) override;
@@ -139,6 +138,7 @@ class DiskTier final : private SegmentListener {
   bool in_memory(Id id, const HookHit& hit) const;
   void follow(Cursor& cursor);
   void ask_ahead(std::uint64_t stream, Flow& flow);
+  void forget_out_of_reach();
   void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
   static Id id_of(const SegmentName& name);
@@ -167,7 +167,9 @@ class DiskTier final : private SegmentListener {
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
   std::uint64_t serial_ = 0;
-  std::deque<Loaded> loaded_;  // by ring offset: what of it is in reach
+  // What was loaded and is in reach, the latest where a run was loaded twice; and the runs by ring offset.
+  std::map<Run, Loaded> loaded_;
+  std::deque<std::pair<std::uint64_t, Run>> loaded_in_order_;
 
   std::unordered_map<std::uint64_t, std::size_t> brought_;  // by stream: loads that are under way
   std::unordered_map<LoadId, Bringing> bringing_;

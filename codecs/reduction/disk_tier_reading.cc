@@ -78,10 +78,20 @@ bool DiskTier::in_memory(Id id, const HookHit& hit) const {
   const SharedHistory& shared = *encoder_.shared();
   if (hit.name.writer == sites_.own && hit.name.epoch == epoch_)
     return shared.in_reach(hit.name.first + hit.offset);
-  return std::any_of(loaded_.begin(), loaded_.end(), [&](const Loaded& one) {
-    return one.segment == id && one.offset <= hit.offset && hit.offset - one.offset < one.length &&
-           shared.in_reach(one.ring_offset);
-  });
+  const auto behind = loaded_.upper_bound({id, hit.offset});
+  if (behind == loaded_.begin()) return false;
+  const auto& [run, one] = *std::prev(behind);
+  return run.first == id && hit.offset - run.second < one.length && shared.in_reach(one.ring_offset);
+}
+
+void DiskTier::forget_out_of_reach() {
+  const SharedHistory& shared = *encoder_.shared();
+  while (!loaded_in_order_.empty() && !shared.in_reach(loaded_in_order_.front().first)) {
+    const auto [ring_offset, run] = loaded_in_order_.front();
+    loaded_in_order_.pop_front();
+    const auto known = loaded_.find(run);
+    if (known != loaded_.end() && known->second.ring_offset == ring_offset) loaded_.erase(known);
+  }
 }
 
 void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
@@ -168,14 +178,15 @@ void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
   Buffer loads;
   ByteWriter writer(loads);
   std::optional<Piece> run;
-  while (!loaded_.empty() && !encoder_.shared()->in_reach(loaded_.front().ring_offset)) loaded_.pop_front();
+  forget_out_of_reach();
   auto end_run = [&] {
     if (!run) return;
     writer.fixed64(asked.segment);
     writer.varint(offset);
     writer.varint(run->length);
     writer.varint(run->ring_offset);
-    loaded_.push_back({asked.segment, offset, static_cast<std::uint32_t>(run->length), run->ring_offset});
+    loaded_[{asked.segment, offset}] = {run->length, run->ring_offset};
+    loaded_in_order_.emplace_back(run->ring_offset, Run{asked.segment, offset});
     offset += static_cast<std::uint32_t>(run->length);
     cursor.pieces.push_back(*run);
     ++flow.announced;
