@@ -69,20 +69,24 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   if (message.header.command == Command::close) {
     reads_.closed(told.open);
     if (Open* open = connection_.open(told.open)) open->closing = true;
-    leg_.send_promised(frame.bytes, promise, [this, told](const Message& answer) {
-      connection_.close(told.open);
-      breaks_.erase(told.open);
-      given_up_.erase(told.open);
-      out_.tell(Kept{told.message, answer.header.status, 0, 0});
-      return ServerLeg::Parts::last;
-    });
+    leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
+                       [this, told](const Message& answer) {
+                         connection_.close(told.open);
+                         breaks_.erase(told.open);
+                         given_up_.erase(told.open);
+                         out_.tell(Kept{told.message, answer.header.status, 0, 0});
+                         return ServerLeg::Parts::last;
+                       });
     return;
   }
+  ServerLeg::Scope scope{ServerLeg::Scope::Of::open, told.open, {}};
   if (const auto write = parse_write_request(message, message.first())) {
-    promise.range = {write->offset, write->offset + write->data.size()};
     length = write->data.size();
+    promise.range = {write->offset, write->offset + length};
+    // Servers do not promise to write in the order in which they were asked.
+    if (length) scope = {ServerLeg::Scope::Of::overlap, told.open, promise.range};
   }
-  leg_.send_promised(frame.bytes, promise, [this, told, length, now](const Message& answer) {
+  leg_.send_promised(frame.bytes, scope, promise, [this, told, length, now](const Message& answer) {
     const auto reply = parse_write_reply(answer.first());
     out_.tell(Kept{told.message, answer.header.status, reply ? reply->count : 0, 0});
     if (const Open* open = connection_.open(told.open)) {
@@ -129,11 +133,16 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
     case Command::transaction:
     case Command::transaction_secondary:
       return {};
+    case Command::tree_disconnect:
+    case Command::logoff_andx:
+    case Command::process_exit:
+      return {Of::silence, {}, {}};  // they close whatever is open
     default:
       break;
   }
   if (!message.is_chained()) {
-    if (const Open* open = connection_.open_of(message)) return {Of::open, open->key, {}};
+    if (const Open* open = connection_.open_of(message))
+      return {message.header.command == Command::close ? Of::closing : Of::open, open->key, {}};
     // Pipes and the like: nothing is promised on them.
     if (fid_of(message.first())) return {};
   }

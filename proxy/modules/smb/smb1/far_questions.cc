@@ -51,7 +51,7 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   append(parameters, question.bytes().subspan(2, 2));
   ++counters_.injected;
   leg_.inject(
-      open.uid, open.tid, open.flags2,
+      open.uid, open.tid, open.flags2, open.key,
       [&](const Ids& ids) {
         return trans2_request(ids, function, parameters, u16_at(question.bytes(), 4),
                               u16_at(question.bytes(), 6));
@@ -79,7 +79,7 @@ void FarQuestions::ask_room(TimePoint now, const Open& open) {
   append_field<std::uint16_t>(parameters, kQueryFsSize);
   ++counters_.injected;
   leg_.inject(
-      open.uid, open.tid, open.flags2,
+      open.uid, open.tid, open.flags2, open.key,
       [&](const Ids& ids) {
         return trans2_request(ids, static_cast<std::uint16_t>(Trans2::query_fs_information), parameters, 0,
                               64);

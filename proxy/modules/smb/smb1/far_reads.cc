@@ -206,7 +206,7 @@ void FarReads::fetch(const Open& open, File& file, Interval range) {
   file.is_void = false;
   ++counters_.injected;
   leg_.inject(
-      open.uid, open.tid, open.flags2,
+      open.uid, open.tid, open.flags2, open.key,
       [&](const Ids& ids) {
         return read_request(ids, open.fid, range.begin, static_cast<std::uint32_t>(range.size()));
       },

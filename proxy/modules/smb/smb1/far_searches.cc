@@ -110,7 +110,7 @@ void FarSearches::fetch(const OpenKey& key, Search& search) {
   search.answer = {};
   ++counters_.injected;
   leg_.inject(
-      search.uid, search.tid, search.flags2,
+      search.uid, search.tid, search.flags2, std::nullopt,
       [&](const Ids& ids) {
         return trans2_request(ids, static_cast<std::uint16_t>(Trans2::find_next2), parameters, 8,
                               search.max_data);
@@ -171,7 +171,7 @@ void FarSearches::consumed(const More& more) {
   // not.
   if (search.asked.flags & kCloseAtEnd) {
     leg_.inject(
-        search.uid, search.tid, search.flags2,
+        search.uid, search.tid, search.flags2, std::nullopt,
         [&](const Ids& ids) { return find_close2_request(ids, search.sid); },
         [](const Message&) { return ServerLeg::Parts::last; });
   }

@@ -12,24 +12,33 @@ bool overlap(const Interval& a, const Interval& b) { return a.begin < b.end && b
 }  // namespace
 
 void ServerLeg::send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope) {
-  queue({std::move(frame), number, has_answer, false, scope, std::nullopt, {}});
+  queue({.frame = std::move(frame), .number = number, .has_answer = has_answer, .scope = scope});
   pump();
 }
 
-void ServerLeg::send_promised(Slice frame, const Promise& promise, OnAnswer on_answer) {
-  // Servers do not promise to write in the order in which they were asked.
-  const Scope scope{promise.range.size() ? Scope::Of::overlap : Scope::Of::open, promise.open, promise.range};
-  queue({std::move(frame), 0, true, true, scope, promise, std::move(on_answer)});
+void ServerLeg::send_promised(Slice frame, const Scope& scope, const Promise& promise, OnAnswer on_answer) {
+  queue({.frame = std::move(frame),
+         .renumbered = true,
+         .scope = scope,
+         .names = promise.open,
+         .promise = promise,
+         .on_answer = std::move(on_answer)});
   pump();
 }
 
 void ServerLeg::send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer) {
-  queue({std::move(frame), 0, true, true, scope, std::nullopt, std::move(on_answer)});
+  std::optional<OpenKey> names;
+  if (scope.of == Scope::Of::open) names = scope.open;
+  queue({.frame = std::move(frame),
+         .renumbered = true,
+         .scope = scope,
+         .names = names,
+         .on_answer = std::move(on_answer)});
   pump();
 }
 
 void ServerLeg::send_raw(Slice frame, MessageNumber number) {
-  queue({std::move(frame), number, true, false, {Scope::Of::silence, {}, {}}, std::nullopt, {}});
+  queue({.frame = std::move(frame), .number = number, .raw = true, .scope = {Scope::Of::silence, {}, {}}});
   pump();
 }
 
@@ -61,10 +70,12 @@ bool ServerLeg::may_go(const Waiting& waiting) const {
   if (scope.of == Scope::Of::silence) return own_.empty();
   return std::none_of(own_.begin(), own_.end(), [&](const auto& each) {
     const auto& promise = each.second.promise;
+    if (scope.of == Scope::Of::closing && each.second.names == scope.open) return true;
     if (!promise) return false;
     if (scope.of == Scope::Of::everything) return true;
     if (promise->open != scope.open) return false;
-    return scope.of == Scope::Of::open || promise->range.size() == 0 || overlap(promise->range, scope.range);
+    return scope.of != Scope::Of::overlap || promise->range.size() == 0 ||
+           overlap(promise->range, scope.range);
   });
 }
 
@@ -91,14 +102,14 @@ void ServerLeg::send_first() {
 void ServerLeg::go(Waiting next) {
   if (!next.renumbered) {
     if (next.has_answer) clients_.insert(next.number);
-    if (next.scope.of == Scope::Of::silence)
+    if (next.raw)
       if (const auto header = parse_header(next.frame.bytes().subspan(kFrameHeadBytes))) raw_.begin(*header);
     out_.to_lan(std::move(next.frame));
     return;
   }
   // The client may have used its MID again: to it the request is answered.
   const std::uint16_t mid = take_mid();
-  own_[mid] = {std::move(next.on_answer), next.promise};
+  own_[mid] = {std::move(next.on_answer), next.names, next.promise};
   Renumbered request = renumbered(next.frame, kOwnPid, mid);
   out_.to_lan(std::move(request.head));
   out_.to_lan(std::move(request.rest));
@@ -118,11 +129,17 @@ std::uint16_t ServerLeg::take_mid() {
 }
 
 void ServerLeg::inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
-                       const std::function<Slice(const Ids&)>& build, OnAnswer on_answer) {
-  if (raw_.under_way())
-    return send_renumbered(build({kOwnPid, uid, tid, 0, flags2}), {}, std::move(on_answer));
+                       std::optional<OpenKey> names, const std::function<Slice(const Ids&)>& build,
+                       OnAnswer on_answer) {
+  if (raw_.under_way()) {
+    queue({.frame = build({kOwnPid, uid, tid, 0, flags2}),
+           .renumbered = true,
+           .names = names,
+           .on_answer = std::move(on_answer)});
+    return;
+  }
   const std::uint16_t mid = take_mid();
-  own_[mid] = {std::move(on_answer), std::nullopt};
+  own_[mid] = {std::move(on_answer), names, std::nullopt};
   out_.to_lan(build({kOwnPid, uid, tid, mid, flags2}));
 }
 
@@ -152,7 +169,8 @@ bool ServerLeg::is_busy(const OpenKey& open) const {
                      [&](const auto& each) { return of_open(each.second.promise); }) ||
          std::any_of(queue_.begin(), queue_.end(), [&](const Waiting& waiting) {
            return of_open(waiting.promise) ||
-                  (waiting.scope.of == Scope::Of::open && waiting.scope.open == open);
+                  ((waiting.scope.of == Scope::Of::open || waiting.scope.of == Scope::Of::closing) &&
+                   waiting.scope.open == open);
          });
 }
 

@@ -30,6 +30,7 @@ class ServerLeg {
       overlap,     // promised writes of the open that overlap the range
       open,        // everything promised of one open
       everything,  // everything promised
+      closing,     // every request of ours that names the open; smbd 4.17 dies of a CLOSE amid READs
       silence,     // every request of ours
     } of = Of::nothing;
     OpenKey open{};
@@ -53,15 +54,16 @@ class ServerLeg {
     OpenKey open;
     Interval range;  // empty: no WRITE
   };
-  void send_promised(Slice frame, const Promise& promise, OnAnswer on_answer);
+  void send_promised(Slice frame, const Scope& scope, const Promise& promise, OnAnswer on_answer);
   // A request of the client under ids of ours: its answer comes to `on_answer` alone.
   void send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer);
   // A client's request has its last answer.
   void answered(MessageNumber number);
 
-  // A request of our own, if there is room; during a raw transfer it waits.
+  // A request of our own, if there is room; during a raw transfer it waits. `names`: the open that it is
+  // about.
   bool has_room() const;
-  void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+  void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2, std::optional<OpenKey> names,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
   // What has no answer needs no room.
   void inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
@@ -85,12 +87,15 @@ class ServerLeg {
     MessageNumber number = 0;
     bool has_answer = true;
     bool renumbered = false;
+    bool raw = false;
     Scope scope;
+    std::optional<OpenKey> names;
     std::optional<Promise> promise;
     OnAnswer on_answer;
   };
   struct Own {
     OnAnswer on_answer;
+    std::optional<OpenKey> names;
     std::optional<Promise> promise;
   };
   void queue(Waiting waiting);

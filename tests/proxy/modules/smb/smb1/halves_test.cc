@@ -4,8 +4,6 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-constexpr std::uint8_t kRead = 0x2E, kWrite = 0x2F;
-
 TEST_CASE("SMB1: a file is read without a round trip per block, under an oplock the client never asked for") {
   Pair pair;
   pair.server.files["F"] = some_bytes(1'000'000);
@@ -131,6 +129,34 @@ TEST_CASE("SMB1: CLOSE is answered here under a batch oplock when nothing is owe
   CHECK(fid_of(pair.ask(create("F", 13))) == fid);
   CHECK(pair.near.quiet());
   CHECK(pair.far.quiet());
+}
+
+TEST_CASE("SMB1: what closes a file goes to the server when our own READs of it are answered, not before") {
+  const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x04, 0x71, 0x74);
+  Pair pair;
+  pair.server.files["F"] = some_bytes(1'000'000);
+  pair.client_sends(create("F", 10));
+  while (pair.move_up()) {
+  }
+  pair.server_answers();  // from here on the file is read ahead
+  while (pair.move_down()) {
+  }
+  const std::uint16_t fid = fid_of(*pair.answer());
+  REQUIRE(pair.server.seen[kRead] > 0);
+  REQUIRE_FALSE(pair.server.out.empty());
+  pair.server_waits = true;
+  pair.client_sends(command == 0x04 ? close(fid, 11)
+                                    : make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 11},
+                                                 command == 0x74 ? Fields{}.andx().bytes : Buffer{}, {}));
+  while (pair.move_up()) {
+  }
+  CHECK(pair.server.seen[command] == 0);
+  const int reads = pair.server.seen[kRead];
+  pair.server_waits = false;
+  pair.run();
+  CHECK(pair.server.seen[command] == 1);
+  CHECK(pair.server.seen[kRead] == reads);
+  CHECK(pair.at_client.size() == 1);
 }
 
 TEST_CASE("SMB1: a file that was closed here and is opened again at once is accelerated as before") {

@@ -4,8 +4,6 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-constexpr std::uint8_t kRead = 0x2E;
-
 std::string text_of(const Slice& frame) { return std::string(as_text(frame.bytes().subspan(4))); }
 
 TEST_CASE("SMB1: a raw read goes to the server alone, and what comes after it is accelerated as before") {

@@ -70,6 +70,7 @@ struct Fields {
 };
 
 inline constexpr std::uint16_t kUid = 100, kTid = 7;
+inline constexpr std::uint8_t kRead = 0x2E, kWrite = 0x2F;  // commands
 
 inline Slice negotiate(std::uint16_t mid = 1) {
   return make_frame({.command = 0x72, .mid = mid}, {},
