@@ -136,10 +136,14 @@ class EmulatedLine(unittest.TestCase):
 
     def test_one_packet_can_be_lost(self):
         lab = self.enterContext(Lab("51.84mbit,2"))
-        lab.lose(b_to_a=1)
-        self.assertEqual(len(round_trips(lab, count=5)), 4)
-        counted = lab.stats()
-        self.assertEqual((counted["a_to_b"]["lost"], counted["b_to_a"]["lost"]), (0, 1))
+        for attempt in range(1, 6):  # the kernels' own packets, of their neighbours, may come before an answer
+            lab.lose(b_to_a=1)
+            answered = len(round_trips(lab, count=5))
+            counted = lab.stats()
+            self.assertEqual((counted["a_to_b"]["lost"], counted["b_to_a"]["lost"]), (0, attempt))
+            if answered == 4:
+                break
+        self.assertEqual(answered, 4)
         with self.assertRaisesRegex(AssertionError, "b-to-a=many"):
             lab.command("lose", "b-to-a=many")
 

@@ -71,6 +71,13 @@ void reset(tcp::socket& socket) {
   socket.close();
 }
 
+asio::awaitable<std::size_t> send_and_end(tcp::socket& socket, std::string text) {
+  const std::size_t size = text.size();
+  co_await write(socket, std::move(text));
+  socket.shutdown(tcp::socket::shutdown_send);
+  co_return size;
+}
+
 std::string pattern(std::size_t size, std::uint32_t seed) {
   std::string text(size, '\0');
   for (char& byte : text) {

@@ -4,16 +4,10 @@
 
 #include <algorithm>
 
+#include "tools/probe/network_order.h"
+
 namespace longhaul::probe {
 namespace {
-
-std::uint8_t byte_at(Bytes bytes, std::size_t at) { return std::to_integer<std::uint8_t>(bytes[at]); }
-std::uint16_t word_at(Bytes bytes, std::size_t at) {
-  return static_cast<std::uint16_t>(byte_at(bytes, at) << 8 | byte_at(bytes, at + 1));
-}
-std::uint32_t number_at(Bytes bytes, std::size_t at) {
-  return std::uint32_t{word_at(bytes, at)} << 16 | word_at(bytes, at + 2);
-}
 
 struct Split {
   Bytes payload;

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "tools/probe/patience.h"
+
 namespace longhaul::probe {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr unsigned kTries = 3;
-constexpr unsigned kSilentHops = 4;  // in a row, after which the rest is taken to be silent too
-constexpr unsigned kFarAway = 64;
 // At once, to see whether a hop answers all of them: Linux answers six and then one a second. That so many
 // are lost by chance takes a loss that no measurement would survive.
 constexpr unsigned kBurst = 16;

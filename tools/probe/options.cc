@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "tools/probe/patience.h"
 #include "tools/probe/table.h"
 
 namespace longhaul::probe {
 namespace {
 
-constexpr unsigned kTries = 3;
-constexpr unsigned kSilentHops = 4;
-constexpr unsigned kFarAway = 64;
 constexpr std::uint8_t kOfferedScale = 7;  // what Linux offers with its usual buffers
 
 struct Field {

@@ -21,7 +21,7 @@ using measuring::Trouble;
 using namespace std::chrono_literals;
 
 constexpr int kTrains = 5;
-constexpr double kTcpHeader = 20, kTimestampBytes = 12;
+constexpr double kTcpHeaderBytes = 20, kTimestampBytes = 12;
 
 boost::json::object wish_for(const char* what, bool back) {
   boost::json::object wish;
@@ -149,7 +149,7 @@ Figures figures_of(double capacity_bits, double base_rtt_us, unsigned ip_header,
   Figures figures;
   figures.capacity_bits = capacity_bits;
   const double mss = std::max(1u, sent.mss);
-  const double packet = mss + ip_header + kTcpHeader + (sent.timestamps ? kTimestampBytes : 0);
+  const double packet = mss + ip_header + kTcpHeaderBytes + (sent.timestamps ? kTimestampBytes : 0);
   figures.achievable_bits = capacity_bits * mss / packet;
   figures.base_rtt_us = base_rtt_us;
   figures.window_bytes = capacity_bits / 8 * base_rtt_us / 1e6;

@@ -2,6 +2,8 @@
 // Kind, length, value: each length is checked before it is believed.
 #include "tools/probe/tcp_options.h"
 
+#include "tools/probe/network_order.h"
+
 namespace longhaul::probe {
 namespace {
 
@@ -15,19 +17,12 @@ enum Kind : std::uint8_t {
 };
 constexpr std::size_t kPlainHeader = 20;
 
-std::uint8_t byte_at(Bytes bytes, std::size_t at) { return std::to_integer<std::uint8_t>(bytes[at]); }
-std::uint32_t number_at(Bytes bytes, std::size_t at, std::size_t size) {
-  std::uint32_t number = 0;
-  for (std::size_t i = 0; i < size; ++i) number = number << 8 | byte_at(bytes, at + i);
-  return number;
-}
-
 // False for a length that the kind does not have.
 bool take(TcpOptions& found, std::uint8_t kind, Bytes value) {
   switch (kind) {
     case kMss:
       if (value.size() != 2) return false;
-      found.mss = static_cast<std::uint16_t>(number_at(value, 0, 2));
+      found.mss = word_at(value, 0);
       return true;
     case kWindowScale:
       if (value.size() != 1) return false;
@@ -38,7 +33,7 @@ bool take(TcpOptions& found, std::uint8_t kind, Bytes value) {
       return value.empty();
     case kTimestamps:
       if (value.size() != 8) return false;
-      found.timestamps = Timestamps{number_at(value, 0, 4), number_at(value, 4, 4)};
+      found.timestamps = Timestamps{number_at(value, 0), number_at(value, 4)};
       return true;
     default:
       found.others.push_back(kind);

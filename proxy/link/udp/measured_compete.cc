@@ -12,7 +12,6 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr unsigned kGiveWay = 2;  // times to a queue that stands, before we compete
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
 // More than we leave there ourselves.

@@ -15,7 +15,6 @@ constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never
 constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
 constexpr Duration kFirstTest = 6s;
 constexpr Duration kLongestTestInterval = 60s;
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 Duration times(Duration time, double factor) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
 }

@@ -10,7 +10,6 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 constexpr double kGrowth = 3;      // in a round trip, where the train met no limit
 constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
 }  // namespace

@@ -8,10 +8,9 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr double kMuchLoss = 0.02;  // worth a trial of what it depends on
+constexpr double kLossOnTrial = 0.02;  // worth a trial of what it depends on
 constexpr Duration kFirstTrial = 6s;
 constexpr Duration kLongestInterval = 60s;
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 }  // namespace
 
 PacedLaw::PacedLaw(const PacedConfig& config, TimePoint now)
@@ -81,7 +80,7 @@ void PacedLaw::watch_loss(TimePoint now) {
     case Trial::none: {
       const double loss = losses_.total_loss();
       const bool due = now >= next_trial_ || loss > tried_loss_ + 0.03;
-      if (!due || loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return;
+      if (!due || loss < kLossOnTrial || !losses_.enough(LossByRate::Level::normal)) return;
       trial_ = Trial::slow;
       trial_gain_ = LossByRate::trial_gain(loss);
       trial_until_ = now + span();

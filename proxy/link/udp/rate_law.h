@@ -10,6 +10,9 @@
 
 namespace longhaul::link::udp {
 
+// For arithmetic with rates, in bytes per second.
+inline double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
 // All bytes here are IP bytes: the payload of UDP + 8 + 20 (IPv4) or 40 (IPv6).
 
 // A law stamps the packets it lets go with the number of its present experiment, and learns what became of

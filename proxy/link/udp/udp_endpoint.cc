@@ -33,8 +33,8 @@ constexpr int kSendBytes = 2 << 20;
 constexpr std::size_t kMessages = 16;
 constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 // No socket holds the loop for long.
-constexpr std::size_t kTurnBytes = 256 * 1024;
-constexpr int kTurnCalls = 8;
+constexpr std::size_t kReceiveTurnBytes = 256 * 1024;
+constexpr int kReceiveTurnCalls = 8;
 // A datagram that lay in the socket for longer is taken for one whose time is wrong.
 constexpr Duration kMostLate = std::chrono::seconds(1);
 
@@ -228,7 +228,7 @@ void UdpEndpoint::wait_readable() {
 void UdpEndpoint::on_readable() {
   ReceiveScratch& scratch = receive_scratch();
   std::size_t taken = 0;
-  for (int call = 0; call < kTurnCalls && taken < kTurnBytes; ++call) {
+  for (int call = 0; call < kReceiveTurnCalls && taken < kReceiveTurnBytes; ++call) {
     for (std::size_t i = 0; i < kMessages; ++i) {
       scratch.parts[i] = {scratch.bytes.get() + i * kStride, kMessageBytes};
       msghdr& head = scratch.messages[i].msg_hdr;

@@ -8,7 +8,7 @@ namespace asio = boost::asio;
 namespace {
 
 // What one turn sends before other flows have theirs: half a millisecond of encryption.
-constexpr std::size_t kTurnBytes = 512 * 1024;
+constexpr std::size_t kSendTurnBytes = 512 * 1024;
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void UdpPath::turn() {
 bool UdpPath::transmit() {
   std::size_t sent = 0;
   while (!busy_ && !failed_) {
-    if (sent >= kTurnBytes) {
+    if (sent >= kSendTurnBytes) {
       kick();
       break;
     }

@@ -2,21 +2,12 @@
 #include "codecs/dedup/references.h"
 
 #include "codecs/dedup/twins.h"
+#include "tests/codecs/hex.h"
 
 using namespace longhaul;
 using namespace longhaul::dedup;
 
 namespace {
-
-std::string hex(Bytes bytes) {
-  std::string text;
-  for (const std::byte b : bytes) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", std::to_integer<unsigned>(b));
-    text += digits;
-  }
-  return text;
-}
 
 Buffer of(std::initializer_list<int> values) {
   Buffer bytes;

@@ -4,26 +4,12 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "tests/codecs/hex.h"
+
 using namespace longhaul;
 using namespace longhaul::reduction;
 
 namespace {
-
-std::string hex(Bytes bytes) {
-  std::string text;
-  for (std::byte b : bytes) {
-    text += "0123456789abcdef"[std::to_integer<unsigned>(b) >> 4];
-    text += "0123456789abcdef"[std::to_integer<unsigned>(b) & 15];
-  }
-  return text;
-}
-
-Buffer from_hex(std::string_view text) {
-  Buffer bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
-    bytes.push_back(static_cast<std::byte>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16)));
-  return bytes;
-}
 
 // The message as PROTOCOL.md has it, and back.
 template <class T>

@@ -9,15 +9,13 @@
 #include "proxy/config/read.h"
 #include "proxy/identity/keygen.h"
 #include "proxy/temporary_folder.h"
+#include "tests/proxy/cli/typed.h"
 
 using namespace longhaul;
+using cli::has;
+using cli::Typed;
 
 namespace {
-
-struct Typed {
-  int exit_code;
-  std::string out, errors;
-};
 
 Typed type(std::vector<std::string> words) {
   std::vector<const char*> pointers{"longhaul"};
@@ -26,8 +24,6 @@ Typed type(std::vector<std::string> words) {
   const int exit_code = cli::run_command_line(pointers, out, errors);
   return {exit_code, out.str(), errors.str()};
 }
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -13,21 +13,17 @@
 #include <sstream>
 
 #include "proxy/control/fake_daemon.h"
+#include "tests/proxy/cli/typed.h"
 
 using namespace longhaul;
+using cli::has;
+using cli::Typed;
 using control::RunningApi;
 using flows::Reason;
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
 namespace {
-
-struct Typed {
-  int exit_code = -1;
-  std::string out, errors;
-};
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 // A shell beside the daemon: knows its port, has its token in a state_dir.
 class Shell {

@@ -2,30 +2,15 @@
 // Tests how the token is made, kept and read back.
 #include "proxy/control/token.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <fstream>
+
+#include "proxy/temporary_folder.h"
 
 using namespace longhaul::control;
 namespace fs = std::filesystem;
 
 namespace {
-
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    auto pattern = (fs::temp_directory_path() / "longhaul-token-XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~ScratchDirectory() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 unsigned mode(const fs::path& path) { return static_cast<unsigned>(fs::status(path).permissions()) & 0777u; }
 
@@ -39,7 +24,7 @@ constexpr auto kOwner = fs::perms::owner_read | fs::perms::owner_write;
 }  // namespace
 
 TEST_CASE("a missing token is made with its directory, for the owner alone, and stays the same") {
-  const ScratchDirectory scratch;
+  const longhaul::TemporaryFolder scratch;
   const auto state_dir = scratch.path() / "lib" / "longhaul";
   const auto token = load_or_make_token(state_dir, "control.token");
   CHECK(token.size() == 64);
@@ -53,14 +38,14 @@ TEST_CASE("a missing token is made with its directory, for the owner alone, and 
 }
 
 TEST_CASE("a token file may lie elsewhere") {
-  const ScratchDirectory scratch;
+  const longhaul::TemporaryFolder scratch;
   const auto token = load_or_make_token(scratch.path() / "state", scratch.path() / "elsewhere" / "token");
   CHECK(*read_token(scratch.path() / "elsewhere" / "token") == token);
   CHECK_FALSE(fs::exists(scratch.path() / "state"));
 }
 
 TEST_CASE("a token that others may read, or that is none, stops the start with one sentence") {
-  const ScratchDirectory scratch;
+  const longhaul::TemporaryFolder scratch;
   const auto file = scratch.path() / "control.token";
   const auto start = [&] { return load_or_make_token(scratch.path(), "control.token"); };
   write(file, std::string(64, 'a') + "\n", kOwner | fs::perms::group_read);
@@ -79,7 +64,7 @@ TEST_CASE("a token that others may read, or that is none, stops the start with o
 }
 
 TEST_CASE("a state directory that cannot be made is named") {
-  const ScratchDirectory scratch;
+  const longhaul::TemporaryFolder scratch;
   write(scratch.path() / "file", "", kOwner);
   CHECK_THROWS_WITH(load_or_make_token(scratch.path() / "file" / "state", "control.token"),
                     Catch::Contains((scratch.path() / "file").string()));

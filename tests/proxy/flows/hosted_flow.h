@@ -8,12 +8,14 @@
 #include "../link/simulated_pair.h"
 #include "probe_module.h"
 #include "proxy/flows/module_host.h"
+#include "tests/proxy/loopback.h"
 
 namespace longhaul::flows::hosted {
 using namespace modules;
 using link::simulation::Endpoint;
 using link::simulation::Pair;
 using link::simulation::PairOptions;
+using testing::pattern;
 using namespace std::chrono_literals;
 
 struct Half {
@@ -160,14 +162,5 @@ class Flow {
     return true;
   }
 };
-
-inline std::string pattern(std::size_t size, std::uint32_t seed) {
-  std::string text(size, '\0');
-  for (char& byte : text) {
-    seed = seed * 1664525u + 1013904223u;
-    byte = static_cast<char>(seed >> 24);
-  }
-  return text;
-}
 
 }  // namespace longhaul::flows::hosted

@@ -71,8 +71,8 @@ class Line {
   bool frozen_ = false, is_cut_ = false;
 };
 
-struct Bench {
-  Bench()
+struct LinkLostBench {
+  LinkLostBench()
       : acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
         line(io),
         sites(io, {}, {}, Reduces::no, [this](std::uint16_t port) { return line.to(port); }) {
@@ -109,8 +109,8 @@ bool is_past(Reason reason) { return reason == Reason::link_down || reason == Re
 }  // namespace
 
 TEST_CASE("a flow that has said nothing yet goes past the link when it is lost") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkLostBench bench;
+  run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     b.line.freeze();
     tcp::socket client = co_await b.connect();
@@ -137,8 +137,8 @@ TEST_CASE(
   // again.
   bool sent = false;
   for (int tries = 0; tries < 5 && !sent; ++tries) {
-    Bench bench;
-    run(bench.io, [](Bench& b, bool& is_sent) -> asio::awaitable<void> {
+    LinkLostBench bench;
+    run(bench.io, [](LinkLostBench& b, bool& is_sent) -> asio::awaitable<void> {
       co_await b.sites.link_up();
       b.line.freeze();
       tcp::socket client = co_await b.connect();
@@ -165,8 +165,8 @@ TEST_CASE(
 
 TEST_CASE("while an answer of the peer is overdue a new flow keeps its first bytes here") {
   const bool lost = GENERATE(true, false);
-  Bench bench;
-  run(bench.io, [](Bench& b, bool is_lost) -> asio::awaitable<void> {
+  LinkLostBench bench;
+  run(bench.io, [](LinkLostBench& b, bool is_lost) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     b.line.freeze();
     co_await b.until([&] { return b.link().session().overdue(link::Clock::now()); });
@@ -189,8 +189,8 @@ TEST_CASE("while an answer of the peer is overdue a new flow keeps its first byt
 }
 
 TEST_CASE("a client that waits for an answer hears of the connection past the link") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkLostBench bench;
+  run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     b.line.freeze();
     SocketPair pair = co_await socket_pair();
@@ -214,8 +214,8 @@ TEST_CASE("a client that waits for an answer hears of the connection past the li
 }
 
 TEST_CASE("where flows may not go past the link those that began as it was lost are refused") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkLostBench bench;
+  run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     b.sites.near->config.intercept.fail = config::Fail::closed;
     b.line.freeze();
@@ -230,8 +230,8 @@ TEST_CASE("where flows may not go past the link those that began as it was lost 
 }
 
 TEST_CASE("a flow that was answered waits for the link") {
-  Bench bench;
-  run(bench.io, [](Bench& b) -> asio::awaitable<void> {
+  LinkLostBench bench;
+  run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     tcp::socket client = co_await b.connect();
     tcp::socket server = co_await b.accept();

@@ -67,13 +67,6 @@ struct Bench {
   TwoSites sites;
 };
 
-asio::awaitable<std::size_t> send_and_end(tcp::socket& socket, std::string text) {
-  const std::size_t size = text.size();
-  co_await write(socket, std::move(text));
-  socket.shutdown(tcp::socket::shutdown_send);
-  co_return size;
-}
-
 asio::awaitable<void> exchange(SocketPair& pair, std::size_t up_bytes, std::size_t down_bytes) {
   const std::string up = pattern(up_bytes, 1), down = pattern(down_bytes, 2);
   auto [at_server, at_client, sent_up, sent_down] =

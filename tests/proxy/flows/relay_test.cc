@@ -12,7 +12,7 @@ using namespace longhaul::testing;
 namespace {
 
 // client <-> [relayed.far, dialled.near] <-> server
-struct Bench {
+struct RelayBench {
   SocketPair relayed;
   SocketPair dialled;
   FlowBytes bytes;
@@ -20,13 +20,13 @@ struct Bench {
   tcp::socket& server() { return dialled.far; }
 };
 
-asio::awaitable<Bench> bench() {
+asio::awaitable<RelayBench> bench() {
   SocketPair relayed = co_await socket_pair();
   SocketPair dialled = co_await socket_pair("::1");
-  co_return Bench{std::move(relayed), std::move(dialled), {}};
+  co_return RelayBench{std::move(relayed), std::move(dialled), {}};
 }
 
-asio::awaitable<RelayEnd> relay(Relay& relay, Bench& b) {
+asio::awaitable<RelayEnd> relay(Relay& relay, RelayBench& b) {
   co_return co_await relay.run(b.relayed.far, b.dialled.near, b.bytes);
 }
 
@@ -36,13 +36,6 @@ std::size_t open_descriptors() {
   while (::readdir(directory) != nullptr) ++count;
   ::closedir(directory);
   return count;
-}
-
-asio::awaitable<std::size_t> send_and_end(tcp::socket& socket, std::string text) {
-  const std::size_t size = text.size();
-  co_await write(socket, std::move(text));
-  socket.shutdown(tcp::socket::shutdown_send);
-  co_return size;
 }
 
 // Writes until the relay and both kernels are full: nothing taken for 50 ms.
@@ -64,7 +57,7 @@ TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
     Relay shared(most);
-    Bench b = co_await bench();
+    RelayBench b = co_await bench();
     const std::string up = pattern(5'000'003, 1), down = pattern(7'000'001, 2);
     auto [end, from_client, from_server, sent_up, sent_down] =
         co_await (relay(shared, b) && read_all(b.server()) && read_all(b.client()) &&
@@ -82,7 +75,7 @@ TEST_CASE("what was read of the client before goes first, however long the serve
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
     Relay shared(most);
-    Bench b = co_await bench();
+    RelayBench b = co_await bench();
     // More than both kernels hold for a server that does not read.
     const std::string first = pattern(20'000'003, 1), up = pattern(50'001, 2), down = pattern(3'000'001, 3);
     const auto relayed = [&]() -> asio::awaitable<RelayEnd> {
@@ -107,8 +100,8 @@ TEST_CASE("the relay passes on the end of one direction while the other goes on"
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
     Relay shared(most);
-    Bench b = co_await bench();
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       co_await send_and_end(w.client(), "question");
       const auto rest = co_await read_all(w.server());
       CHECK(rest.text == "question");  // the end arrived
@@ -125,8 +118,8 @@ TEST_CASE("a client's reset reaches the server as a reset, and names the client"
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       co_await write(w.client(), "hello");
       const auto got = co_await read_exactly(w.server(), 5);
       CHECK(got == "hello");
@@ -143,9 +136,9 @@ TEST_CASE("bytes sent before a reset arrive before the reset") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
+    RelayBench b = co_await bench();
     const std::string answer = pattern(200'000);
-    const auto talk = [](Bench& w, const std::string& text) -> asio::awaitable<void> {
+    const auto talk = [](RelayBench& w, const std::string& text) -> asio::awaitable<void> {
       co_await write(w.client(), "unread");  // makes the server's close a reset
       co_await w.server().async_wait(tcp::socket::wait_read, asio::use_awaitable);
       co_await write(w.server(), text);
@@ -164,8 +157,8 @@ TEST_CASE("a reset is noticed though the other side does not read") {
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
     Relay shared(most);
-    Bench b = co_await bench();
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       co_await fill_up(w.client());
       reset(w.client());
     };
@@ -180,8 +173,8 @@ TEST_CASE("a reset after the end of the same side's direction is noticed") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       co_await send_and_end(w.client(), "question");
       const auto rest = co_await read_all(w.server());
       CHECK(rest.text == "question");
@@ -198,8 +191,8 @@ TEST_CASE("a server that closes while the client still sends ends the flow with 
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       w.server().close();
       const std::string block(1000, 'x');
       error_code error;
@@ -218,11 +211,11 @@ TEST_CASE("urgent bytes stay in the stream and do not disturb the relay") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
+    RelayBench b = co_await bench();
     const int one = 1;
     for (tcp::socket* socket : {&b.relayed.far, &b.dialled.near})
       ::setsockopt(socket->native_handle(), SOL_SOCKET, SO_OOBINLINE, &one, sizeof one);
-    const auto talk = [](Bench& w) -> asio::awaitable<void> {
+    const auto talk = [](RelayBench& w) -> asio::awaitable<void> {
       co_await write(w.client(), "ab");
       w.client().send(asio::buffer("!", 1), tcp::socket::message_out_of_band);
       const auto before_the_end = co_await read_exactly(w.server(), 3);
@@ -244,9 +237,9 @@ TEST_CASE("a cancelled relay resets both sides") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    Bench b = co_await bench();
+    RelayBench b = co_await bench();
     co_await write(b.client(), "hello");
-    const auto until_hello = [](Bench& w) -> asio::awaitable<void> {
+    const auto until_hello = [](RelayBench& w) -> asio::awaitable<void> {
       const auto got = co_await read_exactly(w.server(), 5);
       CHECK(got == "hello");
     };
@@ -263,21 +256,21 @@ TEST_CASE("idle flows hold no pipes") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
-    std::vector<Bench> flows;
+    std::vector<RelayBench> flows;
     for (int i = 0; i < 20; ++i) flows.push_back(co_await bench());
     std::vector<RelayEnd> ends;
     const std::size_t before = open_descriptors();
     const auto executor = co_await asio::this_coro::executor;
-    for (Bench& b : flows)
+    for (RelayBench& b : flows)
       asio::co_spawn(executor, relay(shared, b),
                      [&](std::exception_ptr, RelayEnd end) { ends.push_back(end); });
-    for (Bench& b : flows) co_await write(b.client(), "x");
-    for (Bench& b : flows) {
+    for (RelayBench& b : flows) co_await write(b.client(), "x");
+    for (RelayBench& b : flows) {
       const auto got = co_await read_exactly(b.server(), 1);
       CHECK(got == "x");
     }
     CHECK(open_descriptors() <= before + 2);  // one after the other, so one pipe did for all
-    for (Bench& b : flows) {
+    for (RelayBench& b : flows) {
       b.client().close();
       b.server().close();
     }
@@ -290,9 +283,9 @@ TEST_CASE("a flow that stands still holds a pipe, and what is above the limit is
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared(1);
-    Bench stalled = co_await bench();
-    Bench b = co_await bench();
-    const auto talk = [](Bench& slow, Bench& quick) -> asio::awaitable<bool> {
+    RelayBench stalled = co_await bench();
+    RelayBench b = co_await bench();
+    const auto talk = [](RelayBench& slow, RelayBench& quick) -> asio::awaitable<bool> {
       co_await fill_up(slow.client());
       const std::size_t before = open_descriptors();
       const std::string up = pattern(3'000'000);

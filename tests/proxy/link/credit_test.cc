@@ -7,12 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "tests/proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr TimePoint kStart{std::chrono::hours(1)};
 
 // A sender and a receiver of one stream with a wire between them that may be slow: frames and bytes arrive
 // when the test says so, frames in order.

@@ -4,12 +4,12 @@
 #include <catch2/catch.hpp>
 #include <deque>
 
+#include "tests/proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr TimePoint kStart{std::chrono::hours(1)};
 
 // A path of a fixed round trip that answers every ping, in steps of a millisecond.
 struct Path {

@@ -38,7 +38,7 @@ class Collector final : public RecordSink {
   bool empty_data = false;
 };
 
-Buffer record(RecordType type, Bytes body = {}) {
+Buffer encoded(RecordType type, Bytes body = {}) {
   Buffer bytes;
   write_record_head(type, body.size(), bytes);
   bytes.insert(bytes.end(), body.begin(), body.end());
@@ -113,7 +113,7 @@ TEST_CASE("records are written and read exactly as the golden vectors say") {
   auto vectors = golden::read("records.txt");
   auto check = [&](const std::string& name, RecordType type, const Buffer& body) {
     INFO(name);
-    CHECK(golden::to_hex(record(type, body)) == vectors[name]);
+    CHECK(golden::to_hex(encoded(type, body)) == vectors[name]);
     Buffer there = golden_body(vectors[name], type);
     vectors.erase(name);
     return there;
@@ -171,14 +171,14 @@ TEST_CASE("records are written and read exactly as the golden vectors say") {
 
 TEST_CASE("records come out the same however their bytes are split") {
   Buffer stream, large(5000, std::byte{'x'});
-  add(stream, record(RecordType::open, body_of(full_request(), write_open)));
-  add(stream, record(RecordType::data, large));
-  add(stream, record(RecordType::data));
-  add(stream, record(RecordType::data, as_bytes("y")));
-  add(stream, record(RecordType::module));
-  add(stream, record(RecordType::module, large));
-  add(stream, record(RecordType::block, large));
-  add(stream, record(RecordType::end));
+  add(stream, encoded(RecordType::open, body_of(full_request(), write_open)));
+  add(stream, encoded(RecordType::data, large));
+  add(stream, encoded(RecordType::data));
+  add(stream, encoded(RecordType::data, as_bytes("y")));
+  add(stream, encoded(RecordType::module));
+  add(stream, encoded(RecordType::module, large));
+  add(stream, encoded(RecordType::block, large));
+  add(stream, encoded(RecordType::end));
   Collector whole;
   REQUIRE(RecordParser().feed(stream, whole).has_value());
   REQUIRE(whole.seen.size() == 6);
@@ -229,7 +229,7 @@ TEST_CASE("records that cannot be are errors as soon as that is known") {
     CHECK_FALSE(feed(head));
   }
   SECTION("anything behind the end") {
-    head = record(RecordType::abort);
+    head = encoded(RecordType::abort);
     CHECK(feed(head));
     head.push_back(std::byte{2});
     CHECK_FALSE(feed(head));
@@ -241,9 +241,9 @@ TEST_CASE("an error of the sink comes back") {
     Result<void> on_data(Bytes) override { return LinkError::credit_exceeded; }
     Result<void> on_record(RecordType, Bytes) override { return LinkError::malformed_record; }
   } sink;
-  CHECK(RecordParser().feed(record(RecordType::data, as_bytes("x")), sink).error() ==
+  CHECK(RecordParser().feed(encoded(RecordType::data, as_bytes("x")), sink).error() ==
         LinkError::credit_exceeded);
-  CHECK(RecordParser().feed(record(RecordType::end), sink).error() == LinkError::malformed_record);
+  CHECK(RecordParser().feed(encoded(RecordType::end), sink).error() == LinkError::malformed_record);
 }
 
 TEST_CASE("an open, an answer, features and a block cut anywhere are malformed, never read past") {

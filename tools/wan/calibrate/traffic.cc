@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kReadAtOnce = 64;
-constexpr std::size_t kSendAtOnce = 32;
+constexpr std::size_t kPacketsAtOnce = 32;
 constexpr int kReceiveBuffer = 64 * 1024 * 1024;  // what a late burst may bring at once
 constexpr auto kTick = 1ms;
 
@@ -135,7 +135,7 @@ class Source {
         1;
     if (flow_.packets != 0) due = std::min(due, flow_.packets);
     while (sent_ < due) {
-      const auto batch = static_cast<unsigned>(std::min<std::uint64_t>(due - sent_, kSendAtOnce));
+      const auto batch = static_cast<unsigned>(std::min<std::uint64_t>(due - sent_, kPacketsAtOnce));
       const int sent = ::sendmmsg(socket_.get(), messages_.data(), batch, MSG_DONTWAIT);
       if (sent < 0 && errno != EAGAIN && errno != ENOBUFS) must(-1, "send");
       if (sent <= 0) return;  // no room: the rest is due at the next tick
@@ -148,7 +148,7 @@ class Source {
   Descriptor socket_;
   std::vector<char> payload_;
   iovec part_{};
-  std::array<mmsghdr, kSendAtOnce> messages_{};
+  std::array<mmsghdr, kPacketsAtOnce> messages_{};
   std::uint64_t sent_ = 0;
 };
 

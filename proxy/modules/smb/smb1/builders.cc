@@ -11,9 +11,9 @@ namespace longhaul::smb::smb1 {
 namespace {
 
 // Appends a message to a frame whose length is filled in at the end.
-class Frame {
+class FrameBuilder {
  public:
-  Frame(Command command, std::uint8_t flags, std::uint32_t status, const Ids& ids) {
+  FrameBuilder(Command command, std::uint8_t flags, std::uint32_t status, const Ids& ids) {
     bytes_.reserve(256);
     bytes_.resize(kFrameHeadBytes);
     put<std::uint32_t>(0x424D53FF);
@@ -31,13 +31,13 @@ class Frame {
   }
 
   template <class T>
-  Frame& put(T value) {
+  FrameBuilder& put(T value) {
     append_field<T>(bytes_, value);
     return *this;
   }
-  Frame& words(std::size_t count) { return put(static_cast<std::uint8_t>(count)); }
-  Frame& no_chain() { return put<std::uint32_t>(0xFF); }
-  Frame& bytes(Bytes bytes) {
+  FrameBuilder& words(std::size_t count) { return put(static_cast<std::uint8_t>(count)); }
+  FrameBuilder& no_chain() { return put<std::uint32_t>(0xFF); }
+  FrameBuilder& bytes(Bytes bytes) {
     append(bytes_, bytes);
     return *this;
   }
@@ -67,15 +67,15 @@ class Frame {
 
 constexpr std::uint8_t kCanonicalPaths = 0x10;
 
-Frame request(Command command, const Ids& ids) {
-  return Frame(command, kCaseInsensitive | kCanonicalPaths, 0, ids);
+FrameBuilder request(Command command, const Ids& ids) {
+  return FrameBuilder(command, kCaseInsensitive | kCanonicalPaths, 0, ids);
 }
 
-Frame reply(const Header& to, std::uint32_t status) {
+FrameBuilder reply(const Header& to, std::uint32_t status) {
   const auto flags = static_cast<std::uint8_t>(kReply | (to.flags & kCaseInsensitive));
   const auto flags2 =
       static_cast<std::uint16_t>(kLongNames | (to.flags2 & (kUnicode | kNtStatus | kExtendedSecurity)));
-  return Frame(to.command, flags, status, {to.pid, to.uid, to.tid, to.mid, flags2});
+  return FrameBuilder(to.command, flags, status, {to.pid, to.uid, to.tid, to.mid, flags2});
 }
 
 std::uint16_t low16(std::size_t value) { return static_cast<std::uint16_t>(value & 0xFFFF); }
@@ -133,7 +133,7 @@ Slice find_close2_request(const Ids& ids, std::uint16_t sid) {
 
 Slice trans2_request(const Ids& ids, std::uint16_t function, Bytes parameters, std::uint16_t max_parameters,
                      std::uint16_t max_data) {
-  Frame frame = request(Command::trans2, ids);
+  FrameBuilder frame = request(Command::trans2, ids);
   constexpr std::size_t kWords = 15,
                         kPad = 3;  // Name, one byte, and what brings the parameters to a multiple of four
   const std::size_t parameters_at = kHeaderBytes + 1 + 2 * kWords + 2 + kPad;
@@ -161,7 +161,7 @@ Slice trans2_request(const Ids& ids, std::uint16_t function, Bytes parameters, s
 Slice read_reply(const Header& to, const std::vector<Slice>& data) {
   std::size_t size = 0;
   for (const Slice& piece : data) size += piece.size();
-  Frame frame = reply(to, 0);
+  FrameBuilder frame = reply(to, 0);
   constexpr std::size_t kWords = 12, kPad = 1;
   const std::size_t data_at = kHeaderBytes + 1 + 2 * kWords + 2 + kPad;
   frame.words(kWords)
@@ -204,7 +204,7 @@ struct Part {
 
 Slice trans2_part(const Header& to, std::uint32_t status, Bytes parameters, Part of_parameters, Bytes data,
                   Part of_data) {
-  Frame frame = reply(to, status);
+  FrameBuilder frame = reply(to, status);
   const std::size_t parameters_at = kTrans2ReplyHead;
   const std::size_t pad = (4 - (parameters_at + of_parameters.size) % 4) % 4;
   const std::size_t data_at = parameters_at + of_parameters.size + pad;

@@ -11,14 +11,9 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-using namespace std::chrono_literals;
-
 // An alias' FileId: this and a number. Servers number their opens from small numbers or at random; an id that
 // is taken is passed over.
 constexpr std::uint64_t kPersistentPart = 0x6C75'6168'676E'6F4Cull;
-
-// A shared lease is not broken by who changes attributes without opening the file's data.
-constexpr modules::Duration kSharedLife = 2s;
 
 // Where an open leads to: the same session, tree and name, letter by letter, for servers need not fold cases.
 std::string name_of(const Header& header, const CreateRequest& request) {

@@ -15,8 +15,6 @@ using modules::Duration;
 
 // Without an oplock an answer is a snapshot: good for as long as it would have been on its way.
 constexpr Duration kLeastSnapshotLife = 100ms;
-// A shared lease is not broken by who changes attributes without opening the file's data.
-constexpr Duration kSharedLife = 2s;
 
 // Where FilePositionInformation and FileAllInformation have the position ([MS-FSCC] 2.4.35 and 2.4.2).
 std::optional<std::size_t> position_in(std::uint8_t info_class) {

@@ -19,6 +19,10 @@
 
 namespace longhaul::smb::smb2 {
 
+// A shared lease is not broken by who changes attributes without opening the file's data: so long they are
+// believed.
+inline constexpr modules::Duration kSharedLife = std::chrono::seconds(2);
+
 // What the server's answer to a CLOSE with these flags would say, as long as what is known of the open is
 // what it was opened with.
 CloseResponse closed_as(const Open& open, std::uint16_t flags);

@@ -5,13 +5,13 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "tests/proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
 namespace {
-const TimePoint kStart{};
-
 // What goes out within `time` if the timer is late by up to `lateness`, and the largest burst at one moment.
 struct Sent {
   std::uint64_t bytes = 0;

@@ -35,8 +35,8 @@ identity::Identity made_identity(const TemporaryFolder& folder, const std::strin
 }
 
 // Two sites that shake hands in memory.
-struct Pair {
-  explicit Pair(const TemporaryFolder& folder)
+struct Sites {
+  explicit Sites(const TemporaryFolder& folder)
       : identity_a(made_identity(folder, "a")),
         identity_b(made_identity(folder, "b")),
         context_a(identity_a),
@@ -44,7 +44,7 @@ struct Pair {
 
   struct Connection {
     TlsEngine dialler, acceptor;
-    explicit Connection(Pair& pair)
+    explicit Connection(Sites& pair)
         : dialler(pair.context_a, Side::dialler), acceptor(pair.context_b, Side::acceptor) {}
     void shake_hands() {
       REQUIRE(dialler.send({}).has_value());
@@ -117,10 +117,10 @@ TEST_CASE("ids, secrets and keys come from the exporter as the golden vectors sa
 TEST_CASE(
     "both ends of a TLS connection export the same, and other bytes for each session, epoch and connection") {
   TemporaryFolder folder;
-  Pair sites(folder);
+  Sites sites(folder);
   std::set<std::string> seen;
   for (int round = 0; round < 2; ++round) {
-    Pair::Connection connection(sites);
+    Sites::Connection connection(sites);
     CHECK_FALSE(connection.dialler.export_keying_material(kExporterLabel, {}, kExportedBytes).has_value());
     connection.shake_hands();
     for (unsigned session : {0u, 7u})

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "proxy/link/golden.h"
+#include "tests/proxy/link/start.h"
 
 using namespace longhaul;
 using namespace longhaul::link;
@@ -16,8 +17,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Cipher kCiphers[] = {Cipher::aes_128_gcm, Cipher::chacha20_poly1305};
-const TimePoint kStart{1h};
-
 CarrierKeys test_keys() {
   return keys_from_exporter(golden::from_hex(golden::read("packets.txt")["exported"]));
 }

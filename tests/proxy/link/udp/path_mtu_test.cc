@@ -13,8 +13,8 @@ namespace {
 
 // A path that takes datagrams up to `takes`, with data of the current size on it all the time and a small
 // packet now and then, a round trip at a time.
-struct Path {
-  explicit Path(std::size_t bytes, IpFamily family = IpFamily::v4, std::size_t ceiling = 65'535)
+struct NarrowPath {
+  explicit NarrowPath(std::size_t bytes, IpFamily family = IpFamily::v4, std::size_t ceiling = 65'535)
       : takes(bytes), mtu(family, ceiling) {}
 
   bool arrives(std::size_t size) { return up && size <= takes && (random() % 1000 >= loss_per_mille); }
@@ -74,14 +74,14 @@ struct Path {
 }  // namespace
 
 TEST_CASE("Ethernet's size is found in one round trip, for IPv4 and IPv6") {
-  Path v4(1472), v6(1452, IpFamily::v6);
+  NarrowPath v4(1472), v6(1452, IpFamily::v6);
   CHECK(v4.mtu.current() == 1200);
   CHECK(v4.trips_until(1472) == 1);
   CHECK(v6.trips_until(1452) == 1);
 }
 
 TEST_CASE("jumbo frames are found in the next, and nothing is tried beyond") {
-  Path v4(20'000), v6(20'000, IpFamily::v6);
+  NarrowPath v4(20'000), v6(20'000, IpFamily::v6);
   CHECK(v4.trips_until(8972) == 2);
   CHECK(v6.trips_until(8952) == 2);
   CHECK_FALSE(v4.mtu.probe_due(v4.now + 24h));
@@ -89,12 +89,12 @@ TEST_CASE("jumbo frames are found in the next, and nothing is tried beyond") {
 }
 
 TEST_CASE("nothing larger than the interface takes is tried") {
-  Path ethernet(1472, IpFamily::v4, 1472);
+  NarrowPath ethernet(1472, IpFamily::v4, 1472);
   CHECK(ethernet.trips_until(1472) == 1);
   CHECK_FALSE(ethernet.mtu.probe_due(ethernet.now + 24h));
-  Path tunnel(1392, IpFamily::v4, 1392);
+  NarrowPath tunnel(1392, IpFamily::v4, 1392);
   CHECK(tunnel.trips_until(1392) == 1);
-  Path tiny(1'100, IpFamily::v4, 1'100);
+  NarrowPath tiny(1'100, IpFamily::v4, 1'100);
   CHECK(tiny.mtu.current() == PathMtu::kBase);
   CHECK_FALSE(tiny.mtu.probe_due(tiny.now));
 }
@@ -103,7 +103,7 @@ TEST_CASE(
     "whatever the path takes is found but for 16 bytes below Ethernet's size, and data is never too large") {
   for (IpFamily family : {IpFamily::v4, IpFamily::v6})
     for (std::size_t takes = 1200; takes <= 1500; ++takes) {
-      Path path(takes, family);
+      NarrowPath path(takes, family);
       path.run_until_settled();
       INFO("takes " << takes << " found " << path.mtu.current());
       std::size_t ethernet = family == IpFamily::v4 ? 1472 : 1452;
@@ -114,14 +114,14 @@ TEST_CASE(
     }
   // Sizes that tunnels and lines are made for are found exactly.
   for (std::size_t ip : {1280u, 1420u, 1492u, 4352u, 8896u}) {
-    Path path(ip - 28);
+    NarrowPath path(ip - 28);
     path.run_until_settled();
     CHECK(path.mtu.current() == ip - 28);
   }
 }
 
 TEST_CASE("a search that is over begins again, at first soon, later every ten minutes") {
-  Path path(1472);
+  NarrowPath path(1472);
   path.run_until_settled();
   std::vector<Duration> waits;
   for (int i = 0; i < 8; ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("a search that is over begins again, at first soon, later every ten mi
 TEST_CASE("random loss does not keep the search from its end, for long at least") {
   for (unsigned loss : {10u, 50u, 100u, 200u})
     for (unsigned seed = 1; seed <= 50; ++seed) {
-      Path path(1472);
+      NarrowPath path(1472);
       path.loss_per_mille = loss;
       path.random.seed(seed);
       TimePoint start = path.now;
@@ -160,7 +160,7 @@ TEST_CASE("random loss does not keep the search from its end, for long at least"
 }
 
 TEST_CASE("a path that begins to drop large packets is noticed after a round trip, and searched again") {
-  Path path(1472);
+  NarrowPath path(1472);
   path.run_until_settled();
   path.takes = 1372;
   CHECK(path.trips_until(PathMtu::kBase) == 1);
@@ -173,7 +173,7 @@ TEST_CASE("a path that begins to drop large packets is noticed after a round tri
 
 TEST_CASE("a suspicion without reason is over after one round trip") {
   const std::size_t size = GENERATE(1300u, 1472u, 8972u);
-  Path path(size);
+  NarrowPath path(size);
   while (path.mtu.probe_due(path.now)) path.round_trip();
   REQUIRE(path.mtu.current() + 16 > size);
   std::size_t found = path.mtu.current();
@@ -189,7 +189,7 @@ TEST_CASE("a suspicion without reason is over after one round trip") {
 }
 
 TEST_CASE("large packets that are lost alone, or between others that arrive, are no black hole") {
-  Path path(1472);
+  NarrowPath path(1472);
   path.run_until_settled();
   SECTION("nothing small arrives either") {
     path.mtu.on_packet_acked(1472);
@@ -212,7 +212,7 @@ TEST_CASE("large packets that are lost alone, or between others that arrive, are
 }
 
 TEST_CASE("an outage costs no size: nothing is probed during it, and the old size is back right after it") {
-  Path path(1472);
+  NarrowPath path(1472);
   path.run_until_settled();
   path.up = false;
   std::size_t probed = path.probes.size();
@@ -225,7 +225,7 @@ TEST_CASE("an outage costs no size: nothing is probed during it, and the old siz
 }
 
 TEST_CASE("a path that is silent from the start is not taken for a small one") {
-  Path path(1472);
+  NarrowPath path(1472);
   path.up = false;
   for (int i = 0; i < 50; ++i) path.round_trip();
   path.up = true;
@@ -268,7 +268,7 @@ TEST_CASE("what the local stack refuses is not tried three times") {
 }
 
 TEST_CASE("another path is searched from the base, and late answers of the one before count for nothing") {
-  Path path(8972);
+  NarrowPath path(8972);
   path.trips_until(1472);
   auto probe = path.mtu.probe_due(path.now);
   REQUIRE(probe == std::optional<std::size_t>(8972));

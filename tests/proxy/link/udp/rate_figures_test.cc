@@ -18,8 +18,6 @@ using namespace std::chrono_literals;
 namespace {
 constexpr double kOc1 = 51.84e6;
 
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-
 struct Path {
   double bits = kOc1;
   Duration rtt = 100ms;
@@ -165,8 +163,7 @@ TEST_CASE("one line, traced", "[.figures][one]") {
     (void)std::sscanf(text, "%lf %d %lf %d %d %d %lf", &megabits, &rtt, &loss, &law, &seed, &time, &told);
   Path path{.bits = megabits * 1e6, .rtt = std::chrono::milliseconds(rtt), .loss = loss};
   if (const char* burst = std::getenv("BURST")) path.burst = std::atof(burst);
-  if (const char* jitter = std::getenv("JITTER"))
-    path.jitter = std::chrono::microseconds(std::atoll(jitter));
+  if (const char* jitter = std::getenv("JITTER")) path.jitter = std::chrono::microseconds(std::atoll(jitter));
   if (const char* queue = std::getenv("QUEUE"))
     path.queue_bytes = static_cast<std::uint64_t>(std::atoll(queue));
   if (const char* policed = std::getenv("POLICED"))

@@ -6,13 +6,13 @@
 #include <random>
 #include <set>
 
+#include "tests/proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
 namespace {
-const TimePoint kStart{};
-
 std::vector<NumberRange> ranges_of(ReceivedPackets& received, TimePoint now = kStart) {
   const auto ack = received.make_ack(now);
   if (!ack) return {};

@@ -7,14 +7,13 @@
 #include <random>
 
 #include "proxy/link/udp/reordering.h"
+#include "tests/proxy/link/start.h"
 
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
-namespace {
-const TimePoint kStart{};
-}
+namespace {}
 
 TEST_CASE("the first sample is believed, the next ones are smoothed") {
   RttEstimator rtt;

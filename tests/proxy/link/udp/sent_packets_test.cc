@@ -8,13 +8,13 @@
 #include <random>
 #include <set>
 
+#include "tests/proxy/link/start.h"
+
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
 namespace {
-const TimePoint kStart{};
-
 PacketAck ack_of(std::initializer_list<NumberRange> ranges, Duration arrival = 0ms) {
   PacketAck ack;
   ack.arrival = arrival;

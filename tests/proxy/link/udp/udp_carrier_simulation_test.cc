@@ -45,8 +45,6 @@ void check_complete(Simulation& two, Duration patience) {
   check_nothing_left(two);
 }
 
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace
 
 TEST_CASE("a pair of carriers comes up within two round trips and moves bytes both ways") {

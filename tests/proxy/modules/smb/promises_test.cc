@@ -16,7 +16,7 @@ using Verdict = Promises::Verdict;
 
 namespace {
 
-constexpr std::uint32_t kMiB = 1 << 20;
+constexpr std::uint32_t kLargeWrite = 1 << 20;
 
 OpenKey file(std::uint64_t number) { return {.session = number, .tree = 1}; }
 
@@ -79,12 +79,12 @@ TEST_CASE("a success that wrote less than was promised is a full disk") {
 TEST_CASE("beyond the bound a write waits for room or for its real answer, in order") {
   Promises promises;
   promises.set_line_rate(1);  // the least bound: 1 MiB
-  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = kMiB}) == Verdict::now);
-  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = kMiB / 2}) == Verdict::held);
-  CHECK(promises.promise(file(1), 3, {.offset = 2 * kMiB, .length = 1}) == Verdict::held);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite}) == Verdict::now);
+  CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = kLargeWrite / 2}) == Verdict::held);
+  CHECK(promises.promise(file(1), 3, {.offset = 2 * kLargeWrite, .length = 1}) == Verdict::held);
   CHECK_FALSE(promises.poll_answerable());
   CHECK(promises.audit().made == 1);
-  promises.kept(1, Status::success, kMiB);
+  promises.kept(1, Status::success, kLargeWrite);
   CHECK(promises.poll_answerable() == 2);
   CHECK(promises.poll_answerable() == 3);
   CHECK_FALSE(promises.poll_answerable());
@@ -94,13 +94,13 @@ TEST_CASE("beyond the bound a write waits for room or for its real answer, in or
 
 TEST_CASE("a held write that the server answers first was never a promise") {
   Promises promises;
-  promises.promise(file(1), 1, {.offset = 0, .length = kMiB});
-  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = kMiB}) == Verdict::held);
+  promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
+  CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = kLargeWrite}) == Verdict::held);
   const auto settled = promises.kept(2, Status::disk_full, 0);
   REQUIRE(settled);
   CHECK_FALSE(settled->answered);
   CHECK(promises.settle(file(1), Carrier::write, Status::disk_full) == Status::disk_full);
-  promises.kept(1, Status::success, kMiB);
+  promises.kept(1, Status::success, kLargeWrite);
   CHECK_FALSE(promises.owes());
   CHECK_FALSE(promises.poll_answerable());
   CHECK(promises.promise(file(1), 3, {.offset = 0, .length = 1}) == Verdict::refused);
@@ -108,17 +108,17 @@ TEST_CASE("a held write that the server answers first was never a promise") {
 
 TEST_CASE("one write larger than the bound is promised while nothing else is") {
   Promises promises;
-  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kMiB}) == Verdict::now);
-  CHECK(promises.promise(file(1), 2, {.offset = 8 * kMiB, .length = 1}) == Verdict::held);
+  CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kLargeWrite}) == Verdict::now);
+  CHECK(promises.promise(file(1), 2, {.offset = 8 * kLargeWrite, .length = 1}) == Verdict::held);
 }
 
 TEST_CASE("a stopped open answers nothing early, what it held waits for the server, others go on") {
   Promises promises;
-  promises.promise(file(1), 1, {.offset = 0, .length = kMiB});
-  CHECK(promises.promise(file(1), 2, {.offset = kMiB, .length = 10}) == Verdict::held);
+  promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
+  CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = 10}) == Verdict::held);
   CHECK(promises.promise(file(2), 3, {.offset = 0, .length = 10}) == Verdict::held);
   promises.stop(file(1));
-  promises.kept(1, Status::success, kMiB);
+  promises.kept(1, Status::success, kLargeWrite);
   CHECK(promises.poll_answerable() == 3);
   CHECK_FALSE(promises.poll_answerable());
   CHECK(promises.waiting(file(1)) == 1);

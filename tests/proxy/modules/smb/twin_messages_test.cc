@@ -8,7 +8,7 @@ using namespace longhaul::smb;
 
 namespace {
 
-OpenKey key(unsigned n) {
+OpenKey key_of(unsigned n) {
   OpenKey key{.session = 0x4000'0000'0000'0000ull + n, .tree = n};
   key.id[0] = std::byte(n);
   key.id[15] = std::byte(n + 1);
@@ -18,28 +18,28 @@ OpenKey key(unsigned n) {
 std::vector<TwinMessage> one_of_each() {
   OpenKey short_key{.session = 1, .tree = 2};
   short_key.id[1] = std::byte{7};
-  return {Ahead{key(1), {3, 4}, 1ull << 41, 65536, 1ull << 62},
+  return {Ahead{key_of(1), {3, 4}, 1ull << 41, 65536, 1ull << 62},
           Ahead{short_key, {0, 0}, 0, 0, std::nullopt},
-          Used{key(2), 5, 6, ~0ull, 8, 9},
-          Asked{key(3), {1, 2}, 3, 4, 5, 6},
+          Used{key_of(2), 5, 6, ~0ull, 8, 9},
+          Asked{key_of(3), {1, 2}, 3, 4, 5, 6},
           Forwarded{~0ull - 1},
-          Drop{key(4), 0xFFFFFFFF},
-          Promised{key(5), 12},
+          Drop{key_of(4), 0xFFFFFFFF},
+          Promised{key_of(5), 12},
           Kept{13, 0xC000007F, 14, 15},
           Room{1, 2, 3, 4},
-          Held{key(6), 9},
-          Break{key(7), 1},
-          Broken{key(8)},
-          Answer{key(9), 16, 0, Slice::copy_of(as_bytes("asked")), 17},
+          Held{key_of(6), 9},
+          Break{key_of(7), 1},
+          Broken{key_of(8)},
+          Answer{key_of(9), 16, 0, Slice::copy_of(as_bytes("asked")), 17},
           Expect{18, 19, Slice::copy_of(as_bytes("what"))},
-          Enumerate{key(10), 20, true, 21, 37, Slice::copy_of(as_bytes("*"))},
-          More{key(11), 20},
+          Enumerate{key_of(10), 20, true, 21, 37, Slice::copy_of(as_bytes("*"))},
+          More{key_of(11), 20},
           Local{21, 22},
-          Offer{23, key(12), Slice::copy_of(as_bytes("asked")), Slice::copy_of(as_bytes("questions")), 24},
+          Offer{23, key_of(12), Slice::copy_of(as_bytes("asked")), Slice::copy_of(as_bytes("questions")), 24},
           Revoke{25},
           Took{26},
           GaveUp{~0ull},
-          MakeReal{key(12), Slice::copy_of(as_bytes("create"))},
+          MakeReal{key_of(12), Slice::copy_of(as_bytes("create"))},
           Allowance{1ull << 62}};
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("what a twin is told comes back when it is read") {
     CHECK(as_text(again.bytes()) == as_text(encoded.bytes()));
   }
   auto used = std::get<Used>(*decode(encode(one_of_each()[2]).bytes()));
-  CHECK(used.open == key(2));
+  CHECK(used.open == key_of(2));
   CHECK(used.message == ~0ull);
   CHECK(used.seen == 9);
 }
@@ -72,5 +72,5 @@ TEST_CASE("a twin's message that is cut, too long or unknown is an error") {
     CHECK_FALSE(decode(longer).has_value());
   }
   CHECK_FALSE(decode(as_bytes("\x7f")).has_value());
-  CHECK_FALSE(decode(encode(Ahead{key(1), {}, 0, kMaxAttachedBytes + 1, {}}).bytes()).has_value());
+  CHECK_FALSE(decode(encode(Ahead{key_of(1), {}, 0, kMaxAttachedBytes + 1, {}}).bytes()).has_value());
 }

@@ -6,12 +6,12 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
+using model::kBatch;
+using model::kNone;
 using model::World;
 
 namespace {
 
-constexpr auto kBatch = OplockLevel::batch;
-constexpr auto kNone = OplockLevel::none;
 constexpr std::uint32_t kLook = access::read_attributes | access::synchronize;
 constexpr std::uint32_t kRead = access::read_data | kLook;
 

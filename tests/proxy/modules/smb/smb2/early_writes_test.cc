@@ -4,12 +4,11 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
+using model::kBatch;
+using model::kNone;
 using model::World;
 
 namespace {
-
-constexpr auto kBatch = OplockLevel::batch;
-constexpr auto kNone = OplockLevel::none;
 
 std::string bytes_of(std::mt19937& random, std::size_t size) {
   std::string bytes(size, '\0');

@@ -4,12 +4,11 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
+using model::kBatch;
+using model::kNone;
 using model::World;
 
 namespace {
-
-constexpr auto kBatch = OplockLevel::batch;
-constexpr auto kNone = OplockLevel::none;
 
 std::vector<std::string> names_in(const Message& answer) {
   const auto response = parse_buffer_response(answer.first().bytes);

@@ -8,6 +8,8 @@
 
 namespace longhaul::smb::smb2::model {
 
+inline constexpr auto kNone = OplockLevel::none, kBatch = OplockLevel::batch;
+
 // Client, halves and server. Everything that can happen next does so in an order that the seed decides.
 class World {
  public:

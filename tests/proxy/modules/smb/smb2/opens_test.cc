@@ -5,12 +5,12 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
+using model::kNone;
 using model::World;
 
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kNone = OplockLevel::none;
 
 // A folder of small files, and a client that reads them.
 struct Folder : World {

@@ -4,11 +4,10 @@
 using namespace longhaul;
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
+using model::kNone;
 using model::World;
 
 namespace {
-
-constexpr auto kNone = OplockLevel::none;
 
 std::uint64_t room(World& world, const FileId& file) {
   const auto answer =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heavy headers that most of the proxy needs, compiled once. Sources still include what they use.
+// The heavy headers that most of proxy/ and tools/ need, compiled once. Sources still include what they use.
 #pragma once
 #include <boost/asio.hpp>
 #include <boost/json.hpp>
