@@ -2,8 +2,9 @@
 // `longhaul check FILE`: what a configuration would do, and what stands in its way on this host. Starts and
 // changes nothing.
 #pragma once
-#include <CLI/App.hpp>
 #include <iosfwd>
+
+#include "cli11.h"
 
 namespace longhaul::cli {
 

@@ -2,14 +2,12 @@
 // The one place where exceptions of a start end.
 #include "proxy/cli/command_line.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "cli11.h"
 #include "proxy/cli/check_command.h"
 #include "proxy/cli/keygen_command.h"
 #include "proxy/cli/run_command.h"

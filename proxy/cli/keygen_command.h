@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul keygen NAME`: a site's key and certificate. Leaves the making to proxy/identity.
 #pragma once
-#include <CLI/App.hpp>
 #include <iosfwd>
+
+#include "cli11.h"
 
 namespace longhaul::cli {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul run FILE`: the proxy in the foreground. Leaves everything after the configuration to the daemon.
 #pragma once
-#include <CLI/App.hpp>
+#include "cli11.h"
 
 namespace longhaul::cli {
 

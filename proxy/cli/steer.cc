@@ -2,10 +2,6 @@
 // Declares the steering commands and runs the one that was typed.
 #include "proxy/cli/steer.h"
 
-#include <CLI/Config.hpp>
-#include <CLI/Error.hpp>
-#include <CLI/Formatter.hpp>
-#include <CLI/Validators.hpp>
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -21,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cli11.h"
 #include "proxy/cli/control_client.h"
 #include "proxy/cli/screens.h"
 

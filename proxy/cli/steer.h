@@ -2,8 +2,9 @@
 // The commands that steer a running daemon: status, flows, why, set, clear-cache, intercept. Each is one or a
 // few requests to the control API; what the answers look like on a screen is in tables.h.
 #pragma once
-#include <CLI/App.hpp>
 #include <iosfwd>
+
+#include "cli11.h"
 
 namespace longhaul::cli {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A proxy of one machine for tests: takes flows in transparent mode, dials their servers and relays, and says
 // so line by line. What is tested are the parts it is made of; it has no link, limits or configuration.
-#include <CLI/CLI.hpp>
 #include <boost/asio.hpp>
 #include <csignal>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "cli11.h"
 #include "proxy/flows/dialer.h"
 #include "proxy/flows/relay.h"
 #include "proxy/intercept/host_checks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul-probe host`: its options. Leaves judging to host.h.
 #pragma once
-#include <CLI/CLI.hpp>
+#include "cli11.h"
 
 namespace longhaul::probe {
 

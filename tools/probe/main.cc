@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of longhaul-probe. Leaves all work to the library beside it.
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
 
+#include "cli11.h"
 #include "tools/probe/host_command.h"
 #include "tools/probe/options_command.h"
 #include "tools/probe/path_command.h"

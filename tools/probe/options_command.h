@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul-probe options`: its command line. Leaves sending to options.h and the agent's part to far_end.h.
 #pragma once
-#include <CLI/CLI.hpp>
 
+#include "cli11.h"
 #include "tools/probe/options.h"
 
 namespace longhaul::probe {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul-probe path`: its options, and one measurement after another. Leaves each to sweep.h.
 #pragma once
-#include <CLI/CLI.hpp>
 
+#include "cli11.h"
 #include "tools/probe/sweep.h"
 
 namespace longhaul::probe {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `longhaul-probe agent`, `tcp` and `neighbours`: their command lines. Leaves work to agent.h and rfc6349.h.
 #pragma once
-#include <CLI/CLI.hpp>
 
+#include "cli11.h"
 #include "tools/probe/agent.h"
 #include "tools/probe/rfc6349.h"
 

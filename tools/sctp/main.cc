@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of longhaul-sctp: how fast SCTP carries a stream between two hosts, and what it costs
 // them. The measurement itself is in stream.h.
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <iostream>
 #include <optional>
 #include <string>
 
+#include "cli11.h"
 #include "tools/sctp/association.h"
 #include "tools/sctp/stream.h"
 

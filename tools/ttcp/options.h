@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line: what ttcp's users know, and the sweep's. Leaves doing it to main.cc.
 #pragma once
-#include <CLI/CLI.hpp>
 
+#include "cli11.h"
 #include "tools/ttcp/plain.h"
 #include "tools/ttcp/serve.h"
 #include "tools/ttcp/sweep.h"

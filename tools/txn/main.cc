@@ -2,12 +2,12 @@
 // The command line of longhaul-txn. Leaves all work to the library beside it.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 
+#include "cli11.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/agent.h"
 #include "tools/txn/console.h"

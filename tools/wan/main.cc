@@ -2,12 +2,12 @@
 // The command line of longhaul-wan. Leaves all work to the library beside it.
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <boost/json.hpp>
 #include <csignal>
 #include <iostream>
 #include <map>
 
+#include "cli11.h"
 #include "tools/wan/calibrate/calibrate.h"
 #include "tools/wan/control.h"
 #include "tools/wan/forwarder.h"

@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "cli11.h"
 #include "codecs/reduction/block_encoder.h"
 #include "codecs/reduction/reduction.h"
 

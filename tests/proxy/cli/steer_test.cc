@@ -2,7 +2,6 @@
 // Tests the steering commands as typed, against the control API before a fake daemon.
 #include "proxy/cli/steer.h"
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli11.h"
 #include "proxy/control/fake_daemon.h"
 #include "tests/proxy/cli/typed.h"
 
