@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A main() for fuzz targets where libFuzzer is not linked: replays a corpus, then feeds mutations of it for a
 // few seconds. Blind, without coverage; what it is for is to run everywhere under ASan, not to replace
-// libFuzzer.
+// libFuzzer. Which target it is is its own name: fuzz_NAME is a link to the one program that holds all.
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -21,7 +21,8 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/targets.h"
+
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace {
@@ -30,6 +31,7 @@ using Input = std::vector<std::uint8_t>;
 constexpr std::size_t kLongestInput = 16 * 1024;
 constexpr std::chrono::seconds kOneInputMayTake{10};  // of the processor: others may keep it busy
 
+Target* target = nullptr;
 Input current;  // what is being run, for the crash handler
 bool saved = false;
 
@@ -66,7 +68,7 @@ void run(const Input& input) {
   const auto exact = std::make_unique<std::uint8_t[]>(input.size());
   std::copy(input.begin(), input.end(), exact.get());
   alarm_after(kOneInputMayTake);
-  LLVMFuzzerTestOneInput(exact.get(), input.size());
+  target(exact.get(), input.size());
   alarm_after(std::chrono::seconds(0));
 }
 
@@ -171,6 +173,12 @@ Input read_file(const std::filesystem::path& path) {
 
 // Arguments: corpus folders, or single files to replay only (fuzz_NAME.crash, for instance).
 int main(int argc, char** argv) {
+  target = target_named(program_invocation_short_name);
+  if (target == nullptr) {
+    std::fprintf(stderr, "fuzz: run as one of the links fuzz_NAME beside it; there is no target '%s'\n",
+                 program_invocation_short_name);
+    return 2;
+  }
   std::vector<Input> corpus;
   bool files_only = argc > 1;
   for (int i = 1; i < argc; ++i) {

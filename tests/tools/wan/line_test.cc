@@ -78,12 +78,11 @@ TEST_CASE("a ping over the line takes the delay of both directions, for both fam
 
 TEST_CASE("what a full line delivers is its rate, and every packet is accounted for") {
   if (!can_run()) return;
-  for (const bool ipv6 : {false, true}) {
+  const auto is_punctual = [](bool ipv6, bool is_last_try) {
     const Rig rig;
     RunningLine line{rig, LONGHAUL_WAN, {"--rate", "20mbit", "--queue", "100ms"}};
     const Received received = send_and_count(
         rig, {.rate_bits = 30e6, .duration = 800ms, .settle = 50ms, .quiet = 500ms, .ipv6 = ipv6});
-    CHECK(received.rate_bits(1500) == Approx(20e6).epsilon(0.01));
     const auto stats = line.finish();
     CHECK(count(stats, "a_to_b", "dropped_queue") + received.all_packets == received.sent);
     CHECK(count(stats, "a_to_b", "dropped_queue") > 0);
@@ -92,7 +91,15 @@ TEST_CASE("what a full line delivers is its rate, and every packet is accounted 
     for (const char* counter :
          {"oversized", "dropped_ring", "dropped_memory", "send_failed", "lost", "packets_inside"})
       CHECK(count(stats, "a_to_b", counter) == 0);
-  }
+    // A host that stands still for a while: less than a second shows that, and not the line's rate.
+    if (stats.at("a_to_b").at("lateness_us").at("max").to_number<double>() > 2000 && !is_last_try)
+      return false;
+    CHECK(received.rate_bits(1500) == Approx(20e6).epsilon(0.01));
+    return true;
+  };
+  for (const bool ipv6 : {false, true})
+    for (int tries = 1; !is_punctual(ipv6, tries == 5); ++tries) {
+    }
 }
 
 TEST_CASE("a clean line loses, repeats and invents nothing") {
