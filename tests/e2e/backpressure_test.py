@@ -45,9 +45,9 @@ class Backpressure(PairTest):
 
     @classmethod
     def setUpClass(cls):
-        super().setUpClass()
         # A sanitized daemon keeps what it has freed for a while: that is not what is measured here.
         cls.enterClassContext(mock.patch.dict(os.environ, ASAN_OPTIONS="quarantine_size_mb=1"))
+        super().setUpClass()
 
     def seconds_of_others(self):
         """How long flows of both families take, their bytes compared."""
