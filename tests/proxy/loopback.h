@@ -126,10 +126,10 @@ asio::awaitable<void> write(tcp::socket& socket, std::string text);
 
 void reset(tcp::socket& socket);
 
-// Bytes that no short period repeats, so that a lost or doubled piece shows.
 // All of it, then the end.
 asio::awaitable<std::size_t> send_and_end(tcp::socket& socket, std::string text);
 
+// Bytes that no short period repeats, so that a lost or doubled piece shows.
 std::string pattern(std::size_t size, std::uint32_t seed = 1);
 
 }  // namespace longhaul::testing

@@ -2,7 +2,6 @@
 // One coroutine for each console; what it is asked for runs one after another.
 #include "tools/probe/agent.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -11,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "tools/measuring/outcome.h"
 #include "tools/measuring/trouble.h"
 #include "tools/probe/bound.h"
 #include "tools/probe/host.h"
@@ -28,7 +28,7 @@ using measuring::Connection;
 using measuring::Trouble;
 using namespace std::chrono_literals;
 
-constexpr auto kOutcome = asio::as_tuple(asio::use_awaitable);
+using measuring::kOutcome;
 constexpr auto kGreetingPatience = 10s;
 constexpr auto kIdle = std::chrono::milliseconds{10min};  // a console that says nothing for longer is gone
 constexpr auto kToConnect = std::chrono::milliseconds{10s};

@@ -6,11 +6,11 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstring>
 
 #include "tools/measuring/messages.h"
+#include "tools/measuring/outcome.h"
 #include "tools/measuring/trouble.h"
 #include "tools/probe/bound.h"
 #include "tools/probe/tcp_facts.h"
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using measuring::Trouble;
 using namespace std::chrono_literals;
 
-constexpr auto kSays = asio::as_tuple(asio::use_awaitable);
+using measuring::kOutcome;
 constexpr auto kSampleEvery = 20ms;
 constexpr auto kDrain = 60s;         // for what a full buffer still holds when sending is over
 constexpr auto kTrainQuiet = 300ms;  // after the last packet of a train
@@ -111,7 +111,7 @@ asio::awaitable<Sent> send_for(tcp::socket socket, std::chrono::milliseconds tim
   unsigned samples = 0;
   const auto buffer = asio::buffer(load());
   while (Clock::now() - start < time) {
-    const auto [error, size] = co_await socket.async_write_some(buffer, kSays);
+    const auto [error, size] = co_await socket.async_write_some(buffer, kOutcome);
     if (error) throw Trouble("the transfer broke off: " + (bound.over() ? "nothing moves" : error.message()));
     if (Clock::now() < next_sample) continue;
     next_sample = Clock::now() + kSampleEvery;
@@ -121,7 +121,7 @@ asio::awaitable<Sent> send_for(tcp::socket socket, std::chrono::milliseconds tim
   error_code ignored;
   socket.shutdown(tcp::socket::shutdown_send, ignored);
   std::array<char, 16> rest;
-  const auto [error, size] = co_await socket.async_read_some(asio::buffer(rest), kSays);
+  const auto [error, size] = co_await socket.async_read_some(asio::buffer(rest), kOutcome);
   if (error != asio::error::eof)
     throw Trouble("the transfer broke off before its end: " +
                   (bound.over() ? "nothing moves" : error.message()));
@@ -143,7 +143,7 @@ asio::awaitable<Received> receive_all(tcp::socket socket, std::chrono::milliseco
   std::vector<std::byte> room(256 * 1024);
   const auto start = Clock::now();
   while (true) {
-    const auto [error, size] = co_await socket.async_read_some(asio::buffer(room), kSays);
+    const auto [error, size] = co_await socket.async_read_some(asio::buffer(room), kOutcome);
     received.seconds = seconds_since(start);
     received.bytes += size;
     received.each_second.resize(static_cast<std::size_t>(received.seconds) + 1);
@@ -170,7 +170,7 @@ asio::awaitable<Train> receive_train(udp::socket& socket, std::chrono::milliseco
   timespec first{}, last{};
   Bound bound(socket, most);
   while (train.packets < kTrainPackets) {
-    const auto [error] = co_await socket.async_wait(udp::socket::wait_read, kSays);
+    const auto [error] = co_await socket.async_wait(udp::socket::wait_read, kOutcome);
     if (error) break;
     std::array<std::byte, 2048> room;
     alignas(cmsghdr) std::array<char, 128> control;

@@ -2,7 +2,6 @@
 // The agent's conversations. All of them run on one thread; only the scripts have others.
 #include "tools/txn/agent.h"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -18,6 +17,7 @@
 #include <ostream>
 #include <set>
 
+#include "tools/measuring/outcome.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/protocol.h"
 #include "tools/txn/scripts.h"
@@ -33,7 +33,7 @@ using measuring::Trouble;
 using namespace asio::experimental::awaitable_operators;
 
 constexpr std::size_t kMostConversations = 512;  // a hundred pairs and more, and a bound for strangers
-constexpr auto kOutcome = asio::as_tuple(asio::use_awaitable);
+using measuring::kOutcome;
 
 asio::ip::address unmapped(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped())

@@ -3,7 +3,6 @@
 #include "tools/txn/console.h"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -18,6 +17,7 @@
 #include <ostream>
 #include <random>
 
+#include "tools/measuring/outcome.h"
 #include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/protocol.h"
@@ -32,7 +32,7 @@ using measuring::Trouble;
 using namespace asio::experimental::awaitable_operators;
 using namespace std::chrono_literals;
 
-constexpr auto kSays = asio::as_tuple(asio::use_awaitable);
+using measuring::kOutcome;
 constexpr auto kOtherSideMaySay = 500ms;  // when one end has failed, the other often knows why
 constexpr auto kProgressEvery = 500ms;
 
@@ -163,7 +163,7 @@ class RowRun {
         if (++ready_ == pairs_.size())
           all_ready_.cancel();
         else
-          co_await all_ready_.async_wait(kSays);
+          co_await all_ready_.async_wait(kOutcome);
       }
       if (!closed_) co_await (watch_driver(pair) && watch_server(pair));
     } catch (const Trouble& trouble) {
@@ -220,7 +220,7 @@ class RowRun {
     const auto total = std::uint64_t{row_.workload.transactions} * pairs_.size();
     while (running_ > 0) {
       tick_.expires_after(kProgressEvery);
-      const auto [ended] = co_await tick_.async_wait(kSays);
+      const auto [ended] = co_await tick_.async_wait(kOutcome);
       if (ended) break;
       std::uint64_t done = 0;
       for (const auto& pair : pairs_) done += pair->measured.transactions;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr std::uint32_t kTest = 7;
 constexpr std::size_t kBytes = 32;
-constexpr TimePoint kSetOut{1h};
+constexpr TimePoint kStart{1h};
 
 std::vector<std::byte> datagram(std::uint64_t number, std::size_t bytes = kBytes,
                                 std::uint32_t test = kTest) {
@@ -22,12 +22,12 @@ std::vector<std::byte> datagram(std::uint64_t number, std::size_t bytes = kBytes
 
 struct Tallied {
   Tally tally{{kTest, kBytes, 2s}};
-  void packet(std::uint64_t number, Duration at) { tally.on_datagram(datagram(number), kSetOut + at); }
+  void packet(std::uint64_t number, Duration at) { tally.on_datagram(datagram(number), kStart + at); }
   void mark(std::uint64_t which, Duration at) {
-    tally.on_datagram(datagram(which, kLabelBytes), kSetOut + at);
+    tally.on_datagram(datagram(which, kLabelBytes), kStart + at);
   }
-  void sent(std::uint64_t packets, Duration at) { tally.on_sent(packets, kSetOut + at); }
-  Ending ending(Duration at) const { return tally.ending(kSetOut + at); }
+  void sent(std::uint64_t packets, Duration at) { tally.on_sent(packets, kStart + at); }
+  Ending ending(Duration at) const { return tally.ending(kStart + at); }
 };
 }  // namespace
 
@@ -60,7 +60,7 @@ TEST_CASE("lost end marks end it after silence, counted from the last sign of li
   test.sent(3, 10ms);
   test.packet(1, 1500ms);
   CHECK(test.ending(3499ms) == Ending::none);
-  CHECK(*test.tally.deadline() == kSetOut + 3500ms);
+  CHECK(*test.tally.deadline() == kStart + 3500ms);
   CHECK(test.ending(3500ms) == Ending::silence);
 }
 
@@ -87,10 +87,10 @@ TEST_CASE("doubles count once, and order is watched") {
 
 TEST_CASE("datagrams of another test, another size or nobody count for nothing") {
   Tallied test;
-  test.tally.on_datagram(datagram(0, kBytes, kTest - 1), kSetOut);
-  test.tally.on_datagram(datagram(0, kBytes + 1), kSetOut);
-  test.tally.on_datagram(datagram(kMostPackets), kSetOut);
-  test.tally.on_datagram({}, kSetOut);
+  test.tally.on_datagram(datagram(0, kBytes, kTest - 1), kStart);
+  test.tally.on_datagram(datagram(0, kBytes + 1), kStart);
+  test.tally.on_datagram(datagram(kMostPackets), kStart);
+  test.tally.on_datagram({}, kStart);
   CHECK(test.tally.received() == 0);
   CHECK(test.tally.foreign() == 4);
 }
