@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fuzz targets of state machines share: an input read as choices, and a check that ends the run.
+// What fuzz targets of state machines share: an input read as choices.
 #pragma once
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "codecs/byte_writer.h"
 
 namespace longhaul::fuzz {
-
-inline void require(bool holds, int line = __builtin_LINE()) {
-  if (holds) return;
-  std::fprintf(stderr, "fuzz: what line %d requires does not hold\n", line);
-  std::abort();
-}
 
 // Reads choices from the input; at its end everything is zero.
 class Choices {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text is either a configuration or one sentence about what is wrong with it; never a crash, never
 // another exception. What was accepted obeys the promises of config.h.
-#include <cstdlib>
 #include <string>
 
+#include "fuzz/target.h"
 #include "proxy/config/read.h"
 #include "proxy/config/rules.h"
 
+namespace longhaul::fuzz::config_target {
 using namespace longhaul::config;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void obey(const Config& config) {
   require(!config.site.empty());
@@ -35,7 +32,7 @@ void obey(const Config& config) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(config) {
   try {
     obey(read_text({reinterpret_cast<const char*>(data), size}, "fuzz.toml"));
   } catch (const ConfigError& error) {
@@ -45,3 +42,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::config_target

@@ -7,9 +7,9 @@
 #include "codecs/reduction/deflated.h"
 #include "codecs/reduction/deflated_streams.h"
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::deflated_target {
 using namespace longhaul::reduction;
 
 namespace {
@@ -28,7 +28,7 @@ std::string some_text(Choices& in) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(deflated) {
   Choices in(std::as_bytes(std::span(data, size)));
   close(in.some(200), in.byte());
   std::string block;
@@ -55,3 +55,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   close(opened, in.below(2) ? block.size() : in.byte() * 16u);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::deflated_target

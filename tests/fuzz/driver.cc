@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/targets.h"
+#include "fuzz/target.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
@@ -31,7 +31,7 @@ using Input = std::vector<std::uint8_t>;
 constexpr std::size_t kLongestInput = 16 * 1024;
 constexpr std::chrono::seconds kOneInputMayTake{10};  // of the processor: others may keep it busy
 
-Target* target = nullptr;
+longhaul::fuzz::Target* target = nullptr;
 Input current;  // what is being run, for the crash handler
 bool saved = false;
 
@@ -173,7 +173,7 @@ Input read_file(const std::filesystem::path& path) {
 
 // Arguments: corpus folders, or single files to replay only (fuzz_NAME.crash, for instance).
 int main(int argc, char** argv) {
-  target = target_named(program_invocation_short_name);
+  target = longhaul::fuzz::Listed::named(program_invocation_short_name);
   if (target == nullptr) {
     std::fprintf(stderr, "fuzz: run as one of the links fuzz_NAME beside it; there is no target '%s'\n",
                  program_invocation_short_name);

@@ -2,20 +2,17 @@
 // A decoder is fed sources and repairs, some that our encoder made and some that are nothing but bytes, in an
 // order that the input chooses. It stays within its limits, and as long as all was honest it restores only
 // what was sent.
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "fec/window_decoder.h"
 #include "fec/window_encoder.h"
+#include "fuzz/target.h"
 
+namespace longhaul::fuzz::fec_target {
 using namespace longhaul::fec;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 class Input {
  public:
@@ -52,7 +49,7 @@ std::vector<std::byte> payload_of(SymbolId id) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(fec) {
   Input input(data, size);
   const std::size_t held = 1 + input.byte() % 192;
   WindowEncoder encoder({512});
@@ -122,3 +119,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::fec_target

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes are frames, the beginning of one, or an error; what was read comes back when it is written, and a
 // frame that is cut is incomplete.
-#include <cstdlib>
 
+#include "fuzz/target.h"
 #include "proxy/link/frames.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::frames_target {
 using namespace longhaul::link;
 
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(frames) {
   Bytes rest = std::as_bytes(std::span(data, size));
   for (;;) {
     auto parsed = parse_frame(rest);
@@ -48,3 +40,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     rest = rest.subspan(consumed);
   }
 }
+
+}  // namespace longhaul::fuzz::frames_target

@@ -3,12 +3,13 @@
 // message is a greeting, or Trouble with a sentence. Any bytes on a data connection are the pass or not,
 // whatever the split; any text is a pass or Trouble.
 #include "choices.h"
+#include "fuzz/target.h"
 #include "tools/measuring/greeting.h"
 #include "tools/measuring/messages.h"
 #include "tools/measuring/pass.h"
 #include "tools/measuring/trouble.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::measuring_target {
 using namespace longhaul::measuring;
 
 namespace {
@@ -64,7 +65,7 @@ void show_pass(Bytes input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(measuring) {
   show_pass(std::as_bytes(std::span(data, size)));
   fuzz::Choices choices{std::as_bytes(std::span(data, size))};
   MessageReader reader{kLongest};
@@ -79,3 +80,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::measuring_target

@@ -3,21 +3,17 @@
 // without a change of state. After it: any payload is frames or an error. Between: a line that loses,
 // repeats, reorders and damages, with keys that change every few packets, opens each packet once and
 // unchanged.
-#include <cstdlib>
 #include <set>
 #include <vector>
 
+#include "fuzz/target.h"
 #include "proxy/link/udp/packet.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::packets_target {
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 constexpr Cipher kCiphers[] = {Cipher::aes_128_gcm, Cipher::chacha20_poly1305};
 constexpr TimePoint kStart{std::chrono::hours(1)};
@@ -137,7 +133,7 @@ void over_a_bad_line(Cipher cipher, Bytes actions) {
 }  // namespace
 
 // The first byte says what the others are.
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(packets) {
   if (size == 0) return 0;
   Bytes rest = std::as_bytes(std::span(data + 1, size - 1));
   switch (data[0] & 3) {
@@ -152,3 +148,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::packets_target

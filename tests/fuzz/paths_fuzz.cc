@@ -6,8 +6,10 @@
 #include <cstdio>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "proxy/link/udp/path_book.h"
 
+namespace longhaul::fuzz::paths_target {
 using longhaul::link::udp::PathBook;
 
 namespace {
@@ -22,7 +24,7 @@ void check(const std::string& text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(paths) {
   std::string text(reinterpret_cast<const char*>(data), size);
   check(text);
   char sum[32];
@@ -31,3 +33,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   check(text + sum);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::paths_target

@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "tools/probe/made_packets.h"
 #include "tools/probe/options.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::probe_answers_target {
 using namespace longhaul::probe;
-using fuzz::require;
 
 namespace {
 
@@ -35,7 +35,7 @@ void read_everything(const Flow& flow, Bytes input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(probe_answers) {
   if (size == 0) return 0;
   fuzz::Choices choices{Bytes(reinterpret_cast<const std::byte*>(data), size)};
   const unsigned first = choices.byte();
@@ -55,3 +55,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   read_everything(flow, choices.exactly(size));
   return 0;
 }
+
+}  // namespace longhaul::fuzz::probe_answers_target

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes are records, cut the same however they are split, or an error at the same place; bodies that were
 // read come back when they are written. The first two bytes of the input choose the splits.
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "fuzz/target.h"
 #include "proxy/link/records.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::records_target {
 using namespace longhaul::link;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void read_body(RecordType type, Bytes body) {
   if (type == RecordType::open) {
@@ -75,7 +71,7 @@ class Told final : public RecordSink {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(records) {
   if (size < 2) return 0;
   unsigned step = data[0], more = data[1];
   Bytes bytes = std::as_bytes(std::span(data + 2, size - 2));
@@ -98,3 +94,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     read_body(type, bytes);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::records_target

@@ -11,9 +11,9 @@
 #include "codecs/reduction/deflated_streams.h"
 #include "codecs/reduction/reduction.h"
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::reduction_target {
 using namespace longhaul::reduction;
 
 namespace {
@@ -235,7 +235,9 @@ class Run {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(reduction) {
   Run(std::as_bytes(std::span(data, size))).run();
   return 0;
 }
+
+}  // namespace longhaul::fuzz::reduction_target

@@ -8,13 +8,13 @@
 
 #include "codecs/dedup/match_finder.h"
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::references_target {
 using namespace longhaul::dedup;
 using longhaul::fuzz::Choices;
-using longhaul::fuzz::require;
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(references) {
   Choices choices(std::as_bytes(std::span(data, size)));
   constexpr std::size_t kSize = 2 * kRingStep;
   auto here = HistoryRing::make(kSize).value(), there = HistoryRing::make(kSize).value();
@@ -74,3 +74,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::references_target

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "proxy/link/session.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::session_target {
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
@@ -357,10 +357,12 @@ class Fuzzed {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(session) {
   Choices choices(std::as_bytes(std::span(data, size)));
   unsigned start = choices.byte();
   Codec codec;
   Fuzzed(choices, start % 2 ? Side::dialler : Side::acceptor, start % 4 > 1 ? &codec : nullptr).run();
   return 0;
 }
+
+}  // namespace longhaul::fuzz::session_target

@@ -5,11 +5,12 @@
 #include <deque>
 
 #include "choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/smb1/far.h"
 #include "proxy/modules/smb/smb1/near.h"
 #include "proxy/modules/smb/smb1/server.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb1_halves_target {
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb1;
 
@@ -128,7 +129,7 @@ void move(Half1& from, Half1& to, Half& half) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(smb1_halves) {
   fuzz::Choices choices(std::as_bytes(std::span(data, size)));
   Half1 near_side, far_side;
   Near near(near_side.out, std::make_shared<AheadAccount>());
@@ -206,3 +207,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   far.stream_ended({}, modules::Ending::closed);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb1_halves_target

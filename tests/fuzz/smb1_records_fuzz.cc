@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SMB1 messages of any bytes: what the parsers give lies inside the message, and they end.
 #include "choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/file_name.h"
 #include "proxy/modules/smb/smb1/transactions.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb1_records_target {
 using namespace longhaul::smb::smb1;
 
 namespace {
@@ -57,10 +58,12 @@ void look_at(const Message& message, const Block& block) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(smb1_records) {
   const Bytes input = std::as_bytes(std::span(data, size));
   const auto message = parse_message(input);
   if (!message) return 0;
   for (const Block& block : message->blocks) look_at(*message, block);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb1_records_target

@@ -6,10 +6,10 @@
 #include <deque>
 
 #include "fuzz/smb2_messages.h"
+#include "fuzz/target.h"
 #include "fuzz/watched_module.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::smb2_module_target {
 
 namespace {
 
@@ -275,8 +275,10 @@ class Fuzzed {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb2_module) {
   Choices choices(std::as_bytes(std::span(data, std::min<std::size_t>(size, 4'000))));
   Fuzzed(choices).run();
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb2_module_target

@@ -5,10 +5,11 @@
 #include <deque>
 
 #include "choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/smb2/plain_open.h"
 #include "tests/proxy/modules/smb/smb2/pair.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb2_opens_target {
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
 using namespace longhaul::smb::smb2::test;
@@ -224,8 +225,10 @@ class World {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb2_opens) {
   fuzz::Choices choices(std::as_bytes(std::span(data, size)));
   World(choices).run();
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb2_opens_target

@@ -3,15 +3,16 @@
 // rewrites the file, in any interleaving: every READ gives bytes that the file had, and nobody's rules of ids
 // and credits are broken. Clients, servers and twins that are not honest are smb2_module_fuzz.cc's.
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "tests/proxy/modules/smb/smb2/pair.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb2_reads_target {
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
 using namespace longhaul::smb::smb2::test;
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* input, std::size_t size) {
-  fuzz::Choices choices(std::as_bytes(std::span(input, size)));
+FUZZ_TARGET(smb2_reads) {
+  fuzz::Choices choices(std::as_bytes(std::span(data, size)));
   Pair pair(choices.byte());
   pair.cut_bytes = choices.below(2);
   pair.server.files["f"] = {0, 1 + choices.byte() * 600u};
@@ -24,10 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* input, std::size_t si
     if (message.header().status != Status::success) return;
     if (opens.contains(id)) files.push_back(parse_create_response(message.first().bytes)->file);
     if (!reads.contains(id)) return;
-    const auto data = parse_read_response(message.first().bytes)->data;
+    const auto got = parse_read_response(message.first().bytes)->data;
     bool found = false;
     for (unsigned v = reads[id].second; v <= pair.server.version("f"); ++v)
-      found = found || as_text(data) == bytes_of(v, reads[id].first, data.size());
+      found = found || as_text(got) == bytes_of(v, reads[id].first, got.size());
     fuzz::require(found);
   };
   opens.insert(client.open("f", choices.below(3) ? OplockLevel::none : OplockLevel::level_ii));
@@ -57,3 +58,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* input, std::size_t si
   fuzz::require(pair.reset || (pair.server.violations.empty() && client.violations.empty()));
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb2_reads_target

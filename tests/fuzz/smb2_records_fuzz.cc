@@ -5,15 +5,15 @@
 #include <string>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/listing.h"
 #include "proxy/modules/smb/smb2/question.h"
 #include "proxy/modules/smb/smb2/records.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb2_records_target {
 using namespace longhaul::smb;
 using namespace longhaul::smb::smb2;
-using longhaul::fuzz::require;
 
 namespace {
 
@@ -198,7 +198,7 @@ void edit(Bytes message, const Elements& elements) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb2_records) {
   const Bytes message = std::as_bytes(std::span(data, size));
   require(!describe(message).empty());
   (void)parse_multi_protocol_negotiate(message);
@@ -230,3 +230,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   edit(message, *elements);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb2_records_target

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/smb2/records.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb_frames_target {
 using namespace longhaul::smb;
-using longhaul::fuzz::require;
 
 namespace {
 
@@ -61,7 +61,7 @@ Cut cut(Bytes stream, unsigned options, std::size_t most, unsigned seed) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb_frames) {
   const Bytes input = std::as_bytes(std::span(data, size));
   if (size < 2) return 0;
   const std::size_t most = data[0] & 4 ? 2'000 : kMaxFrameBytes;
@@ -70,3 +70,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   require(whole == split);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb_frames_target

@@ -4,10 +4,10 @@
 // surroundings; then come pieces: whose it is and what happens after it, a length, the bytes.
 // tests/fuzz/capture_smb_seeds writes such inputs. Nothing may crash, and the halves keep to the modules'
 // contract.
+#include "fuzz/target.h"
 #include "fuzz/watched_module.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::smb_session_target {
 
 namespace {
 
@@ -24,7 +24,7 @@ void everything(Watched& near, Watched& far, link::TimePoint now) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb_session) {
   Choices choices(std::as_bytes(std::span(data, size)));
   const unsigned options = choices.byte();
   const std::uint16_t port = options & 1 ? 139 : 445;
@@ -60,3 +60,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   everything(near, far, now);
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb_session_target

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes are a twin's message or an error; what was read comes back when it is written.
 #include "choices.h"
+#include "fuzz/target.h"
 #include "proxy/modules/smb/twin_messages.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::smb_twin_messages_target {
 using namespace longhaul::smb;
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(smb_twin_messages) {
   auto message = decode(std::as_bytes(std::span(data, size)));
   if (!message) return 0;
   fuzz::require(attached_bytes(*message) <= kMaxAttachedBytes);
@@ -17,3 +18,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   fuzz::require(std::ranges::equal(once.bytes(), twice.bytes()));
   return 0;
 }
+
+}  // namespace longhaul::fuzz::smb_twin_messages_target

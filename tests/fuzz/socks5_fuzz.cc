@@ -2,18 +2,14 @@
 // SOCKS5 records from any client, cut anywhere: read as the listener reads them, which must agree with
 // reading the whole at once and never ask for bytes beyond a record's end.
 #include <cstdint>
-#include <cstdlib>
 
+#include "fuzz/target.h"
 #include "proxy/listeners/socks5_records.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::socks5_target {
 using namespace longhaul::listeners::socks5;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 template <class T>
 void read(Bytes in, Parsing<T> (*parse)(Bytes), std::size_t (*wanted)(Bytes)) {
@@ -42,7 +38,7 @@ void read(Bytes in, Parsing<T> (*parse)(Bytes), std::size_t (*wanted)(Bytes)) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(socks5) {
   const Bytes in = std::as_bytes(std::span(data, size));
   read(in, parse_greeting, greeting_bytes);
   read(in, parse_request, request_bytes);
@@ -50,3 +46,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (request && *request) require(!(*request)->value.destination.to_text().empty());
   return 0;
 }
+
+}  // namespace longhaul::fuzz::socks5_target

@@ -4,16 +4,16 @@
 // chooses.
 #include <cmath>
 
+#include "fuzz/target.h"
 #include "tests/fuzz/choices.h"
 #include "tools/measuring/messages.h"
 #include "tools/ttcp/fragments.h"
 #include "tools/ttcp/messages.h"
 #include "tools/ttcp/tally.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::ttcp_target {
 using namespace longhaul::ttcp;
 using longhaul::fuzz::Choices;
-using longhaul::fuzz::require;
 
 namespace {
 
@@ -86,7 +86,7 @@ void count(Choices& choices) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(ttcp) {
   Choices choices{{reinterpret_cast<const std::byte*>(data), size}};
   switch (choices.below(3)) {
     case 0:
@@ -102,3 +102,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::ttcp_target

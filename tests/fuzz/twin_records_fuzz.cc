@@ -4,11 +4,12 @@
 #include "proxy/modules/twin_records.h"
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::twin_records_target {
 using namespace longhaul::modules;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(twin_records) {
   fuzz::Choices choices({reinterpret_cast<const std::byte*>(data), size});
   TwinReader reader;
   Buffer model;
@@ -35,3 +36,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::twin_records_target

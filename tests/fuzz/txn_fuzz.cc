@@ -3,11 +3,12 @@
 // transactions over UDP stand datagrams that nobody sent, and real ones that were changed: nothing worse than
 // a wrong byte being told.
 #include "choices.h"
+#include "fuzz/target.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/exchange.h"
 #include "tools/txn/protocol.h"
 
-using namespace longhaul;
+namespace longhaul::fuzz::txn_target {
 using namespace longhaul::txn;
 
 namespace {
@@ -55,7 +56,7 @@ void converse(fuzz::Choices& choices) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(txn) {
   const Bytes input = std::as_bytes(std::span(data, size));
   parse(input);
   fuzz::Choices choices{input};
@@ -66,3 +67,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   return 0;
 }
+
+}  // namespace longhaul::fuzz::txn_target

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "fuzz/choices.h"
+#include "fuzz/target.h"
 #include "proxy/link/udp/udp_carrier.h"
 
-using namespace longhaul;
-using namespace longhaul::fuzz;
+namespace longhaul::fuzz::udp_carrier_target {
 using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
@@ -401,8 +401,10 @@ class Fuzzed {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(udp_carrier) {
   Choices choices(std::as_bytes(std::span(data, std::min<std::size_t>(size, 4'000))));
   Fuzzed(choices).run();
   return 0;
 }
+
+}  // namespace longhaul::fuzz::udp_carrier_target

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any frame is counted within its size and keeps it when its checksum is finished; any text is a setting of
 // the line or a sentence, and what was accepted gives a line that carries packets. The first byte chooses.
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
+#include "fuzz/target.h"
 #include "tools/wan/frame.h"
 #include "tools/wan/settings.h"
 
+namespace longhaul::fuzz::wan_target {
 using namespace longhaul::wan;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void read_frame(const unsigned char* data, std::size_t size) {
   const auto copy =
@@ -52,7 +49,7 @@ void read_setting(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+FUZZ_TARGET(wan) {
   if (size == 0) return 0;
   if (data[0] % 2 == 0)
     read_frame(data + 1, size - 1);
@@ -60,3 +57,5 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     read_setting({reinterpret_cast<const char*>(data) + 1, size - 1});
   return 0;
 }
+
+}  // namespace longhaul::fuzz::wan_target
