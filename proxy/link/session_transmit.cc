@@ -137,7 +137,9 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
     Stream* stream = find(*id);
     if (!stream) continue;
     stream->marks.queued = false;
-    std::size_t room = std::min({chunk, kMaxStreamPayload, std::max<std::size_t>(end - out.size(), 512)});
+    // Nobody waits behind a stream that is alone: one head for all of it.
+    const std::size_t turn = scheduler_.empty() ? kMaxStreamPayload : std::min(chunk, kMaxStreamPayload);
+    const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
     stream->prepare_to_send(room);
     std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
     stream->on_sent(sent, now);

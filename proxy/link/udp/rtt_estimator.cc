@@ -11,6 +11,7 @@ void RttEstimator::on_sample(Duration rtt, Duration ack_delay, TimePoint now) {
   const Duration adjusted = rtt - ack_delay >= std::min(least, rtt) ? rtt - ack_delay : rtt;
   latest_ = adjusted;
   minimum_.add(now, adjusted);
+  lasting_minimum_.add(now, adjusted);
   if (!measured_) {
     measured_ = true;
     smoothed_ = adjusted;

@@ -23,6 +23,8 @@ class RttEstimator {
   Duration variation() const { return variation_; }
   Duration latest() const { return latest_; }  // without the receiver's delay
   Duration minimum() const { return minimum_.value().value_or(smoothed_); }
+  // Of a minute: without the queue that a transfer makes for some seconds.
+  Duration lasting_minimum() const { return lasting_minimum_.value().value_or(smoothed_); }
 
   // Without back-off (RFC 9002, section 6.2.1).
   Duration probe_timeout(Duration max_ack_delay) const {
@@ -31,14 +33,14 @@ class RttEstimator {
 
   static constexpr Duration kInitial = std::chrono::milliseconds(333);
   static constexpr Duration kGranularity = std::chrono::milliseconds(1);
-  static constexpr Duration kWindow = std::chrono::seconds(10);
+  static constexpr Duration kWindow = std::chrono::seconds(10), kLastingWindow = std::chrono::minutes(1);
 
  private:
   Duration smoothed_;
   Duration variation_;
   Duration latest_;
   bool measured_ = false;
-  WindowedMinimum<Duration> minimum_{kWindow};
+  WindowedMinimum<Duration> minimum_{kWindow}, lasting_minimum_{kLastingWindow};
 };
 
 }  // namespace longhaul::link::udp

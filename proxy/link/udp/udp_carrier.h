@@ -88,7 +88,7 @@ class UdpCarrier {
   Duration smoothed_rtt() const;
   // The peer lived at that time, at least: what it sent before may come as late as it likes.
   TimePoint peer_lived_at() const { return sent_.newest_acknowledged(); }
-  Duration minimum_rtt() const { return sent_.rtt().minimum(); }  // of late
+  Duration minimum_rtt() const { return sent_.rtt().lasting_minimum(); }
   std::uint64_t pacing_rate_bits() const;
   std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known
   std::optional<PathMemory> path_memory() const;

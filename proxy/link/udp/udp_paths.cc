@@ -22,7 +22,7 @@ constexpr Duration kAloneLimit = 60s;
 constexpr std::size_t kMostPaths = 4;
 // On a line with a shorter round trip TCP mends a loss before anybody notices, and costs half as much: `auto`
 // leaves it to TCP, unless the operator gave the rate. A line that is taken must be clearly shorter to be
-// left.
+// left. What TCP itself makes wait is not the line's length, so it is the least of a minute that counts.
 constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
 // While TCP carries, a path that works is asked so often: NATs remember it, and it is known to work when it
 // is wanted.
