@@ -13,8 +13,6 @@ using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
-namespace {}
-
 TEST_CASE("the first sample is believed, the next ones are smoothed") {
   RttEstimator rtt;
   CHECK_FALSE(rtt.measured());
@@ -27,6 +25,16 @@ TEST_CASE("the first sample is believed, the next ones are smoothed") {
   CHECK(rtt.smoothed() == 110ms);
   CHECK(rtt.variation() == 57500us);
   CHECK(rtt.minimum() == 100ms);
+}
+
+TEST_CASE("a queue that stands for half a minute hides the line's length from what was of late only") {
+  RttEstimator rtt;
+  rtt.on_sample(1ms, 0ms, kStart);
+  for (auto at = 0s; at <= 30s; at += 1s) rtt.on_sample(60ms, 0ms, kStart + at);
+  CHECK(rtt.minimum() == 60ms);
+  CHECK(rtt.lasting_minimum() == 1ms);
+  for (auto at = 31s; at <= 120s; at += 1s) rtt.on_sample(60ms, 0ms, kStart + at);
+  CHECK(rtt.lasting_minimum() == 60ms);
 }
 
 TEST_CASE("a receiver that claims delays does not make the line shorter than it is") {
