@@ -53,6 +53,18 @@ features = ["bare", "sctp", "carrier-tcp"]
 source = "transports"
 """
 
+PACKETS = """
+title = "packets"
+[quick]
+size = { seconds = 1, least = "200kB", most = "200kB" }
+[[matrix]]
+title = "one"
+rates = ["10mbit"]
+round_trips_ms = [10]
+applications = ["packets tcp 512", "packets udp 4096", "packets udp+12 64"]
+features = ["bare", "carrier-udp"]
+"""
+
 
 def processes_that_name(text):
     found = []
@@ -132,6 +144,22 @@ class Bench(unittest.TestCase):
                 self.assertGreater(float(row["seconds"]), 10 * trips * 0.029)
                 # One clock is the agent's, the other the capture's; neither sees much that the other does not.
                 self.assertLess(abs(float(row["client_seconds"]) - float(row["seconds"])), 0.5)
+
+    def test_packet_sizes_are_counted_by_their_receiver(self):
+        run = self.run_quick(PACKETS)
+        rows = {(row["application"], row["features"]): row for row in self.figures(run)}
+        self.assertEqual(len(rows), 4)  # UDP is not the pair's business
+        for (application, features), row in rows.items():
+            with self.subTest(application, features=features):
+                self.assertFalse(row["failure"])
+                self.assertEqual(row["carrier"] or "none", "none" if features == "bare" else "udp")
+                self.assertGreater(float(row["packets_percent_received"]), 99 if "tcp" in application else 90)
+                size, header = int(application.split()[-1]), 52 if "tcp" in application else 40 if "+12" in application else 28
+                most = 10 * min(1, size / (size + header)) if "tcp" not in application else 10
+                self.assertLess(float(row["mbit_per_second"]), 1.02 * most)
+                if size == 4096:
+                    self.assertEqual(int(row["packets_fragments_sent"]), 3 * int(row["packets_sent"]))
+        self.assertIn("Received over packet size", (run / "report.html").read_text())
 
     def test_transports_are_compared_with_large_packets(self):
         run = self.run_quick(STREAMS)

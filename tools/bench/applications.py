@@ -289,6 +289,9 @@ def make(rig, application, seed, count=1, seconds=20.0):
     if application.transaction:
         from transacting import Txn
         return Txn(rig, application, seed, count, seconds)
+    if application.packets:
+        from packet_sizes import PacketSizes
+        return PacketSizes(rig, application)
     if application.protocol == "stream":
         return streams.Stream(rig, application)
     if application.protocol == "tcp":

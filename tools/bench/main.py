@@ -24,7 +24,7 @@ from scenario import BadScenario
 from store import Store, StoreFailure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGETS = ("longhaul", "longhaul-wan", "longhaul-txn")
+TARGETS = ("longhaul", "longhaul-wan", "longhaul-txn", "longhaul-ttcp")
 LOCK = pathlib.Path("/run/lock/longhaul-bench")
 # What each kind of cell needs: program, and the Debian package that tools/setup installs it with.
 ALWAYS = {"tcpdump": "tcpdump", "ping": "iputils-ping", "ip": "iproute2", "ethtool": "ethtool", "nft": "nftables"}
@@ -190,7 +190,8 @@ def check_tools(wanted):
     if missing:
         raise Failure(f"{', '.join(missing)} is missing: run tools/setup")
     from lab import BUILD, REPOSITORY
-    for program in ("proxy/longhaul", "tools/wan/longhaul-wan", *(["tools/txn/longhaul-txn"] if "txn" in needs else [])):
+    for program in ("proxy/longhaul", "tools/wan/longhaul-wan", *(["tools/txn/longhaul-txn"] if "txn" in needs else []),
+                    *(["tools/ttcp/longhaul-ttcp"] if "packets" in needs else [])):
         if not (BUILD / program).exists():
             raise Failure(f"{BUILD / program} is not there: cmake --preset release && cmake --build --preset release --target "
                           f"{' '.join(TARGETS)}")

@@ -15,6 +15,8 @@ def expected_seconds(cell, cut_seconds):
     place, size = cell.place, cell.size
     if cell.application.protocol == "stream":
         return min(cell.application.seconds, cut_seconds) + OVERHEAD_SECONDS
+    if cell.application.packets:
+        return min(cut_seconds, size / cell.application.packets.payload_share(place.mtu) / place.bits_per_second * 8) + OVERHEAD_SECONDS
     round_trip = max(0.001, place.round_trip_ms / 1000)
     work, transaction = cell.application.work, cell.application.transaction
     if transaction:

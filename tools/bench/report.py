@@ -8,6 +8,8 @@ import io
 import itertools
 import json
 
+import packet_report
+import packet_tests
 import plots
 import scenario as scenarios
 import tables
@@ -164,6 +166,10 @@ def sections(figures):
             yield matrix.title, list(transports.tables(figures, block)), [
                 plot for plot in (transport_plots.over_delay(figures, block) if with_plots else []) if plot]
             continue
+        if matrix.is_of_packets:
+            yield matrix.title, list(packet_report.tables(figures, block)), \
+                list(packet_report.drawn(figures, block)) if with_plots else []
+            continue
         transactions = [application for application in matrix.applications if application.transaction]
         subjects = list(itertools.product([application for application in matrix.applications
                                            if not application.transaction], matrix.data))
@@ -199,8 +205,9 @@ def rest(figures):
 
 def method(figures):
     matrices = figures.scenario.matrices
-    return (*(METHOD if any(not matrix.is_of_streams for matrix in matrices) else ()),
-            *(METHOD_OF_STREAMS if any(matrix.is_of_streams for matrix in matrices) else ()))
+    return (*(METHOD if any(matrix.applications[0].is_captured for matrix in matrices) else ()),
+            *(METHOD_OF_STREAMS if any(matrix.is_of_streams for matrix in matrices) else ()),
+            *(packet_report.METHOD if any(matrix.is_of_packets for matrix in matrices) else ()))
 
 
 def noise_note():
@@ -277,7 +284,8 @@ COLUMNS = ("line", "rate_bit", "round_trip_ms", "loss", "burst_length", "applica
            "repetition", "size", "seconds", "kb_per_second", "client_seconds", "wan_up", "wan_down", "repeated_share",
            "foreign_share", "cpu_branch_s", "cpu_datacenter_s", "peak_branch", "peak_datacenter", "carrier", "load", "cut",
            "failure", "doubt", "at", "transactions", "mbit_per_second", *(f"response_{name}_ms" for name in RESPONSE),
-           "datagrams_sent_again", "mtu", "cpu_client_share", "cpu_server_share", "busy_cores", "again", "segment_bytes")
+           "datagrams_sent_again", "mtu", "cpu_client_share", "cpu_server_share", "busy_cores", "again", "segment_bytes",
+           *(f"packets_{name.removeprefix('packets_')}" for name in packet_tests.COLUMNS))
 
 
 def to_csv(figures):
@@ -300,5 +308,6 @@ def to_csv(figures):
                 *(f"{sample['response_ms'][name]:.4f}" if "response_ms" in sample else None for name in RESPONSE),
                 sample.get("datagrams_sent_again"), cell.place.mtu,
                 *(sample.get("cpu_share", {}).get(end) for end in ("client", "server")),
-                *(sample.get(name) for name in ("busy_cores", "again", "segment_bytes"))])
+                *(sample.get(name) for name in ("busy_cores", "again", "segment_bytes")),
+                *(sample.get("packets", {}).get(name) for name in packet_tests.COLUMNS)])
     return text.getvalue()

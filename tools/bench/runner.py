@@ -169,8 +169,8 @@ class Runner:
                 return found | {"discarded": discarded[:-1], "doubt": doubt}
 
     def _attempt(self, rig, work, cell, file, again):
-        if cell.application.protocol == "stream":
-            return self._stream(rig, work, cell)
+        if not cell.application.is_captured:
+            return self._counted(rig, work, cell)
         check_room(rig.lab.scratch, cell)
         if cell.turn == "cold":
             if again:
@@ -217,12 +217,12 @@ class Runner:
         finally:
             self._put_away(recording, cell)
 
-    def _stream(self, rig, work, cell):
-        """What arrives in some seconds, and what it costs; no capture, which would cost more than either end."""
+    def _counted(self, rig, work, cell):
+        """What arrives, by its receiver's count, and what that costs; no capture, which would cost more than either end."""
         reasons, costs = rig.reasons(), rig.costs()
         rig.lab.stats(reset=True)
         try:
-            found = bounded.call(lambda: work.measure(cell.features), self.cut_seconds, self.progress.tick)
+            found = bounded.call(lambda: work.measure(cell), self.cut_seconds, self.progress.tick)
         except bounded.TooLong:
             return {"cut": self.cut_seconds, "moved_until_cut": rig.lab.stats()["a_to_b"]["ip_bytes_out"]}
         if not found["size"]:
@@ -243,7 +243,7 @@ class Runner:
 
     def _doubt(self, cell, found):
         """Why this one is not to be believed, or None."""
-        if "seconds" not in found or cell.application.protocol == "stream":
+        if "seconds" not in found or not cell.application.is_captured:
             return None
         if found["foreign_share"] > MOST_FOREIGN:
             return f"{100 * found['foreign_share']:.1f} % of the capture is other traffic"

@@ -8,6 +8,7 @@ import pathlib
 import re
 import tomllib
 
+import packet_tests
 import transactions
 
 HERE = pathlib.Path(__file__).resolve().parent / "scenarios"
@@ -18,6 +19,7 @@ NAMED_RATES = {"T1": "1.544mbit", "OC-1": "51.84mbit"}
 FEATURES = ("bare", "tuned", "parallel", "sctp", "B", "T", "A", "F", "A+F", "carrier-udp", "carrier-tcp")
 TRANSPORTS = ("bare", "tuned", "parallel", "sctp", "carrier-udp", "carrier-tcp")
 PARALLEL = 8  # connections
+PACKETS_OVER = ("bare", "tuned", "carrier-udp", "carrier-tcp")
 WITHOUT_PAIR = ("bare", "tuned", "parallel", "sctp")
 PASSES = ("cold", "warm", "edited", "restart")
 DATA = ("random", "text")
@@ -34,7 +36,7 @@ class BadScenario(Exception):
 @dataclasses.dataclass(frozen=True)
 class Application:
     """What is done, by which program: "smb read SMB1 impacket", "http", "tcp write 10 flows", "txn EFT-SHORT",
-    "stream 30 s"."""
+    "stream 30 s", "packets udp 512"."""
 
     protocol: str
     work: str  # read, write; for smb also files, document
@@ -43,10 +45,20 @@ class Application:
     flows: int = 1
     transaction: transactions.Transaction | None = None
     seconds: float = 0  # of a stream, which has no size
+    packets: packet_tests.PacketTest | None = None
+
+    @property
+    def is_captured(self):
+        """Is time read from a capture? The others have receivers that count, and are measured for what a capture would cost."""
+        return self.protocol not in ("stream", "packets")
+
+    def is_for_pair(self):
+        """Does the pair carry it? It leaves UDP alone."""
+        return not (self.transaction and self.transaction.over == "udp" or self.packets and not self.packets.is_tcp)
 
     def __str__(self):
-        if self.transaction:
-            return str(self.transaction)
+        if self.transaction or self.packets:
+            return str(self.transaction or self.packets)
         if self.protocol == "stream":
             return f"stream {self.seconds:g} s"
         words = {"http": ["http"], "tcp": ["tcp", self.work]}.get(
@@ -129,6 +141,10 @@ class Matrix:
     def is_of_streams(self):
         return self.applications[0].protocol == "stream"
 
+    @property
+    def is_of_packets(self):
+        return self.applications[0].packets is not None
+
 
 @dataclasses.dataclass(frozen=True)
 class Confidence:
@@ -169,8 +185,8 @@ class Scenario:
         for matrix in self.matrices:
             for place, application, features, data in itertools.product(matrix.places, matrix.applications, matrix.features,
                                                                         matrix.data):
-                if application.transaction and application.transaction.over == "udp" and features != "bare":
-                    continue  # the pair does not touch UDP: what stands beside is the same line once more
+                if not application.is_for_pair() and features != "bare":
+                    continue  # what stands beside is the same line once more
                 where = dataclasses.replace(place, tuned=features == "tuned")
                 files.setdefault((where, application, features, data), set()).update(matrix.passes)
         order = list(dict.fromkeys(place for place, *_ in files))
@@ -218,10 +234,12 @@ def parse_application(text):
             if client != "impacket" and work not in ("read", "write"):
                 raise BadScenario(f"'{text}': {client} can read and write alone")
             return Application("smb", work, dialect, client)
+        case ["packets", *rest] if flows == 1 and (test := packet_tests.parse(rest)):
+            return Application("packets", "write", packets=test)
         case ["txn", *rest] if flows == 1 and (transaction := transactions.parse(rest)):
             return Application("txn", transaction.script, flows=transaction.pairs, transaction=transaction)
     raise BadScenario(f"'{text}' is not an application: http, tcp read|write [N flows], stream N s, smb {'|'.join(SMB_WORK)} "
-                      f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}, or {transactions.GRAMMAR}")
+                      f"{'|'.join(SMB_DIALECTS)} {'|'.join(SMB_CLIENTS)}, {packet_tests.GRAMMAR}, or {transactions.GRAMMAR}")
 
 
 def parse_size(text, what):
@@ -377,14 +395,14 @@ def _matrix(table, where, quick):
     matrix.end()
     if found.passes[0] != "cold":
         raise BadScenario(f"{where}: the first pass is cold")
-    streams = [str(each) for each in found.applications if each.protocol == "stream"]
-    if streams and (len(streams) < len(found.applications) or found.passes != ["cold"] or found.data != ["random"]):
-        raise BadScenario(f"{where}: '{streams[0]}' has a matrix of its own, with one pass")
+    counted = [each for each in found.applications if not each.is_captured]
+    if counted and (len({each.protocol for each in found.applications}) > 1 or found.passes != ["cold"] or found.data != ["random"]):
+        raise BadScenario(f"{where}: '{counted[0]}' has a matrix of its own, with one pass")
     if lose_after and any(each.protocol not in ("tcp", "http") or each.work != "read" for each in found.applications):
         raise BadScenario(f"{where}: one packet is lost for 'http' and 'tcp read' alone, where the capture shows its repair")
-    alone = [name for name in found.features if (name not in TRANSPORTS if streams else name in TRANSPORTS[2:])]
-    if alone:
-        raise BadScenario(f"{where}: '{alone[0]}' " + ("is not a transport of a stream: " + ", ".join(TRANSPORTS) if streams
+    over = PACKETS_OVER if found.is_of_packets else TRANSPORTS if counted else [each for each in FEATURES if each not in TRANSPORTS[2:]]
+    if alone := [name for name in found.features if name not in over]:
+        raise BadScenario(f"{where}: '{alone[0]}' " + (f"is not a transport of '{counted[0]}': {', '.join(over)}" if counted
                                                       else "is for streams alone"))
     many = [str(each) for each in found.applications if each.work not in ("read", "write")]
     if many and (found.passes != ["cold"] or found.data != ["random"]):

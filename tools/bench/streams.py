@@ -36,7 +36,8 @@ class Stream:
     def _sctp_words(self):
         return ["--mtu", self.rig.place.mtu, "--buffer", self.buffers]
 
-    def measure(self, features):
+    def measure(self, cell):
+        features = cell.features
         began, idle = time.monotonic(), usage.machine_ticks()
         found = self._sctp() if features == "sctp" else self._tcp(PARALLEL if features == "parallel" else 1)
         idle, every = (after - before for after, before in zip(usage.machine_ticks(), idle))

@@ -146,6 +146,8 @@ def _per_second(figure):
 def title_of(application, data="random"):
     if application.transaction:
         return application.transaction.title()
+    if application.packets:
+        return application.packets.title()
     words = {"tcp": "TCP", "http": "HTTP download by curl", "smb": "SMB",
              "stream": f"a stream of {application.seconds:g} s"}[application.protocol]
     if application.protocol == "tcp":

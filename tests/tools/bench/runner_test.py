@@ -334,7 +334,7 @@ class BadUse(unittest.TestCase):
                     "shutil.which", side_effect=lambda name: f"/bin/{name}"), mock.patch("lab.BUILD", pathlib.Path("/nowhere")):
                 code, text = self.said("run", "transactions")
                 self.assertEqual(code, 2)
-                self.assertRegex(text, "^longhaul-bench: /nowhere/proxy/longhaul is not there: cmake .* longhaul-txn\n$")
+                self.assertRegex(text, "^longhaul-bench: /nowhere/proxy/longhaul is not there: cmake .* longhaul-txn longhaul-ttcp\n$")
         code, text = self.said("run", "nothere")
         self.assertEqual(code, 2)
         self.assertIn("there is no such scenario", text)
