@@ -178,7 +178,7 @@ void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHe
   if (telling) flow.trials.on_result(shrank);
   if (shrank) {
     header.codec = codec;
-    if (codec & kOpened) opened_bytes_ += instead_of;
+    if (codec & kOpened) counters_.opened_bytes += instead_of;
   } else {
     out.resize(begin);
     ++counters_.incompressible_blocks;

@@ -49,8 +49,6 @@ class BlockEncoder {
 
   EncoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
-  // Content of blocks in which streams of deflate were opened.
-  std::uint64_t opened_bytes() const { return opened_bytes_; }
 
   // ---- For the disk tier.
   // Puts bytes that the twin can find for itself at the head, for blocks of this stream to refer to, and says
@@ -115,7 +113,6 @@ class BlockEncoder {
   unsigned relief_ = 0;
   ZstdEffort effort_;
   EncoderCounters counters_;
-  std::uint64_t opened_bytes_ = 0;
   BlockFigures figures_;
 };
 

@@ -28,6 +28,7 @@ struct EncoderCounters {
   std::array<std::uint64_t, kHitLengths> hits{};
   std::uint64_t compressed_bytes = 0;       // given to zstd
   std::uint64_t passed_bytes = 0;           // too small for a block, or not worth one: sent as they were
+  std::uint64_t opened_bytes = 0;           // of blocks in which streams of deflate were opened for zstd
   std::uint64_t incompressible_blocks = 0;  // zstd was not tried, or not worth it
   std::uint64_t horizon_stalls = 0;         // blocks that did not enter the history: too much is unanswered
   std::uint64_t needs = 0;                  // blocks the twin asked for again

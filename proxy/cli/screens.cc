@@ -105,6 +105,8 @@ std::string reduction_line(const json::value& reduction) {
   if (number(out.at("compressed_bytes")) > 0)
     said += "; zstd level " + text(out.at("zstd_level")) +
             (number(out.at("zstd_relief")) > 0 ? ", lowered since the processor is busy" : "");
+  if (number(out.at("opened_bytes")) > 0)
+    said += ", " + bytes_text(number(out.at("opened_bytes"))) + " opened of what was deflated";
   note(number(out.at("incompressible_blocks")), " blocks not compressible");
   note(number(out.at("horizon_stalls")), " too early for the dictionary");
   note(number(out.at("needs")) + number(in.at("needs")), " asked for again");

@@ -155,7 +155,7 @@ void add_reduction(Families& families, const Status& status) {
       "reduction_bytes_total",
       "Bytes in blocks, by stage: plain, deduped and encoded are before, after the dictionaries and after "
       "compression; copied and from_disk of the plain ones were repeats; passed went without a block; "
-      "loaded is history read from disk.");
+      "in opened ones streams of deflate were opened for zstd; loaded is history read from disk.");
   auto copies = families.counter("reduction_copies_total", "Repeats that were found, by their length.");
   auto events = families.counter("reduction_events_total", "What reduction met that is worth a look.");
   auto level = families.gauge("zstd_level", "How hard zstd tries now.");
@@ -179,6 +179,7 @@ void add_reduction(Families& families, const Status& status) {
     bytes.sample({{"peer", peer}, {"direction", "out"}, {"stage", "copied"}}, out.bytes.copied_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"stage", "from_disk"}}, out.bytes.disk_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"stage", "passed"}}, out.passed_bytes)
+        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "opened"}}, out.opened_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"stage", "loaded"}}, out.loaded_bytes)
         .sample({{"peer", peer}, {"direction", "in"}, {"stage", "loaded"}}, in.loaded_bytes);
     for (std::size_t i = 0; i < out.hits.size(); ++i) {

@@ -175,6 +175,7 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"zstd_level", out.zstd_level},
             {"zstd_relief", out.zstd_relief},
             {"passed_bytes", out.passed_bytes},
+            {"opened_bytes", out.opened_bytes},
             {"incompressible_blocks", out.incompressible_blocks},
             {"horizon_stalls", out.horizon_stalls},
             {"needs", out.needs},

@@ -40,6 +40,7 @@ class ReductionTotals {
     for (std::size_t i = 0; i < out.hits.size(); ++i) out.hits[i] += from.encoder.hits[i];
     out.compressed_bytes += from.encoder.compressed_bytes;
     out.passed_bytes += from.encoder.passed_bytes;
+    out.opened_bytes += from.encoder.opened_bytes;
     out.incompressible_blocks += from.encoder.incompressible_blocks;
     out.horizon_stalls += from.encoder.horizon_stalls;
     out.needs += from.encoder.needs;

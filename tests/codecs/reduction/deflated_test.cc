@@ -149,7 +149,7 @@ TEST_CASE("over a slow line what streams of deflate hold is compressed in their 
     twins.write(0, 4, std::string_view(all).substr(at, 65'536));
   twins.settle();
   CHECK(twins.delivered_bytes(0) == all.size());
-  const std::uint64_t opened = twins.side(0).encoder().opened_bytes();
+  const std::uint64_t opened = twins.side(0).counters().encoder.opened_bytes;
   if (rate < 13'000'000) {
     CHECK(opened > all.size() / 2);
     CHECK(twins.wire_bytes(0) < all.size() * 8 / 10);
@@ -177,7 +177,7 @@ TEST_CASE("nothing is opened for a twin whose zlib makes other bytes, or that do
   auto header = encoder.encode(4, {}, as_bytes(block), out);
   REQUIRE(header);
   CHECK_FALSE(header->codec & kOpened);
-  CHECK(encoder.opened_bytes() == 0);
+  CHECK(encoder.counters().opened_bytes == 0);
 }
 
 TEST_CASE("after a block that came out otherwise nothing is opened any more") {
