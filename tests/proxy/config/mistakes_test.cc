@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a configuration, in one sentence each.
+#include "proxy/config/read.h"
+
+#include <catch2/catch.hpp>
+
+#include "proxy/config/plain_ascii.h"
+#include "tests/proxy/config/texts.h"
+
+using namespace longhaul::config;
+using namespace longhaul::config::test;
+
+TEST_CASE("every mistake is one sentence with file and line") {
+  const auto [text, wanted] = GENERATE_COPY(table<std::string, std::string>({
+      // The text itself.
+      {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not TOML: "},
+      {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not TOML: "},
+      {"site = \"\xff\"", "dir/a.toml:1: this is not TOML: "},
+      {"# caf\u00e9\nsite = \u201ca\u201d\n",
+       "dir/a.toml:2: there is a character outside of quotes that TOML does not allow there; quotes are "
+       "plain "
+       "\"...\"."},
+      {"site = \"a\"\n[.a]\n", "dir/a.toml:2: this is not TOML: "},
+      // Keys.
+      {"\nsite = \"a\"\nsit = 1\n", "dir/a.toml:3: the file has no key \"sit\". Did you mean site?"},
+      {"site = \"a\"\n[lnik]\n", "dir/a.toml:2: the file has no key \"lnik\". Did you mean link?"},
+      {after_head("[link]\nlisten = \"[::]:1\"\ntotal-rate = \"1gbit\"\n"),
+       "dir/a.toml:7: [link] has no key \"total-rate\". Did you mean total_rate?"},
+      {after_head("[link]\nzzz = 1\naaa = 2\n"),
+       "dir/a.toml:6: [link] has no key \"zzz\". Known are: listen, allow, total_rate and "
+       "congestion_control."},
+      {after_head("[[peer]]\nname = \"b\"\nfingerprnt = \"x\"\n"),
+       "dir/a.toml:7: [[peer]] has no key \"fingerprnt\". Did you mean fingerprint?"},
+      {"site = \"a\"\n[[rule]]\nto_port = [1]\n",
+       "dir/a.toml:3: [[rule]] has no key \"to_port\". Did you mean to_ports?"},
+      {"site = \"a\"\n[features]\ncompresion = true\n",
+       "dir/a.toml:3: [features] has no key \"compresion\". Did you mean compression?"},
+      {"site = \"a\"\n[[rule]]\nfeatures = { smbb = true }\n",
+       "dir/a.toml:3: [[rule]] features has no key \"smbb\". Did you mean smb?"},
+      {"site = \"a\"\n[features]\nsmb.read_ahaed = true\n",
+       "dir/a.toml:3: [features] has no key \"smb.read_ahaed\". Did you mean smb.read_ahead?"},
+      {"site = \"a\"\n[features]\nsmb.read_ahead = 1\n",
+       "dir/a.toml:3: [features] smb.read_ahead cannot be \"1\"; it is true or false."},
+      {"site = \"a\"\n[features]\nhttp.x = 1\n",
+       "dir/a.toml:3: [features] has no key \"http.x\". Did you mean http?"},
+      // Brackets.
+      {after_head("[peer]\nname = \"b\"\n"),
+       "dir/a.toml:5: there can be several; write [[peer]] with double brackets, not [peer]."},
+      {after_head("[[link]]\nlisten = \"[::]:1\"\n"),
+       "dir/a.toml:5: there is only one [link]; write it with single brackets."},
+      {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
+      {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
+      // The site.
+      {"[log]\n", "dir/a.toml:1: the file needs the key site, for example site = \"branch\"."},
+      {"site = 7\n", "dir/a.toml:1: site must be text in quotes, such as \"branch\"; it is a number."},
+      {"site = \"\"\n", "dir/a.toml:1: site is empty; write for example \"branch\"."},
+      {"site = \"a b\"\n",
+       "dir/a.toml:1: site must be 1 to 63 letters, digits, dots, dashes or underscores."},
+      // The identity.
+      {"site = \"a\"\n[link]\nlisten = \"[::]:7600\"\n",
+       "dir/a.toml: the file needs an [identity] with certificate and private_key; `longhaul keygen a` makes "
+       "both."},
+      {"site = \"a\"\n[identity]\ncertificate = \"a.crt\"\n",
+       "dir/a.toml:2: [identity] needs the key private_key, for example private_key = \"a.key\"."},
+      // The link.
+      {after_head("[link]\nlisten = 7600\n"),
+       "dir/a.toml:6: [link] listen must be text in quotes, such as \"0.0.0.0:7600\"; it is a number."},
+      {after_head("[link]\nlisten = \"0.0.0.0:0\"\n"),
+       "dir/a.toml:6: [link] listen = \"0.0.0.0:0\" has no port from 1 to 65535 after the last colon."},
+      {after_head("[link]\nlisten = \"::1:7600\"\n"),
+       "dir/a.toml:6: [link] listen = \"::1:7600\" has no port, or an IPv6 address without brackets; write "
+       "[ADDRESS]:PORT."},
+      {after_head("[link]\nlisten = \"localhost:7600\"\n"),
+       "dir/a.toml:6: [link] listen = \"localhost:7600\" has no IPv4 or IPv6 address before its port."},
+      {after_head("[link]\nallow = \"10.0.0.0/8\"\n"),
+       "dir/a.toml:6: [link] allow must be a list, such as [\"10.10.2.0/24\"]; it is text."},
+      {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n10]\n"),
+       "dir/a.toml:8: [link] allow must be a list of texts, such as [\"10.10.2.0/24\"]; one of them is a "
+       "number."},
+      {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n\"10.1.2.3/16\"]\n"),
+       "dir/a.toml:8: [link] allow has \"10.1.2.3/16\", which has bits after its prefix. Did you mean "
+       "\"10.1.0.0/16\"?"},
+      {after_head("[link]\nallow = [\"all\"]\n"),
+       "dir/a.toml:6: [link] allow has \"all\", which is no network; write for example \"10.10.2.0/24\" or "
+       "\"fd00:2::/64\"."},
+      {after_head("[link]\nallow = [\"10.0.0.1\", \"10.0.0.1/32\"]\n"),
+       "dir/a.toml:6: [link] allow names \"10.0.0.1/32\" twice."},
+      {after_head("[link]\ntotal_rate = \"100Mbps\"\n"),
+       "dir/a.toml:6: [link] total_rate cannot be \"100Mbps\"; it is a number and bit, kbit, mbit or gbit a "
+       "second, such "
+       "as \"51.84mbit\", from 8kbit to 1000gbit."},
+      {after_head("[link]\ncongestion_control = \"BBR v3\"\n"),
+       "dir/a.toml:6: [link] congestion_control cannot be \"BBR v3\"; it is a name the kernel knows, such as "
+       "\"bbr\" or "
+       "\"cubic\"."},
+      // Peers.
+      {after_head("[[peer]]\n" + kFingerprint),
+       "dir/a.toml:5: [[peer]] needs the key name, for example name = \"datacenter\"."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"),
+       "dir/a.toml:5: [[peer]] needs the key fingerprint, for example fingerprint = \"sha256:…\"."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = \"sha256:…\"\n"),
+       "dir/a.toml:8: [[peer]] fingerprint must be \"sha256:\" and 64 hexadecimal digits; copy the line that "
+       "`longhaul "
+       "keygen` printed on the peer."},
+      {after_head("[[peer]]\nname = \"b\"\n" + kFingerprint),
+       "dir/a.toml:5: [[peer]] \"b\" has no address to dial and [link] has no listen to be dialled at: give "
+       "one of the "
+       "two."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b\"\n" + kFingerprint),
+       "dir/a.toml:7: [[peer]] address = \"b\" has no port; write ADDRESS:PORT."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = 5\n" + kFingerprint),
+       "dir/a.toml:8: [[peer]] rate must be text in quotes, such as \"51.84mbit\"; it is a number."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = \"1kbit\"\n" + kFingerprint),
+       "dir/a.toml:8: [[peer]] rate cannot be \"1kbit\"; "},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"b\"\naddress = \"c:1\"\nfingerprint = \"sha256:" +
+                  std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:9: [[peer]] name = \"b\" is already the name of another peer."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"c\"\naddress = \"c:1\"\n" + kFingerprint),
+       "dir/a.toml:12: [[peer]] fingerprint is already that of the peer \"b\"; each site needs a key of its "
+       "own."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
+                  "[[peer]]\nname = \"c\"\naddress = \"b:1\"\nfingerprint = \"sha256:" +
+                  std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:9: [[peer]] address = \"b:1\" is already that of the peer \"b\"."},
+      {after_head(
+           "[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = [\"10.0.0.0/8\"]\n" + kFingerprint +
+           "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnetworks = [\"10.0.0.0/8\"]\nfingerprint = \"sha256:" +
+           std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:10: [[peer]] networks has 10.0.0.0/8, which already lies behind the peer \"b\"; "},
+      // Interception.
+      {"site = \"a\"\n[intercept]\nmode = \"tproxi\"\n",
+       "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it is \"tproxy\" or \"off\"."},
+      {"site = \"a\"\n[intercept]\nmode = \"tproxy\"\n",
+       "dir/a.toml:2: [intercept] mode = \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"]."},
+      {"site = \"a\"\n[intercept]\ninterfaces = [\"lan/0\"]\n",
+       "dir/a.toml:3: [intercept] interfaces has a text that is no interface's name."},
+      {"site = \"a\"\n[intercept]\ninterfaces = [\"lan0\", \"lan0\"]\n",
+       "dir/a.toml:3: [intercept] interfaces names \"lan0\" twice."},
+      {"site = \"a\"\n[intercept]\nport = 0\n",
+       "dir/a.toml:3: [intercept] port cannot be 0; it is 1 to 65535."},
+      {"site = \"a\"\n[intercept]\nport = \"7650\"\n",
+       "dir/a.toml:3: [intercept] port must be a whole number from 1 to 65535; it is text."},
+      {"site = \"a\"\n[intercept]\nsource = \"server\"\n",
+       "dir/a.toml:3: [intercept] source cannot be \"server\"; it is \"auto\", \"client\" or \"proxy\"."},
+      {"site = \"a\"\n[intercept]\nfail = true\n",
+       "dir/a.toml:3: [intercept] fail must be text in quotes, such as \"open\"; it is true or false."},
+      // Listeners.
+      {"site = \"a\"\n[[forward]]\nto = \"b:1\"\n",
+       "dir/a.toml:2: [[forward]] needs the key listen, for example listen = \"127.0.0.1:8445\"."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\n",
+       "dir/a.toml:2: [[forward]] needs the key to, for example to = \"10.10.2.2:445\"."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"0.0.0.0:2\"\n",
+       "dir/a.toml:4: [[forward]] to must name one server, not 0.0.0.0."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"127.0.0.1:1\"\n",
+       "dir/a.toml:4: [[forward]] to is its own listen: it would dial itself."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"a b:1\"\n",
+       "dir/a.toml:4: [[forward]] to = \"a b:1\" has neither an address nor a name before its port."},
+      {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[socks]\nlisten = \"0.0.0.0:1\"\n",
+       "dir/a.toml:6: [socks] listen takes 0.0.0.0:1, which [[forward]] listen in line 3 already takes as "
+       "127.0.0.1:1."},
+      {after_head(
+           "[link]\nlisten = \"[::]:7650\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n"),
+       "dir/a.toml:7: [intercept] port takes [::]:7650, which [link] listen in line 6 already takes as "
+       "[::]:7650."},
+      {"site = \"a\"\n[socks]\nlisten = \"127.0.0.1:7601\"\n",
+       "dir/a.toml:3: [socks] listen takes 127.0.0.1:7601, which the default of [control] listen already "
+       "takes."},
+      {"site = \"a\"\n[control]\nlisten = \"0.0.0.0:7601\"\n",
+       "dir/a.toml:3: [control] listen = \"0.0.0.0:7601\" is not a loopback address; flows and counters are "
+       "not for the "
+       "network."},
+      // Features.
+      {"site = \"a\"\n[features]\ncompression = \"maybe\"\n",
+       "dir/a.toml:3: [features] compression cannot be \"maybe\"; it is true or false."},
+      {"site = \"a\"\n[features]\nsmb = 1\n",
+       "dir/a.toml:3: [features] smb cannot be \"1\"; it is true or false."},
+      {"site = \"a\"\n[features]\nfec = 2.5\n",
+       "dir/a.toml:3: [features] fec must be true, false, a number or text; it is a fraction."},
+      {"site = \"a\"\n[features]\ntransport = \"quic\"\n",
+       "dir/a.toml:3: [features] transport cannot be \"quic\"; it is auto, udp, tcp or off."},
+      {"site = \"a\"\n[features]\npreset = \"X\"\n",
+       "dir/a.toml:3: [features] preset cannot be \"X\"; it is B, T, A, F or A+F."},
+      // Rules.
+      {"site = \"a\"\n[[rule]]\nto_ports = [0]\n",
+       "dir/a.toml:3: [[rule]] to_ports cannot have port 0; ports are 1 to 65535."},
+      {"site = \"a\"\n[[rule]]\nto_ports = [1,\n\"x\"]\n",
+       "dir/a.toml:4: [[rule]] to_ports must be a list of port numbers, such as [445, 139]; one of them is "
+       "text."},
+      {"site = \"a\"\n[[rule]]\nfeatures = { fec = \"0:1\" }\n",
+       "dir/a.toml:3: [[rule]] features fec cannot be \"0:1\"; it is off, adaptive, or K:M "},
+      {"site = \"a\"\n[[rule]]\nfail = \"ajar\"\n",
+       "dir/a.toml:3: [[rule]] fail cannot be \"ajar\"; it is \"open\" or \"closed\"."},
+      // The dictionary.
+      {"site = \"a\"\n[dictionary]\nmemory = \"1MiB\"\n",
+       "dir/a.toml:3: [dictionary] memory cannot be \"1MiB\"; it is 0 for none, or a size from \"16MiB\" to "
+       "\"8GiB\"."},
+      {"site = \"a\"\n[dictionary]\ndisk = -1\n",
+       "dir/a.toml:3: [dictionary] disk cannot be \"-1\"; it is 0 for none, or a size from \"64MiB\" to "
+       "\"16TiB\"."},
+      {"site = \"a\"\n[dictionary]\ndirectory = \"\"\n",
+       "dir/a.toml:3: [dictionary] directory is empty; write for example \"dictionary\"."},
+      // Limits and log.
+      {"site = \"a\"\n[limits]\nflows = 0\n",
+       "dir/a.toml:3: [limits] flows cannot be 0; it is 1 to 1000000."},
+      {"site = \"a\"\n[limits]\nflows = -1\n",
+       "dir/a.toml:3: [limits] flows cannot be -1; it is 1 to 1000000."},
+      {"site = \"a\"\n[limits]\nhandshakes = 2.0\n",
+       "dir/a.toml:3: [limits] handshakes must be a whole number from 1 to 10000; it is a fraction."},
+      {"site = \"a\"\n[limits]\nmemory = \"512MB\"\n",
+       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it is a size from \"1MiB\" to \"1TiB\", such as "
+       "\"512MiB\"."},
+      {"site = \"a\"\n[log]\nlevel = \"verbose\"\n",
+       "dir/a.toml:3: [log] level cannot be \"verbose\"; it is \"info\", \"error\", \"warn\", \"debug\" or "
+       "\"trace\"."},
+      {"site = \"a\"\n[log]\njson = \"yes\"\n",
+       "dir/a.toml:3: [log] json must be true or false without quotes; it is text."},
+  }));
+  CAPTURE(text);
+  const std::string got = sentence(text);
+  // Where the end is open (a parser's own words, a list), the beginning counts.
+  if (wanted.ends_with(' '))
+    CHECK(got.substr(0, wanted.size()) == wanted);
+  else
+    CHECK(got == wanted);
+  CHECK(got.find('\n') == std::string::npos);
+}
+
+TEST_CASE("what a value contains never breaks the sentence or steers the terminal") {
+  CHECK(sentence("site = \"a\"\n[socks]\nlisten = \"\\n\\u001b[2J:1\"\n") ==
+        "dir/a.toml:3: [socks] listen = \"??[2J:1\" has no IPv4 or IPv6 address before its port.");
+}
+
+TEST_CASE("a feature with a dot is read with quotes and without") {
+  const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
+  Features wanted;
+  wanted.smb_metadata = false;
+  CHECK(read_text(head + "[features]\nsmb.metadata = false\n", "a").features == wanted);
+  CHECK(read_text(head + "[features]\n\"smb.metadata\" = false\nsmb = true\n", "a").features == wanted);
+  const auto rules =
+      read_text(head + "[[rule]]\nfeatures = { smb.metadata = false, fec = \"off\" }\n", "a").rules;
+  REQUIRE(rules.size() == 1);
+  CHECK(rules[0].features ==
+        std::vector<std::pair<std::string, std::string>>{{"fec", "off"}, {"smb.metadata", "false"}});
+}
+
+TEST_CASE("any character may stand between quotes and in comments, and only there") {
+  for (std::string_view good :
+       {"", "a",
+        "\xef\xbb\xbf"
+        "a = 1",
+        "# \u00e9", "a = '\u00e9' # \u00e9\nb = \"\\\"\u00e9\"", "a = '''\n'\u00e9''\n\u00e9'''",
+        "a = \"\"\"x\\\"\"\u00e9\"\"\"\"\" # \u00e9", "a = '\\' # '\u00e9", "a = \"\" # \"\u00e9"})
+    CHECK_FALSE(line_of_foreign_character(good));
+  for (std::string_view bad :
+       {"\n\u00e9", "\na = \"x\"\u00e9", "a = '''\n'''\u00e9", "a = '\\'\n'b' = \u00e9",
+        "a = \"\"\"\n\"\"\"\u00e9\"", "# x\n\u00e9", "a = 'x\n\u00e9'"})
+    CHECK(line_of_foreign_character(bad) == 2u);
+}
+
+TEST_CASE("listeners on different addresses or families share a port") {
+  CHECK(sentence("site = \"a\"\n" + kIdentity +
+                 "[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
+                 "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");
+}
