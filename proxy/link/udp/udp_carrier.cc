@@ -179,7 +179,7 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   auto sooner = [&](std::optional<TimePoint> time) {
     if (time && (!next || *time < *next)) next = time;
   };
-  sooner(received_.ack_due());
+  sooner(ack_at());
   sooner(probe_at_);
   if (state_ == State::probing) sooner(probing_until_);
   if (state_ == State::up) {

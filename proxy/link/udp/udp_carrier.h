@@ -106,6 +106,8 @@ class UdpCarrier {
   bool finish_packet(std::size_t start, PacketKind kind, std::uint32_t handle, Buffer& out, TimePoint now);
   bool may_send_data(TimePoint now);
   bool has_data(TimePoint now) const;
+  // When an ACK goes at the latest: with data that waits for nothing but the pacer, if that is soon.
+  std::optional<TimePoint> ack_at() const;
 
   Result<void> take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask, TimePoint now);
   Result<void> take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind, PacketNumber number,

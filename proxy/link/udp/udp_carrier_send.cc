@@ -11,6 +11,9 @@ using namespace std::chrono_literals;
 constexpr Duration kMaxProbeInterval = 1s;
 // An ACK larger than this goes by itself, not in a packet with data.
 constexpr std::size_t kAckBesideData = 256;
+// An ACK waits so long for data that goes as soon as the pacer lets it: a packet less on a slow line. The ACK
+// says how long it waited, and when what it acknowledges came.
+constexpr Duration kAckWaitsForData = 10ms;
 // So much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
 
@@ -47,6 +50,11 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
   return !batch.bytes.empty();
 }
 
+std::optional<TimePoint> UdpCarrier::ack_at() const {
+  const auto due = received_.ack_due();
+  return due && send_at_ && *send_at_ > *due && *send_at_ <= *due + kAckWaitsForData ? send_at_ : due;
+}
+
 bool UdpCarrier::has_data(TimePoint now) const {
   return state_ == State::up && session_.wants_to_transmit(id_, now);
 }
@@ -79,8 +87,9 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
     fec_.put_back(*repair);
     return false;
   }
-  bool ack_due = received_.ack_due() && *received_.ack_due() <= now;
   bool sends = may && (wants || repair || probes_owed_);
+  const auto ack_time = ack_at();
+  bool ack_due = ack_time && *ack_time <= now;
   if (!sends && !ack_due) {
     if (!wants && state_ == State::up) {
       fec_.on_quiet(now);

@@ -5,11 +5,13 @@
 
 #include "../lock_step.h"
 #include "../simulated_flow.h"
+#include "proxy/link/udp/rate_law.h"
 #include "simulated_udp_pair.h"
 
 using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
+using longhaul::link::udp::seconds;
 
 namespace {
 
@@ -103,6 +105,20 @@ TEST_CASE("blocks that are asked for one after the other come as fast as the lin
     const double least = seconds(rtt) + static_cast<double>(kBlock) / kPayloadShare * 8 / (megabits * 1e6);
     CHECK(seconds(*took) / blocks < 1.1 * least);
   }
+}
+
+TEST_CASE("what acknowledges goes along with data that waits for nothing but its turn") {
+  Simulation two({.line = line_of(1.544, 30ms), .rate_bits = 1'544'000, .features = kNoRepairs});
+  REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 5s));
+  two.flows.start(0, 1'000'000);
+  two.pair.run_for(1s);
+  const auto before = two.pair.b.carrier.counters().packets_sent;
+  for (int i = 0; i < 20; ++i) {  // 3 s, in which the line carries 386 full packets
+    two.flows.start(100, 0);
+    two.pair.run_for(150ms);
+  }
+  CHECK(two.pair.b.carrier.counters().packets_sent - before < 386 + 12);
+  check_complete(two, 30s);
 }
 
 TEST_CASE("short downloads over a line nobody described end in about the time that the line needs") {
