@@ -74,8 +74,9 @@ class Session final : private StreamOwner {
   CarrierId preferred() const { return preferred_; }  // 0: none
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
   Result<void> receive(CarrierId carrier, Bytes bytes, TimePoint now);
-  // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes, so that a
-  // small one need not wait behind a large one. Appends nothing when there is nothing to send.
+  // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes while
+  // several streams wait, so that a small one need not wait behind a large one. Appends nothing when there is
+  // nothing to send.
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out, TimePoint now);
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;

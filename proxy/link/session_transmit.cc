@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t kEntriesPerFrame = 40;
 // The least of a stream that is worth a frame of its own.
 constexpr std::size_t kMinPayload = 32;
+// What a stream sends under one head while no other wants to.
+constexpr std::size_t kAlone = 16 * 1024;
 // The codec keeps its further messages while the peer has not acknowledged so much; below what a receiver
 // lets run ahead of a gap.
 constexpr std::size_t kMaxControlKept = 512 * 1024;
@@ -137,8 +139,10 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
     Stream* stream = find(*id);
     if (!stream) continue;
     stream->marks.queued = false;
-    // Nobody waits behind a stream that is alone: one head for all of it.
-    const std::size_t turn = scheduler_.empty() ? kMaxStreamPayload : std::min(chunk, kMaxStreamPayload);
+    // Nobody waits behind a stream that is alone. Larger frames would only be whole later: TLS records are no
+    // larger.
+    const std::size_t turn =
+        std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
     const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
     stream->prepare_to_send(room);
     std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);

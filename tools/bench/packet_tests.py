@@ -38,7 +38,8 @@ class PacketTest:
         """longhaul-ttcp's options for a test of `size` bytes."""
         found = ["--kinds", self.kind, "-S", self.bytes, "-N", 1, "-L", size]
         if not self.is_tcp:
-            rate = OFFERED * place.bits_per_second * self.payload_share(place.mtu)
+            carried = place.bits_per_second * self.payload_share(place.mtu)
+            rate = OFFERED * carried * (self.bytes + PADDING.get(self.kind, 0)) / self.bytes  # it counts its padding
             found += ["--rate", f"{rate / 1000:.3f}kbit"]
         return found
 

@@ -225,7 +225,7 @@ class Runner:
             found = bounded.call(lambda: work.measure(cell), self.cut_seconds, self.progress.tick)
         except bounded.TooLong:
             return {"cut": self.cut_seconds, "moved_until_cut": rig.lab.stats()["a_to_b"]["ip_bytes_out"]}
-        if not found["size"]:
+        if not found["size"] or not found["seconds"]:
             return {"failure": "nothing arrived"}
         proxies, stats = costs.cpu_seconds(), rig.lab.stats()
         rig.wait_quiet()

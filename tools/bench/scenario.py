@@ -400,6 +400,9 @@ def _matrix(table, where, quick):
         raise BadScenario(f"{where}: '{counted[0]}' has a matrix of its own, with one pass")
     if lose_after and any(each.protocol not in ("tcp", "http") or each.work != "read" for each in found.applications):
         raise BadScenario(f"{where}: one packet is lost for 'http' and 'tcp read' alone, where the capture shows its repair")
+    udp = [str(each) for each in found.applications if not each.is_for_pair()]
+    if udp and "bare" not in found.features:
+        raise BadScenario(f"{where}: '{udp[0]}' is measured with 'bare' alone, which is not among the features")
     over = PACKETS_OVER if found.is_of_packets else TRANSPORTS if counted else [each for each in FEATURES if each not in TRANSPORTS[2:]]
     if alone := [name for name in found.features if name not in over]:
         raise BadScenario(f"{where}: '{alone[0]}' " + (f"is not a transport of '{counted[0]}': {', '.join(over)}" if counted

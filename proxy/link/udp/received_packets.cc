@@ -25,7 +25,10 @@ void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, 
       ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_since_pause_ <= kFirstPackets;
   const Duration wait = rtt_ ? std::min<Duration>(*rtt_ / 8, kMaxDelay) : kMaxDelay;
   const TimePoint due = at_once ? now : now + wait;
+  // Nobody counts it as overdue before its greatest delay, and who measures or waits gets it now.
+  const TimePoint latest = ask == AckAsk::at_once ? now : std::min(due + kWaitForData, now + kMaxDelay);
   if (!due_ || due < *due_) due_ = due;
+  if (!latest_ || latest < *latest_) latest_ = latest;
 }
 
 void ReceivedPackets::insert(PacketNumber number) {
@@ -60,6 +63,7 @@ void ReceivedPackets::insert(PacketNumber number) {
 
 std::optional<PacketAck> ReceivedPackets::make_ack(TimePoint now) {
   due_.reset();
+  latest_.reset();
   asked_ = 0;
   if (ranges_.empty()) return std::nullopt;
   PacketAck ack;

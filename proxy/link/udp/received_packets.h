@@ -26,6 +26,8 @@ class ReceivedPackets {
 
   // When an ACK is due; in the past: at once. Nothing: nobody waits for one.
   std::optional<TimePoint> ack_due() const { return due_; }
+  // Until when one that is due may wait for data to go along with: on a slow line a packet less.
+  std::optional<TimePoint> ack_latest() const { return latest_; }
   // What to say. Nothing, if no packet has come yet. The caller sends it: nothing is due any more.
   std::optional<PacketAck> make_ack(TimePoint now);
 
@@ -46,6 +48,7 @@ class ReceivedPackets {
   static constexpr unsigned kFirstPackets = 16;  // after a pause; each of them is acknowledged at once
   static constexpr Duration kPause = std::chrono::milliseconds(100);
   static constexpr Duration kMaxDelay = std::chrono::milliseconds(25);
+  static constexpr Duration kWaitForData = std::chrono::milliseconds(10);
 
  private:
   void insert(PacketNumber number);
@@ -59,7 +62,7 @@ class ReceivedPackets {
   std::uint64_t asked_since_pause_ = 0;
   TimePoint last_asked_at_{};
   unsigned asked_ = 0;  // since the last ACK
-  std::optional<TimePoint> due_;
+  std::optional<TimePoint> due_, latest_;
 };
 
 }  // namespace longhaul::link::udp

@@ -157,6 +157,7 @@ void UdpCarrier::fail(TimePoint now) {
   state_ = State::failed;
   probe_at_.reset();
   send_at_.reset();
+  data_at_.reset();
   awaiting_since_.reset();
   newest_data_.reset();
   probes_owed_ = 0;

@@ -108,6 +108,7 @@ class UdpCarrier {
   bool has_data(TimePoint now) const;
   // When an ACK goes at the latest: with data that waits for nothing but the pacer, if that is soon.
   std::optional<TimePoint> ack_at() const;
+  bool goes_beside_data() const;
 
   Result<void> take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask, TimePoint now);
   Result<void> take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind, PacketNumber number,
@@ -162,6 +163,7 @@ class UdpCarrier {
   std::optional<TimePoint>
       awaiting_since_;                // something that asks for an ACK is in flight, and none came since
   std::optional<TimePoint> send_at_;  // the pacer's word, while there is something to send
+  std::optional<TimePoint> data_at_;  // the same, if that is data of the session
   bool keys_worn_out_ = false;
   std::uint64_t delivery_rate_ = 0;
 

@@ -11,9 +11,6 @@ using namespace std::chrono_literals;
 constexpr Duration kMaxProbeInterval = 1s;
 // An ACK larger than this goes by itself, not in a packet with data.
 constexpr std::size_t kAckBesideData = 256;
-// An ACK waits so long for data that goes as soon as the pacer lets it: a packet less on a slow line. The ACK
-// says how long it waited, and when what it acknowledges came.
-constexpr Duration kAckWaitsForData = 10ms;
 // So much of a packet must be free to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
 
@@ -23,6 +20,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
   last_now_ = now;
   batch.clear();
   send_at_.reset();
+  data_at_.reset();
   if (config_.peer.port() == 0 || keys_worn_out_) return false;
   if (send_path_frame(batch, now)) return true;
   batch.to = config_.peer;
@@ -50,9 +48,12 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
   return !batch.bytes.empty();
 }
 
+bool UdpCarrier::goes_beside_data() const { return received_.range_count() <= kAckBesideData / 8; }
+
 std::optional<TimePoint> UdpCarrier::ack_at() const {
   const auto due = received_.ack_due();
-  return due && send_at_ && *send_at_ > *due && *send_at_ <= *due + kAckWaitsForData ? send_at_ : due;
+  if (!due || !data_at_ || !goes_beside_data()) return due;
+  return *data_at_ > *due && *data_at_ <= *received_.ack_latest() ? data_at_ : due;
 }
 
 bool UdpCarrier::has_data(TimePoint now) const {
@@ -88,6 +89,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
     return false;
   }
   bool sends = may && (wants || repair || probes_owed_);
+  data_at_ = wants && !may ? send_at_ : std::nullopt;
   const auto ack_time = ack_at();
   bool ack_due = ack_time && *ack_time <= now;
   if (!sends && !ack_due) {
@@ -142,7 +144,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
 
 // Says what came, and what came back by error correction.
 void UdpCarrier::write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now) {
-  if (only_if_small && received_.range_count() > kAckBesideData / 8) return;
+  if (only_if_small && !goes_beside_data()) return;
   auto ack = received_.make_ack(now);
   if (!ack) return;
   write_packet_ack(*ack, out);

@@ -68,7 +68,7 @@ class HandPeer {
   std::vector<Frame> frames() {
     std::vector<Frame> list;
     Buffer& out = kept_.emplace_back();
-    session.transmit(carrier, 1 << 20, 16 * 1024, out, now);
+    session.transmit(carrier, 1 << 20, chunk, out, now);
     largest_frame = 0;
     for (Bytes rest = out; !rest.empty();) {
       auto parsed = parse_frame(rest);
@@ -105,6 +105,7 @@ class HandPeer {
   RetainedBudget retained;
   Session session;
   std::size_t largest_frame = 0;
+  std::size_t chunk = 16 * 1024;  // of a stream, while others wait
 
  private:
   std::deque<Buffer> kept_;  // frames borrow from here

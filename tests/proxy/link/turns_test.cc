@@ -9,7 +9,7 @@ using namespace longhaul::link::simulation;
 
 namespace {
 
-constexpr std::size_t kBytes = 40'000, kTurn = 16 * 1024;  // HandPeer's
+constexpr std::size_t kBytes = 12'000, kTurn = 2800;
 
 Stream& bulk(HandPeer& peer) {
   Stream& stream = peer.session.open(some_request(), peer.now);
@@ -21,6 +21,7 @@ Stream& bulk(HandPeer& peer) {
 
 TEST_CASE("a stream that is alone goes out under one head") {
   HandPeer peer(Side::dialler);
+  peer.chunk = kTurn;
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));
   bulk(peer);
   const auto frames = peer.frames_of<StreamFrame>();
@@ -31,6 +32,7 @@ TEST_CASE("a stream that is alone goes out under one head") {
 
 TEST_CASE("streams that wait for each other take turns") {
   HandPeer peer(Side::dialler);
+  peer.chunk = kTurn;
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));
   const StreamId first = bulk(peer).id();
   const StreamId second = bulk(peer).id();

@@ -49,6 +49,8 @@ class Words(unittest.TestCase):
         place = scenario.Place("10mbit", 30.0)
         words = PacketTest("udp", 1472).words(5000, place)
         self.assertEqual(words[words.index("--rate") + 1], "9715.200kbit")
+        words = PacketTest("udp+12", 32).words(5000, place)  # 44 bytes of 72 are what longhaul-ttcp counts
+        self.assertEqual(words[words.index("--rate") + 1], "6050.000kbit")
         self.assertNotIn("--rate", PacketTest("tcp", 1472).words(5000, place))
 
     def test_udp_is_measured_without_the_pair_alone_and_stands_in_a_matrix_of_its_own(self):
@@ -58,7 +60,7 @@ class Words(unittest.TestCase):
                           ("packets tcp 8192", "carrier-udp"), ("packets udp 32", "bare"), ("packets udp+12 32", "bare")])
         self.assertAlmostEqual(expected_seconds(cells[4], 600), cells[4].size * 60 / 32 * 8 / 1e7, delta=5)
         for old, new, words in (('"packets tcp 32"', '"http"', "a matrix of its own"), ('"carrier-udp"', '"A"', "not a transport"),
-                                ('"carrier-udp"', '"sctp"', "not a transport"), ("tcp 32", "tcp 3", "not an application")):
+                                ('"carrier-udp"', '"sctp"', "not a transport"), ("tcp 32", "tcp 3", "not an application"), ('"bare", ', "", "with 'bare' alone")):
             with self.subTest(new), self.assertRaisesRegex(scenario.BadScenario, words):
                 scenario.parse(TEXT.replace(old, new, 1), "made")
 
