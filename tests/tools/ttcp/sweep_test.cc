@@ -128,7 +128,11 @@ TEST_CASE("an interrupted sweep keeps its rows, and the receiver learns of it") 
                   Interrupted);
   CHECK(report.rows.size() == 2);
   CHECK(report.planned == 135);
-  CHECK(receiver.said() == "the other side closed the control connection");
+  // A host that is late has an answer on its way to who has gone, and hears that instead.
+  const std::string said = receiver.said();
+  INFO(said);
+  CHECK((said == "the other side closed the control connection" ||
+         said.starts_with("the control connection broke")));
 }
 
 TEST_CASE("a controller that goes away in the middle of a test ends it") {
