@@ -66,6 +66,7 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
     in_flight_bytes_ += packet.bytes;
     ++in_flight_packets_;
     probe_from_ = now;
+    probe_ack_delay_ = packet.asks_at_once ? kPromptAckDelay : kMaxAckDelay;
   } else {
     forget(now);
   }
@@ -265,7 +266,7 @@ void SentPackets::lose(PacketNumber number, SentEvents& events) {
 }
 
 TimePoint SentPackets::probe_at() const {
-  const Duration once = rtt_.probe_timeout(kMaxAckDelay);
+  const Duration once = rtt_.probe_timeout(probe_ack_delay_);
   const Duration backed_off = once * (1 << std::min(timeouts_, 6u));
   return probe_from_ + std::max(once, std::min<Duration>(backed_off, kMaxProbeInterval));
 }

@@ -30,6 +30,7 @@ struct OutgoingPacket {
   PacketKind kind = PacketKind::data;
   std::uint16_t epoch = 0;           // RateLaw::epoch()
   bool application_limited = false;  // the owner had no more to send than this
+  bool asks_at_once = false;         // its receiver acknowledges it without the usual delay
 };
 
 struct PacketFate {
@@ -111,6 +112,7 @@ class SentPackets {
 
   static constexpr unsigned kPacketThreshold = 3;
   static constexpr Duration kMaxAckDelay = std::chrono::milliseconds(25);
+  static constexpr Duration kPromptAckDelay = std::chrono::milliseconds(2);  // at once, on a busy host
   static constexpr Duration kMaxProbeInterval = std::chrono::seconds(3);
   // Shorter trains say more about batching in the two hosts than about the line.
   static constexpr Duration kMinTrain = std::chrono::milliseconds(20);
@@ -163,8 +165,9 @@ class SentPackets {
   PacketNumber scan_ = 0;  // no packet below is in flight
   std::deque<Entry> entries_;
   std::uint64_t in_flight_bytes_ = 0;
-  std::size_t in_flight_packets_ = 0;  // those that count as in flight
-  TimePoint probe_from_{};             // the newest packet that asks for an ACK, or the latest timeout
+  std::size_t in_flight_packets_ = 0;        // those that count as in flight
+  TimePoint probe_from_{};                   // the newest packet that asks for an ACK, or the latest timeout
+  Duration probe_ack_delay_ = kMaxAckDelay;  // what that packet's receiver may wait
   std::optional<PacketNumber> largest_acked_;
   TimePoint largest_acked_sent_{};
   PacketAck last_ack_;  // what the next one says again need not be looked at again

@@ -98,6 +98,7 @@ class UdpCarrier {
 
  private:
   bool build_packet(std::size_t limit, Buffer& out, TimePoint now);
+  std::size_t ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out, TimePoint now);
   void write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now);
   bool write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
                      TimePoint now);
@@ -158,7 +159,8 @@ class UdpCarrier {
   std::optional<TimePoint> probe_at_;               // while probing
   Duration probe_interval_{};
   TimePoint probing_until_{};
-  unsigned probes_owed_ = 0;  // packets to be sent whatever the window says
+  unsigned probes_owed_ = 0;       // packets to be sent whatever the window says
+  bool newest_has_bytes_ = false;  // of streams, the newest packet of the session's
   std::optional<PacketContents::Handle> newest_data_;
   std::optional<TimePoint>
       awaiting_since_;                // something that asks for an ACK is in flight, and none came since

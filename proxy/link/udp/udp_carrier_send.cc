@@ -114,6 +114,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
       asks = true;
       ++counters_.repairs_sent;
       fec_.on_sent(std::nullopt, fec_mode_, now);
+      if (!fec_.repairs_ready()) ask_at_end(out.size(), end, content, out, now);
     }
   } else if (sends) {
     asks = write_payload(end, start + mtu_.current() - kPacketTagBytes - kRepairRoom, content, out, now);
@@ -125,7 +126,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   if (!asks && wants_acknowledgement) asked_acknowledgement_ = now;
   if (!asks && (probes_owed_ || wants_acknowledgement || sealer_.update_waits())) {
     write_filler(CarrierFrameType::probe, 2, out);
-    asks = true;
+    asks = content.asks_at_once = true;
   }
   if (out.size() == start + kPacketHeaderBytes) {
     out.resize(start);
@@ -166,7 +167,7 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
   bool interactive = !next || next->stream_class == StreamClass::interactive;
   fec::Mode mode = next ? mode_of(next->features.fec) : fec_mode_;
   auto symbol = fec_.next_symbol(interactive, mode);
-  std::size_t before = out.size();
+  const std::size_t before = out.size(), packet_end = end;
   if (symbol) {
     write_symbol(*symbol, out);
     end = std::min(end, protected_end);
@@ -183,9 +184,30 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
     out.resize(before);
     return false;
   }
+  // In front of SYMBOL: what stands behind it is protected, which carrier frames are not.
+  newest_has_bytes_ = !content.frames.ranges.empty();
+  frames += ask_at_end(before, packet_end, content, out, now);
   if (symbol) fec_.add_symbol(symbol->of, sealer_.next_number(), Bytes(out).subspan(frames));
   fec_.on_sent(symbol ? std::optional(symbol->of) : std::nullopt, mode, now);
   return true;
+}
+
+// Where the last packet for a while is lost nothing that comes after it tells, and only a timer helps. It can
+// be short if the receiver answers that packet at once: a PROBE goes in at `at`. Returns how many bytes it
+// takes.
+std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out,
+                                   TimePoint now) {
+  constexpr std::size_t kProbeBytes = 2;
+  if (out.size() + kProbeBytes > end || (has_data(now) && !probes_owed_) || fec_.erasure_rate() == 0)
+    return 0;
+  // Who only receives says what it has to say again and again, and an answer to it is in nobody's way but the
+  // data's.
+  if (!newest_has_bytes_) return 0;
+  Buffer probe;
+  write_filler(CarrierFrameType::probe, kProbeBytes, probe);
+  out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), probe.begin(), probe.end());
+  content.asks_at_once = true;
+  return kProbeBytes;
 }
 
 bool UdpCarrier::send_probe(std::size_t datagram_bytes, PacketKind kind, DatagramBatch& batch,
@@ -193,6 +215,7 @@ bool UdpCarrier::send_probe(std::size_t datagram_bytes, PacketKind kind, Datagra
   PacketContents::Handle handle = contents_.take();
   batch.bytes.resize(kPacketHeaderBytes);
   write_filler(CarrierFrameType::probe, datagram_bytes - kPacketOverhead, batch.bytes);
+  contents_[handle].asks_at_once = true;
   batch.segment_bytes = datagram_bytes;
   return finish_packet(0, kind, handle, batch.bytes, now);
 }
@@ -226,9 +249,10 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
     wear_out(now);
     return false;
   }
-  bool asks = kind != PacketKind::ack_only;
+  bool asks = kind != PacketKind::ack_only, asks_at_once = false;
   if (asks) {
     SentContent& content = contents_[handle];
+    asks_at_once = content.asks_at_once;
     content.datagram_bytes = static_cast<std::uint32_t>(size);
     content.carrier = id_;
     if (!content.frames.ranges.empty()) newest_data_ = handle;
@@ -244,7 +268,8 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
                  .content = handle,
                  .kind = kind,
                  .epoch = law_->epoch(),
-                 .application_limited = !has_data(now)});
+                 .application_limited = !has_data(now),
+                 .asks_at_once = asks_at_once});
   ++counters_.packets_sent;
   counters_.bytes_sent += size;
   return true;

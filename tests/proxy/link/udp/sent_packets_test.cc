@@ -92,6 +92,18 @@ TEST_CASE("a probe is asked for when nothing comes back, later each time, and an
   CHECK(s.lost() == Numbers{1});  // by time; packet 2 was sent with 3
 }
 
+TEST_CASE("a packet that is acknowledged at once is missed sooner") {
+  Sender s;
+  s.send(kStart);
+  REQUIRE(s.sent.on_ack(ack_of({{0, 0}}), kStart + 100ms, s.events));
+  s.sent.on_sent(1, kStart + 200ms, {.bytes = 1000, .asks_at_once = true});
+  REQUIRE(s.sent.next_timeout());
+  const TimePoint prompt = *s.sent.next_timeout();
+  s.sent.on_sent(2, kStart + 200ms, {.bytes = 1000});
+  REQUIRE(s.sent.next_timeout());
+  CHECK(*s.sent.next_timeout() - prompt == SentPackets::kMaxAckDelay - SentPackets::kPromptAckDelay);
+}
+
 TEST_CASE("a loss and a probe that are due by the same late timer are both told by it") {
   Sender s;
   s.send(kStart, 5);
