@@ -95,12 +95,11 @@ const MeasuredLaw::Epoch* MeasuredLaw::find(std::uint16_t number) const {
 
 // The rate at which the line took what was sent. By what left and arrived, which chance does not move; and
 // not more than what arrived can stand for, if some loss is the line's answer to too much.
-std::optional<double> MeasuredLaw::carried(const RateSample& sample) const {
-  if (!sample.delivery) return std::nullopt;
-  const auto& delivery = *sample.delivery;
-  const double time = seconds(delivery.interval);
-  const double by_sending = static_cast<double>(delivery.dispatched_bytes) / time;
-  const double by_arrival = static_cast<double>(delivery.delivered_bytes) / time;
+std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& delivery) const {
+  if (!delivery) return std::nullopt;
+  const double time = seconds(delivery->interval);
+  const double by_sending = static_cast<double>(delivery->dispatched_bytes) / time;
+  const double by_arrival = static_cast<double>(delivery->delivered_bytes) / time;
   return std::min(by_sending, by_arrival / (1 - std::min(harmless_loss(), 0.6)));
 }
 
@@ -160,6 +159,8 @@ double MeasuredLaw::chance() { return static_cast<double>(random_() % 1024) / 10
 void MeasuredLaw::begin_up(TimePoint now) {
   const double size = growing_ ? growth_ : step_size();
   up_best_ = 0;
+  up_piece_ = 0;
+  up_piece_bytes_ = 0;
   up_queue_at_answer_.reset();
   up_answered_ = false;
   enter(Phase::up, 1 + size, span(), now);
@@ -172,6 +173,7 @@ void MeasuredLaw::begin_up(TimePoint now) {
 void MeasuredLaw::after_up(TimePoint now) {
   losses_.age();
   const double size = up_rate_ / up_base_ - 1;
+  if (up_best_ <= 0 && up_piece_ > 0 && size >= 0.01) return grow_by_piece(now);
   if (up_best_ <= 0 || size < 0.01) {  // the application had too little to send, or no more is allowed
     growing_ = false;
     begin_cruise(now);
@@ -182,10 +184,11 @@ void MeasuredLaw::after_up(TimePoint now) {
   const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
   const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
-  // Neither a queue nor losses: then the line could do more than was measured, and what was missing was ours.
-  // On a busy host timers are late; who asks for block after block leaves gaps.
-  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share_ > 0.8)) && !known_random_ &&
-      losses_.total_loss() < kMuchLoss) {
+  // Neither a queue nor losses of our making: then the line could do more than was measured, and what was
+  // missing was ours. On a busy host timers are late; who asks for block after block leaves gaps.
+  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share_ > 0.8)) && !known_random_) {
+    // Whether losses are of our making a test tells, and before it is a reason to test.
+    if (!losses_known_) next_test_ = std::min(next_test_, now);
     growing_ = false;
     begin_cruise(now);
     return;
@@ -236,12 +239,16 @@ void MeasuredLaw::after_test(TimePoint now) {
     // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
     // that is much it may not have been slow enough.
     known_random_ = losses_.loss(LossByRate::Level::low);
-    if (arrived_ > 0) set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
+    if (arrived_ > 0)
+      set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
+    else  // never measured: then what avoided losses must do
+      set_line(line_ * LossByRate::trial_gain(losses_.total_loss()));
     growing_ = false;
     tested_loss_ = *known_random_;
     test_interval_ = soon;
     losses_.clear();
   } else {
+    losses_known_ = true;
     tested_loss_ = losses_.total_loss();
     if (known_random_) known_random_ = tested_loss_;
     test_interval_ = std::min<Duration>(3 * std::max(test_interval_, soon), kLongestTestInterval);
@@ -251,8 +258,12 @@ void MeasuredLaw::after_test(TimePoint now) {
 }
 
 void MeasuredLaw::on_settled(const RateSample& sample) {
-  const auto rate = carried(sample);
-  if (!rate || sample.delivery->application_limited) return;
+  const auto rate = carried(sample.delivery);
+  if (!rate || sample.delivery->application_limited) {
+    note_piece(sample);
+    if (phase_ == Phase::cruise) ease(sample.now);
+    return;
+  }
   if (phase_ == Phase::cruise)
     arrived_ = static_cast<double>(sample.delivery->delivered_bytes) / seconds(sample.delivery->interval);
   if (sample.sent_epoch == up_epoch_) {
@@ -266,7 +277,6 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   carried_ = *rate;
   const bool new_round = sample.round != last_round_;
   last_round_ = sample.round;
-  const Duration queue = watch_.queue();
   capacity_ = std::max(*rate, capacity_ * (1 - std::min(seconds(sample.now - capacity_at_) / 120, 0.1)));
   capacity_at_ = sample.now;
   if (starting_) {
@@ -279,21 +289,50 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     starting_ = sample.sent_at - sample.delivery->interval < *found_at_;
   }
   // A queue far beyond what we make ourselves: the line became slower, or somebody came.
-  if (!starting_ && queue > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ &&
+  if (!starting_ && watch_.queue() > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ &&
       sample.now >= no_drain_before_ && phase_ != Phase::drain && may_give_way(sample.now)) {
     give_way(sample.now, *rate);
     return;
   }
   if (!new_round) return;
   if (phase_ != Phase::cruise) return;
-  if (known_random_ && *rate < line_) {
+  if (known_random_ && *rate < line_)
     set_line(line_ + 0.5 * (*rate - line_));
-  } else if (queue > kQueue + times(span(), step_size()) && sample.now - eased_at_ > span() * 4 / 5) {
-    // All who share the queue see the same of it, and give way by the same part; once in a phase, however
-    // short the round trip is.
-    eased_at_ = sample.now;
-    set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
-  }
+  else
+    ease(sample.now);
+}
+
+// All who share the queue see the same of it, and give way by the same part; once in a phase, however short
+// the round trip is.
+void MeasuredLaw::ease(TimePoint now) {
+  const Duration queue = watch_.queue();
+  if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
+  eased_at_ = now;
+  set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
+}
+
+// Who asks for each piece when he has the one before keeps no line busy for long enough to measure it. Such a
+// piece only tells that the line carries more than was believed.
+void MeasuredLaw::note_piece(const RateSample& sample) {
+  const auto& piece = sample.beginning;
+  if (!piece || piece->application_limited || sample.sent_epoch != up_epoch_) return;
+  if (static_cast<double>(piece->dispatched_bytes) < packets(kTrainPackets / 2)) return;
+  if (piece->dispatched_bytes <= up_piece_bytes_) return;
+  up_piece_bytes_ = piece->dispatched_bytes;
+  up_piece_ = *carried(piece);
+}
+
+void MeasuredLaw::grow_by_piece(TimePoint now) {
+  const double size = up_rate_ / up_base_ - 1;
+  // A pause is made up for by a short burst, which says nothing of the rate meant.
+  const double rise = std::min(up_piece_, up_rate_) / up_base_ - 1;
+  const bool harmless = losses_known_ || losses_.total_loss() < kMuchLoss;
+  if (!harmless) next_test_ = std::min(next_test_, now);
+  growing_ = rise > 0.6 * size && is_calm() && harmless && !known_random_;
+  if (!growing_) return begin_cruise(now);
+  growth_ = std::min(2 * size, 1.0);
+  set_line(line_ * (1 + rise));
+  begin_up(now);
 }
 
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {

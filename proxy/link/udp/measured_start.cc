@@ -62,7 +62,7 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
     round_acked_ += tally.acked_bytes;
     round_lost_ += tally.lost_bytes;
   }
-  const auto rate = carried(sample);
+  const auto rate = carried(sample.delivery);
   if (rate && !sample.delivery->application_limited) {
     round_best_ = std::max(round_best_, *rate);
     round_arrived_ = std::max(round_arrived_, static_cast<double>(sample.delivery->delivered_bytes) /

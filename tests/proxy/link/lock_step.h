@@ -19,16 +19,18 @@ std::optional<Duration> read_in_lock_step(AnyPair& pair, Flow& flow, std::uint64
     pair.node_b.wake();
   };
   const TimePoint start = pair.now();
+  const std::uint64_t before = flow.client_reads.read;
   TimePoint last = start;
   unsigned asked = 1;
   flow.client_reads.on_read = [&] {
     last = pair.now();
-    if (flow.client_reads.read < asked * block_bytes || asked == blocks) return;
+    if (flow.client_reads.read - before < asked * block_bytes || asked == blocks) return;
     ++asked;
     pair.network().after(way, answer);
   };
   pair.network().after(way, answer);
-  const bool came = pair.run_until([&] { return flow.client_reads.read == blocks * block_bytes; }, most);
+  const bool came =
+      pair.run_until([&] { return flow.client_reads.read - before == blocks * block_bytes; }, most);
   flow.client_reads.on_read = nullptr;
   return came ? std::optional(last - start) : std::nullopt;
 }
