@@ -31,6 +31,11 @@ class LineWatch {
     if (sample.forward_delay) forward_.add(sample.now, lag(), *sample.forward_delay);
   }
 
+  // Only such packets tell of a queue. Repairs need a little room in a packet of data.
+  static bool is_full(const RateSample& sample) {
+    return std::uint64_t{sample.packet_bytes} * 16 >= std::uint64_t{sample.full_packet_bytes} * 15;
+  }
+
   bool measured() const { return rtt_.base().has_value() || small_rtt_.value().has_value(); }
   // Without queue, as far as was seen within the last seconds.
   Duration base_rtt() const { return rtt_.base() ? *rtt_.base() : small_rtt_.value().value_or(initial_rtt_); }
@@ -84,11 +89,6 @@ class LineWatch {
     Duration spacing_{0};    // of packets in time
     Duration window_{kShortWhile};
   };
-
-  // Repairs need a little room in a packet of data.
-  static bool is_full(const RateSample& sample) {
-    return std::uint64_t{sample.packet_bytes} * 16 >= std::uint64_t{sample.full_packet_bytes} * 15;
-  }
 
   Duration initial_rtt_;
   std::uint32_t full_packet_bytes_ = 0;

@@ -188,7 +188,7 @@ void MeasuredLaw::after_up(TimePoint now) {
   // missing was ours. On a busy host timers are late; who asks for block after block leaves gaps.
   if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share_ > 0.8)) && !known_random_) {
     // Whether losses are of our making a test tells, and before it is a reason to test.
-    if (!losses_known_) next_test_ = std::min(next_test_, now);
+    if (!is_harmless(losses_.total_loss())) test_soon();
     growing_ = false;
     begin_cruise(now);
     return;
@@ -241,14 +241,15 @@ void MeasuredLaw::after_test(TimePoint now) {
     known_random_ = losses_.loss(LossByRate::Level::low);
     if (arrived_ > 0)
       set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
-    else  // never measured: then what avoided losses must do
+    else  // not measured: then what avoided losses must do
       set_line(line_ * LossByRate::trial_gain(losses_.total_loss()));
     growing_ = false;
     tested_loss_ = *known_random_;
     test_interval_ = soon;
     losses_.clear();
+    losses_known_ = false;
   } else {
-    losses_known_ = true;
+    losses_known_ = losses_.decided();
     tested_loss_ = losses_.total_loss();
     if (known_random_) known_random_ = tested_loss_;
     test_interval_ = std::min<Duration>(3 * std::max(test_interval_, soon), kLongestTestInterval);
@@ -261,7 +262,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   const auto rate = carried(sample.delivery);
   if (!rate || sample.delivery->application_limited) {
     note_piece(sample);
-    if (phase_ == Phase::cruise) ease(sample.now);
+    // What was known of the queue when the last full packet came is no news.
+    if (phase_ == Phase::cruise && sample.forward_delay && LineWatch::is_full(sample)) ease(sample.now);
     return;
   }
   if (phase_ == Phase::cruise)
@@ -311,14 +313,23 @@ void MeasuredLaw::ease(TimePoint now) {
   set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
 }
 
+// A test has said so, or it is too little to be worth one.
+bool MeasuredLaw::is_harmless(double loss) const {
+  if (known_random_) return loss < *known_random_ + kMuchLoss;
+  return loss < kMuchLoss || (losses_known_ && loss < tested_loss_ + kMuchLoss);
+}
+
+void MeasuredLaw::test_soon() { next_test_ = std::min(next_test_, tested_at_ + test_interval_); }
+
 // Who asks for each piece when he has the one before keeps no line busy for long enough to measure it. Such a
 // piece only tells that the line carries more than was believed.
 void MeasuredLaw::note_piece(const RateSample& sample) {
-  const auto& piece = sample.beginning;
+  auto piece = sample.beginning;
   if (!piece || piece->application_limited || sample.sent_epoch != up_epoch_) return;
   if (static_cast<double>(piece->dispatched_bytes) < packets(kTrainPackets / 2)) return;
   if (piece->dispatched_bytes <= up_piece_bytes_) return;
   up_piece_bytes_ = piece->dispatched_bytes;
+  piece->interval = std::max<Duration>(piece->interval, 1ms);  // receivers take what comes within it at once
   up_piece_ = *carried(piece);
 }
 
@@ -326,12 +337,17 @@ void MeasuredLaw::grow_by_piece(TimePoint now) {
   const double size = up_rate_ / up_base_ - 1;
   // A pause is made up for by a short burst, which says nothing of the rate meant.
   const double rise = std::min(up_piece_, up_rate_) / up_base_ - 1;
-  const bool harmless = losses_known_ || losses_.total_loss() < kMuchLoss;
-  if (!harmless) next_test_ = std::min(next_test_, now);
-  growing_ = rise > 0.6 * size && is_calm() && harmless && !known_random_;
+  // A policer lets short bursts pass at any rate, and who waits for answers gains nothing by still shorter
+  // ones.
+  const bool is_long = static_cast<double>(up_piece_bytes_) > up_base_ * seconds(2ms);
+  const bool harmless = is_harmless(losses_.total_loss());
+  if (!harmless && !known_random_) test_soon();
+  growing_ = rise > 0.6 * size && is_calm() && is_long && harmless;
   if (!growing_) return begin_cruise(now);
   growth_ = std::min(2 * size, 1.0);
   set_line(line_ * (1 + rise));
+  arrived_ = 0;  // at another rate
+  learnt_by_piece_ = true;
   begin_up(now);
 }
 
@@ -371,7 +387,9 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     case Phase::cruise:
       if (test_is_due(now)) {
         losses_.age(0.5);
-        enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), span(), now);
+        // Who sends a piece in a round trip sends too little in one to decide.
+        const double spans = up_best_ > 0 ? 1 : 3;
+        enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), times(span(), spans), now);
       } else if (is_calm() || now > cruise_since_ + 8 * span()) {
         begin_up(now);
       } else {
@@ -421,7 +439,7 @@ const char* MeasuredLaw::describe() const {
 std::optional<PathMemory> MeasuredLaw::memory() const {
   if (!watch_.measured() || phase_ == Phase::train || phase_ == Phase::ramp) return std::nullopt;
   // Too little was sent to know more than before.
-  if (config_.memory && carried_ == 0 && !competing()) return config_.memory;
+  if (config_.memory && carried_ == 0 && !learnt_by_piece_ && !competing()) return config_.memory;
   return PathMemory{static_cast<std::uint64_t>(line_), watch_.base_rtt()};
 }
 

@@ -94,6 +94,8 @@ class MeasuredLaw final : public RateLaw {
   void note_piece(const RateSample& sample);
   void grow_by_piece(TimePoint now);
   void ease(TimePoint now);
+  bool is_harmless(double loss) const;
+  void test_soon();
   double chance();
   double harmless_loss() const;
   const Epoch* find(std::uint16_t number) const;
@@ -135,7 +137,8 @@ class MeasuredLaw final : public RateLaw {
   double up_best_ = 0;
   std::uint64_t up_piece_bytes_ = 0;  // the longest piece that was sent in it without a pause,
   double up_piece_ = 0;               // and the rate at which it was carried
-  double up_base_ = 0;                // the rate that `up` went up from
+  bool learnt_by_piece_ = false;
+  double up_base_ = 0;  // the rate that `up` went up from
   double up_rate_ = 0;
   double up_queue_ = 0;                       // seconds, when it began
   std::optional<double> up_queue_at_answer_;  // when the first packet of it was acknowledged
@@ -152,7 +155,7 @@ class MeasuredLaw final : public RateLaw {
   TimePoint tested_at_{};
   TimePoint next_test_{};
   Duration test_interval_{0};
-  bool losses_known_ = false;  // a test did not find that they depend on the rate
+  bool losses_known_ = false;  // a test found that up to `tested_loss_` they do not depend on the rate
   double tested_loss_ = 0.12;  // at the start little loss can wait: most transfers are short
   double carried_ = 0;         // by the latest ACK
   double arrived_ = 0;         // bytes per second, lately

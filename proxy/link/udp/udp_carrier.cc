@@ -197,7 +197,10 @@ void UdpCarrier::on_timeout(TimePoint now) {
   last_now_ = now;
   if (auto due = sent_.next_timeout(); due && *due <= now) {
     sent_.on_timeout(now, events_);
-    if (events_.probes) mtu_.on_timeout();
+    // A host that stands still for some milliseconds is no path that swallows large packets.
+    if (events_.probes && awaiting_since_ &&
+        now - *awaiting_since_ >= sent_.rtt().probe_timeout(SentPackets::kMaxAckDelay))
+      mtu_.on_timeout();
     settle(now);
   }
   if (state_ == State::up && awaiting_since_ && now >= *awaiting_since_ + patience()) fail(now);

@@ -159,7 +159,8 @@ class UdpCarrier {
   std::optional<TimePoint> probe_at_;               // while probing
   Duration probe_interval_{};
   TimePoint probing_until_{};
-  unsigned probes_owed_ = 0;       // packets to be sent whatever the window says
+  unsigned probes_owed_ = 0;  // packets to be sent whatever the window says
+  std::optional<TimePoint> asked_at_end_;
   bool newest_has_bytes_ = false;  // of streams, the newest packet of the session's
   std::optional<PacketContents::Handle> newest_data_;
   std::optional<TimePoint>

@@ -203,6 +203,10 @@ std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent&
   // Who only receives says what it has to say again and again, and an answer to it is in nobody's way but the
   // data's.
   if (!newest_has_bytes_) return 0;
+  // Where a source is just slower than the line every packet is the last: hardly more ACKs than come anyway.
+  const Duration often = sent_.rtt().smoothed() / 8;
+  if (!probes_owed_ && asked_at_end_ && now - *asked_at_end_ < often) return 0;
+  asked_at_end_ = now;
   Buffer probe;
   write_filler(CarrierFrameType::probe, kProbeBytes, probe);
   out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), probe.begin(), probe.end());
