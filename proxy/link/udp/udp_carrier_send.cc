@@ -3,6 +3,8 @@
 // window let.
 #include "proxy/link/udp/udp_carrier.h"
 
+#include <algorithm>
+
 namespace longhaul::link::udp {
 namespace {
 
@@ -207,9 +209,8 @@ std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent&
   const Duration often = sent_.rtt().smoothed() / 8;
   if (!probes_owed_ && asked_at_end_ && now - *asked_at_end_ < often) return 0;
   asked_at_end_ = now;
-  Buffer probe;
-  write_filler(CarrierFrameType::probe, kProbeBytes, probe);
-  out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), probe.begin(), probe.end());
+  write_filler(CarrierFrameType::probe, kProbeBytes, out);
+  std::rotate(out.begin() + static_cast<std::ptrdiff_t>(at), out.end() - kProbeBytes, out.end());
   content.asks_at_once = true;
   return kProbeBytes;
 }
