@@ -24,7 +24,7 @@ class Scenarios(unittest.TestCase):
             scenario.parse(SMALL.replace(old, new, 1) if old else new, "small")
 
     def test_every_included_scenario_can_be_run_in_full_and_quick(self):
-        self.assertEqual(set(scenario.names()), {"wx-2006", "buyer", "loss", "reduction", "regression", "short", "packet-sizes", "transactions",
+        self.assertEqual(set(scenario.names()), {"wx-2006", "buyer", "loss", "reduction", "regression", "repeat", "short", "packet-sizes", "transactions",
                                                  "transports", "one-loss"})
         for name in scenario.names():
             for quick in (False, True):
