@@ -187,6 +187,11 @@ class MatchFinder::Search {
                   offset_ + static_cast<std::uint64_t>(first_));
   }
 
+  void remember_beside() {
+    for (std::size_t i = 0; i < samples_; ++i)
+      index_.insert_beside(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)));
+  }
+
   // References to old history would not hold for long: there the block itself is remembered. What comes again
   // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
   bool lasts(std::uint64_t source) const { return source >= lasts_from_; }
@@ -332,7 +337,7 @@ void MatchFinder::insert(const HistoryRing& ring, std::uint64_t offset, std::siz
     const std::size_t piece = std::min(size - done, kRingStep);
     Search search(*this, ring, offset + done, piece, 0);
     search.sample_all();
-    search.remember_all();
+    search.remember_beside();
     done += piece;
   }
 }

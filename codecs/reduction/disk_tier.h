@@ -32,6 +32,8 @@ class DiskTier final : private SegmentListener {
   DiskTier& operator=(const DiskTier&) = delete;
 
   // ---- What this side sends.
+  // The stream's next block is about to be encoded: what was read for it goes into the history.
+  void before_encoding(std::uint64_t stream, const ReductionStages& stages);
   // The block was just encoded.
   void on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header);
   void on_held() { seal(Rest::stays); }
@@ -106,18 +108,25 @@ class DiskTier final : private SegmentListener {
     std::deque<Piece> pieces;
     bool over = false;  // nothing follows
   };
-  struct Flow {
-    std::optional<Cursor> cursor;
-    unsigned useless = 0;   // cursors in a row from which nothing came
-    std::size_t asked = 0;  // loads that have not come yet
-    // Loads that the next block names, whatever cursor asked for them: at most kMaxLoads, of kMaxLoadedBytes.
-    std::size_t announced = 0;
-    std::uint64_t announced_bytes = 0;
-  };
   struct Asked {  // a load for the encoder
     std::uint64_t stream, serial;
     Id segment;
     std::uint32_t offset;
+  };
+  struct Come {
+    Asked asked;
+    Slice bytes;
+  };
+  struct Flow {
+    std::optional<Cursor> cursor;
+    unsigned useless = 0;   // cursors in a row from which nothing came
+    std::size_t asked = 0;  // loads that have not come yet
+    // Loads that came, in order. They go into the history with a block that names them and not before: what
+    // the twin never hears of can be referred to by nobody, and would only take the place of what can.
+    std::deque<Come> come;
+    // Loads that the next block names, whatever cursor asked for them: at most kMaxLoads, of kMaxLoadedBytes.
+    std::size_t announced = 0;
+    std::uint64_t announced_bytes = 0;
   };
   struct Bringing {  // a load for the decoder
     std::uint64_t stream, ring_offset;
@@ -139,6 +148,7 @@ class DiskTier final : private SegmentListener {
   void follow(Cursor& cursor);
   void ask_ahead(std::uint64_t stream, Flow& flow);
   void forget_out_of_reach();
+  static bool wanted(const Flow& flow, const Asked& asked);
   void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
   static Id id_of(const SegmentName& name);

@@ -30,6 +30,16 @@ bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < siz
 
 // ---------------------------------------------------------------------------- what this side sends
 
+void DiskTier::before_encoding(std::uint64_t stream, const ReductionStages& stages) {
+  auto found = flows_.find(stream);
+  if (found == flows_.end() || !stages.dedup_disk || !stages.dedup_memory) return;
+  Flow& flow = found->second;
+  for (; !flow.come.empty(); flow.come.pop_front()) {
+    const Come& one = flow.come.front();
+    if (wanted(flow, one.asked)) append_loaded(one.asked, flow, one.bytes.bytes());
+  }
+}
+
 void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header) {
   auto found = flows_.find(stream);
   if (found != flows_.end() && (header.codec & kLoads)) {
@@ -81,7 +91,8 @@ bool DiskTier::in_memory(Id id, const HookHit& hit) const {
   const auto behind = loaded_.upper_bound({id, hit.offset});
   if (behind == loaded_.begin()) return false;
   const auto& [run, one] = *std::prev(behind);
-  return run.first == id && hit.offset - run.second < one.length && shared.in_reach(one.ring_offset);
+  return run.first == id && hit.offset - run.second < one.length && shared.in_reach(one.ring_offset) &&
+         !shared.given_up(one.ring_offset + (hit.offset - run.second));
 }
 
 void DiskTier::forget_out_of_reach() {
@@ -133,7 +144,7 @@ void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
   std::uint64_t most = std::min(kMostAhead, encoder_.ring()->size() / 16);
   if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
   while (!cursor.over && cursor.asked < cursor.used + cursor.ahead &&
-         flow.asked + flow.announced < kMostWaiting) {
+         flow.asked + flow.come.size() + flow.announced < kMostWaiting) {
     if (cursor.next >= cursor.segment.length) {
       const Place end{cursor.segment.writer, cursor.segment.epoch,
                       cursor.segment.first + cursor.segment.length};
@@ -165,14 +176,26 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   if (found == asked_.end()) return;
   Asked asked = found->second;
   asked_.erase(found);
-  auto flow = flows_.find(asked.stream);
-  if (flow != flows_.end() && flow->second.asked > 0) --flow->second.asked;
-  if (flow == flows_.end() || !flow->second.cursor || flow->second.cursor->serial != asked.serial) return;
-  if (bytes && common(asked.segment)) return append_loaded(asked, flow->second, bytes->bytes());
-  flow->second.cursor.reset();
+  auto found_flow = flows_.find(asked.stream);
+  if (found_flow == flows_.end()) return;
+  Flow& flow = found_flow->second;
+  if (flow.asked > 0) --flow.asked;
+  if (!wanted(flow, asked)) return;
+  if (bytes) {
+    flow.come.push_back({asked, std::move(*bytes)});
+  } else {
+    flow.cursor.reset();
+  }
+}
+
+// Whether the stream still reads where this was asked for.
+bool DiskTier::wanted(const Flow& flow, const Asked& asked) {
+  return flow.cursor && flow.cursor->serial == asked.serial;
 }
 
 void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
+  // The twin may have dropped it since it was asked for.
+  if (!common(asked.segment)) return flow.cursor.reset();
   Cursor& cursor = *flow.cursor;
   std::uint32_t offset = asked.offset;
   Buffer loads;

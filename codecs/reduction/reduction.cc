@@ -30,6 +30,7 @@ Reduction::~Reduction() = default;
 
 std::optional<BlockHeader> Reduction::encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                              Buffer& out) {
+  if (disk_) disk_->before_encoding(stream, stages);
   auto header = encoder_->encode(stream, stages, plain, out);
   if (header && disk_) disk_->on_encoded(stream, stages, *header);
   return header;

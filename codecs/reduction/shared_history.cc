@@ -116,6 +116,13 @@ bool SharedHistory::held(Interval range) const {
   return around.begin <= range.begin && range.end <= around.end;
 }
 
+bool SharedHistory::given_up(std::uint64_t offset) const {
+  const std::size_t at = index_of(offset);
+  const bool known = at < blocks_.size() && blocks_[at].offset <= offset;
+  if (known && blocks_[at].state == State::unanswered) return false;
+  return !held({offset, offset + 1});
+}
+
 void SharedHistory::start_over() {
   floor_ = head_;
   held_.remove({0, floor_});

@@ -48,6 +48,8 @@ class SharedHistory {
   // Whether a block at the head may refer to it, as far as its age is concerned.
   bool in_reach(std::uint64_t offset) const { return offset >= low(head_) && offset < head_; }
   std::uint64_t head() const { return head_; }
+  // Whether what stands there was sent, and will hardly be answered: it is of use to nobody.
+  bool given_up(std::uint64_t offset) const;
   // The head, if every block was answered.
   std::uint64_t oldest_unanswered() const;
 

@@ -106,6 +106,54 @@ TEST_CASE("what the memory has is not brought from disk") {
   CHECK(twins->side(0).counters().encoder.bytes.copied_bytes > other.size() / 4);
 }
 
+TEST_CASE("what is read ahead for a stream that has ended hides nothing that the memory has") {
+  Sites sites;
+  Traffic traffic(12);
+  const std::string front = traffic.noise(65'536), back = traffic.noise(3 << 20);
+  {
+    auto twins = sites.session();
+    send(*twins, 0, kStream, front + back);
+    twins->rest();
+  }
+  auto twins = sites.session(128);  // reads 4 MiB ahead
+  send(*twins, 0, kStream, back);
+  // The front's one block makes the tier read all of the back again, for nobody.
+  const std::uint64_t loaded = twins->side(0).counters().encoder.loaded_bytes;
+  send(*twins, 0, kStream + 4, front);
+  twins->close(kStream + 4);
+  twins->settle();
+  const std::uint64_t before = twins->wire_bytes(0);
+  send(*twins, 0, kStream + 8, back);
+  CHECK(twins->wire_bytes(0) - before < back.size() / 50);
+  CHECK(twins->side(0).counters().encoder.loaded_bytes == loaded);
+}
+
+TEST_CASE("what was read for a stream that is reset before it arrives is found where else it is") {
+  Sites sites;
+  Traffic traffic(13);
+  const std::string front = traffic.noise(65'536), back = traffic.noise(3 << 20);
+  {
+    auto twins = sites.session();
+    send(*twins, 0, kStream, front + back);
+    twins->rest();
+  }
+  auto twins = sites.session(128);  // reads 4 MiB ahead
+  const bool in_memory = GENERATE(true, false);
+  if (in_memory) send(*twins, 0, kStream, back);
+  // The second block names all of the back, and the twin never sees it.
+  const std::uint64_t stream = kStream + 4;
+  send(*twins, 0, stream, front);
+  twins->hold(0, stream);
+  const std::uint64_t loaded = twins->side(0).counters().encoder.loaded_bytes;
+  send(*twins, 0, stream, back.substr(0, 65'536));
+  REQUIRE(twins->side(0).counters().encoder.loaded_bytes - loaded > back.size() * 9 / 10);
+  twins->reset(stream);
+  twins->settle();
+  const std::uint64_t before = twins->wire_bytes(0);
+  send(*twins, 0, kStream + 8, back);
+  CHECK(twins->wire_bytes(0) - before < (in_memory ? back.size() / 50 : 100'000));
+}
+
 TEST_CASE("an edited file, and one that stands in another one, are found too") {
   Sites sites;
   Traffic traffic(2);
