@@ -46,7 +46,7 @@ class MatchFinder {
   void find(const HistoryRing& ring, std::uint64_t offset, std::size_t size, Usable usable,
             std::vector<Copy>& copies, std::uint64_t* continuation = nullptr);
 
-  // Remembers history that came in another way, and beside what is known already: that may be referred to now.
+  // Remembers history that came in another way, beside what is known: that may be referred to already.
   void insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size);
 
   // Half of the samples of large blocks, as long as that holds: faster, and repeats are found later.

@@ -10,35 +10,6 @@ namespace longhaul::link::udp {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr unsigned kGiveWay = 2;  // times to a queue that stands, before we compete
-}  // namespace
-
-// More than we leave there ourselves.
-Duration MeasuredLaw::much_queue() const { return 4ms + watch_.base_rtt() / 7; }
-
-void MeasuredLaw::watch_mean_queue(TimePoint now) {
-  if (mean_at_ == TimePoint{}) mean_at_ = mean_since_ = now;
-  const double share = 1 - std::exp(-seconds(now - mean_at_) / (5 * seconds(span())));
-  mean_queue_ += share * (seconds(watch_.queue()) - mean_queue_);
-  mean_at_ = now;
-}
-
-// A queue stands that may be ours, as when the line has become slower, or that of others who give way as we
-// do and have not found their rates yet. If it is there again each time after we gave way, it is neither.
-bool MeasuredLaw::may_give_way(TimePoint now) {
-  if (now - gave_way_at_ > 40 * span()) gave_way_ = 0;
-  return gave_way_ < kGiveWay;
-}
-
-void MeasuredLaw::give_way(TimePoint now, double rate) {
-  ++gave_way_;
-  gave_way_at_ = now;
-  set_line(rate);
-  growing_ = false;
-  begin_drain(now);
-}
-
 void MeasuredLaw::begin_competing(TimePoint now) {
   const double loss = losses_.random_loss();
   random_before_ = loss < 0.005 ? 0 : loss;  // a few may be the queue's

@@ -11,13 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
 constexpr double kFewest = 4;         // packets in a phase: fewer do not show its rate
-constexpr Duration kQueue = 1ms;      // that is kept, so that the line is never idle
-constexpr double kMuchLoss = 0.03;    // worth a test of what it depends on
 constexpr Duration kFirstTest = 6s;
-constexpr Duration kLongestTestInterval = 60s;
-Duration times(Duration time, double factor) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
-}
 }  // namespace
 
 MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
@@ -73,9 +67,6 @@ double MeasuredLaw::step_size() const {
   return std::max(alone, std::min(0.5 * (0.95 - share_), 0.25));
 }
 
-// Hardly anything waits in the queue.
-bool MeasuredLaw::is_calm() const { return watch_.queue() < kQueue + 2ms + watch_.base_rtt() / 32; }
-
 void MeasuredLaw::enter(Phase phase, double gain, Duration time, TimePoint now) {
   phase_ = phase;
   gain_ = gain;
@@ -103,16 +94,10 @@ std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& de
   return std::min(by_sending, by_arrival / (1 - std::min(harmless_loss(), 0.6)));
 }
 
-// Loss that is not the line's answer to too much. A little more than was known before is: or, after a change
-// of the weather, the rate would fall without end.
-double MeasuredLaw::harmless_loss() const {
-  const double loss = losses_.total_loss();
-  return !known_random_ || loss < *known_random_ + kMuchLoss ? loss : *known_random_;
-}
-
 void MeasuredLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
   const bool overflows = watch_.queue() > much_queue();
+  busy_.on_sample(sample, overflows);
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
     if (!epoch || overflows) continue;
@@ -140,12 +125,6 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
 
 void MeasuredLaw::on_send(TimePoint now, std::uint64_t, std::uint64_t in_flight_bytes) {
   step(now, in_flight_bytes);
-}
-
-void MeasuredLaw::begin_drain(TimePoint now) {
-  const double wait = seconds(watch_.queue()) / seconds(span());
-  no_drain_before_ = now + 4 * span();
-  enter(Phase::drain, std::clamp(1 - wait / 1.5, 0.2, 0.75), 3 * span() + 2 * watch_.queue(), now);
 }
 
 void MeasuredLaw::begin_cruise(TimePoint now) {
@@ -193,6 +172,12 @@ void MeasuredLaw::after_up(TimePoint now) {
     begin_cruise(now);
     return;
   }
+  if (rise < 0 && stood_still()) {
+    // What was measured over a round trip has the standstill in it.
+    growing_ = false;
+    if (now >= no_drain_before_) return begin_drain(now);
+    return begin_cruise(now);
+  }
   // What would be seen if the line were ours alone.
   const double whole = size * (seconds(span()) - seconds(watch_.lag()));
   // On a slow line that is less than a packet takes, and single late packets would be taken for a queue or
@@ -203,10 +188,13 @@ void MeasuredLaw::after_up(TimePoint now) {
     const double share = (after - *up_queue_at_answer_) / whole;
     // From an empty queue some of it is needed to fill the line first: then our part is at least this.
     const bool from_full = *up_queue_at_answer_ > seconds(kQueue) / 2;
-    if (from_full || share > share_)
+    if (share < -1 || share > 2) {
+      // Not what we sent too much: others, or a line that stood still.
+    } else if (from_full || share > share_) {
       share_ += 0.15 * (std::clamp(share, 0.0, 1.0) - share_);
-    else
+    } else {
       share_ += 0.03 * (1 - share_);
+    }
     if (!more && share_ < 0.8) capacity_ = std::max(capacity_, up_best_ / std::max(share_, 0.3));
   }
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
@@ -224,38 +212,6 @@ void MeasuredLaw::after_up(TimePoint now) {
   } else {
     begin_cruise(now);
   }
-}
-
-bool MeasuredLaw::test_is_due(TimePoint now) const {
-  const double loss = losses_.total_loss();
-  if (loss < kMuchLoss || !losses_.enough(LossByRate::Level::normal)) return false;
-  return now >= next_test_ || (now >= tested_at_ + 4 * span() &&
-                               loss > std::max(tested_loss_, known_random_.value_or(0)) + kMuchLoss);
-}
-
-void MeasuredLaw::after_test(TimePoint now) {
-  const Duration soon = std::max<Duration>(500ms, 4 * span());
-  if (losses_.depends_on_rate()) {
-    // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
-    // that is much it may not have been slow enough.
-    known_random_ = losses_.loss(LossByRate::Level::low);
-    if (arrived_ > 0)
-      set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
-    else  // not measured: then what avoided losses must do
-      set_line(line_ * LossByRate::trial_gain(losses_.total_loss()));
-    growing_ = false;
-    tested_loss_ = *known_random_;
-    test_interval_ = soon;
-    losses_.clear();
-    losses_known_ = false;
-  } else {
-    losses_known_ = losses_.decided();
-    tested_loss_ = losses_.total_loss();
-    if (known_random_) known_random_ = tested_loss_;
-    test_interval_ = std::min<Duration>(3 * std::max(test_interval_, soon), kLongestTestInterval);
-  }
-  tested_at_ = now;
-  next_test_ = now + test_interval_;
 }
 
 void MeasuredLaw::on_settled(const RateSample& sample) {
@@ -290,11 +246,12 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     if (!found_at_) found_at_ = sample.sent_at;
     starting_ = sample.sent_at - sample.delivery->interval < *found_at_;
   }
-  // A queue far beyond what we make ourselves: the line became slower, or somebody came.
-  if (!starting_ && watch_.queue() > watch_.base_rtt() / 2 + 15ms && *rate < 0.9 * line_ &&
-      sample.now >= no_drain_before_ && phase_ != Phase::drain && may_give_way(sample.now)) {
-    give_way(sample.now, *rate);
-    return;
+  if (!starting_ && watch_.queue() > far_too_much_queue() && sample.now >= no_drain_before_ &&
+      phase_ != Phase::drain) {
+    if (stood_still()) return begin_drain(sample.now);
+    // The line became slower, or somebody came.
+    if (const auto busy = busy_rate(); busy && *busy < 0.9 * line_ && may_give_way(sample.now))
+      return give_way(sample.now, *busy);
   }
   if (!new_round) return;
   if (phase_ != Phase::cruise) return;
@@ -303,23 +260,6 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   else
     ease(sample.now);
 }
-
-// All who share the queue see the same of it, and give way by the same part; once in a phase, however short
-// the round trip is.
-void MeasuredLaw::ease(TimePoint now) {
-  const Duration queue = watch_.queue();
-  if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
-  eased_at_ = now;
-  set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
-}
-
-// A test has said so, or it is too little to be worth one.
-bool MeasuredLaw::is_harmless(double loss) const {
-  if (known_random_) return loss < *known_random_ + kMuchLoss;
-  return loss < kMuchLoss || (losses_known_ && loss < tested_loss_ + kMuchLoss);
-}
-
-void MeasuredLaw::test_soon() { next_test_ = std::min(next_test_, tested_at_ + test_interval_); }
 
 // Who asks for each piece when he has the one before keeps no line busy for long enough to measure it. Such a
 // piece only tells that the line carries more than was believed.
@@ -354,10 +294,11 @@ void MeasuredLaw::grow_by_piece(TimePoint now) {
 void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (phase_ == Phase::train || phase_ == Phase::ramp || competing()) return;
   watch_mean_queue(now);
-  if (phase_ != Phase::drain && now - mean_since_ > 8 * span() && mean_queue_ > seconds(much_queue()) &&
-      watch_.queue() > much_queue()) {
+  const auto busy = busy_rate();
+  if (busy && phase_ != Phase::drain && now - mean_since_ > 8 * span() &&
+      mean_queue_ > seconds(much_queue()) && watch_.queue() > much_queue()) {
     if (!may_give_way(now)) return begin_competing(now);
-    give_way(now, carried_ > 0 ? std::min(line_, carried_) : line_);
+    give_way(now, std::min(line_, *busy));
   }
   if (phase_ == Phase::cruise) {
     const double error = seconds(kQueue - watch_.queue());

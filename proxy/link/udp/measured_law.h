@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "proxy/link/udp/busy_rate.h"
 #include "proxy/link/udp/cubic_window.h"
 #include "proxy/link/udp/line_watch.h"
 #include "proxy/link/udp/loss_by_rate.h"
@@ -94,6 +95,10 @@ class MeasuredLaw final : public RateLaw {
   void note_piece(const RateSample& sample);
   void grow_by_piece(TimePoint now);
   void ease(TimePoint now);
+  Duration far_too_much_queue() const;
+  std::optional<double> busy_rate() const;
+  bool came_at_once() const;
+  bool stood_still() const;
   bool is_harmless(double loss) const;
   void test_soon();
   double chance();
@@ -107,12 +112,18 @@ class MeasuredLaw final : public RateLaw {
   Duration noticed_queue() const;
   double packets(double count) const { return count * config_.packet_bytes; }
 
+  static Duration times(Duration time, double factor) {
+    return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(time) * factor));
+  }
+
+  static constexpr Duration kQueue = std::chrono::milliseconds(1);  // kept, so that the line is never idle
   static constexpr double kTrainPackets = 32;
   static constexpr Duration kTrainTime = std::chrono::milliseconds(2);  // in which they are sent
 
   MeasuredConfig config_;
   LineWatch watch_;
   LossByRate losses_;
+  BusyRate busy_;  // while there is more queue than we leave ourselves
   std::minstd_rand random_;
   double line_;
   double gain_ = 1;

@@ -39,8 +39,17 @@ Duration Pacer::lateness(TimePoint now) const {
 // still for once is gone: the line was idle meanwhile, and its queue need not hold so much at once.
 double Pacer::most_credit(TimePoint now) const {
   const double idle = std::max<double>(bytes_in(kBurst), packet_bytes_);
-  const double missed = bytes_in(lateness(now));
-  return std::max(idle, send_bytes() + std::min(missed, std::max(bytes_in(3 * usual_lateness_), kSafeBytes)));
+  return std::max(idle, send_bytes() + made_up(lateness(now)));
+}
+
+double Pacer::made_up(Duration lateness) const {
+  return std::min(bytes_in(lateness), std::max(bytes_in(3 * usual_lateness_), kSafeBytes));
+}
+
+Duration Pacer::missed(TimePoint now) const {
+  if (!waiting_ || now <= wake_at_) return Duration{0};
+  const std::chrono::duration<double> made_up_for(made_up(lateness(now)) / rate_);
+  return std::max<Duration>(now - wake_at_ - std::chrono::floor<Duration>(made_up_for), Duration{0});
 }
 
 std::uint64_t Pacer::allowance(TimePoint now) {

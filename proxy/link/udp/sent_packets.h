@@ -78,6 +78,11 @@ class SentPackets {
   void on_sent(PacketNumber number, TimePoint now, const OutgoingPacket& packet);
   // The owner has nothing to send. A pacer or a window that holds packets back is no pause.
   void on_idle() { limited_last_ = true; }
+  // The owner came so much later than the pacer asked for. Of what is measured over a round trip, a little
+  // does not matter.
+  void on_missed(Duration time) {
+    if (time > std::max<Duration>(kMinTrain / 2, rtt_.smoothed() / 4)) on_idle();
+  }
 
   // Overwrites `events`. An error ends the carrier; nothing was changed then.
   // `arrived` is when the ACK came to this host, which may have been busy until `now`.

@@ -70,6 +70,7 @@ bool UdpCarrier::may_send_data(TimePoint now) {
     pacer_.on_idle(now);
     return false;
   }
+  sent_.on_missed(pacer_.missed(now));
   if (pacer_.allowance(now) > 0) return true;
   send_at_ = pacer_.next_send(now);
   return false;

@@ -71,6 +71,22 @@ link::OpenRequest request_for(const Run& run) {
   return request;
 }
 
+// As a wireless link does, or a host that forwards packets and has something else to do.
+void let_stand_still(const Run& run, simulator::Network& network, simulator::Line& line) {
+  if (run.stands == Duration{0}) return;
+  simulator::LineConfig still = run.line;
+  for (auto* direction : {&still.a_to_b, &still.b_to_a}) direction->link.rate_bits = 1000;
+  const auto change = [&line](const simulator::LineConfig& to) {
+    line.a_to_b().change(to.a_to_b);
+    line.b_to_a().change(to.b_to_a);
+  };
+  const Duration in_all = run.warm_up + run.time;
+  for (Duration at = run.moves; at < in_all; at += run.moves + run.stands) {
+    network.after(at, [=] { change(still); });
+    network.after(at + run.stands, [=, usual = run.line] { change(usual); });
+  }
+}
+
 std::uint64_t delivered(const Simulation& two) {
   std::uint64_t bytes = 0;
   for (const auto& [id, flow] : two.flows.flows()) bytes += flow.client_reads.read;
@@ -84,6 +100,7 @@ BulkResult bulk(const Run& run) {
   Simulation two(options_for(run));
   two.come_up();
   for (unsigned i = 0; i < run.streams; ++i) two.flows.start(0, kEndless, request_for(run));
+  let_stand_still(run, two.pair.network(), two.pair.line);
   two.pair.run_for(run.warm_up);
   simulator::Distribution queue;
   two.pair.network().every(1ms, [&] { queue.add(in_seconds(two.pair.line.b_to_a().queue_delay()) * 1e3); });
@@ -225,7 +242,9 @@ double cubic_download_seconds(const Run& run, std::uint64_t bytes) {
 
 double cubic_alone(const Run& run) {
   simulator::Network network(run.seed);
-  Cubic cubic(network, network.add_line(run.line));
+  simulator::Line& line = network.add_line(run.line);
+  Cubic cubic(network, line);
+  let_stand_still(run, network, line);
   network.run_for(run.warm_up);
   const TimePoint from = network.now();
   network.run_for(run.time);

@@ -26,6 +26,8 @@ struct Run {
   Duration warm_up = 3s;
   Duration time = 20s;
   unsigned streams = 1;
+  // The line moves for `moves`, then stands still for `stands` and keeps what comes; 0: it always moves.
+  Duration moves = 500ms, stands{0};
 };
 
 struct BulkResult {

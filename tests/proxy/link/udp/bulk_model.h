@@ -137,6 +137,7 @@ class BulkSender final : public simulator::Endpoint {
         pacer_.on_idle(now);
         return;
       }
+      sent_.on_missed(pacer_.missed(now));
       auto allowance = pacer_.allowance(now);
       if (allowance == 0) {
         wake_ = std::max(pacer_.next_send(now), now + std::chrono::nanoseconds(1));

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a line carries of ours while a queue stands before it, and whether it made that queue by standing
+// still. Rates are those of short pieces, each from arrival to arrival: a line that stood still is as fast as
+// ever behind that, while what is measured over a round trip has the standstill in it. Leaves to the laws
+// what to make of it.
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "proxy/link/udp/line_watch.h"
+#include "proxy/link/udp/sent_packets.h"
+
+namespace longhaul::link::udp {
+
+class BusyRate {
+ public:
+  // `stands`: there is a queue, and so the line was busy from the last arrival to this one.
+  void on_sample(const RateSample& sample, bool stands) {
+    if (!sample.forward_delay) return;
+    if (LineWatch::is_full(sample)) {
+      if (delay_) jumps_.add(sample.now, *sample.forward_delay - *delay_);
+      delay_ = sample.forward_delay;
+    }
+    if (!stands) {
+      queue_.reset();
+      return;
+    }
+    const TimePoint arrival = sample.sent_at + *sample.forward_delay;  // by a clock of its own
+    if (!queue_) queue_ = Queue{.since = arrival};
+    Queue& queue = *queue_;
+    if (jumps_.value()) queue.jump = std::max(queue.jump, *jumps_.value());
+    queue.bytes += sample.acked_bytes;
+    const Duration time = arrival - queue.since;
+    if (time < SentPackets::kMinTrain || queue.bytes < kFewest * sample.full_packet_bytes) return;
+    queue.before = queue.last;
+    queue.last = static_cast<double>(queue.bytes) / seconds(time);
+    queue.since = arrival;
+    queue.bytes = 0;
+  }
+
+  // Bytes per second that arrived, the better of the last two pieces; nothing as long as the queue has not
+  // stood for that long.
+  std::optional<double> value() const {
+    if (!queue_ || !queue_->before) return std::nullopt;
+    return std::max(*queue_->before, *queue_->last);
+  }
+
+  // The most by which one packet was later than the one before it, since shortly before the queue was there:
+  // a line that stands still makes all of its queue at once, others on the line make theirs by and by.
+  Duration jump() const { return queue_ ? queue_->jump : Duration{0}; }
+
+ private:
+  static constexpr std::uint64_t kFewest = 8;  // packets in a piece: one more or less is not much then
+  static constexpr Duration kShortly = std::chrono::milliseconds(200);
+
+  struct Queue {
+    TimePoint since;          // the present piece,
+    std::uint64_t bytes = 0;  // and what arrived in it
+    std::optional<double> last{}, before{};
+    Duration jump{0};
+  };
+  std::optional<Queue> queue_;
+  std::optional<Duration> delay_;
+  WindowedMaximum<Duration> jumps_{kShortly};
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What MeasuredLaw makes of a queue that it sees: how much is its own, whether the line made it by standing
+// still, and when to let it drain or to give way.
+#include <algorithm>
+#include <cmath>
+
+#include "proxy/link/udp/measured_law.h"
+
+namespace longhaul::link::udp {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr unsigned kGiveWay = 2;  // times to a queue that stands, before we compete
+}  // namespace
+
+// Hardly anything waits in the queue.
+bool MeasuredLaw::is_calm() const { return watch_.queue() < kQueue + 2ms + watch_.base_rtt() / 32; }
+
+// More than we leave there ourselves.
+Duration MeasuredLaw::much_queue() const { return 4ms + watch_.base_rtt() / 7; }
+
+// Beyond what we make ourselves.
+Duration MeasuredLaw::far_too_much_queue() const { return watch_.base_rtt() / 2 + 15ms; }
+
+// What the line takes of ours while a queue stands, counted as carried() does.
+std::optional<double> MeasuredLaw::busy_rate() const {
+  if (!busy_.value()) return std::nullopt;
+  return *busy_.value() / (1 - std::min(harmless_loss(), 0.6));
+}
+
+// The queue did: others on the line make theirs by and by.
+bool MeasuredLaw::came_at_once() const { return busy_.jump() > watch_.queue() / 2; }
+
+// The line did for a moment, so there is a queue; but it is as fast as ever.
+bool MeasuredLaw::stood_still() const {
+  const auto busy = busy_rate();
+  return busy && *busy > 0.97 * line_ && came_at_once();
+}
+
+// All who share the queue see the same of it, and give way by the same part; once in a phase, however short
+// the round trip is.
+void MeasuredLaw::ease(TimePoint now) {
+  const Duration queue = watch_.queue();
+  if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
+  if (queue > much_queue() && came_at_once()) {
+    if (!busy_rate()) return;  // soon it will be known
+    if (stood_still()) {
+      if (now >= no_drain_before_) begin_drain(now);
+      return;
+    }
+  }
+  eased_at_ = now;
+  set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
+}
+
+void MeasuredLaw::begin_drain(TimePoint now) {
+  const double wait = seconds(watch_.queue()) / seconds(span());
+  no_drain_before_ = now + 4 * span();
+  enter(Phase::drain, std::clamp(1 - wait / 1.5, 0.2, 0.75), 3 * span() + 2 * watch_.queue(), now);
+}
+
+void MeasuredLaw::watch_mean_queue(TimePoint now) {
+  if (mean_at_ == TimePoint{}) mean_at_ = mean_since_ = now;
+  const double share = 1 - std::exp(-seconds(now - mean_at_) / (5 * seconds(span())));
+  mean_queue_ += share * (seconds(watch_.queue()) - mean_queue_);
+  mean_at_ = now;
+}
+
+// A queue stands that may be ours, as when the line has become slower, or that of others who give way as we
+// do and have not found their rates yet. If it is there again each time after we gave way, it is neither.
+bool MeasuredLaw::may_give_way(TimePoint now) {
+  if (now - gave_way_at_ > 40 * span()) gave_way_ = 0;
+  return gave_way_ < kGiveWay;
+}
+
+void MeasuredLaw::give_way(TimePoint now, double rate) {
+  ++gave_way_;
+  gave_way_at_ = now;
+  set_line(rate);
+  growing_ = false;
+  begin_drain(now);
+}
+
+}  // namespace longhaul::link::udp
