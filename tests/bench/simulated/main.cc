@@ -264,15 +264,16 @@ void jitter() {
 
 // Wireless lines again, and hosts on the way that do something else: all that comes meanwhile comes late.
 void standstill() {
-  for (const Duration rtt : {Duration(10ms), Duration(40ms), Duration(100ms)})
-    for (const Duration stands : {Duration(30ms), Duration(45ms), Duration(80ms), Duration(150ms)}) {
-      Run run{.line = line_of(51.84, rtt), .knows = Knows::nothing, .stands = stands};
-      run.line.a_to_b.link.queue_bytes = run.line.b_to_a.link.queue_bytes = 2'000'000;
-      const double moves = std::chrono::duration<double>(run.moves) / (run.moves + run.stands);
-      bulk_row(text("OC-1 %d ms, stands still for %d ms of %d", static_cast<int>(rtt / 1ms),
-                    static_cast<int>(stands / 1ms), static_cast<int>((run.moves + stands) / 1ms)),
-               run, 1 - moves, 95, true);
-    }
+  for (const Knows knows : {Knows::rate, Knows::nothing})
+    for (const Duration rtt : {Duration(10ms), Duration(40ms), Duration(100ms)})
+      for (const Duration stands : {Duration(30ms), Duration(45ms), Duration(80ms), Duration(150ms)}) {
+        Run run{.line = line_of(51.84, rtt), .knows = knows, .stands = stands};
+        run.line.a_to_b.link.queue_bytes = run.line.b_to_a.link.queue_bytes = 2'000'000;
+        const double moves = std::chrono::duration<double>(run.moves) / (run.moves + run.stands);
+        bulk_row(text("OC-1 %d ms, stands still for %d ms of %d", static_cast<int>(rtt / 1ms),
+                      static_cast<int>(stands / 1ms), static_cast<int>((run.moves + stands) / 1ms)),
+                 run, 1 - moves, 95, true);
+      }
 }
 
 void sharing() {
