@@ -5,7 +5,9 @@
 // what to make of it.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "proxy/link/udp/line_watch.h"
 #include "proxy/link/udp/sent_packets.h"
@@ -18,8 +20,10 @@ class BusyRate {
   void on_sample(const RateSample& sample, bool stands) {
     if (!sample.forward_delay) return;
     if (LineWatch::is_full(sample)) {
-      if (delay_) jumps_.add(sample.now, *sample.forward_delay - *delay_);
-      delay_ = sample.forward_delay;
+      // A packet may come through in the middle.
+      const Duration delay = *sample.forward_delay;
+      if (delays_) jumps_.add(sample.now, delay - std::min(delays_->first, delays_->second));
+      delays_ = std::pair(delays_ ? delays_->second : delay, delay);
     }
     if (!stands) {
       queue_.reset();
@@ -32,21 +36,20 @@ class BusyRate {
     queue.bytes += sample.acked_bytes;
     const Duration time = arrival - queue.since;
     if (time < SentPackets::kMinTrain || queue.bytes < kFewest * sample.full_packet_bytes) return;
-    queue.before = queue.last;
-    queue.last = static_cast<double>(queue.bytes) / seconds(time);
+    std::shift_right(queue.pieces.begin(), queue.pieces.end(), 1);
+    queue.pieces[0] = static_cast<double>(queue.bytes) / seconds(time);
     queue.since = arrival;
     queue.bytes = 0;
   }
 
-  // Bytes per second that arrived, the better of the last two pieces; nothing as long as the queue has not
-  // stood for that long.
+  // Bytes per second that arrived, the best of the last three pieces; nothing before there are two.
   std::optional<double> value() const {
-    if (!queue_ || !queue_->before) return std::nullopt;
-    return std::max(*queue_->before, *queue_->last);
+    if (!queue_ || queue_->pieces[1] == 0) return std::nullopt;
+    return *std::max_element(queue_->pieces.begin(), queue_->pieces.end());
   }
 
-  // The most by which one packet was later than the one before it, since shortly before the queue was there:
-  // a line that stands still makes all of its queue at once, others on the line make theirs by and by.
+  // The most by which a packet was later than those before it, since shortly before the queue was there: a
+  // line that stands still makes all of its queue at once, others on the line make theirs by and by.
   Duration jump() const { return queue_ ? queue_->jump : Duration{0}; }
 
  private:
@@ -54,13 +57,13 @@ class BusyRate {
   static constexpr Duration kShortly = std::chrono::milliseconds(200);
 
   struct Queue {
-    TimePoint since;          // the present piece,
-    std::uint64_t bytes = 0;  // and what arrived in it
-    std::optional<double> last{}, before{};
+    TimePoint since;                 // the present piece,
+    std::uint64_t bytes = 0;         // and what arrived in it
+    std::array<double, 3> pieces{};  // bytes per second, the newest first; 0: not yet
     Duration jump{0};
   };
   std::optional<Queue> queue_;
-  std::optional<Duration> delay_;
+  std::optional<std::pair<Duration, Duration>> delays_;  // of the last two packets
   WindowedMaximum<Duration> jumps_{kShortly};
 };
 

@@ -68,7 +68,7 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
     // Who has less than half gives way less: CUBIC alone takes minutes to come to even shares.
     const double share =
         capacity_ > 0 ? cubic_.window() * config_.packet_bytes / seconds(rtt) / capacity_ : 1;
-    cubic_.on_loss(now, share < 0.4 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
+    cubic_.on_loss(now, share < 0.45 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
     loss_counts_from_ = now;
     round_acked_ = round_lost_ = 0;
   } else if (sample.round != last_round_) {

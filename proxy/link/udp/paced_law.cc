@@ -55,20 +55,23 @@ void PacedLaw::on_sample(const RateSample& sample) {
 // A queue that grows without end, or stays: the line is slower than told, or somebody else is on it.
 void PacedLaw::watch_queue(const RateSample& sample) {
   const Duration queue = watch_.queue();
-  if (queue < 4ms + watch_.base_rtt() / 32) {
+  const bool stands = queue >= 4ms + watch_.base_rtt() / 32;
+  busy_.on_sample(sample, stands);
+  if (!stands) {
     queue_since_.reset();
     return;
   }
   if (!queue_since_) queue_since_ = sample.now;
   if (!sample.delivery || sample.delivery->application_limited) return;
-  const auto& delivery = *sample.delivery;
-  const double passed = static_cast<double>(delivery.dispatched_bytes) / seconds(delivery.interval);
+  if (!busy_.value()) return;
+  const double passes = std::min(*busy_.value() / (1 - std::min(losses_.total_loss(), 0.6)), told());
   const Duration stood = sample.now - *queue_since_;
   // A host that did something else for a moment hands over all that came meanwhile at once: a queue of one
-  // look.
-  const bool floods = queue > 15ms + watch_.base_rtt() / 8 && passed < 0.95 * told() && stood > watch_.lag();
+  // look. A line that did has to be given time to catch up.
+  const bool much = queue > 15ms + watch_.base_rtt() / 8 && stood > watch_.lag();
+  const bool floods = much && (passes < 0.95 * told() || busy_.jump() > queue / 2);
   const bool stays = stood > std::max<Duration>(10 * span(), 1s);
-  if (floods || stays) begin_guard(sample.now, passed);
+  if (floods || stays) begin_guard(sample.now, passes);
 }
 
 void PacedLaw::watch_loss(TimePoint now) {
@@ -124,6 +127,7 @@ void PacedLaw::end_guard(TimePoint now) {
   guard_.reset();
   losses_.clear();
   queue_since_.reset();
+  busy_ = {};
   trial_ = Trial::none;
   trial_interval_ = Duration{0};
   next_trial_ = now + kFirstTrial;

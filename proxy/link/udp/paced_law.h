@@ -46,7 +46,8 @@ class PacedLaw final : public RateLaw {
   WindowedMaximum<Duration> max_rtt_{std::chrono::seconds(30)};
   std::uint16_t epoch_ = 0;
   std::array<LossByRate::Level, 8> levels_{};  // of the latest epochs
-  std::optional<TimePoint> queue_since_;       // a queue stands without a pause
+  std::optional<TimePoint> queue_since_;       // a queue stands without a pause,
+  BusyRate busy_;                              // and this is what the line takes then
 
   // Loss is tried at a lower rate for a round trip.
   Trial trial_ = Trial::none;
