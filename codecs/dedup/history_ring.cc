@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/dedup/history_ring.h"
 
+#include <limits>
+
 #include "codecs/byte_writer.h"
 
 namespace longhaul::dedup {
@@ -31,8 +33,27 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
   if (offset + size > head_) {
     head_ = offset + size;
     if (head_ - lap_ >= this->size()) lap_ = head_ - head_ % this->size();
+    if (head_ > ask_at_) make_ahead();
   }
   return {memory_.data() + at(offset), size};
+}
+
+void HistoryRing::make_ahead() {
+  const auto next_page = [](std::uint64_t offset) { return (offset + kLead - 1) / kLead * kLead; };
+  if (head_ > made_to_) {
+    // It came too late: more at a time.
+    made_to_ = next_page(head_);
+    lead_ = std::min(2 * lead_, kMostLead);
+  }
+  const std::uint64_t lap_end = made_to_ - made_to_ % size() + size();
+  const std::uint64_t end = std::min({made_to_ + lead_, lap_end, make_to_});
+  if (end <= made_to_) {
+    ask_at_ = made_to_ < make_to_ ? made_to_ : std::numeric_limits<std::uint64_t>::max();
+    return;
+  }
+  memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_));
+  made_to_ = end;
+  ask_at_ = end - lead_ / 2;
 }
 
 void HistoryRing::leave_out(Interval range) {
@@ -51,6 +72,12 @@ void HistoryRing::forget_before(std::uint64_t floor) {
     const std::size_t piece = std::min<std::uint64_t>(floor - from, size() - begin);
     memory_.release(begin, begin + piece);
     from += piece;
+  }
+  if (floor > forgotten_) {
+    // What was given back is made again.
+    ask_at_ = head_;
+    made_to_ = std::max(made_to_, head_);
+    make_to_ = floor + size();
   }
   forgotten_ = std::max(forgotten_, floor);
 }

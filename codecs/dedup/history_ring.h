@@ -58,6 +58,7 @@ class HistoryRing {
 
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
+  void make_ahead();
   // Where an offset stands in memory: without a division for all but what lies ahead of this lap.
   std::size_t at(std::uint64_t offset) const {
     if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();
@@ -69,6 +70,13 @@ class HistoryRing {
   std::uint64_t lap_ = 0;  // the last multiple of the size that is not above the head
   std::uint64_t forgotten_ = kRingStart;
   IntervalSet left_out_;  // nearly always none
+
+  // Memory is made a little before the head comes to it for the first time.
+  static constexpr std::uint64_t kLead = LazyMemory::kHugePage, kMostLead = 32 << 20;
+  std::uint64_t lead_ = kLead;
+  std::uint64_t ask_at_ = kLead / 2;        // when the head is here,
+  std::uint64_t made_to_ = kLead;           // what is behind this is asked for,
+  std::uint64_t make_to_ = memory_.size();  // as far as this; from there on it was used before
 };
 
 }  // namespace longhaul::dedup

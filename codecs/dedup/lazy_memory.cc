@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "codecs/dedup/page_filler.h"
+
 namespace longhaul::dedup {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kHugePage = 2 << 20;
 
 std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
@@ -32,13 +33,25 @@ Result<LazyMemory> LazyMemory::make(std::size_t bytes) {
 }
 
 LazyMemory::~LazyMemory() {
-  if (mapping_) ::munmap(mapping_, mapped_);
+  if (!mapping_) return;
+  if (asked_ahead_) PageFiller::instance().cancel(data_, size_);
+  ::munmap(mapping_, mapped_);
+}
+
+void LazyMemory::make_ahead(std::size_t begin, std::size_t end) {
+  begin = round_up(begin, kPage);
+  end = std::min(end, size_) / kPage * kPage;
+  if (begin >= end) return;
+  asked_ahead_ = true;
+  PageFiller::instance().fill(data_ + begin, end - begin);
 }
 
 void LazyMemory::release(std::size_t begin, std::size_t end) {
   begin = round_up(begin, kPage);
   end = std::min(end, size_) / kPage * kPage;
-  if (begin < end) (void)::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+  if (begin >= end) return;
+  if (asked_ahead_) PageFiller::instance().cancel(data_ + begin, end - begin);
+  (void)::madvise(data_ + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace longhaul::dedup

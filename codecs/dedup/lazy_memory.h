@@ -11,6 +11,8 @@ namespace longhaul::dedup {
 
 class LazyMemory {
  public:
+  // The pages of this size are made at once, but for those of the first so many bytes, which are small ones.
+  static constexpr std::size_t kHugePage = 2 << 20;
   // Readable beyond both ends, so that wide loads need no special case there.
   static constexpr std::size_t kMargin = 4096;
 
@@ -21,12 +23,14 @@ class LazyMemory {
       : mapping_(std::exchange(other.mapping_, nullptr)),
         mapped_(std::exchange(other.mapped_, 0)),
         data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
+        size_(std::exchange(other.size_, 0)),
+        asked_ahead_(std::exchange(other.asked_ahead_, false)) {}
   LazyMemory& operator=(LazyMemory&& other) noexcept {
     std::swap(mapping_, other.mapping_);
     std::swap(mapped_, other.mapped_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(asked_ahead_, other.asked_ahead_);
     return *this;
   }
   ~LazyMemory();
@@ -34,6 +38,8 @@ class LazyMemory {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
+  // Has the whole pages of [begin, end) made soon, by another thread.
+  void make_ahead(std::size_t begin, std::size_t end);
   // Gives the whole pages of [begin, end) back to the kernel; they read as zero afterwards.
   void release(std::size_t begin, std::size_t end);
 
@@ -45,6 +51,7 @@ class LazyMemory {
   std::size_t mapped_;
   std::byte* data_;
   std::size_t size_;
+  bool asked_ahead_ = false;
 };
 
 }  // namespace longhaul::dedup

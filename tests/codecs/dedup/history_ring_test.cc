@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/dedup/history_ring.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <random>
+#include <thread>
 
 using namespace longhaul;
 using namespace longhaul::dedup;
@@ -96,4 +101,66 @@ TEST_CASE("more is left out than can be remembered in detail: then too much is, 
   CHECK_FALSE(ring.holds(kRingStart + 9000, 1));
   CHECK_FALSE(ring.holds(kRingStart + 1, 1));
   CHECK(ring.holds(kRingStart + 60'100, 1000));
+}
+
+namespace {
+// Bytes of [begin, begin + size) of a ring's memory that are there.
+std::size_t resident(const std::byte* begin, std::size_t size) {
+  std::vector<unsigned char> pages(size / 4096);
+  REQUIRE(::mincore(const_cast<std::byte*>(begin), size, pages.data()) == 0);
+  return 4096 * static_cast<std::size_t>(std::ranges::count_if(pages, [](auto page) { return page & 1; }));
+}
+bool becomes_resident(const std::byte* begin, std::size_t size) {
+  for (int i = 0; i < 500 && resident(begin, size) < size; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return resident(begin, size) == size;
+}
+// Makes pages, which a kernel before 5.14 does not do ahead.
+bool kernel_makes_pages() {
+  void* page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool makes = ::madvise(page, 4096, MADV_POPULATE_WRITE) == 0;
+  ::munmap(page, 4096);
+  return makes;
+}
+}  // namespace
+
+TEST_CASE("memory is made ahead of the head, and no more than a little") {
+  if (!kernel_makes_pages()) return;
+  constexpr std::size_t kPage = LazyMemory::kHugePage;
+  auto ring = HistoryRing::make(16 * kPage).value();
+  const auto write = [&](std::size_t bytes) {
+    for (std::size_t done = 0; done < bytes; done += kRingStep) {
+      const MutableBytes memory = ring.reserve(ring.place(kRingStep), kRingStep);
+      std::memset(memory.data(), 7, memory.size());
+    }
+  };
+  write(kRingStep);
+  const std::byte* memory = ring.read(kRingStart, 1).data() - kRingStart;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(resident(memory, 16 * kPage) < kPage);  // an idle peer costs little
+  write(kPage);
+  CHECK(becomes_resident(memory + kPage, kPage));
+  CHECK(resident(memory + 3 * kPage, 13 * kPage) == 0);
+  write(14 * kPage);
+  CHECK(becomes_resident(memory + kPage, 15 * kPage));
+  // What was given back is made again, as it is needed.
+  ring.forget_before(ring.head());
+  CHECK(resident(memory, 14 * kPage) == 0);
+  write(kPage);
+  CHECK(becomes_resident(memory, kPage / 4));
+  CHECK(resident(memory + 5 * kPage, 8 * kPage) == 0);
+  write(40 * kPage);
+  CHECK(ring.holds(ring.head() - 15 * kPage, kRingStep));
+}
+
+TEST_CASE("memory that is being made may go at any time") {
+  for (int i = 0; i < 200; ++i) {
+    auto memory = LazyMemory::make(32 << 20).value();
+    memory.make_ahead(0, memory.size());
+    if (i % 2) memory.release(0, memory.size());
+    if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
+    std::memset(memory.data(), i, 4096);
+    auto moved = std::move(memory);
+    CHECK(moved.data()[4095] == static_cast<std::byte>(i));
+  }
 }
