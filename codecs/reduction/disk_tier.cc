@@ -274,12 +274,20 @@ void DiskTier::seal(Interval range) {
 void DiskTier::on_cleared() {
   fresh_ = {};
   flows_.clear();
+  come_bytes_ = 0;
   loaded_.clear();
   loaded_in_order_.clear();
 }
 
+// Who reads on later finds his place again.
+void DiskTier::on_quiet() {
+  seal(Rest::sealed);
+  for (auto& [stream, flow] : flows_)
+    if (!flow.come.empty()) drop_come(flow);
+}
+
 void DiskTier::forget(std::uint64_t stream) {
-  flows_.erase(stream);
+  forget_flow(stream);
   brought_.erase(stream);
 }
 

@@ -34,11 +34,13 @@ class DiskTier final : private SegmentListener {
   // ---- What this side sends.
   // The stream's next block is about to be encoded: what was read for it goes into the history.
   void before_encoding(std::uint64_t stream, const ReductionStages& stages);
+  // What came from disk and waits for a block of its stream; at most an eighth of the history.
+  std::uint64_t waiting_bytes() const { return come_bytes_; }
   // The block was just encoded.
   void on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header);
   void on_held() { seal(Rest::stays); }
   // Nothing was sent for a while: what there is becomes a segment.
-  void on_quiet() { seal(Rest::sealed); }
+  void on_quiet();
   // The session is about to end: the same, and by the twin too.
   void finish();
   bool finished() const { return !remembering_ && !has_message(); }
@@ -63,7 +65,7 @@ class DiskTier final : private SegmentListener {
 
   void forget(std::uint64_t stream);
   // Only what this side sends is over.
-  void forget_sending(std::uint64_t stream) { flows_.erase(stream); }
+  void forget_sending(std::uint64_t stream) { forget_flow(stream); }
 
   // Types that the other parts do not know.
   Result<void> on_message(const OtherMessage& message);
@@ -111,11 +113,11 @@ class DiskTier final : private SegmentListener {
   struct Asked {  // a load for the encoder
     std::uint64_t stream, serial;
     Id segment;
-    std::uint32_t offset;
+    std::uint32_t offset, length;
   };
   struct Come {
     Asked asked;
-    Slice bytes;
+    std::optional<Slice> bytes;
   };
   struct Flow {
     std::optional<Cursor> cursor;
@@ -149,6 +151,8 @@ class DiskTier final : private SegmentListener {
   void ask_ahead(std::uint64_t stream, Flow& flow);
   void forget_out_of_reach();
   static bool wanted(const Flow& flow, const Asked& asked);
+  void drop_come(Flow& flow);
+  void forget_flow(std::uint64_t stream);
   void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
   static Id id_of(const SegmentName& name);
@@ -176,6 +180,7 @@ class DiskTier final : private SegmentListener {
   IntervalSet fresh_;  // of the history: new, and not sealed yet
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
+  std::uint64_t come_bytes_ = 0;  // in all flows
   std::uint64_t serial_ = 0;
   // What was loaded and is in reach, the latest where a run was loaded twice; and the runs by ring offset.
   std::map<Run, Loaded> loaded_;

@@ -32,12 +32,33 @@ bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < siz
 
 void DiskTier::before_encoding(std::uint64_t stream, const ReductionStages& stages) {
   auto found = flows_.find(stream);
-  if (found == flows_.end() || !stages.dedup_disk || !stages.dedup_memory) return;
+  if (found == flows_.end() || found->second.come.empty()) return;
   Flow& flow = found->second;
-  for (; !flow.come.empty(); flow.come.pop_front()) {
-    const Come& one = flow.come.front();
-    if (wanted(flow, one.asked)) append_loaded(one.asked, flow, one.bytes.bytes());
+  if (!stages.dedup_disk || !stages.dedup_memory) return drop_come(flow);
+  for (const Come& one : std::exchange(flow.come, {})) {
+    if (one.bytes) come_bytes_ -= one.bytes->size();
+    if (!wanted(flow, one.asked)) continue;
+    // The twin may have dropped it since it was asked for.
+    if (one.bytes && common(one.asked.segment)) {
+      append_loaded(one.asked, flow, one.bytes->bytes());
+    } else {
+      flow.cursor->brought += one.asked.length;  // nothing waits for it,
+      flow.cursor->over = true;                  // and another cursor may look farther on
+    }
   }
+}
+
+void DiskTier::drop_come(Flow& flow) {
+  for (const Come& one : std::exchange(flow.come, {}))
+    if (one.bytes) come_bytes_ -= one.bytes->size();
+  flow.cursor.reset();
+}
+
+void DiskTier::forget_flow(std::uint64_t stream) {
+  auto found = flows_.find(stream);
+  if (found == flows_.end()) return;
+  drop_come(found->second);
+  flows_.erase(found);
 }
 
 void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header) {
@@ -46,7 +67,7 @@ void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, c
     found->second.announced = 0;
     found->second.announced_bytes = 0;
   }
-  if (!stages.dedup_disk || !(header.codec & kInRing) || !twin_has_disk_) return;
+  if (!stages.dedup_disk || !stages.dedup_memory || !(header.codec & kInRing) || !twin_has_disk_) return;
   std::uint64_t copied = encoder_.last().copied_bytes;
   const Interval block{encoder_.shared()->head() - header.plain_bytes, encoder_.shared()->head()};
   if (is_new(copied, header.plain_bytes)) fresh_.add(block);
@@ -159,7 +180,7 @@ void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
     }
     std::uint32_t size = std::min(kLoadBytes, cursor.segment.length - cursor.next);
     LoadId load = store_.load(cursor.segment, cursor.next, size, *this);
-    asked_[load] = {stream, cursor.serial, id_of(cursor.segment), cursor.next};
+    asked_[load] = {stream, cursor.serial, id_of(cursor.segment), cursor.next, size};
     ++flow.asked;
     cursor.next += size;
     cursor.asked += size;
@@ -181,11 +202,10 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   Flow& flow = found_flow->second;
   if (flow.asked > 0) --flow.asked;
   if (!wanted(flow, asked)) return;
-  if (bytes) {
-    flow.come.push_back({asked, std::move(*bytes)});
-  } else {
-    flow.cursor.reset();
-  }
+  // Where many streams read at once some do without.
+  if (bytes && come_bytes_ + bytes->size() > encoder_.ring()->size() / 8) bytes.reset();
+  if (bytes) come_bytes_ += bytes->size();
+  flow.come.push_back({asked, std::move(bytes)});
 }
 
 // Whether the stream still reads where this was asked for.
@@ -194,8 +214,6 @@ bool DiskTier::wanted(const Flow& flow, const Asked& asked) {
 }
 
 void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
-  // The twin may have dropped it since it was asked for.
-  if (!common(asked.segment)) return flow.cursor.reset();
   Cursor& cursor = *flow.cursor;
   std::uint32_t offset = asked.offset;
   Buffer loads;

@@ -133,7 +133,7 @@ Counters Reduction::counters() const {
 
 std::uint64_t Reduction::memory_bytes() const {
   return encoder_->counters().ring_filled_bytes + encoder_->index_bytes() +
-         decoder_->counters().ring_filled_bytes;
+         decoder_->counters().ring_filled_bytes + (disk_ ? disk_->waiting_bytes() : 0);
 }
 const BlockFigures& Reduction::last_encoded() const { return encoder_->last(); }
 const BlockFigures& Reduction::last_decoded() const { return decoder_->last(); }

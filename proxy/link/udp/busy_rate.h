@@ -16,7 +16,8 @@ namespace longhaul::link::udp {
 
 class BusyRate {
  public:
-  // `stands`: there is a queue, and so the line was busy from the last arrival to this one.
+  // `stands`: there is a queue, and so the line was busy from the last arrival to this one; with ours only
+  // if we had enough to send.
   void on_sample(const RateSample& sample, bool stands) {
     if (!sample.forward_delay) return;
     if (LineWatch::is_full(sample)) {
@@ -25,12 +26,15 @@ class BusyRate {
       if (delays_) jumps_.add(sample.now, delay - std::min(delays_->first, delays_->second));
       delays_ = std::pair(delays_ ? delays_->second : delay, delay);
     }
-    if (!stands) {
+    if (!stands || !sample.delivery || sample.delivery->application_limited) {
       queue_.reset();
       return;
     }
     const TimePoint arrival = sample.sent_at + *sample.forward_delay;  // by a clock of its own
-    if (!queue_) queue_ = Queue{.since = arrival};
+    if (!queue_) {
+      queue_ = Queue{.since = arrival, .jump = jumps_.value().value_or(Duration{0})};
+      return;
+    }
     Queue& queue = *queue_;
     if (jumps_.value()) queue.jump = std::max(queue.jump, *jumps_.value());
     queue.bytes += sample.acked_bytes;
@@ -53,7 +57,7 @@ class BusyRate {
   Duration jump() const { return queue_ ? queue_->jump : Duration{0}; }
 
  private:
-  static constexpr std::uint64_t kFewest = 8;  // packets in a piece: one more or less is not much then
+  static constexpr std::uint64_t kFewest = 4;  // packets in a piece
   static constexpr Duration kShortly = std::chrono::milliseconds(200);
 
   struct Queue {

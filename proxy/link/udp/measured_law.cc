@@ -175,8 +175,8 @@ void MeasuredLaw::after_up(TimePoint now) {
   if (rise < 0 && stood_still()) {
     // What was measured over a round trip has the standstill in it.
     growing_ = false;
-    if (now >= no_drain_before_) return begin_drain(now);
-    return begin_cruise(now);
+    if (!drain_standstill(now) || phase_ != Phase::drain) begin_cruise(now);
+    return;
   }
   // What would be seen if the line were ours alone.
   const double whole = size * (seconds(span()) - seconds(watch_.lag()));
@@ -248,7 +248,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   }
   if (!starting_ && watch_.queue() > far_too_much_queue() && sample.now >= no_drain_before_ &&
       phase_ != Phase::drain) {
-    if (stood_still()) return begin_drain(sample.now);
+    if (drain_standstill(sample.now)) return;
     // The line became slower, or somebody came.
     if (const auto busy = busy_rate(); busy && *busy < 0.9 * line_ && may_give_way(sample.now))
       return give_way(sample.now, *busy);

@@ -99,6 +99,7 @@ class MeasuredLaw final : public RateLaw {
   std::optional<double> busy_rate() const;
   bool came_at_once() const;
   bool stood_still() const;
+  bool drain_standstill(TimePoint now);
   bool is_harmless(double loss) const;
   void test_soon();
   double chance();
@@ -117,6 +118,7 @@ class MeasuredLaw final : public RateLaw {
   }
 
   static constexpr Duration kQueue = std::chrono::milliseconds(1);  // kept, so that the line is never idle
+  static constexpr int kGaveWayFor = 40;                            // spans in which giving way is remembered
   static constexpr double kTrainPackets = 32;
   static constexpr Duration kTrainTime = std::chrono::milliseconds(2);  // in which they are sent
 
@@ -178,6 +180,8 @@ class MeasuredLaw final : public RateLaw {
   TimePoint mean_since_{};
   unsigned gave_way_ = 0;  // times one soon after the other, to a queue that stood
   TimePoint gave_way_at_{};
+  unsigned standstills_ = 0;  // since then:
+  TimePoint standstills_since_{};
   TimePoint mean_at_{};
   CubicWindow cubic_;
   double random_before_ = 0;  // loss that is nobody's answer

@@ -11,7 +11,8 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr unsigned kGiveWay = 2;  // times to a queue that stands, before we compete
+constexpr unsigned kGiveWay = 2;      // times to a queue that stands, before we compete
+constexpr unsigned kStandstills = 8;  // that we believe in, in the same time
 }  // namespace
 
 // Hardly anything waits in the queue.
@@ -38,6 +39,22 @@ bool MeasuredLaw::stood_still() const {
   return busy && *busy > 0.97 * line_ && came_at_once();
 }
 
+// The queue that a standstill left goes away by a drain, and stays away. One that comes again and again is
+// somebody's, who sends in bursts.
+bool MeasuredLaw::drain_standstill(TimePoint now) {
+  if (!stood_still()) return false;
+  if (now - standstills_since_ > kGaveWayFor * span()) {
+    standstills_since_ = now;
+    standstills_ = 0;
+  }
+  if (standstills_ == kStandstills) return false;
+  if (now >= no_drain_before_ && phase_ != Phase::drain) {
+    ++standstills_;
+    begin_drain(now);
+  }
+  return true;
+}
+
 // All who share the queue see the same of it, and give way by the same part; once in a phase, however short
 // the round trip is.
 void MeasuredLaw::ease(TimePoint now) {
@@ -45,10 +62,7 @@ void MeasuredLaw::ease(TimePoint now) {
   if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
   if (queue > much_queue() && came_at_once()) {
     if (!busy_rate()) return;  // soon it will be known
-    if (stood_still()) {
-      if (now >= no_drain_before_) begin_drain(now);
-      return;
-    }
+    if (drain_standstill(now)) return;
   }
   eased_at_ = now;
   set_line(line_ * (1 - std::min(0.1, 0.25 * seconds(queue - kQueue) / seconds(span()))));
@@ -70,7 +84,7 @@ void MeasuredLaw::watch_mean_queue(TimePoint now) {
 // A queue stands that may be ours, as when the line has become slower, or that of others who give way as we
 // do and have not found their rates yet. If it is there again each time after we gave way, it is neither.
 bool MeasuredLaw::may_give_way(TimePoint now) {
-  if (now - gave_way_at_ > 40 * span()) gave_way_ = 0;
+  if (now - gave_way_at_ > kGaveWayFor * span()) gave_way_ = 0;
   return gave_way_ < kGiveWay;
 }
 

@@ -26,7 +26,7 @@ class PacedLaw final : public RateLaw {
   std::uint64_t window() const override;
   std::uint16_t epoch() const override { return guard_ ? guard_->epoch() : epoch_; }
 
-  // The line does not carry the told rate: somebody should know.
+  // The line does not carry the told rate, or did not for a moment: somebody should know.
   bool guarded() const { return guard_.has_value(); }
   const MeasuredLaw* guard() const { return guard_ ? &*guard_ : nullptr; }
 

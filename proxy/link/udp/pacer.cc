@@ -47,7 +47,7 @@ double Pacer::made_up(Duration lateness) const {
 }
 
 Duration Pacer::missed(TimePoint now) const {
-  if (!waiting_ || now <= wake_at_) return Duration{0};
+  if (!waiting_ || now - wake_at_ <= 4 * usual_lateness_) return Duration{0};
   const std::chrono::duration<double> made_up_for(made_up(lateness(now)) / rate_);
   return std::max<Duration>(now - wake_at_ - std::chrono::floor<Duration>(made_up_for), Duration{0});
 }

@@ -22,8 +22,8 @@ class Pacer {
   // When a whole send may go. The caller comes back then, if it has something to send by that time: how late
   // it comes is made up for, within bounds.
   TimePoint next_send(TimePoint now);
-  // How long the line was idle because the caller came so late, beyond what is made up for: ask before
-  // allowance().
+  // How long the line was idle because the caller came so much later than it usually does, beyond what is
+  // made up for: ask before allowance().
   Duration missed(TimePoint now) const;
   void on_sent(TimePoint now, std::uint64_t bytes);
   // Nothing to send, or no window: time passes without earning more than a short burst.

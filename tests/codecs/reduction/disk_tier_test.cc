@@ -128,6 +128,44 @@ TEST_CASE("what is read ahead for a stream that has ended hides nothing that the
   CHECK(twins->side(0).counters().encoder.loaded_bytes == loaded);
 }
 
+TEST_CASE(
+    "what waits for blocks of its streams is bounded, and goes when nothing is sent or the disk is off") {
+  Sites sites;
+  Traffic traffic(14);
+  std::vector<std::string> files;
+  {
+    auto twins = sites.session(64);
+    for (int i = 0; i < 12; ++i) {
+      files.push_back(traffic.noise(2 << 20));
+      send(*twins, 0, kStream, files.back());
+      twins->rest();
+    }
+  }
+  auto twins = sites.session(64);
+  const auto of_history = [&] { return twins->side(0).counters().encoder.ring_filled_bytes; };
+  const std::uint64_t index = twins->side(0).memory_bytes() - of_history();
+  const auto waiting = [&] { return twins->side(0).memory_bytes() - of_history() - index; };
+  // One block of each, and its stream stays: what follows is read for nobody yet.
+  std::uint64_t stream = kStream;
+  for (const std::string& file : files)
+    send(*twins, 0, stream += 4, std::string_view(file).substr(0, 65'536));
+  CHECK(waiting() > (4u << 20));
+  CHECK(waiting() <= (64u << 20) / 8 + (16u << 20));  // the index grows, too
+  const std::uint64_t before = waiting();
+  // A stream that sends on takes what waits for it; one whose disk was switched off does without.
+  send(*twins, 0, kStream + 4, std::string_view(files[0]).substr(65'536));
+  CHECK(twins->side(0).counters().encoder.bytes.disk_bytes > (1u << 20));
+  twins->write(0, kStream + 8, std::string_view(files[1]).substr(65'536, 65'536), {.dedup_disk = false});
+  twins->settle();
+  CHECK(waiting() + (2u << 20) < before);
+  twins->side(0).on_quiet();
+  CHECK(waiting() + (4u << 20) < before);
+  // And is found again when it goes on.
+  const std::uint64_t wire = twins->wire_bytes(0);
+  send(*twins, 0, kStream + 12, std::string_view(files[2]).substr(65'536));
+  CHECK(twins->wire_bytes(0) - wire < 200'000);
+}
+
 TEST_CASE("what was read for a stream that is reset before it arrives is found where else it is") {
   Sites sites;
   Traffic traffic(13);

@@ -110,3 +110,31 @@ TEST_CASE("what was sent beyond the allowance is waited for") {
   CHECK(next <= kStart + 30ms + 1us);
   CHECK(pacer.allowance(next) == 1500);
 }
+
+TEST_CASE("what a late caller missed is what cannot be made up for, and only if it is late for once") {
+  constexpr std::uint64_t kBytesPerSecond = 6'000'000;
+  for (const bool usually_late : {false, true}) {
+    Pacer pacer(kStart, kBytesPerSecond, 1500);
+    TimePoint now = kStart;
+    const auto send_all = [&] {
+      while (const std::uint64_t bytes = pacer.allowance(now)) pacer.on_sent(now, bytes);
+    };
+    for (int i = 0; i < 1000; ++i) {
+      send_all();
+      now = pacer.next_send(now) + (usually_late ? 15ms : 0ms);
+      if (!usually_late || i > 100) CHECK(pacer.missed(now) == 0ms);
+    }
+    send_all();
+    now = pacer.next_send(now) + 50ms;
+    // 32 KiB, 5.5 ms of this rate, go at once.
+    if (usually_late)
+      CHECK(pacer.missed(now) == 0ms);
+    else
+      CHECK(pacer.missed(now) / 100us == 445);
+    send_all();
+    CHECK(pacer.missed(now) == 0ms);
+    pacer.next_send(now);
+    pacer.on_idle(now);
+    CHECK(pacer.missed(now + 1s) == 0ms);
+  }
+}

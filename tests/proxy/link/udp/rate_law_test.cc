@@ -206,6 +206,24 @@ TEST_CASE("a line that becomes slower or faster is followed") {
   CHECK(run.share(5s) > 0.95);
 }
 
+TEST_CASE("a line that becomes a little slower is followed where packets are late by chance, too") {
+  for (const Law law : {Law::paced, Law::measured})
+    for (const double bits : {10e6, kRate})
+      for (const Duration rtt : {30ms, 100ms})
+        for (const Duration jitter : {0ms, 5ms, 10ms})
+          for (const double slower : {0.85, 0.75, 0.5}) {
+            INFO("law " << static_cast<int>(law) << ", " << bits << " bit/s, " << rtt / 1ms
+                        << " ms, late by up to " << jitter / 1ms << " ms, then " << slower);
+            Run run({.bits = bits, .rtt = rtt, .jitter = jitter}, law, bits);
+            run.network.run_for(5s);
+            run.change({.bits = slower * bits, .rtt = rtt, .jitter = jitter});
+            run.network.run_for(5s);
+            CHECK(run.share(10s) > 0.93);
+            const double late = std::chrono::duration<double, std::milli>(jitter).count();
+            CHECK(run.rtt_p99() < run.rtt_limit() + 1.5 * late + 5);
+          }
+}
+
 TEST_CASE("a line is found again where packets went farther apart than its round trip is long") {
   // Remembered so much slower than it is: a packet each 23, or each 230 ms.
   for (const double slower : {100, 1000}) {
