@@ -51,6 +51,19 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
 }
 
 // What UDP does for one link, in a line.
+// Why the rate is what it is. A daemon of an earlier version does not say.
+std::string rate_words(const json::value& udp) {
+  const auto* rate = udp.as_object().if_contains("rate");
+  if (!rate) return "";
+  const auto law = text(rate->at("law"));
+  std::string said = law == "told"      ? " as told"
+                     : law == "guarded" ? " (the line carries less than told)"
+                                        : " as measured";
+  if (rate->at("competes").as_bool()) said += " beside something that fills the line's queue";
+  if (rate->at("policed").as_bool()) said += " (the line drops what is too much)";
+  return said;
+}
+
 std::string udp_line(const json::value& link) {
   const auto& udp = link.at("udp");
   const auto state = text(udp.at("state"));
@@ -61,7 +74,7 @@ std::string udp_line(const json::value& link) {
   if (!udp.at("datagram_bytes").is_null())
     said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
   if (!udp.at("pacing_rate_bits").is_null())
-    said += ", paced at " + rate_text(number(udp.at("pacing_rate_bits")));
+    said += ", paced at " + rate_text(number(udp.at("pacing_rate_bits"))) + rate_words(udp);
   const auto sent = number(udp.at("packets_sent")), lost = number(udp.at("packets_lost"));
   said += ", " + std::to_string(lost) + " of " + std::to_string(sent) + " packets lost";
   const auto repairs = number(udp.at("repairs_sent")), recovered = number(udp.at("symbols_recovered"));

@@ -36,8 +36,15 @@ struct UdpStatus : UdpCounters {
   UdpState state = UdpState::none;
   std::string remote_address;  // empty until the peer was heard
   std::chrono::microseconds smoothed_rtt{0};
-  std::uint64_t datagram_bytes = 0;      // that the path takes, as far as is known: UDP payload
-  std::uint64_t pacing_rate_bits = 0;    // IP bits a second
+  std::uint64_t datagram_bytes = 0;       // that the path takes, as far as is known: UDP payload
+  std::uint64_t pacing_rate_bits = 0;     // IP bits a second
+  const char* rate_law = "";              // "told", "guarded" (the line carries less than told), "measured"
+  const char* rate_phase = "";            // of the law's experiments
+  std::uint64_t line_rate_bits = 0;       // what the law believes that the line carries of ours
+  std::chrono::microseconds base_rtt{0};  // without a queue; 0: not yet
+  std::chrono::microseconds queue{0};
+  bool competes = false;                 // beside something that fills queues
+  bool policed = false;                  // the line drops what is too much, without a queue
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   double erasure_rate = 0;          // share of packets that is lost at random, as error correction sees it
   bool segments_in_kernel = false;  // UDP GSO works here

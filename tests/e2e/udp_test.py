@@ -151,6 +151,7 @@ class Udp(unittest.TestCase):
         wait_carrier(self.pair.sites, "udp")
         for site in self.pair.sites:  # nothing was sent yet; the first packets of an unknown line go at 192 Mbit/s
             self.assertAlmostEqual(site.link()["udp"]["pacing_rate_bits"], 51.84e6, delta=12e6)
+            self.assertEqual(site.link()["udp"]["rate"]["law"], "measured")
         with Copies(self.lab, 2_000_000) as copies:
             self.assertEqual(copies.wait(), copies.expected())
 

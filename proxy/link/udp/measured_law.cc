@@ -377,6 +377,17 @@ const char* MeasuredLaw::describe() const {
   return names[static_cast<std::size_t>(phase_)];
 }
 
+RateView MeasuredLaw::view() const {
+  RateView view{.law = RateView::Law::measured,
+                .phase = describe(),
+                .line_rate = static_cast<std::uint64_t>(line_),
+                .queue = watch_.queue(),
+                .competes = competing(),
+                .policed = policed()};
+  if (watch_.measured()) view.base_rtt = watch_.base_rtt();
+  return view;
+}
+
 std::optional<PathMemory> MeasuredLaw::memory() const {
   if (!watch_.measured() || phase_ == Phase::train || phase_ == Phase::ramp) return std::nullopt;
   // Too little was sent to know more than before.

@@ -39,6 +39,7 @@ class MeasuredLaw final : public RateLaw {
   std::uint64_t pacing_rate() const override;
   std::uint64_t window() const override;
   std::uint16_t epoch() const override { return epoch_; }
+  RateView view() const override;
 
   // For the next carrier to this peer. Nothing, if too little was sent to know.
   std::optional<PathMemory> memory() const;

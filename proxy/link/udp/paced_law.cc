@@ -143,6 +143,20 @@ std::uint64_t PacedLaw::pacing_rate() const {
   return trial_ == Trial::slow ? static_cast<std::uint64_t>(trial_gain_ * told()) : config_.rate;
 }
 
+RateView PacedLaw::view() const {
+  if (guard_) {
+    RateView view = guard_->view();
+    view.law = RateView::Law::guarded;
+    return view;
+  }
+  RateView view{.law = RateView::Law::told,
+                .phase = trial_ == Trial::none ? "told" : "test",
+                .line_rate = config_.rate,
+                .queue = watch_.queue()};
+  if (watch_.measured()) view.base_rtt = watch_.base_rtt();
+  return view;
+}
+
 // Twice what is on the way at the rate, so that lost ACKs do not stop the sender.
 std::uint64_t PacedLaw::window() const {
   if (guard_) return guard_->window();

@@ -25,6 +25,7 @@ class PacedLaw final : public RateLaw {
   std::uint64_t pacing_rate() const override;
   std::uint64_t window() const override;
   std::uint16_t epoch() const override { return guard_ ? guard_->epoch() : epoch_; }
+  RateView view() const override;
 
   // The line does not carry the told rate, or did not for a moment: somebody should know.
   bool guarded() const { return guard_.has_value(); }

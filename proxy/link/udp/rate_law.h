@@ -54,6 +54,19 @@ struct RateSample {
   std::span<const EpochTally> epochs;  // valid during the call
 };
 
+// What a law believes of its line, for people to read.
+struct RateView {
+  // Sends what it was told; was told more than the line carries, and measures below it; measures.
+  enum class Law : std::uint8_t { told, guarded, measured };
+  Law law = Law::measured;
+  const char* phase = "";            // of its experiments
+  std::uint64_t line_rate = 0;       // bytes per second of ours that the line carries
+  std::optional<Duration> base_rtt;  // without a queue
+  Duration queue{0};                 // what stands now
+  bool competes = false;             // beside something that fills queues
+  bool policed = false;              // the line drops what is too much, without a queue
+};
+
 class RateLaw {
  public:
   virtual ~RateLaw() = default;
@@ -66,6 +79,8 @@ class RateLaw {
   virtual std::uint64_t pacing_rate() const = 0;  // bytes per second, never 0
   virtual std::uint64_t window() const = 0;       // bytes in flight
   virtual std::uint16_t epoch() const = 0;        // for the packets sent now
+
+  virtual RateView view() const = 0;
 };
 
 // What is remembered of a path after its carrier ended; a hint, never trusted.

@@ -90,6 +90,7 @@ class UdpCarrier {
   TimePoint peer_lived_at() const { return sent_.newest_acknowledged(); }
   Duration minimum_rtt() const { return sent_.rtt().lasting_minimum(); }
   std::uint64_t pacing_rate_bits() const;
+  RateView rate_view() const { return law_->view(); }
   std::uint64_t delivery_rate() const { return delivery_rate_; }  // bytes a second; 0: not yet known
   std::optional<PathMemory> path_memory() const;
   std::size_t path_mtu() const { return mtu_.current(); }  // of UDP payload

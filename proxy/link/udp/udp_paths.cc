@@ -310,6 +310,17 @@ void UdpPaths::fill(LinkStatus& status) const {
     udp.erasure_rate = carrier.loss_rate();
     udp.pacing_rate_bits = carrier.pacing_rate_bits();
     udp.delivery_rate_bits = 8 * carrier.delivery_rate();
+    const RateView rate = carrier.rate_view();
+    udp.rate_law = rate.law == RateView::Law::told      ? "told"
+                   : rate.law == RateView::Law::guarded ? "guarded"
+                                                        : "measured";
+    udp.rate_phase = rate.phase;
+    udp.line_rate_bits = 8 * rate.line_rate;
+    using std::chrono::microseconds;
+    udp.base_rtt = std::chrono::duration_cast<microseconds>(rate.base_rtt.value_or(Duration{0}));
+    udp.queue = std::chrono::duration_cast<microseconds>(rate.queue);
+    udp.competes = rate.competes;
+    udp.policed = rate.policed;
     udp.segments_in_kernel = path->endpoint().segments_in_kernel();
   }
   udp.fallbacks = fallbacks_;

@@ -46,6 +46,13 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(link.at("last_error").is_null());
   CHECK(link.at("udp").at("state") == "up");
   CHECK(link.at("udp").at("packets_lost") == 20u);
+  CHECK(link.at("udp").at("rate") == json::value({{"law", "guarded"},
+                                                  {"phase", "cruise"},
+                                                  {"line_bits", 48'100'000u},
+                                                  {"base_rtt_ms", 99.0},
+                                                  {"queue_ms", 1.25},
+                                                  {"competes", false},
+                                                  {"policed", false}}));
   CHECK(link.at("udp").at("datagram_bytes").is_null());
   const auto& reduction = link.at("reduction");
   CHECK(reduction.at("active").as_bool());

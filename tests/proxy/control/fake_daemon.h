@@ -101,6 +101,11 @@ inline link::LinkStatus link_up(std::string peer) {
   link.udp.packets_sent = 2000;
   link.udp.packets_lost = 20;
   link.udp.pacing_rate_bits = 48'000'000;
+  link.udp.rate_law = "guarded";
+  link.udp.rate_phase = "cruise";
+  link.udp.line_rate_bits = 48'100'000;
+  link.udp.base_rtt = std::chrono::microseconds{99'000};
+  link.udp.queue = std::chrono::microseconds{1'250};
   link.reduces = true;
   link.reduction.encoder.blocks = 20;
   link.reduction.encoder.bytes = {.plain_bytes = 1'000'000,
