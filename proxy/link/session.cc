@@ -171,8 +171,10 @@ bool Session::busy() const { return !streams_.empty(); }
 // streams
 
 std::uint64_t Session::first_credit() const {
-  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams.
-  return peer_floor_ + std::min(CreditPool::kMaxInitial, (peer_open_limit_ - peer_open_taken_) / 4);
+  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams, and half of
+  // it as long as nobody else took any: who comes alone waits a round trip less for more.
+  const std::uint64_t left = peer_open_limit_ - peer_open_taken_;
+  return peer_floor_ + std::min(CreditPool::kMaxInitial, left >= peer_open_share_ ? left / 2 : left / 4);
 }
 
 Stream& Session::open(OpenRequest request, TimePoint now) {
@@ -253,7 +255,7 @@ void Session::wants_to_send(Stream& stream, Turn turn) {
 void Session::grant_open_credit() {
   std::uint64_t ahead = open_granted_ - open_used_;
   std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share());
-  if (ahead >= wanted / 2 || wanted == 0) return;
+  if (ahead >= wanted / 4 * 3 || wanted == 0) return;
   pool_.take(wanted - ahead);
   open_granted_ += wanted - ahead;
   open_credit_due_ = true;

@@ -95,6 +95,7 @@ Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
     return liveness_.on_pong(pong->number, now), Result<void>{};
   if (auto* open = std::get_if<OpenCreditFrame>(&frame)) {
     peer_open_limit_ = std::max(peer_open_limit_, open->limit);
+    peer_open_share_ = peer_open_limit_ - peer_open_taken_;
     peer_floor_ = std::min(open->floor, CreditPool::kMaxInitial);
     return {};
   }
@@ -136,7 +137,7 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
   const TimePoint later = now + ack_delay();
   acks_due(many || repeated ? now : later);
   if (stream->blocks().in.blocks > 0) codec_due(many ? now : later);
-  if (open_granted_ - open_used_ < pool_.open_share() / 2) grant_open_credit();
+  grant_open_credit();
   if (stream->marks.released) forget_if_finished(frame.stream);
   return {};
 }
