@@ -171,8 +171,8 @@ bool Session::busy() const { return !streams_.empty(); }
 // streams
 
 std::uint64_t Session::first_credit() const {
-  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams, and half of
-  // it as long as nobody else took any: who comes alone waits a round trip less for more.
+  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams, and half
+  // of it as long as nobody else took any: who comes alone waits a round trip less for more.
   const std::uint64_t left = peer_open_limit_ - peer_open_taken_;
   return peer_floor_ + std::min(CreditPool::kMaxInitial, left >= peer_open_share_ ? left / 2 : left / 4);
 }

@@ -232,7 +232,7 @@ class Session final : private StreamOwner {
       codec_at_;  // when what the codec has to say of blocks that came is sent at the latest
 
   std::uint64_t open_granted_ = 0, open_used_ = 0;  // what the peer may use for its streams
-  std::uint64_t peer_open_share_ = 0;  // was left when the peer set some aside
+  std::uint64_t peer_open_share_ = 0;               // was left when the peer set some aside
   std::uint64_t peer_open_limit_ = 0, peer_open_taken_ = 0, peer_floor_ = 0;  // what we may
   std::uint64_t acknowledged_bytes_ = 0;
   std::uint64_t line_rate_ = 0;
