@@ -29,6 +29,8 @@ class Reassembly {
   }
 
   std::uint64_t contiguous() const { return contiguous_; }
+  // The end of all that came, with gaps or without.
+  std::uint64_t end() const { return waiting_.empty() ? contiguous_ : end_of(*waiting_.rbegin()); }
   // The memory of what waits: bytes, and what it takes to remember a piece.
   std::uint64_t waiting_cost() const { return waiting_bytes_ + kPieceCost * waiting_.size(); }
 

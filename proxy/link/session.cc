@@ -211,9 +211,13 @@ void Session::forget_if_finished(StreamId id) {
   auto found = streams_.find(id);
   if (found == streams_.end() || !found->second->marks.released) return;
   if (!over_ && !found->second->finished()) return;
-  const std::uint64_t received = found->second->wire_received();
-  if (found->second->marks.ack_due) repeated_acks_[id] = received;
-  if (received > 0) last_acks_.emplace_back(id, received);
+  // What waits behind a gap is of use to nobody any more. The peer need not say it again, and will not: its
+  // carrier knows that it came.
+  const std::uint64_t seen = found->second->wire_seen();
+  const bool waits = seen > found->second->wire_received();
+  if (found->second->marks.ack_due || waits) repeated_acks_[id] = seen;
+  if (waits) acks_due(now_);
+  if (seen > 0) last_acks_.emplace_back(id, seen);
   if (last_acks_.size() > kMaxLastAcks) last_acks_.pop_front();
   if (opened_by_peer(id)) {
     finished_peer_streams_.add({id / 2, id / 2 + 1});

@@ -105,6 +105,7 @@ class Stream final : private RecordSink {
   ReadState read_state() const { return read_state_; }
   std::uint64_t wire_sent() const { return sending_.end_offset(); }  // of what is encoded
   std::uint64_t wire_received() const { return receiving_.contiguous(); }
+  std::uint64_t wire_seen() const { return receiving_.end(); }  // with what waits for a gap
   const BlockCounters& blocks() const { return blocks_; }
   // Makes blocks of all that was written, for a flow that looks at its counters for the last time.
   void encode_all();

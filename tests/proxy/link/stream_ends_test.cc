@@ -151,6 +151,37 @@ TEST_CASE("an acknowledgement that was lost with the newest carrier is asked for
   CHECK(pair.a.session.live_streams() == 0);
 }
 
+TEST_CASE("what waits behind a gap is acknowledged when its stream is forgotten") {
+  HandPeer peer;
+  const Buffer open = open_record(some_request());
+  REQUIRE(peer.send_stream(1, 0, open));
+  REQUIRE(peer.send_stream(1, open.size() + 100, Buffer(50)));
+  const auto acknowledged = [&] {
+    std::uint64_t most = 0;
+    for (const Frame& frame : peer.frames())
+      if (auto* ack = std::get_if<AckFrame>(&frame))
+        for (const auto& entry : ack->entries)
+          if (entry.stream == 1) most = std::max(most, entry.offset);
+    return most;
+  };
+  peer.pass(1s);
+  CHECK(acknowledged() == open.size());
+  peer.session.find(1)->abort();
+  peer.session.release(1);
+  std::uint64_t said = 0;
+  for (const Frame& frame : peer.frames())
+    if (auto* bytes = std::get_if<StreamFrame>(&frame); bytes && bytes->stream == 1)
+      said = std::max(said, bytes->offset + bytes->payload.size());
+  REQUIRE(said > 0);
+  REQUIRE(peer.session.live_streams() == 1);
+  // The peer has it all, so nothing of the stream is left here, and what fills the gap comes too late.
+  REQUIRE(peer.send(AckFrame{{{1, said}}}));
+  REQUIRE(peer.session.live_streams() == 0);
+  CHECK(acknowledged() == open.size() + 150);
+  REQUIRE(peer.send_stream(1, open.size(), Buffer(100)));
+  CHECK(acknowledged() == open.size() + 100);
+}
+
 TEST_CASE("every way to end, on both sides, at any moment, is forgotten in the end") {
   // What one side does to a stream, in this order, one step at a time.
   enum Step { write, end, abort, reset, release };
