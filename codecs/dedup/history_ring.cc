@@ -39,21 +39,16 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
 }
 
 void HistoryRing::make_ahead() {
-  const auto next_page = [](std::uint64_t offset) { return (offset + kLead - 1) / kLead * kLead; };
-  if (head_ > made_to_) {
-    // It came too late: more at a time.
-    made_to_ = next_page(head_);
-    lead_ = std::min(2 * lead_, kMostLead);
-  }
+  made_to_ = std::max(made_to_, head_);  // where the head jumped
   const std::uint64_t lap_end = made_to_ - made_to_ % size() + size();
-  const std::uint64_t end = std::min({made_to_ + lead_, lap_end, make_to_});
+  const std::uint64_t end = std::min({made_to_ + kLead, lap_end, make_to_});
   if (end <= made_to_) {
-    ask_at_ = made_to_ < make_to_ ? made_to_ : std::numeric_limits<std::uint64_t>::max();
+    ask_at_ = std::numeric_limits<std::uint64_t>::max();
     return;
   }
   memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_));
   made_to_ = end;
-  ask_at_ = end - lead_ / 2;
+  ask_at_ = end - kLead / 2;
 }
 
 void HistoryRing::leave_out(Interval range) {
@@ -75,9 +70,9 @@ void HistoryRing::forget_before(std::uint64_t floor) {
   }
   if (floor > forgotten_) {
     // What was given back is made again.
-    ask_at_ = head_;
     made_to_ = std::max(made_to_, head_);
     make_to_ = floor + size();
+    ask_at_ = std::max(head_, made_to_ - kLead / 2);
   }
   forgotten_ = std::max(forgotten_, floor);
 }

@@ -72,8 +72,7 @@ class HistoryRing {
   IntervalSet left_out_;  // nearly always none
 
   // Memory is made a little before the head comes to it for the first time.
-  static constexpr std::uint64_t kLead = LazyMemory::kHugePage, kMostLead = 32 << 20;
-  std::uint64_t lead_ = kLead;
+  static constexpr std::uint64_t kLead = LazyMemory::kHugePage;
   std::uint64_t ask_at_ = kLead / 2;        // when the head is here,
   std::uint64_t made_to_ = kLead;           // what is behind this is asked for,
   std::uint64_t make_to_ = memory_.size();  // as far as this; from there on it was used before

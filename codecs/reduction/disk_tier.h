@@ -126,6 +126,7 @@ class DiskTier final : private SegmentListener {
     // Loads that came, in order. They go into the history with a block that names them and not before: what
     // the twin never hears of can be referred to by nobody, and would only take the place of what can.
     std::deque<Come> come;
+    std::uint64_t latest_block = 0;  // in the order of all streams' blocks
     // Loads that the next block names, whatever cursor asked for them: at most kMaxLoads, of kMaxLoadedBytes.
     std::size_t announced = 0;
     std::uint64_t announced_bytes = 0;
@@ -152,6 +153,8 @@ class DiskTier final : private SegmentListener {
   void forget_out_of_reach();
   static bool wanted(const Flow& flow, const Asked& asked);
   void drop_come(Flow& flow);
+  void make_room(const Flow& flow, std::uint64_t bytes);
+  std::uint64_t most_waiting() const { return encoder_.ring()->size() / 8; }
   void forget_flow(std::uint64_t stream);
   void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
@@ -181,6 +184,7 @@ class DiskTier final : private SegmentListener {
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
   std::uint64_t come_bytes_ = 0;  // in all flows
+  std::uint64_t blocks_ = 0;
   std::uint64_t serial_ = 0;
   // What was loaded and is in reach, the latest where a run was loaded twice; and the runs by ring offset.
   std::map<Run, Loaded> loaded_;

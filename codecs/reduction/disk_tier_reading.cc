@@ -32,8 +32,10 @@ bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < siz
 
 void DiskTier::before_encoding(std::uint64_t stream, const ReductionStages& stages) {
   auto found = flows_.find(stream);
-  if (found == flows_.end() || found->second.come.empty()) return;
+  if (found == flows_.end()) return;
   Flow& flow = found->second;
+  flow.latest_block = ++blocks_;
+  if (flow.come.empty()) return;
   if (!stages.dedup_disk || !stages.dedup_memory) return drop_come(flow);
   for (const Come& one : std::exchange(flow.come, {})) {
     if (one.bytes) come_bytes_ -= one.bytes->size();
@@ -52,6 +54,18 @@ void DiskTier::drop_come(Flow& flow) {
   for (const Come& one : std::exchange(flow.come, {}))
     if (one.bytes) come_bytes_ -= one.bytes->size();
   flow.cursor.reset();
+}
+
+// For what came for a flow: those that sent nothing for longest do without, and find their places again.
+void DiskTier::make_room(const Flow& flow, std::uint64_t bytes) {
+  while (come_bytes_ + bytes > most_waiting()) {
+    Flow* idlest = nullptr;
+    for (auto& [stream, other] : flows_)
+      if (&other != &flow && !other.come.empty() && (!idlest || other.latest_block < idlest->latest_block))
+        idlest = &other;
+    if (!idlest) return;
+    drop_come(*idlest);
+  }
 }
 
 void DiskTier::forget_flow(std::uint64_t stream) {
@@ -166,6 +180,8 @@ void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
   if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
   while (!cursor.over && cursor.asked < cursor.used + cursor.ahead &&
          flow.asked + flow.come.size() + flow.announced < kMostWaiting) {
+    // Where much waits already each has a little ahead.
+    if (come_bytes_ > most_waiting() / 2 && flow.asked + flow.come.size() > 0) return;
     if (cursor.next >= cursor.segment.length) {
       const Place end{cursor.segment.writer, cursor.segment.epoch,
                       cursor.segment.first + cursor.segment.length};
@@ -202,8 +218,8 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   Flow& flow = found_flow->second;
   if (flow.asked > 0) --flow.asked;
   if (!wanted(flow, asked)) return;
-  // Where many streams read at once some do without.
-  if (bytes && come_bytes_ + bytes->size() > encoder_.ring()->size() / 8) bytes.reset();
+  if (bytes) make_room(flow, bytes->size());
+  if (bytes && come_bytes_ + bytes->size() > most_waiting()) bytes.reset();
   if (bytes) come_bytes_ += bytes->size();
   flow.come.push_back({asked, std::move(bytes)});
 }

@@ -94,8 +94,10 @@ Result<void> Session::on_frame(const Frame& frame, TimePoint now) {
   if (auto* pong = std::get_if<PongFrame>(&frame))
     return liveness_.on_pong(pong->number, now), Result<void>{};
   if (auto* open = std::get_if<OpenCreditFrame>(&frame)) {
-    peer_open_limit_ = std::max(peer_open_limit_, open->limit);
-    peer_open_share_ = peer_open_limit_ - peer_open_taken_;
+    if (open->limit > peer_open_limit_) {  // else an older one, or the same again
+      peer_open_limit_ = open->limit;
+      peer_open_share_ = peer_open_limit_ - peer_open_taken_;
+    }
     peer_floor_ = std::min(open->floor, CreditPool::kMaxInitial);
     return {};
   }
