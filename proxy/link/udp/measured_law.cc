@@ -172,10 +172,10 @@ void MeasuredLaw::after_up(TimePoint now) {
     begin_cruise(now);
     return;
   }
-  if (rise < 0 && stood_still()) {
+  if (rise < 0 && drain_standstill(now)) {
     // What was measured over a round trip has the standstill in it.
     growing_ = false;
-    if (!drain_standstill(now) || phase_ != Phase::drain) begin_cruise(now);
+    if (phase_ != Phase::drain) begin_cruise(now);
     return;
   }
   // What would be seen if the line were ours alone.
