@@ -4,7 +4,8 @@
 //
 // How long an answer is good: about a file, and the path it was opened by, while an exclusive oplock on it
 // stands and nothing was changed through this connection; a path for a bounded time, since folders above may
-// be renamed without a break. Without an oplock it is a snapshot: it serves once, within two round trips.
+// be renamed without a break. Without an oplock it is a snapshot: it serves once, within two round trips, and
+// not behind a READ of that file, which may have shown something newer.
 // About a volume it is one, too, for all who ask meanwhile.
 #pragma once
 #include <map>

@@ -48,6 +48,9 @@ class Near final : public Half, private NearSide {
   void answer(TimePoint now, MessageId id, Slice frame, Told told) override;
   void pass_on(TimePoint now, const Message& message) override;
   void drop(const Open& open) override;
+  void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) override {
+    metadata_.has_read(open, offset, asked, got);
+  }
   void answer_create(TimePoint now, const Message& request, Slice answer,
                      const std::vector<Slice>& questions) override;
   void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;

@@ -275,19 +275,13 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
   }
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim) continue;
-    if (each.request.command == Command::read) {
-      const auto file = files_.find(key_of(each.request.session, each.request.tree, each.request.file));
-      const auto read =
-          each.element ? parse_read_response(each.element->bytes) : Result<ReadResponse>(ReadResponse{});
-      const bool good = !each.element || (each.element->header.status == Status::success && read);
-      if (file != files_.end() && good) {
-        // Answered here: all that was asked, or up to the end of the file.
-        const Open* open = side_.connection().open(each.request.file);
-        const std::uint64_t end = each.request.offset + each.request.length;
-        const std::uint64_t last = open && !file->second.changed ? open->end_of_file : end;
-        file->second.position = each.element ? each.request.offset + read->data.size()
-                                             : std::max(each.request.offset, std::min(end, last));
-      }
+    if (each.request.command == Command::read && each.element) {
+      const Open* open = side_.connection().open(each.request.file);
+      const Status status = each.element->header.status;
+      const auto read = parse_read_response(each.element->bytes);
+      const auto got = status == Status::success && read ? static_cast<std::uint32_t>(read->data.size()) : 0;
+      if (open && (got != 0 || status == Status::end_of_file))
+        has_read(*open, each.request.offset, each.request.length, got);
     }
     if (!each.element) continue;
     opening_.erase(each.request.id);
@@ -314,6 +308,20 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     file->second.answers.insert_or_assign(
         asked.question,
         Known{.here = true, .response = Slice::copy_of(response->buffer), .came = now, .waiting = {}});
+  }
+}
+
+void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) {
+  const auto file = files_.find(open.key);
+  if (file == files_.end()) return;
+  const std::uint64_t reached = offset + got;
+  if (got != 0) file->second.position = reached;
+  if (open.caching & lease_state::write) return;  // nobody else moves the end
+  const bool ended = got < asked;
+  if (file->second.changed) {
+    if (ended) forget_answers(open.name);  // they may have the end that it had before
+  } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
+    voided(open, Cause::other);
   }
 }
 
@@ -357,6 +365,10 @@ Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Sli
     if (Status{kept->status} != Status::success) side_.out().abort();
     return Taken::yes;
   }
+  if (const auto* taken_back = std::get_if<Break>(&message)) {
+    if (const Open* open = side_.connection().open(taken_back->open)) voided(*open, Cause::other);
+    return Taken::no;
+  }
   if (const auto* pushed = std::get_if<Answer>(&message)) {
     if (pushed->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::no;
     came(now, *pushed, attached);
@@ -398,7 +410,18 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
 
 // The file, or the disk, is not any more what it was when it was asked about.
 void NearMetadata::voided(const Open& open, Cause cause) {
-  const auto clear = [](File& file, auto&& which) {
+  for (const Open* same : side_.connection().opens_of(open.name)) {
+    const auto file = files_.find(same->key);
+    if (file == files_.end()) continue;
+    file->second.changed = true;
+    (cause == Cause::write ? file->second.unflushed : file->second.unsettled) = true;
+  }
+  forget_answers(open.name);
+}
+
+// Those about the files of this name, and about the disk.
+void NearMetadata::forget_answers(const FileName& name) {
+  const auto forget = [](File& file, auto&& which) {
     for (auto each = file.answers.begin(); each != file.answers.end();) {
       if (!which(each->first)) {
         ++each;
@@ -409,16 +432,14 @@ void NearMetadata::voided(const Open& open, Cause cause) {
       }
     }
   };
-  for (const Open* same : side_.connection().opens_of(open.name)) {
+  for (const Open* same : side_.connection().opens_of(name)) {
     const auto file = files_.find(same->key);
     if (file == files_.end()) continue;
     ++file->second.version;
-    file->second.changed = true;
-    (cause == Cause::write ? file->second.unflushed : file->second.unsettled) = true;
-    clear(file->second, [](const std::string&) { return true; });
+    forget(file->second, [](const std::string&) { return true; });
   }
   for (auto& [key, file] : files_) {
-    clear(file, [](const std::string& question) {
+    forget(file, [](const std::string& question) {
       const auto request = request_of(as_bytes(question));
       return !request || request->type == InfoType::file_system;
     });

@@ -6,7 +6,8 @@
 // How long an answer is good: as long as data read then. Without an oplock it serves one question, shortly
 // after it came, of which nothing was known to be newer when the open was answered. With one it serves again
 // until the file is changed through this connection or the oplock is broken; for a bounded time if others may
-// still change attributes.
+// still change attributes. A READ that finds another end of the file than is believed voids what is known: who
+// saw that end must not be told of an earlier one, and the break may come behind the READ's answer.
 #pragma once
 #include <deque>
 #include <string>
@@ -38,7 +39,9 @@ class NearMetadata final : public NearPart {
   // The answer to this CREATE, which was not shown to on_request(), comes next; these questions have been
   // asked about its file.
   void opened_ahead(const Message& create, const std::vector<Slice>& questions);
-  // Answers to QUERY_INFO, and Kept of CLOSEs.
+  // As NearSide::has_read().
+  void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got);
+  // Answers to QUERY_INFO, Kept of CLOSEs, and Break.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   bool quiet() const override { return closing_.empty() && waiting_ == 0; }
 
@@ -90,6 +93,7 @@ class NearMetadata final : public NearPart {
   void came(TimePoint now, const Answer& answer, const Slice& response);
   enum class Cause : bool { write, other };
   void voided(const Open& open, Cause cause);
+  void forget_answers(const FileName& name);
   void closed(TimePoint now, const Open& open);
   bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
   bool breaks_closed(const Message& message);

@@ -113,6 +113,8 @@ void NearReads::answer(TimePoint now, const Read& read, const OpenKey& open, std
   MessageId id = read.header.message_id;
   Outputs& out = side_.out();
   out.tell(Used{open, offset, read.length, id, read.header.charge(), cache_.seen(open)});
+  if (const Open* file = side_.connection().open(open))
+    side_.has_read(*file, offset, read.length, data.length < read.minimum_count ? 0 : data.length);
   if (data.length == 0 || data.length < read.minimum_count) {
     side_.answer(now, id, build_error_response(answer_to(read.header, Status::end_of_file)),
                  NearSide::Told::yes);

@@ -35,6 +35,8 @@ class NearSide {
   virtual void pass_on(TimePoint now, const Message& message) = 0;
   // What is known of this open's data is void, told to the twin: before a frame that makes it so.
   virtual void drop(const Open& open) = 0;
+  // A READ of this open was answered here with so many of the bytes it asked for.
+  virtual void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) = 0;
 
   // Gives a CREATE that was taken an answer of the server's that the far half had before it was asked.
   // `questions` have been asked about the file, too: their Answers come.

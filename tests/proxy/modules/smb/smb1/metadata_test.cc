@@ -249,5 +249,20 @@ TEST_CASE("SMB1: without an oplock what was asked with the open serves once") {
   pair.only_answer();
 }
 
+TEST_CASE(
+    "SMB1: without an oplock what was asked with the open is not told behind a READ, which may have shown "
+    "newer") {
+  Pair pair;
+  pair.server.refuses_oplocks = true;
+  pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);
+  const std::uint16_t first = fid_of(pair.ask(create("F", 10)));
+  pair.ask(trans2(7, Fields{}.u16(first).u16(0x102).bytes, 11));
+  const std::uint16_t second = fid_of(pair.ask(create("G", 12)));
+  pair.server.files["G"] = some_bytes(10);
+  CHECK(data_of(pair.ask(read(second, 0, 1000, 13))).size() == 10);
+  CHECK_FALSE(pair.ask_here(trans2(7, Fields{}.u16(second).u16(0x102).bytes, 14)));
+  CHECK(size_in(pair.only_answer()) == 10);
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

@@ -192,6 +192,45 @@ TEST_CASE("questions are answered again under an oplock, until the file is writt
   CHECK(size() == 1);
 }
 
+TEST_CASE("a size that was asked with the open is not told when it is known to be old") {
+  const auto check = [](World& world, const FileId& file, std::size_t size) {
+    const int asked = world.server.done[Command::query_info];
+    const auto answer = world.wait(world.send_query_info(file, file_info::standard));
+    REQUIRE(answer);
+    CHECK(load_le<std::uint64_t>(parse_buffer_response(answer->first().bytes)->buffer, 8) == size);
+    CHECK(world.server.done[Command::query_info] == asked + 1);
+  };
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed << ": the oplock is taken back that we held for the client");
+    World world(seed);
+    world.server.files["a"] = "12345";
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);
+    REQUIRE(file);
+    world.settle();
+    REQUIRE(world.server.take_oplock(kNone));
+    world.settle();
+    world.server.files["a"] = "1";
+    check(world, *file, 1);
+  }
+  for (const std::string now : {"1", "1234567", ""}) {
+    for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+      INFO("seed " << seed << ": a READ shows another end, at " << now.size());
+      World world(seed);
+      world.server.oplocks = false;
+      world.server.files["a"] = "12345";
+      REQUIRE(world.connect());
+      const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);
+      REQUIRE(file);
+      world.settle();
+      world.server.files["a"] = now;
+      CHECK(world.status(world.send_read(*file, 0, 100)) ==
+            (now.empty() ? Status::end_of_file : Status::success));
+      check(world, *file, now.size());
+    }
+  }
+}
+
 TEST_CASE("a CLOSE is answered here under a batch oplock, and what builds on it waits at the server") {
   World world(7);
   world.server.files["a"] = "12345";
