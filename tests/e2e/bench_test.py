@@ -53,6 +53,19 @@ features = ["bare", "sctp", "carrier-tcp"]
 source = "transports"
 """
 
+GUESTS = """
+title = "emulated machines"
+[quick]
+repetitions = 1
+[[matrix]]
+title = "one"
+rates = ["2mbit"]
+round_trips_ms = [10]
+applications = ["stream 2 s"]
+features = ["bare", "guest-tcp", "guest-sctp"]
+source = "transports"
+"""
+
 PACKETS = """
 title = "packets"
 [quick]
@@ -178,6 +191,17 @@ class Bench(unittest.TestCase):
         self.assertEqual((rows["bare"]["segment_bytes"], rows["sctp"]["segment_bytes"]), ("8948", "8952"))
         self.assertEqual(rows["carrier-tcp"]["carrier"], "tcp")
         self.assertIn("Throughput, Mbit/s: OC-1, MTU 9000", (run / "report.html").read_text())
+
+    def test_sctp_of_linux_is_measured_between_emulated_machines(self):
+        run = self.run_quick(GUESTS)
+        rows = {row["features"]: row for row in self.figures(run)}
+        self.assertEqual(set(rows), {"bare", "guest-tcp", "guest-sctp"})
+        for what, row in rows.items():
+            with self.subTest(what):
+                self.assertFalse(row["failure"])
+                self.assertGreater(8 * int(row["size"]) / float(row["seconds"]), 2e6 * 0.5)
+                self.assertGreater(int(row["wan_up"]), int(row["size"]))  # it was this line that carried it
+        self.assertIn("SCTP (Linux), emulated", (run / "report.html").read_text())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import plots
 import report
 import scenario
 from progress import Progress, duration, expected_seconds
-from scenario import BadScenario
+from scenario import IN_GUESTS, BadScenario
 from store import Store, StoreFailure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -30,7 +30,7 @@ LOCK = pathlib.Path("/run/lock/longhaul-bench")
 ALWAYS = {"tcpdump": "tcpdump", "ping": "iputils-ping", "ip": "iproute2", "ethtool": "ethtool", "nft": "nftables"}
 BY_NEED = {"http": {"nginx": "nginx-light", "curl": "curl"},
            "smb": {"smbd": "samba", "smbpasswd": "samba-common-bin", "smbclient": "smbclient"},
-           "kernel": {"qemu-system-x86_64": "qemu-system-x86"}, "stream": {"iperf3": "iperf3"}}
+           **dict.fromkeys(("kernel", *IN_GUESTS), {"qemu-system-x86_64": "qemu-system-x86"}), "stream": {"iperf3": "iperf3"}}
 
 
 class Failure(Exception):
@@ -203,8 +203,8 @@ def check_tools(wanted):
             import smb_client  # pylint: disable=unused-import
         except ImportError as error:
             raise Failure(str(error)) from None
-    if "kernel" in needs and not (REPOSITORY / "build" / "guest" / "made-by").exists():
-        raise Failure("the guest with Linux's client is not there: run tools/setup")
+    if needs & {"kernel", *IN_GUESTS} and not (REPOSITORY / "build" / "guest" / "made-by").exists():
+        raise Failure("the guest, a Linux to be emulated, is not there: run tools/setup")
     known = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
     for features, control in (("tuned", "bbr"),):
         if any(cell.features == features for cell in wanted.cells()) and control not in known:

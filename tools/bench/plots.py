@@ -25,7 +25,7 @@ HINT = "There are no plots: python3-matplotlib is not installed (tools/setup ins
 STYLES = {"bare": ("#000000", "o", "-"), "tuned": ("#999999", "v", "-"), "B": ("#56B4E9", "s", "-"),
           "T": ("#E69F00", "^", "-"), "A": ("#0072B2", "D", "-"), "F": ("#009E73", "P", "-"), "A+F": ("#D55E00", "X", "-"),
           "parallel": ("#56B4E9", "s", "-"), "sctp": ("#CC79A7", "s", "-"), "carrier-udp": ("#0072B2", "D", "-"),
-          "carrier-tcp": ("#E69F00", "^", "-")}
+          "carrier-tcp": ("#E69F00", "^", "-"), "guest-tcp": ("#999999", "o", "--"), "guest-sctp": ("#D55E00", "s", "--")}
 OTHERS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000", "#999999")
 MARKERS = "oDs^vPX*"
 

@@ -66,8 +66,9 @@ METHOD_OF_STREAMS = (
     "as iperf3 (TCP) and longhaul-sctp (SCTP) say. Nothing is captured meanwhile: at these rates that would cost more than an end "
     "does. Bytes are not compared; what carries them has a checksum, and the other scenarios compare every byte.",
     f"TCP CUBIC and BBR: no proxy, one connection; {scenarios.PARALLEL} × TCP CUBIC: as many connections at once. SCTP: usrsctp, in "
-    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), since this kernel has none and a "
-    "guest's would be emulated at a tenth of the speed. Longhaul, UDP and TCP: CUBIC to the proxy, and between the proxies that "
+    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), since this kernel has none. "
+    "Emulated: TCP CUBIC and SCTP of Linux, by iperf3 between two emulated machines, one in each LAN; they are far slower than the "
+    "host, so only lines that they can fill tell of the transport, and TCP beside SCTP tells which those are. Longhaul, UDP and TCP: CUBIC to the proxy, and between the proxies that "
     "carrier alone, encrypted, without compression, dictionaries and modules; repair only where it pays.",
     "Processor is what the processes used, by the kernel's books, in shares of one core. The emulator's own is not in it; "
     "figures.csv has how many cores were busy with everything (busy_cores).",

@@ -11,6 +11,7 @@ import web
 from guest import Guest
 from lab import SERVER, Lab, until
 from pair import Pair
+from scenario import IN_GUESTS
 
 TUNED = ["--cc", "bbr", "--buffers", "64m"]
 WARM_UP_BYTES = 1_000_000
@@ -37,7 +38,7 @@ class Rig:
     def __init__(self, place, seed, told_rate, needs):
         self.place = place
         self.told_rate = told_rate
-        self.needs = needs  # of "http", "smb", "kernel", "sctp"
+        self.needs = needs  # of "http", "smb", "kernel", "sctp", "guest-tcp", "guest-sctp"
         bursts = place.loss and place.burst_length > 1
         loss = "" if bursts or not place.loss else f",{place.loss:g}"
         self.lab = Lab(f"{place.rate},{place.round_trip_ms:g}{loss}",
@@ -46,7 +47,7 @@ class Rig:
                        options=["--seed", str(seed), *ends(place)], prefix="bench")
         self.features = None  # the bare line
         self.stack = contextlib.ExitStack()
-        self.pair = self.nginx = self.smbd = self.guest = None
+        self.pair = self.nginx = self.smbd = self.guest = self.server_guest = None
 
     def __enter__(self):
         with self.stack:
@@ -55,8 +56,12 @@ class Rig:
                 self.nginx = web.Nginx(self.lab)
             if "smb" in self.needs:
                 self.smbd = smb.Smbd(self.lab)
-            if "kernel" in self.needs:
+            in_guests = self.needs & set(IN_GUESTS)
+            if "kernel" in self.needs or in_guests:
                 self.guest = self.stack.enter_context(Guest(self.lab))
+            if in_guests:
+                self.server_guest = self.stack.enter_context(
+                    Guest(self.lab, node="server", address="10.10.2.3", gateway="10.10.2.1"))
             self.stack = self.stack.pop_all()
         return self
 

@@ -17,7 +17,7 @@ import timing
 from capture import CaptureFailed, Recording
 from progress import expected_seconds
 from rig import Rig
-from scenario import FEATURES, WITHOUT_PAIR
+from scenario import FEATURES, IN_GUESTS, WITHOUT_PAIR
 from store import StoreFailure
 
 MOST_FOREIGN = 0.01  # of the captured bytes
@@ -130,7 +130,8 @@ class Runner:
                 self._add(cell, repetition, found)
             if not repetition and self.is_done(1, group):  # what took so long is not repeated
                 self.progress.forget(group, self.scenario.repetitions - repetition - 1)
-            if failure or (found.get("cut") and group[0].application.client == "kernel"):  # the guest is still at it
+            in_guest = group[0].application.client == "kernel" or group[0].features in IN_GUESTS
+            if failure or (found.get("cut") and in_guest):  # the guest is still at it
                 raise Spoiled
         finally:
             if work:

@@ -14,13 +14,14 @@ import transactions
 HERE = pathlib.Path(__file__).resolve().parent / "scenarios"
 NAMED_RATES = {"T1": "1.544mbit", "OC-1": "51.84mbit"}
 # bare: no proxy at all, the end hosts as they come. tuned: the same with BBR and buffers for any line. The others are
-# the presets of the daemon. What a stream is carried by has more: several TCP connections at once, SCTP, and the pair's two
-# carriers alone, without reduction and modules.
-FEATURES = ("bare", "tuned", "parallel", "sctp", "B", "T", "A", "F", "A+F", "carrier-udp", "carrier-tcp")
-TRANSPORTS = ("bare", "tuned", "parallel", "sctp", "carrier-udp", "carrier-tcp")
+# the presets of the daemon. What a stream is carried by has more: several TCP connections at once, SCTP, SCTP and TCP of
+# Linux between two emulated machines, and the pair's two carriers alone, without reduction and modules.
+IN_GUESTS = ("guest-tcp", "guest-sctp")
+FEATURES = ("bare", "tuned", "parallel", "sctp", *IN_GUESTS, "B", "T", "A", "F", "A+F", "carrier-udp", "carrier-tcp")
+TRANSPORTS = ("bare", "tuned", "parallel", "sctp", *IN_GUESTS, "carrier-udp", "carrier-tcp")
 PARALLEL = 8  # connections
 PACKETS_OVER = ("bare", "tuned", "carrier-udp", "carrier-tcp")
-WITHOUT_PAIR = ("bare", "tuned", "parallel", "sctp")
+WITHOUT_PAIR = ("bare", "tuned", "parallel", "sctp", *IN_GUESTS)
 PASSES = ("cold", "warm", "edited", "restart")
 DATA = ("random", "text")
 SMB_WORK = ("read", "write", "files", "document")
@@ -407,6 +408,8 @@ def _matrix(table, where, quick):
     if alone := [name for name in found.features if name not in over]:
         raise BadScenario(f"{where}: '{alone[0]}' " + (f"is not a transport of '{counted[0]}': {', '.join(over)}" if counted
                                                       else "is for streams alone"))
+    if any(mtu != 1500 for mtu in mtus) and (guests := [name for name in found.features if name in IN_GUESTS]):
+        raise BadScenario(f"{where}: '{guests[0]}' has an MTU of 1500 alone: the emulated machines' cards have no other")
     many = [str(each) for each in found.applications if each.work not in ("read", "write")]
     if many and (found.passes != ["cold"] or found.data != ["random"]):
         raise BadScenario(f"{where}: '{many[0]}' has one pass, cold, with random bytes")

@@ -30,7 +30,8 @@ def _plot(figures, matrix, places, measure):
     drawn = 0
     for name in matrix.features:
         found = [(place.round_trip_ms, figures.find(place, matrix.applications[0], "random", name)) for place in places]
-        found = [(delay, [value * ours_in for value in measure.ours(each)]) for delay, each in found if each and each.is_there]
+        found = [(delay, [value * ours_in for value in measure.ours(each)]) for delay, each in found
+                 if each and each.is_there and measure.ours(each)]
         if not found:
             continue
         drawn += 1

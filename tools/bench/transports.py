@@ -12,6 +12,7 @@ from scenario import PARALLEL
 from tables import MISSING, Table, number
 
 NAMES = {"bare": "TCP CUBIC", "tuned": "TCP BBR", "parallel": f"{PARALLEL} × TCP CUBIC", "sctp": "SCTP (usrsctp)",
+         "guest-tcp": "TCP CUBIC, emulated", "guest-sctp": "SCTP (Linux), emulated",
          "carrier-udp": "Longhaul, UDP", "carrier-tcp": "Longhaul, TCP"}
 LEVEL = 0.95
 SOURCE_TOOL = "netperf"
@@ -36,14 +37,19 @@ def _speeds(figure):
     return [8e-6 * speed for speed in figure.speeds]
 
 
+def _with_cpu(figure):
+    """Emulated machines have none to be compared."""
+    return [sample for sample in figure.good if "cpu_share" in sample]
+
+
 def _busier_end(figure):
     return [100 * max(sample["cpu_share"][end] + sample["cpu_seconds"].get(proxy, 0.0) / sample["seconds"]
-                      for end, proxy in PROXY_OF.items()) for sample in figure.good]
+                      for end, proxy in PROXY_OF.items()) for sample in _with_cpu(figure)]
 
 
 def _cost(figure):
     return [(sum(sample["cpu_share"].values()) * sample["seconds"] + sum(sample["cpu_seconds"].values()))
-            / (8e-9 * sample["size"]) for sample in figure.good]
+            / (8e-9 * sample["size"]) for sample in _with_cpu(figure)]
 
 
 def _their_cost(row, which):
@@ -69,7 +75,7 @@ CPU = Measure("Processor", "% of one core", _busier_end, lambda row, which: row[
               "At the end that needed more: user and system time of its program and, with the pair, of the proxy beside it. A: below "
               "20 %, B: 40, C: 60, D: 80, F: more, as in the source. The kernel's work for TCP in interrupts is booked to "
               "whoever runs just then, so TCP's own figures are the least it needs; SCTP runs in user space and has all of its "
-              "work in its figure.")
+              "work in its figure. What runs in emulated machines has none here.")
 COST = Measure("Processor for what was moved", "seconds of both ends for 10⁹ bits", _cost, _their_cost, None,
                "Where rates differ this can be compared, the share of a core cannot. 2007: of the machine whose share the source "
                "gives.")

@@ -154,6 +154,24 @@ class Measured(unittest.TestCase):
         self.assertEqual([row[2] for row in speed.rows], ["FAILED", "FAILED", "–"])
         self.assertEqual(speed.rows[0][1], "95.0 A")
 
+    def test_emulated_machines_have_a_speed_and_no_processor(self):
+        text = TEXT.replace('"sctp"', '"guest-sctp"').replace("[1500, 9000]", "[1500]")
+        made = scenario.parse(text, "made")
+        with Store(self.folder / "run").writing(HEADER | {"scenario": text}) as store:
+            for cell in made.cells():
+                said = found(9.5)
+                if cell.features == "guest-sctp":
+                    del said["cpu_share"]
+                store.add({"key": cell.key, "repetition": 0, "at": "now", "load": 1.0, **said})
+        store.header["places"] = {}
+        figures = Figures(made, store)
+        speed, cpu, cost = transports.tables(figures, 0)
+        self.assertEqual(speed.headings[2], "SCTP (Linux), emulated")
+        self.assertEqual(speed.rows[0][2], "9.50 F")
+        for each in cpu, cost:
+            self.assertEqual([row[2] for row in each.rows], ["not measured", "not measured", "–"])
+        self.assertIn("SCTP (Linux), emulated", report.to_html(figures))
+
     def test_what_it_takes_is_foreseen(self):
         self.assertAlmostEqual(expected_seconds(self.cells[0], 600), 33, delta=5)
 
@@ -170,6 +188,7 @@ class Scenarios(unittest.TestCase):
         self.refused("'A' is not a transport", '"sctp"', '"A"')
         self.refused("'sctp' is for streams alone", '"stream 30 s"', '"http"')
         self.refused("MTU", "[1500, 9000]", "[100]")
+        self.refused("'guest-sctp' has an MTU of 1500 alone", '"sctp"', '"guest-sctp"')
         self.refused("not a size", '"16MB"', '"much"')
         self.refused("2 <= least <= most", "least = 3", "least = 1")
         self.refused("either", "[confidence]", "repetitions = 3\n[confidence]")
