@@ -146,6 +146,26 @@ class BadUse(unittest.TestCase):
         self.assertEqual(probe.wait(), 130)
         self.assertIn("over ", probe.log())
 
+    def test_a_line_that_becomes_slower_and_one_that_is_away_for_a_while_are_seen_over_time(self):
+        hops = self.enterContext(Hops(None, "4mbit delay=2ms", None))
+        probe = hops.start("client", PROBE, "path", SERVER, "--repeat", "0", "--sizes", "8", "--probes", "3", "--wait", "200ms")
+        until(lambda: probe.log().count("95 % intervals") >= 1, 60, "a measurement is done")
+        hops.set_line(2, "rate=1mbit")
+        done = probe.log().count("95 % intervals")
+        until(lambda: probe.log().count("95 % intervals") >= done + 2, 60, "one is done on the slower line")
+        hops.ip("client", "link set to-near down")
+        until(lambda: "not measured: " in probe.log(), 60, "the outage is told")
+        self.assertTrue(probe.is_running())
+        probe.signal(signal.SIGINT)
+        self.assertEqual(probe.wait(), 130)
+        said = re.search(r"over (\d+) measurements, .*, of which (\d+) failed", probe.log())
+        self.assertGreaterEqual(int(said[1]), 4)
+        self.assertGreaterEqual(int(said[2]), 1)
+        row = re.search(r"^2 .*$", probe.log()[said.end():], re.M)[0]
+        least, _, most = (float(number) * {"k": 1e3, "M": 1e6}[unit] for number, unit in re.findall(r"([\d.]+) (.)bit/s", row))
+        self.assertAlmostEqual(least / 1e6, 1, delta=0.3)
+        self.assertAlmostEqual(most / 1e6, 4, delta=1.2)
+
 
 class Options(unittest.TestCase):
     """One path for all: a plain one, and a server that an agent and another listener run on."""
@@ -156,7 +176,11 @@ class Options(unittest.TestCase):
         cls.agent = start_agent(cls.hops, "server")
 
     def options(self, *words, host=SERVER):
-        return json.loads(self.hops.run("client", PROBE, "options", host, self.agent, "--json", *words))
+        done = self.hops.run("client", PROBE, "options", host, self.agent, "--json", *words, check=False)
+        found = json.loads(done.stdout)
+        # A script need not read what was found to learn that something was.
+        self.assertEqual(done.returncode, 1 if found["changes"] or found["remarks"] else 0)
+        return found
 
     def strip(self, node, what="to-server", option="window"):
         self.hops.run(node, "nft", "add table inet m; add chain inet m c { type filter hook forward priority 0; }; "
@@ -241,3 +265,12 @@ class Tcp(unittest.TestCase):
                                     f"{SERVER}:{ports['server']}", "--time", "300ms", "--json"))["pairs"]
         self.assertAlmostEqual(pairs[0]["there"]["capacity_bps"] / 10e6, 1, delta=0.3)
         self.assertGreater(pairs[1]["there"]["capacity_bps"], 30e6)
+        # One that is away is a finding, and keeps nobody from what the others say.
+        done = hops.run("client", PROBE, "neighbours", f"{NEAR}:{ports['near']}", f"{FAR}:9", f"{SERVER}:{ports['server']}",
+                        f"{FAR}:{ports['far']}", "--time", "300ms", "--json", check=False)
+        self.assertEqual(done.returncode, 1)
+        first, second, third = json.loads(done.stdout)["pairs"]
+        self.assertIn("trouble", first)
+        self.assertIn("trouble", second)
+        self.assertGreater(third["there"]["capacity_bps"], 30e6)
+        self.assertIn(f"{FAR}:9", done.stderr)

@@ -51,7 +51,9 @@ FarOptions ask_far_options(const std::string& agent, const std::string& default_
   FarOptions found;
   asio::io_context io;
   std::exception_ptr trouble;
-  asio::co_spawn(io, ask(measuring::parse_endpoint(at, kAgentPort), identity(token), found),
+  const measuring::Endpoint to = measuring::parse_endpoint(at, kAgentPort);
+  found.port = to.port;
+  asio::co_spawn(io, ask(to, identity(token), found),
                  [&trouble](std::exception_ptr error) { trouble = error; });
   io.run();
   if (trouble) std::rethrow_exception(trouble);

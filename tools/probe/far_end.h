@@ -10,6 +10,7 @@
 namespace longhaul::probe {
 
 struct FarOptions {
+  std::uint16_t port = 0;  // where the agent listens, to which the SYN went
   HostSettings settings;
   std::optional<HeaderOptions> syn;
 };

@@ -107,6 +107,16 @@ std::vector<std::string> judge_answer(const OptionsReport& report) {
                         "an agent there tells");
     else if (!is_on(*report.far_settings, field.setting))
       remarks.push_back(start + report.address + " does not offer it: there " + field.setting + " is 0");
+    else if (!report.seen_at)
+      remarks.push_back(start + "it is switched on at " + report.address +
+                        ", so it is taken away behind the last station above or on the way back; the agent "
+                        "there could not tell what arrived");
+    else if (*report.seen_at != report.port)
+      remarks.push_back(start + "it arrived at port " + std::to_string(*report.seen_at) + " of " +
+                        report.address +
+                        " and is switched on there, so it is taken away on the way back, or behind the last "
+                        "station above by something that looks at port " +
+                        std::to_string(report.port) + " alone");
     else
       remarks.push_back(start +
                         "it arrived there and is switched on there, so it is taken away on the way back");

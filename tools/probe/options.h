@@ -38,6 +38,7 @@ struct OptionsReport {
   bool refused = false;                      // by a reset: nothing listens there, so nothing is offered
   std::optional<TcpOptions> answer;          // of the SYN-ACK
   std::optional<HostSettings> far_settings;  // from the agent
+  std::optional<std::uint16_t> seen_at;      // the agent's port, if it had the SYN that went there
   std::vector<Change> changes;               // on the way there
   std::vector<std::string> remarks;          // sentences: on the answer, and on this host
   bool interrupted = false;

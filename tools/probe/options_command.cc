@@ -13,6 +13,7 @@ namespace {
 void add_agent(OptionsReport& report, const FarOptions& far) {
   report.far_settings = far.settings;
   if (far.syn) {
+    report.seen_at = far.port;
     Station station{report.stations.back().hop + 1, report.address, true, far.syn->options, far.syn->cut};
     // What this host's kernel does not offer cannot arrive, which is no one's fault on the way.
     const HostSettings ours = read_host_settings();
@@ -67,7 +68,9 @@ int OptionsCommand::run() {
     std::cout << boost::json::serialize(to_json(report)) << std::endl;
   else
     print(report, std::cout);
-  return report.answered ? 0 : 1;
+  const bool all_arrives =
+      report.answered && !report.refused && report.changes.empty() && report.remarks.empty();
+  return all_arrives ? 0 : 1;
 }
 
 }  // namespace longhaul::probe

@@ -2,8 +2,10 @@
 // Words to settings, results to standard output, progress to standard error.
 #include "tools/probe/path_command.h"
 
+#include <algorithm>
 #include <iostream>
 
+#include "tools/probe/over_time.h"
 #include "tools/probe/path_report.h"
 #include "tools/probe/progress.h"
 #include "tools/wan/units.h"
@@ -71,33 +73,57 @@ int PathCommand::run() {
 
   Stop stop;
   measuring::stop_on_signals(stop);
-  std::vector<Path> paths;
-  std::vector<std::string> times;
+  OverTime over_time;
+  bool reached = false;
+  constexpr auto kAfterFailure = std::chrono::seconds{1};  // at least: it may fail at once
   for (unsigned number = 0; (repeat_ == 0 || number < repeat_) && !stop.is_requested(); ++number) {
     const auto began = std::chrono::steady_clock::now();
-    times.push_back(time_text());
+    const std::string time = time_text();
+    std::chrono::nanoseconds pause{0};
     options_.seed = number + 1;
-    ProgressLine line;
-    paths.push_back(probe_path(options_, stop, [&](const Progress& progress) { line.show(progress); }));
-    line.clear();
-    const Path& path = paths.back();
-    if (json_) {
-      boost::json::object object = to_json(path);
-      object["time"] = times.back();
-      std::cout << boost::json::serialize(object) << std::endl;
-    } else if (path.hops.empty()) {
-      std::cout << "interrupted before anything was measured" << std::endl;
-    } else {
-      if (repeat_ != 1) std::cout << times.back() << "  ";
-      print(path, std::cout);
-      std::cout << std::endl;
+    try {
+      ProgressLine line;
+      const Path path = probe_path(options_, stop, [&](const Progress& progress) { line.show(progress); });
+      line.clear();
+      show(path, time);
+      reached = path.reached;
+      over_time.add(path, time);
+    } catch (const measuring::Trouble& trouble) {
+      // What never went well is a mistake. What did is away for a while, which is a finding of its own.
+      if (number == 0) throw;
+      reached = false;
+      show_failure(trouble.what(), time);
+      over_time.add_failure(time);
+      pause = kAfterFailure;
     }
-    if (!path.interrupted && (repeat_ == 0 || number + 1 < repeat_))
-      measuring::pause(every - (std::chrono::steady_clock::now() - began), stop);
+    if (!stop.is_requested() && (repeat_ == 0 || number + 1 < repeat_))
+      measuring::pause(std::max(pause, every - (std::chrono::steady_clock::now() - began)), stop);
   }
-  if (!json_ && paths.size() > 1) print_over_time(paths, times, std::cout);
+  if (!json_ && over_time.measurements() > 1) over_time.print(std::cout);
   if (stop.is_requested()) return kInterrupted;
-  return paths.back().reached ? 0 : 1;
+  return reached ? 0 : 1;
+}
+
+void PathCommand::show(const Path& path, const std::string& time) const {
+  if (json_) {
+    boost::json::object object = to_json(path);
+    object["time"] = time;
+    std::cout << boost::json::serialize(object) << std::endl;
+  } else if (path.hops.empty()) {
+    std::cout << "interrupted before anything was measured" << std::endl;
+  } else {
+    if (repeat_ != 1) std::cout << time << "  ";
+    print(path, std::cout);
+    std::cout << std::endl;
+  }
+}
+
+void PathCommand::show_failure(const std::string& sentence, const std::string& time) const {
+  if (json_)
+    std::cout << boost::json::serialize(boost::json::object{{"time", time}, {"trouble", sentence}})
+              << std::endl;
+  else
+    std::cout << time << "  not measured: " << sentence << '\n' << std::endl;
 }
 
 }  // namespace longhaul::probe

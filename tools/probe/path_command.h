@@ -16,6 +16,9 @@ class PathCommand {
   int run();
 
  private:
+  void show(const Path& path, const std::string& time) const;
+  void show_failure(const std::string& sentence, const std::string& time) const;
+
   CLI::App* command_;
   PathOptions options_;
   std::string by_ = "auto";

@@ -3,7 +3,6 @@
 #include "tools/probe/path_report.h"
 
 #include <algorithm>
-#include <map>
 
 #include "tools/probe/table.h"
 
@@ -33,12 +32,6 @@ const char* model_text(Model model) {
   return model == Model::separate ? "separate" : model == Model::constant ? "constant" : "symmetric";
 }
 
-std::string where_text(const std::vector<Hop>& hops, unsigned limit) {
-  for (const Hop& hop : hops)
-    if (hop.limit == limit && hop.address) return text_of(*hop.address);
-  return "here";
-}
-
 boost::json::object to_json(const Capacity& capacity) {
   boost::json::object object{{"low", capacity.low}};
   object["bps"] = capacity.bits_per_second ? boost::json::value(*capacity.bits_per_second) : nullptr;
@@ -51,6 +44,12 @@ boost::json::object to_json(const Share& share) {
 }
 
 }  // namespace
+
+std::string where_text(const std::vector<Hop>& hops, unsigned limit) {
+  for (const Hop& hop : hops)
+    if (hop.limit == limit && hop.address) return text_of(*hop.address);
+  return "here";
+}
 
 boost::json::object to_json(const Path& path) {
   boost::json::array hops, links;
@@ -128,31 +127,6 @@ void print(const Path& path, std::ostream& out) {
       out << "hop " << hop.limit << " answers about one probe a second; it was asked no faster\n";
   if (!path.remark.empty()) out << path.remark << '\n';
   if (path.interrupted) out << "interrupted: these are the figures of what was sent until then\n";
-}
-
-void print_over_time(const std::vector<Path>& paths, const std::vector<std::string>& times,
-                     std::ostream& out) {
-  std::map<std::pair<unsigned, unsigned>, std::vector<const Link*>> links;
-  for (const Path& path : paths)
-    for (const Link& link : path.links) links[{link.from, link.to}].push_back(&link);
-  out << "\nover " << paths.size() << " measurements, " << times.front() << " to " << times.back() << "\n\n";
-  std::vector<std::vector<std::string>> rows{{"link to hop", "address", "capacity: least", "median", "most",
-                                              "delay, ms: least", "most", "loss, %: most"}};
-  for (const auto& [ends, found] : links) {
-    std::vector<double> rates, delays, losses;
-    for (const Link* link : found) {
-      if (link->fit.there.bits_per_second) rates.push_back(*link->fit.there.bits_per_second);
-      delays.push_back(link->fit.delay_us / 1000);
-      losses.push_back(link->loss.value * 100);
-    }
-    std::sort(rates.begin(), rates.end());
-    const auto rate = [&](std::size_t at) { return rates.empty() ? std::string("?") : rate_text(rates[at]); };
-    const auto [least, most] = std::minmax_element(delays.begin(), delays.end());
-    rows.push_back({std::to_string(ends.second), where_text(paths.back().hops, ends.second), rate(0),
-                    rate(rates.size() / 2), rate(rates.empty() ? 0 : rates.size() - 1), fixed(*least, 2),
-                    fixed(*most, 2), fixed(*std::max_element(losses.begin(), losses.end()), 2)});
-  }
-  print_table(rows, out);
 }
 
 }  // namespace longhaul::probe

@@ -10,8 +10,6 @@ namespace longhaul::probe {
 
 boost::json::object to_json(const Path& path);
 void print(const Path& path, std::ostream& out);
-// How each link's capacity, delay and loss went over several measurements.
-void print_over_time(const std::vector<Path>& paths, const std::vector<std::string>& times,
-                     std::ostream& out);
+std::string where_text(const std::vector<Hop>& hops, unsigned limit);  // an address, or "here"
 
 }  // namespace longhaul::probe

@@ -17,25 +17,16 @@ namespace {
 using measuring::Connection;
 using measuring::Trouble;
 
-// Each agent measures towards the one after it, one pair at a time.
-asio::awaitable<boost::json::object> measure_neighbours(std::vector<std::string> agents, TcpRequest request) {
-  boost::json::array pairs;
-  for (std::size_t i = 0; i + 1 < agents.size(); ++i) {
-    std::cerr << "longhaul-probe: " << agents[i] << " and " << agents[i + 1] << " …" << std::endl;
-    const measuring::Identity who = identity(request.token);
-    Connection agent = co_await measuring::dial(measuring::parse_endpoint(agents[i], kAgentPort), who,
-                                                std::chrono::seconds{10});
-    boost::json::object wish;
-    wish["do"] = "neighbour";
-    wish["agent"] = agents[i + 1];
-    wish["ms"] = request.time.count();
-    co_await agent.send(wish);
-    boost::json::object found = co_await agent.receive(2 * request.time + std::chrono::minutes{4});
-    pairs.push_back(std::move(found));
-  }
-  boost::json::object all;
-  all["pairs"] = std::move(pairs);
-  co_return all;
+asio::awaitable<boost::json::object> measure_pair(std::string from, std::string to, TcpRequest request) {
+  const measuring::Identity who = identity(request.token);
+  Connection agent =
+      co_await measuring::dial(measuring::parse_endpoint(from, kAgentPort), who, std::chrono::seconds{10});
+  boost::json::object wish;
+  wish["do"] = "neighbour";
+  wish["agent"] = to;
+  wish["ms"] = request.time.count();
+  co_await agent.send(wish);
+  co_return co_await agent.receive(2 * request.time + std::chrono::minutes{4});
 }
 
 int run_to_the_end(asio::awaitable<boost::json::object> work, boost::json::object& found) {
@@ -55,12 +46,42 @@ int run_to_the_end(asio::awaitable<boost::json::object> work, boost::json::objec
   });
   io.run();
   if (interrupted) {
-    std::cerr << "longhaul-probe: interrupted; what was measured is not complete and not printed"
+    std::cerr << "longhaul-probe: interrupted; what was under way is not complete and not printed"
               << std::endl;
     return kInterrupted;
   }
   if (trouble) std::rethrow_exception(trouble);
   return 0;
+}
+
+// Each agent measures towards the one after it, one pair at a time. Which pair does badly is the question,
+// so one that cannot be measured is a finding, and the others are measured all the same.
+int run_neighbours(const std::vector<std::string>& agents, const TcpRequest& request, bool json) {
+  boost::json::array pairs;
+  int code = 0;
+  for (std::size_t i = 0; i + 1 < agents.size() && code != kInterrupted; ++i) {
+    const std::string pair = agents[i] + " and " + agents[i + 1];
+    std::cerr << "longhaul-probe: " << pair << " …" << std::endl;
+    boost::json::object found;
+    try {
+      if (run_to_the_end(measure_pair(agents[i], agents[i + 1], request), found) != 0) {
+        code = kInterrupted;
+        continue;
+      }
+      if (!json) {
+        print_tcp(found, std::cout);
+        std::cout << std::endl;
+      }
+    } catch (const Trouble& trouble) {
+      code = 1;
+      std::cerr << "longhaul-probe: " << pair << ": " << trouble.what() << std::endl;
+      found = {{"from", agents[i]}, {"to", agents[i + 1]}, {"trouble", trouble.what()}};
+    }
+    pairs.push_back(std::move(found));
+  }
+  if (json)
+    std::cout << boost::json::serialize(boost::json::object{{"pairs", std::move(pairs)}}) << std::endl;
+  return code;
 }
 
 }  // namespace
@@ -116,20 +137,13 @@ int TcpCommand::run() {
     if (!rate) throw CLI::ValidationError("--rate", rate.error());
     request_.rate_bits = static_cast<double>(*rate);
   }
+  if (neighbours_->parsed()) return run_neighbours(agents_, request_, json_);
   boost::json::object found;
-  const bool neighbours = neighbours_->parsed();
-  const int code =
-      run_to_the_end(neighbours ? measure_neighbours(agents_, request_) : measure_tcp(request_), found);
-  if (code != 0) return code;
+  if (const int code = run_to_the_end(measure_tcp(request_), found); code != 0) return code;
   if (json_)
     std::cout << boost::json::serialize(found) << std::endl;
-  else if (!neighbours)
-    print_tcp(found, std::cout);
   else
-    for (const auto& pair : found.at("pairs").as_array()) {
-      print_tcp(pair.as_object(), std::cout);
-      std::cout << std::endl;
-    }
+    print_tcp(found, std::cout);
   return 0;
 }
 

@@ -45,11 +45,13 @@ class Batch {
   std::array<mmsghdr, kSlots> messages_{};
 };
 
-std::optional<std::uint64_t> read_sent(Channel& control) {
+// The sender says how much it has sent, once, and then waits for the receipt: whatever else comes, its end
+// too, is why there will be none. So this is called whenever the connection has something, before and after.
+void read_sent(Channel& control, std::optional<std::uint64_t>& sent) {
   const auto message = control.poll();
-  if (!message) return std::nullopt;
-  if (say_of(*message) != "sent") throw PeerGone("the other side spoke out of turn");
-  return static_cast<std::uint64_t>(measuring::number(*message, "packets", 0, kMostPackets));
+  if (!message) return;
+  if (sent || say_of(*message) != "sent") throw PeerGone("the other side spoke out of turn");
+  sent = static_cast<std::uint64_t>(measuring::number(*message, "packets", 0, kMostPackets));
 }
 
 [[noreturn]] void gave_no_sign() { throw PeerGone("the sender gave no sign of life for 150 s"); }
@@ -62,24 +64,24 @@ Receipt receive_udp(int socket, const Announcement& announcement, Channel& contr
       {announcement.test, announcement.payload_bytes, std::chrono::milliseconds{announcement.silence_ms}}};
   Batch batch{announcement.payload_bytes};
   const auto on_datagram = [&](Bytes datagram) { tally.on_datagram(datagram, Clock::now()); };
-  bool is_sent = false;
+  std::optional<std::uint64_t> sent;
   TimePoint last_sign = Clock::now();
   for (;;) {
     pollfd sources[] = {{socket, POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
     const TimePoint deadline = tally.deadline().value_or(last_sign + kPatience);
     if (wait(sources, deadline, stop))
       last_sign = Clock::now();
-    else if (!is_sent)
+    else if (!sent)
       gave_no_sign();
     // What waits in the socket came before any decision that it is over.
     bool is_drained = false;
     for (int rounds = 0; rounds < 64 && !is_drained; ++rounds)
       is_drained = !batch.receive(socket, on_datagram);
-    if (sources[1].revents != 0)
-      if (const auto packets = read_sent(control)) {
-        is_sent = true;
-        tally.on_sent(*packets, Clock::now());
-      }
+    if (sources[1].revents != 0) {
+      const bool was_sent = sent.has_value();
+      read_sent(control, sent);
+      if (sent && !was_sent) tally.on_sent(*sent, Clock::now());
+    }
     const Ending ending = tally.ending(Clock::now());
     if (ending == Ending::none || !is_drained) continue;
     Receipt receipt;
@@ -106,7 +108,7 @@ Receipt receive_tcp(int listener, const Announcement& announcement, Channel& con
     sources.assign({{control.descriptor(), POLLIN, 0}});
     door.watch(sources);
     if (!wait(sources, patience, stop)) gave_no_sign();
-    if (sources[0].revents != 0 && !sent) sent = read_sent(control);  // so little that it is all on its way
+    if (sources[0].revents != 0) read_sent(control, sent);  // so little that it is all on its way
   }
   const wan::Descriptor data = std::move(admitted->socket);
   const TimePoint began = admitted->accepted;
@@ -116,7 +118,7 @@ Receipt receive_tcp(int listener, const Announcement& announcement, Channel& con
   while (!closed || !sent) {
     pollfd sources[] = {{closed ? -1 : data.get(), POLLIN, 0}, {control.descriptor(), POLLIN, 0}};
     if (!wait(sources, Clock::now() + kPatience, stop)) gave_no_sign();
-    if (sources[1].revents != 0 && !sent) sent = read_sent(control);
+    if (sources[1].revents != 0) read_sent(control, sent);
     if (sources[0].revents == 0) continue;
     const auto got = ::recv(data.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got > 0) {

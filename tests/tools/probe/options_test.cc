@@ -57,7 +57,12 @@ TEST_CASE("who is to blame for an option that the answer lacks is told as far as
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "0"}};
   CHECK(said("net.ipv4.tcp_window_scaling is 0"));
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "1"}};
-  CHECK(said("on the way back"));
+  CHECK(said("the agent there could not tell what arrived"));
+  report.port = 445;
+  report.seen_at = 7612;
+  CHECK(said("something that looks at port 445 alone"));
+  report.seen_at = 445;
+  CHECK(said("so it is taken away on the way back"));
   report.changes = {{"window scale", "7", "gone", ""}};
   CHECK(said("did not get ours"));
 }

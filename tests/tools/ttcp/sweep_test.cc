@@ -152,6 +152,26 @@ TEST_CASE("a controller that goes away in the middle of a test ends it") {
   }
 }
 
+TEST_CASE("a controller that goes away while its last data are on their way ends the test") {
+  Receiver receiver;
+  Stop stop;
+  longhaul::wan::Descriptor data;
+  {
+    Channel control{
+        connect_tcp(resolve("127.0.0.1", receiver.port(), Protocol::tcp, Family::any), {}, kLong, stop)};
+    control.greet(measuring::Side::dials, "", Clock::now() + kLong, stop);
+    const Announcement announcement{.test = 1, .payload_bytes = 100, .pass = measuring::Pass::draw()};
+    control.send(to_message(announcement), stop);
+    const auto ready = control.receive(Clock::now() + kLong, stop);
+    REQUIRE(ready.has_value());
+    const auto port = static_cast<std::uint16_t>(measuring::number(*ready, "port", 1, 65535));
+    data = connect_tcp({control.peer().with_port(port)}, {}, kLong, stop);
+    send_all(data.get(), announcement.pass.bytes(), stop);
+    control.send({{"say", "sent"}, {"packets", 10}}, stop);
+  }
+  CHECK(receiver.said() == "the other side closed the control connection");
+}
+
 TEST_CASE("a wrong announcement ends the sweep with a sentence") {
   Receiver receiver;
   Stop stop;
