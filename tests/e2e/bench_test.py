@@ -2,6 +2,7 @@
 """longhaul-bench with a lab, servers and captures of its own: a small scenario to its report."""
 
 import csv
+import json
 import os
 import pathlib
 import signal
@@ -64,6 +65,19 @@ round_trips_ms = [10]
 applications = ["stream 2 s"]
 features = ["bare", "guest-tcp", "guest-sctp"]
 source = "transports"
+"""
+
+ONE_LOSS = """
+title = "one packet"
+[quick]
+size = { seconds = 4, least = "1MB", most = "10MB" }
+[[matrix]]
+title = "one"
+rates = ["10mbit"]
+round_trips_ms = [30]
+lose_after_s = 1.5
+applications = ["tcp read"]
+features = ["bare", "F"]
 """
 
 PACKETS = """
@@ -191,6 +205,23 @@ class Bench(unittest.TestCase):
         self.assertEqual((rows["bare"]["segment_bytes"], rows["sctp"]["segment_bytes"]), ("8948", "8952"))
         self.assertEqual(rows["carrier-tcp"]["carrier"], "tcp")
         self.assertIn("Throughput, Mbit/s: OC-1, MTU 9000", (run / "report.html").read_text())
+
+    def test_the_repair_of_one_lost_packet_is_seen_where_and_when_it_was_lost(self):
+        run = self.run_quick(ONE_LOSS)
+        samples = {line["key"].split(" | ")[3]: line for line in map(json.loads, (run / "samples.jsonl").read_text().splitlines())}
+        self.assertEqual(set(samples), {"bare", "F"})
+        for what, sample in samples.items():
+            with self.subTest(what):
+                self.assertNotIn("failure", sample)
+                self.assertEqual(sample["line_lost"], 1)
+                self.assertGreater(sample["repair"]["after_s"], 0.5)
+                self.assertLess(sample["repair"]["after_s"], 4)
+                self.assertTrue(sample["repair"]["acknowledged"])
+        # Bare the client sees it come behind later ones: its round trip after it was lost, the queue's time included.
+        repaired = [when for when, _, is_behind in samples["bare"]["repair"]["segments"] if is_behind]
+        self.assertTrue(repaired)
+        self.assertGreater(min(repaired), 29)
+        self.assertIn("one packet lost", (run / "report.html").read_text())
 
     def test_sctp_of_linux_is_measured_between_emulated_machines(self):
         run = self.run_quick(GUESTS)

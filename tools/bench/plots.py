@@ -251,6 +251,17 @@ def gains(figures, features="A"):
         yield svg(figure)
 
 
+def whole_intervals(sample, is_of_a_loss):
+    """Seconds of each number, and the numbers: of whole seconds where one loss is looked at, else not too many. What is left
+    at the end, shorter than an interval, would look like a drop."""
+    interval = sample["interval"]
+    series = sample["series"][:int(sample["seconds"] / interval + 1e-6)]
+    if interval < 1 if is_of_a_loss else len(series) > 300:
+        series = [sum(series[at:at + 10]) for at in range(0, len(series) - 9, 10)]
+        interval *= 10
+    return interval, series
+
+
 def over_time(figures, block, application, data):
     """Throughput second by second on lines that lose packets: the drop after a loss and the climb back."""
     matrix = figures.scenario.matrices[block]
@@ -258,19 +269,17 @@ def over_time(figures, block, application, data):
         if not place.loss and not place.lose_after_s:
             continue
         figure, axes = new(f"{title_of(application, data)}, {place}: over time", "seconds", "Mbit/s", (6.4, 2.6))
-        drawn = 0
+        drawn, lost = 0, []
         for name in matrix.features:
             found = figures.find(place, application, data, name)
             if not found or not found.is_there:
                 continue
             sample = found.good[0]
-            interval, series = sample["interval"], sample["series"]
-            if len(series) > 300 or place.lose_after_s and interval < 1:
-                series = [sum(series[at:at + 10]) for at in range(0, len(series), 10)]
-                interval *= 10
+            interval, series = whole_intervals(sample, place.lose_after_s)
             if len(series) < 4:
                 continue
             drawn += 1
+            lost.append(sample["repair"]["after_s"] if sample.get("repair") else place.lose_after_s)
             colour, marker, line = STYLES[name]
             axes.plot([(number + 0.5) * interval for number in range(len(series))],
                       [8 * count / interval / 1e6 for count in series], color=colour, linestyle=line, linewidth=1.1,
@@ -278,8 +287,8 @@ def over_time(figures, block, application, data):
         if not drawn:
             pyplot.close(figure)
             continue
-        if place.lose_after_s:
-            axes.axvline(place.lose_after_s, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
+        for when in lost if place.lose_after_s else []:
+            axes.axvline(when, color="#999999", linewidth=0.8, linestyle=(0, (6, 3)))
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
         yield svg(figure)

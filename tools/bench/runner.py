@@ -197,15 +197,17 @@ class Runner:
                     cut = self.cut_seconds
             if not cut:
                 rig.wait_quiet()
+            stats = rig.lab.stats()
+            lost_at_ns = loss.at_ns(stats)
             found = {"cpu_seconds": costs.cpu_seconds(), "peak_bytes": costs.peak_bytes(), "carrier": rig.carrier(),
-                     "reasons": _since(reasons, rig.reasons()), **_on_line(rig.lab.stats())}
+                     "reasons": _since(reasons, rig.reasons()), **_on_line(stats)}
             if cut:
                 return found | {"cut": cut, "moved_until_cut": timing.payload(recording.path, work.ports)}
             if (got := work.finish(moved)) != work.expected:
                 return found | {"failure": f"WRONG BYTES: {cell.size} bytes were sent, and others arrived"}
-            if cell.place.lose_after_s and not loss.at_ns:
+            if cell.place.lose_after_s and not lost_at_ns:
                 return found | {"failure": f"it was over before {cell.place.lose_after_s:g} s, when a packet was to be lost"}
-            measured = timing.read(recording.path, work.ports, work.kind, loss.at_ns)
+            measured = timing.read(recording.path, work.ports, work.kind, lost_at_ns)
             if recording.dropped:
                 found["doubt"] = f"the capture lacks {recording.dropped} packets"
             return found | {"seconds": round(measured.seconds, 6), "client_seconds": round(moved.seconds, 6), "sha256": got,
@@ -270,13 +272,17 @@ class OneLoss:
 
     def __init__(self, lab, after_s):
         self.lab, self.due = lab, time.monotonic() + after_s if after_s else None
-        self.at_ns = None  # by the clock of captures
 
     def look(self):
         if self.due and time.monotonic() >= self.due:
             self.due = None
-            self.at_ns = time.time_ns()
             self.lab.lose(b_to_a=1)
+
+    @staticmethod
+    def at_ns(stats):
+        """When the line lost it, by the clock of captures; None if it did not."""
+        at = stats["b_to_a"].get("lost_on_demand_ns")
+        return None if at is None else at + time.time_ns() - time.monotonic_ns()
 
 
 def check_room(scratch, cell):

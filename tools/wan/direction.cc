@@ -91,6 +91,7 @@ boost::json::object Direction::to_json(TimePoint now) const {
   json["packets_out"] = link.packets_out;
   json["ip_bytes_out"] = link.bytes_out;
   json["lost"] = link.lost;
+  if (link.lost_on_demand) json["lost_on_demand_ns"] = link.lost_on_demand->time_since_epoch().count();
   json["dropped_queue"] = link.dropped;
   json["duplicated"] = link.duplicated;
   json["reordered"] = link.reordered;

@@ -93,7 +93,10 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
   const bool held_back = chances_.reorder.happens(config_.reorder);
   const bool twice = chances_.duplicate.happens(config_.duplicate);
   const bool on_demand = to_lose_ > 0;
-  if (on_demand) --to_lose_;
+  if (on_demand) {
+    --to_lose_;
+    counters_.lost_on_demand = at;
+  }
   const bool lost = single_loss || burst_loss || on_demand;
   sending_.push_back({busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice});
   if (!lost) return Fate::carried;

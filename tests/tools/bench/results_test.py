@@ -229,5 +229,17 @@ class Results(unittest.TestCase):
         self.assertIn("it FAILS now", output.getvalue())
 
 
+class OverTime(unittest.TestCase):
+    def test_what_is_left_at_the_end_is_no_drop(self):
+        sample = {"seconds": 2.35, "interval": 0.1, "series": [10] * 23 + [5]}
+        self.assertEqual(report.plots.whole_intervals(sample, False), (0.1, [10] * 23))
+        self.assertEqual(report.plots.whole_intervals(sample, True), (1.0, [100, 100]))
+
+    def test_where_one_packet_was_lost_each_second_is_shown_however_long(self):
+        sample = {"seconds": 400.5, "interval": 1.0, "series": [7] * 401}
+        self.assertEqual(report.plots.whole_intervals(sample, True), (1.0, [7] * 400))
+        self.assertEqual(report.plots.whole_intervals(sample, False), (10.0, [70] * 40))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -75,7 +75,12 @@ class Losing(unittest.TestCase):
             loss.look()
             loss.look()
         lab.lose.assert_called_once_with(b_to_a=1)
-        self.assertIsNotNone(loss.at_ns)
+
+    def test_when_it_was_lost_is_what_the_line_says_by_the_clock_of_captures(self):
+        now, at = time.time_ns(), time.monotonic_ns() - 2_000_000_000
+        said = runner_module.OneLoss.at_ns({"a_to_b": {}, "b_to_a": {"lost_on_demand_ns": at}})
+        self.assertAlmostEqual((now - said) / 1e9, 2, delta=0.5)
+        self.assertIsNone(runner_module.OneLoss.at_ns({"a_to_b": {}, "b_to_a": {}}))
 
     def test_none_is_lost_where_none_is_asked_for(self):
         lab = mock.Mock()

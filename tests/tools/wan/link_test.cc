@@ -409,6 +409,8 @@ TEST_CASE("packets can be lost on demand, and the dice fall as they would have")
       if (link.arrive(kStart + id * 1ms, 100, id) == Fate::lost) ids.push_back(id);
     }
     CHECK(link.counters().lost == ids.size());
+    const auto last = on_demand ? std::optional<TimePoint>(kStart + (499 + on_demand) * 1ms) : std::nullopt;
+    CHECK(link.counters().lost_on_demand == last);
     return ids;
   };
   const auto by_chance = lost(0);
