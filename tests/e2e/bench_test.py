@@ -76,6 +76,7 @@ title = "one"
 rates = ["10mbit"]
 round_trips_ms = [30]
 lose_after_s = 1.5
+source = "long paths"
 applications = ["tcp read"]
 features = ["bare", "F"]
 """
@@ -221,7 +222,9 @@ class Bench(unittest.TestCase):
         repaired = [when for when, _, is_behind in samples["bare"]["repair"]["segments"] if is_behind]
         self.assertTrue(repaired)
         self.assertGreater(min(repaired), 29)
-        self.assertIn("one packet lost", (run / "report.html").read_text())
+        page = (run / "report.html").read_text()
+        self.assertIn("one packet lost", page)
+        self.assertIn("2002: one TCP connection over real long paths", page)
 
     def test_sctp_of_linux_is_measured_between_emulated_machines(self):
         run = self.run_quick(GUESTS)

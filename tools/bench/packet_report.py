@@ -13,7 +13,7 @@ from transports import NAMES
 UDP_STYLES = {"udp": ("#009E73", "P", "--"), "udp+12": ("#D55E00", "X", "-.")}
 METHOD = (
     "Packet sizes: longhaul-ttcp sends so many bytes in packets (over TCP: writes) of each size, and its receiver counts what comes "
-    "and how long that took: TCP from the accept to the end of the stream, UDP from the first packet to the last. Nothing is captured or compared. "
+    "and how long that took: TCP from the accept to the end of the stream, UDP from the start mark to the last packet. Nothing is captured or compared. "
     "UDP is sent at 99 % of what the line can carry in packets of that size, headers and fragments counted; UDP+12 has 12 bytes more "
     "in each, which count as header: as much as TCP's. The pair carries TCP alone, and by its carriers alone here: no compression, "
     "no dictionaries, no modules.",)

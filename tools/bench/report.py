@@ -12,6 +12,7 @@ import packet_report
 import packet_tests
 import plots
 import scenario as scenarios
+import sources
 import tables
 import transport_plots
 import transports
@@ -66,7 +67,7 @@ METHOD_OF_STREAMS = (
     "as iperf3 (TCP) and longhaul-sctp (SCTP) say. Nothing is captured meanwhile: at these rates that would cost more than an end "
     "does. Bytes are not compared; what carries them has a checksum, and the other scenarios compare every byte.",
     f"TCP CUBIC and BBR: no proxy, one connection; {scenarios.PARALLEL} × TCP CUBIC: as many connections at once. SCTP: usrsctp, in "
-    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), since this kernel has none. "
+    "user space over raw IP, one association, one stream, its own congestion control (RFC 4960), whether or not the kernel has one. "
     "Emulated: TCP CUBIC and SCTP of Linux, by iperf3 between two emulated machines, one in each LAN; they are far slower than the "
     "host, so only lines that they can fill tell of the transport, and TCP beside SCTP tells which those are. Longhaul, UDP and TCP: CUBIC to the proxy, and between the proxies that "
     "carrier alone, encrypted, without compression, dictionaries and modules; repair only where it pays.",
@@ -191,7 +192,11 @@ def sections(figures):
                 drawn += plots.repairs(figures, block, *subject)
         if any(place.lose_after_s for place in matrix.places):
             shown[-1].note = (shown[-1].note + " " + ONE_LOSS).strip()
+        if matrix.source == sources.LONG_PATHS:
+            shown.append(tables.long_paths())
         yield matrix.title, shown, [plot for plot in drawn if plot]
+    if any(matrix.source == sources.OVER_DELAY for matrix in figures.scenario.matrices):
+        yield "The source's own tables", list(transports.their_tools()), []
     if with_plots and (drawn := [plot for name in ("T", "A") for plot in plots.gains(figures, name)]):
         yield "Gain over delay", [], drawn
 

@@ -165,6 +165,19 @@ def size_of(figure):
     return size_text(figure.cell.size) if figure.cell.size else f"{figure.cell.application.seconds:g} s"
 
 
+def long_paths():
+    """What one connection made of long paths in 2002, for lack of ours on the same ones."""
+    rows = []
+    for row in sources.long_paths():
+        reached = [row[f"{way}_tokyo_mbit"] for way in ("to", "from")]
+        rows.append([row["path"], f"{row['rtt_ms']:g} ms", number(row["bottleneck_mbit"]),
+                     *(number(each) if each else MISSING for each in reached),
+                     f"{100 * max(each for each in reached if each) / row['bottleneck_mbit']:.0f} %"])
+    return Table("2002: one TCP connection over real long paths",
+                 ["path", "round trip", "bottleneck, Mbit/s", "to Tokyo, Mbit/s", "from Tokyo, Mbit/s", "best, share of it"], rows,
+                 f"{sources.LONG_PATHS_ORIGIN}. Beside it stand the shares of the line above.")
+
+
 def _source_text(value):
     return MISSING if value is None else value if value == NOT_FINISHED else number(value)
 

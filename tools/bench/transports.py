@@ -17,6 +17,7 @@ NAMES = {"bare": "TCP CUBIC", "tuned": "TCP BBR", "parallel": f"{PARALLEL} × TC
 LEVEL = 0.95
 SOURCE_TOOL = "netperf"
 SOURCE_COLUMNS = (("sctp", "2007: SCTP"), ("tcp", "2007: TCP"))
+THEIR_TOOLS = {"iperf": "Iperf 2.0.6", "netperf": "Netperf 2.4.3", "netperf-streams": "Netperf 2.4.6, STREAMS"}
 PROXY_OF = {"client": "branch", "server": "datacenter"}
 
 
@@ -133,6 +134,25 @@ def _table(figures, matrix, places, measure):
     return Table(f"{measure.title}, {measure.unit}: {line_title(places)}",
                  ["round trip", *(NAMES[name] for name in matrix.features), *(name for _, name in SOURCE_COLUMNS if theirs)],
                  rows, note)
+
+
+def their_tools():
+    """The source's three tables: what its tools said of the same two transports."""
+    columns = [(tool, which) for tool in THEIR_TOOLS for which, _ in SOURCE_COLUMNS
+               if any(row[f"{which}_mbit"] is not None for row in sources.over_delay()[tool])]
+    for measure in (SPEED, CPU):
+        rows = {}
+        for tool, which in columns:
+            there = [row for row in sources.over_delay()[tool] if row[f"{which}_mbit"] is not None]
+            for row in there:
+                rows.setdefault(row["rtt_ms"], {})[tool, which] = measure.theirs(row, which)
+            rows.setdefault("mean", {})[tool, which] = statistics.fmean(measure.theirs(row, which) for row in there)
+        order = sorted(delay for delay in rows if delay != "mean") + ["mean"]
+        yield Table(f"2007, by each of its tools: {measure.title.lower()}, {measure.unit}",
+                    ["round trip", *(f"{which.upper()}, {THEIR_TOOLS[tool]}" for tool, which in columns)],
+                    [[delay if delay == "mean" else f"{delay:g} ms",
+                      *(_graded(rows[delay].get(column), measure, _THEIR_LINE) for column in columns)] for delay in order],
+                    f"{sources.OVER_DELAY_ORIGIN}.")
 
 
 _THEIR_LINE = sources.OVER_DELAY_RATE / 1e6

@@ -139,7 +139,12 @@ class Measured(unittest.TestCase):
 
         store.header["places"] = {}
         page, text, table = report.to_html(figures), report.to_markdown(figures), report.to_csv(figures)
-        for words in ("Throughput, Mbit/s: 100 Mbit/s, MTU 9000", "Sandia", "usrsctp", "3 to 9 repetitions"):
+        theirs = list(transports.their_tools())
+        self.assertEqual(theirs[0].headings[1:], ["SCTP, Iperf 2.0.6", "TCP, Iperf 2.0.6", "SCTP, Netperf 2.4.3", "TCP, Netperf 2.4.3",
+                                                  "SCTP, Netperf 2.4.6, STREAMS"])
+        self.assertEqual(theirs[0].rows[0][:3], ["0 ms", "989.0 A", "994.0 A"])
+        self.assertEqual(theirs[1].rows[0][1], "100.0 F")
+        for words in ("by each of its tools", "Throughput, Mbit/s: 100 Mbit/s, MTU 9000", "Sandia", "usrsctp", "3 to 9 repetitions"):
             self.assertIn(words, page)
             self.assertIn(words, text)
         self.assertNotIn("SHA-256", page)  # which no stream is compared by
