@@ -102,7 +102,8 @@ std::optional<Promises::Settled> Promises::kept(Message message, Status status, 
     ++open.failed_unreported;
     open.failed = true;
     if (open.late_status == Status::success) {
-      open.late_status = is_error(status)            ? status
+      const bool tells = is_error(status) && !asks_again(status);
+      open.late_status = tells                       ? status
                          : status == Status::success ? Status::disk_full
                                                      : Status::lost_writebehind_data;
     }
@@ -125,8 +126,8 @@ Status Promises::settle(const Open& open, Carrier carrier, Status status) {
   const auto found = opens_.find(open);
   if (found == opens_.end() || found->second.late_status == Status::success) return status;
   if (is_error(status)) {
-    // A WRITE's own error speaks for that write alone.
-    if (carrier != Carrier::write) reported(found->second);
+    // A WRITE's own error speaks for that write alone, and one that is tried again for nothing.
+    if (carrier != Carrier::write && !asks_again(status)) reported(found->second);
     return status;
   }
   const Status late = found->second.late_status;

@@ -84,7 +84,7 @@ class Promises {
   enum class Carrier : std::uint8_t { write, flush, close };
   // The status that this answer is to bear: the open's late error, once, in the place of success. An answer
   // that is an error of its own is left as it is; where it speaks for all that was written (flush, close), it
-  // is the report.
+  // is the report, unless the client will ask again (asks_again()).
   Status settle(const Open& open, Carrier carrier, Status status);
 
   std::optional<Status> late_error(const Open& open) const;  // not reported yet

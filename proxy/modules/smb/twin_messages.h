@@ -144,7 +144,8 @@ struct Expect {
   Slice request;
 };
 // near -> far: the frame behind this asks for (a part of) a directory's listing: fetch the rest to its end,
-// as Answers whose request is this id (8 bytes). `all`: the frame starts the listing afresh, its own answer
+// as Answers whose request is this id (8 bytes). The client has had `served` entries before, which the server
+// told by itself. `all`: the frame starts the listing afresh, its own answer
 // comes as an Answer too, and the first `served` entries that were listed before are left out.
 struct Enumerate {
   OpenKey open;

@@ -241,9 +241,15 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
       if (!ioctl || !is_harmless(*ioctl)) voids(request, chain, changes);
       break;
     }
-    case Command::query_directory:
-      note_file(request, file_in(parse_query_directory_request(element.bytes)), chain);
+    case Command::query_directory: {
+      auto query = parse_query_directory_request(element.bytes);
+      note_file(request, file_in(query), chain);
+      if (!query) break;
+      request.info_class = query->info_class;
+      request.lists_afresh =
+          query->flags & (query_directory_flags::restart_scans | query_directory_flags::reopen);
       break;
+    }
     case Command::change_notify:
       note_file(request, file_in(parse_change_notify_request(element.bytes)), chain);
       break;
@@ -345,10 +351,20 @@ void Connection::make_untouchable(SessionId session, flows::Reason reason) {
   untouchable_since(reason);
 }
 
+void Connection::session_expired(SessionId session) {
+  sessions_[session].expired = true;
+  untouchable_since(flows::Reason::smb_session);
+}
+
 void Connection::untouchable_since(flows::Reason reason) {
   if (!any_untouchable()) why_untouchable_ = reason;
   if (reason != flows::Reason::smb_not_understood && reason != flows::Reason::smb_session)
     ids_are_fixed_ = true;
+}
+
+bool Connection::expired(SessionId session) const {
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() && found->second.expired;
 }
 
 bool Connection::untouchable(SessionId session) const {

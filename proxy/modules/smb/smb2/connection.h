@@ -106,9 +106,10 @@ struct Pending {
   std::unique_ptr<Open> opening;     // what its answer completes
   std::vector<MessageId> followers;  // elements of its compound that mean its file
   bool closed_in_compound = false;   // its compound also closes the file: not worth anything ahead
-  // SET_INFO, QUERY_INFO
+  // SET_INFO, QUERY_INFO; the class QUERY_DIRECTORY, too
   InfoType info_type = InfoType::file;
   std::uint8_t info_class = 0;
+  bool lists_afresh = false;  // QUERY_DIRECTORY
 };
 
 // What a message changed, for who acts on it. In the order of the elements.
@@ -149,6 +150,9 @@ class Connection {
   // The near half answered this request itself: a CLOSE answered here closes.
   Outcome answered_here(MessageId id);
 
+  // The server has said so in an answer that did not come here.
+  void session_expired(SessionId session);
+
   // This CREATE goes without the GUID by which the server would know it again.
   void cannot_be_replayed(MessageId create);
 
@@ -163,6 +167,7 @@ class Connection {
 
   // Signed, encrypted, signing demanded, bound to another channel, or expired and not yet renewed: hands off.
   bool untouchable(SessionId session) const;
+  bool expired(SessionId session) const;
   // Some session of this connection is untouchable: nothing is done any more that would not have to be.
   bool any_untouchable() const { return why_untouchable_ != flows::Reason::optimised; }
   flows::Reason why_untouchable() const { return why_untouchable_; }

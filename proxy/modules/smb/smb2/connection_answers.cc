@@ -38,10 +38,7 @@ Connection::Outcome Connection::on_response(const Message& message) {
 void Connection::finish(const Element& element, Pending request, Outcome& outcome) {
   const Header& header = element.header;
   bool success = header.status == Status::success;
-  if (header.status == Status::network_session_expired || header.status == Status::user_session_deleted) {
-    sessions_[request.session].expired = true;
-    untouchable_since(flows::Reason::smb_session);
-  }
+  if (says_expired(header.status)) session_expired(request.session);
   switch (header.command) {
     case Command::negotiate: {
       auto answer = parse_negotiate_response(element.bytes);
@@ -172,7 +169,8 @@ void Connection::broken(const Element& element, Outcome& outcome) {
     Open* open = this->open(oplock->file);
     if (!open) return;
     // 3.3.4.6: a broken level II asks for no acknowledgement.
-    open->break_pending = open->caching & lease_state::write;
+    // By what the server granted: `caching` may have been given up meanwhile, which it does not know.
+    open->break_pending = caching_of(open->oplock) & lease_state::write;
     // What is left when it was asked by us is shared, which the client asked for as little (far_oplocks.cc).
     open->caching = open->on_behalf ? +lease_state::none : open->caching & caching_of(oplock->level);
     open->oplock = oplock->level;

@@ -260,7 +260,17 @@ bool Far::can_inject(std::uint16_t charge) const {
 
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
-  if (connection_.any_untouchable() || opaque_ || end_told_) return false;
+  if (connection_.any_untouchable()) return false;
+  return add(session, tree, charge, build, std::move(reply));
+}
+
+bool Far::inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) {
+  if (connection_.ids_are_fixed() || connection_.expired(session)) return false;
+  return add(session, tree, 1, build, [](TimePoint, const Frame&, const Element&) {});
+}
+
+bool Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply) {
+  if (opaque_ || end_told_) return false;
   auto id = ids_.take(charge, kept_for_client());
   if (!id) return false;
   touched_ = true;

@@ -53,6 +53,7 @@ class Far final : public Half, private FarSide {
   bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
               Reply reply) override;
   bool can_inject(std::uint16_t charge) const override;
+  bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
   bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
@@ -67,6 +68,7 @@ class Far final : public Half, private FarSide {
     opens_.listed(directory, listing, info_class, entries);
   }
 
+  bool add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
   std::optional<Message> parse(const Frame& frame);
   // A client's request on its way: the ids that its elements have got so far.

@@ -27,8 +27,9 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
   }
   if (const auto* enumerate = std::get_if<Enumerate>(&message)) {
     Listing& listing = listings_[enumerate->open];
-    std::vector<std::string> names = std::move(listing.names);
-    names.resize(enumerate->all ? std::min<std::size_t>(names.size(), enumerate->served) : 0);
+    std::vector<std::string> names =
+        std::move(enumerate->all ? listing.names : told_before_[enumerate->open]);
+    names.resize(std::min<std::size_t>(names.size(), enumerate->served));
     beginning_.erase(listing.generation);
     beginning_.emplace(enumerate->message, enumerate->open);
     listing = Listing{.generation = enumerate->message,
@@ -36,7 +37,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
                       .pattern = enumerate->pattern,
                       .all = enumerate->all,
                       .window_bytes = enumerate->all ? kRepeatedWindowBytes : kWindowBytes,
-                      .skip = names};
+                      .skip = enumerate->all ? names : std::vector<std::string>{}};
     listing.names = std::move(names);
     std::sort(listing.skip.begin(), listing.skip.end());
     return Taken::yes;
@@ -57,7 +58,11 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
   Taken taken = Taken::no;
   for (const Connection::Answered& each : outcome.answered) {
     const auto begins = each.element ? beginning_.find(each.request.id) : beginning_.end();
-    if (begins == beginning_.end()) continue;
+    if (begins == beginning_.end()) {
+      if (each.element && !each.interim && each.request.command == Command::query_directory)
+        told(*each.element, each.request);
+      continue;
+    }
     const OpenKey key = begins->second;
     if (!each.interim) beginning_.erase(begins);
     const auto found = listings_.find(key);
@@ -87,9 +92,25 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
   return taken;
 }
 
+// By the server itself, and not for a listing of ours: the client has these, too.
+void FarMetadata::told(const Element& element, const Pending& request) {
+  const OpenKey key = key_of(request.session, request.tree, request.file);
+  const auto response = parse_buffer_response(element.bytes);
+  if (element.header.status != Status::success || !response || !side_.connection().open(key)) return;
+  if (!side_.surroundings().features.smb_metadata) return;  // nor does the near half go on behind it
+  const auto entries = parse_listing(request.info_class, Slice::copy_of(response->buffer));
+  if (!entries) return;
+  std::vector<std::string>& names = told_before_[key];
+  if (request.lists_afresh) names.clear();
+  for (const ListingEntry& entry : *entries)
+    if (names.size() < kMostNames) names.push_back(entry.name);
+}
+
 void FarMetadata::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::closed) listings_.erase(change.open->key);
+    if (change.kind != Change::Kind::closed) continue;
+    listings_.erase(change.open->key);
+    told_before_.erase(change.open->key);
   }
 }
 

@@ -43,6 +43,7 @@ class FarMetadata final : public FarPart {
   void ask(TimePoint now, const Open& open, const Slice& question);
   void fetch(TimePoint now, const OpenKey& key);
   void listed(TimePoint now, const OpenKey& key, MessageId generation, Status status, const Slice& buffer);
+  void told(const Element& element, const Pending& request);
   void push(const OpenKey& key, Command command, Status status, Slice request, Slice response);
 
   // Bounds of a listing that the client has not fetched: at first, when it must be repeated, at most.
@@ -54,6 +55,7 @@ class FarMetadata final : public FarPart {
   FarSide& side_;
   std::unordered_map<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
+  std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
   std::unordered_map<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
 };
 

@@ -334,12 +334,10 @@ void FarOrder::give_back(TimePoint now) {
     if (!open || open->closing) return true;  // its CLOSE gives back everything
     if (!each.near_done || work_.contains(each.open)) return false;
     const OplockBreak acknowledgement{.level = each.level, .file = open->file};
-    const bool sent = side_.inject(
-        now, open->session, open->tree, 1,
-        [acknowledgement](const RequestHead& head) {
+    const bool sent =
+        side_.inject_owed(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
           return build_oplock_acknowledgement(head, acknowledgement);
-        },
-        [](TimePoint, const Frame&, const Element&) {});
+        });
     if (!sent) return false;
     open->break_pending = false;
     return true;

@@ -52,8 +52,9 @@ class MessageIds {
   // What a request of ours should ask for, so that the server's window comes to kTargetWindow and stays
   // there.
   std::uint16_t credits_to_ask(std::uint16_t charge) const;
-  // Ids that hold the server's window back, or a client's request that waits: for an ECHO. The bank's; and the
-  // client's own where its request waits while the window's low end is far behind, for then no grants will come.
+  // Ids that hold the server's window back, or a client's request that waits: for an ECHO. The bank's; and
+  // the client's own where its request waits while the window's low end is far behind, for then no grants
+  // will come.
   struct Burn {
     std::uint64_t id = 0;
     std::uint16_t charge = 0;

@@ -80,7 +80,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
   } else if (auto* taken_back = std::get_if<Break>(&message)) {
     ++counters_.breaks;
     if (Open* open = connection_.open(taken_back->open)) {
-      open->break_pending = open->caching & lease_state::write;
+      open->break_pending = caching_of(open->oplock) & lease_state::write;
       open->oplock = static_cast<OplockLevel>(taken_back->level);
       open->caching = lease_state::none;  // as in Connection::broken()
     }

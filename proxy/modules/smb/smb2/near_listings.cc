@@ -56,15 +56,14 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   const Open* open = request ? side_.connection().open(request->file) : nullptr;
   if (!open || open->session != message.header().session_id || open->tree != message.header().tree_id)
     return Taken::no;
-  const auto found = listings_.find(open->key);
-  if (found == listings_.end()) {
+  Listing& listing = listings_[open->key];
+  if (!std::exchange(listing.asked, true)) {
     // From the beginning only: if it was listed before we knew, we do not know what the client has had.
     const bool ours = side_.surroundings().features.smb_metadata && open->directory &&
                       lists(request->info_class) &&
                       !(request->flags & query_directory_flags::index_specified);
-    listings_[open->key].given_up = !ours;
+    listing.given_up = listing.given_up || !ours;
   }
-  Listing& listing = listings_[open->key];
   if (listing.given_up && !((request->flags & kAfresh) && side_.surroundings().features.smb_metadata))
     return Taken::no;
   listing.given_up = !lists(request->info_class);
@@ -75,9 +74,8 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   return Taken::yes;
 }
 
-// Those that begin a listing pass, and it goes on without us: [MS-SMB2] section 3.3.5.2.7 asks for their
-// answers in a row. Where the server's position is ours already their elements are answered one by one, as
-// servers may (3.3.4.1.3).
+// Those that begin a listing pass: [MS-SMB2] section 3.3.5.2.7 asks for their answers in a row. Where the
+// server's position is ours already their elements are answered one by one, as servers may (3.3.4.1.3).
 Taken NearListings::compound(TimePoint now, const Message& message) {
   bool ours = false, simple = true;
   for (const Element& element : message.elements) {
@@ -86,12 +84,10 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     const bool lists = element.header.command == Command::query_directory;
     simple &= lists || element.header.command == Command::close;
     if (!lists || !open) continue;
-    Listing& listing = listings_[open->key];
-    if (listing.active || listing.at_server || !listing.waiting.empty()) {
-      ours = true;
-    } else {
-      listing.given_up = true;
-    }
+    const auto found = listings_.find(open->key);
+    if (found == listings_.end()) continue;
+    const Listing& listing = found->second;
+    ours |= listing.active || listing.at_server || !listing.waiting.empty();
   }
   if (!ours) return Taken::no;
   if (!simple) {
@@ -178,11 +174,12 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.info_class = request.info_class;
   listing.at_server = true;
   listing.stale = false;
-  listing.served = 0;
+  listing.served = request.flags & kAfresh ? 0 : listing.told_before;
   listing.left_bytes = 0;
   listing.came = {};
   side_.out().tell(Enumerate{.open = key,
                              .message = listing.generation,
+                             .served = listing.served,
                              .info_class = request.info_class,
                              .pattern = Slice::copy_of(request.pattern)});
   side_.pass_on(now, message);
@@ -260,12 +257,15 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.element || each.interim || each.request.command != Command::query_directory) continue;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
+    const auto response = parse_buffer_response(each.element->bytes);
     const auto found = listings_.find(key);
-    if (found == listings_.end() || found->second.generation != each.request.id || !found->second.at_server)
+    if (found == listings_.end() || found->second.generation != each.request.id || !found->second.at_server) {
+      if (each.element->header.status == Status::success && response && side_.connection().open(key))
+        told(listings_[key], each.request, Slice::copy_of(response->buffer));
       continue;
+    }
     Listing& listing = found->second;
     listing.at_server = false;
-    const auto response = parse_buffer_response(each.element->bytes);
     if (each.element->header.status == Status::success && response) {
       const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
       listing.active = entries.has_value();  // if not, the far half does not go on either
@@ -281,6 +281,17 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     listings_.erase(found);
     for (const Message& request : listing.waiting) answer(now, listing, request, Status::file_closed, {});
   }
+}
+
+// The server has told the client by itself; what we begin later goes on behind it.
+void NearListings::told(Listing& listing, const Pending& request, const Slice& entries) {
+  const auto parsed = parse_listing(request.info_class, entries);
+  if (!parsed || !side_.surroundings().features.smb_metadata) {
+    listing.given_up = true;
+    return;
+  }
+  if (request.lists_afresh) listing.told_before = 0;
+  listing.told_before += parsed->size();
 }
 
 Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {

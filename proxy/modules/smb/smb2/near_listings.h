@@ -5,7 +5,8 @@
 //
 // A listing belongs to one open and is told once, in order, as the server told it after the client had asked
 // for its beginning. What this connection changes in the share, another class of entries, or age makes the
-// rest of it void: then the far half lists afresh and leaves out what the client has had.
+// rest of it void: then the far half lists afresh and leaves out what the client has had. Clients that open
+// and list in one compound have the beginning from the server itself; both halves note what it told.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -34,6 +35,9 @@ class NearListings final : public NearPart {
     bool active = false;     // what is behind its beginning comes, or has come, as Answers
     bool stale = false;
     bool given_up = false;  // the client asks the server from here on
+    bool asked = false;     // by a request of its own, for which it was decided whether this is ours
+    // Entries that the server has told the client by itself: in the compound that opened the directory.
+    std::uint64_t told_before = 0;
     std::optional<Status> end;
     ListingQueue queue;
     TimePoint came{};              // the last Answer
@@ -52,6 +56,7 @@ class NearListings final : public NearPart {
   bool serve(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
              const QueryDirectoryRequest& request);
   void answer(TimePoint now, const Listing& listing, const Message& request, Status status, Bytes entries);
+  void told(Listing& listing, const Pending& request, const Slice& entries);
 
   // Between the far half and the client lie at most so many milliseconds of other clients' changes, and a
   // line.

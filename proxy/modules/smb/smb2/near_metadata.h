@@ -6,8 +6,8 @@
 // How long an answer is good: as long as data read then. Without an oplock it serves one question, shortly
 // after it came, of which nothing was known to be newer when the open was answered. With one it serves again
 // until the file is changed through this connection or the oplock is broken; for a bounded time if others may
-// still change attributes. A READ that finds another end of the file than is believed voids what is known: who
-// saw that end must not be told of an earlier one, and the break may come behind the READ's answer.
+// still change attributes. A READ that finds another end of the file than is believed voids what is known:
+// who saw that end must not be told of an earlier one, and the break may come behind the READ's answer.
 #pragma once
 #include <deque>
 #include <string>

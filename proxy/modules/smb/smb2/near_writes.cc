@@ -150,6 +150,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   if (!settled || found == waiting_.end()) return;
   const Waiting write = found->second;
   waiting_.erase(found);
+  if (says_expired(status)) side_.connection().session_expired(settled->open.session);
   if (settled->answered) {
     credits_due_ += kept.credits;
   } else {
@@ -189,6 +190,7 @@ void NearWrites::told_room(TimePoint now, const Room& room) {
 
 void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
+  late_files_.clear();
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
     if (auto share = connecting_.extract(each.request.id); !share.empty() && each.element && !each.interim)
@@ -200,7 +202,12 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     // An error that was not late: whoever caches writes stops there, too.
     if (*carrier == Promises::Carrier::write && is_error(status)) promises_.stop(key);
     const Status final = promises_.settle(key, *carrier, status);
-    if (final != status) late_.push_back({.element = each.element, .status = final});
+    if (final == status) continue;
+    late_.push_back({.element = each.element, .status = final});
+    const Open* open = side_.connection().open(key);
+    for (const auto& closed : outcome.closed)
+      if (closed->key == key) open = closed.get();
+    if (open) late_files_.push_back(lost_file(*open));
   }
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::closed) ended(*change.open);
@@ -210,8 +217,10 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 
 Taken NearWrites::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
   if (late_.empty()) return Taken::no;
-  // What was signed since then cannot be changed; then only a reset tells the client.
-  if (side_.connection().any_untouchable()) {
+  // What was signed since then cannot be changed; then only a reset tells the client, and what it opens
+  // again.
+  if (side_.connection().ids_are_fixed()) {
+    for (const LostWrites::File& file : late_files_) lost_->add(file);
     side_.out().abort();
   } else {
     side_.out().to_lan(with_statuses(message, late_));

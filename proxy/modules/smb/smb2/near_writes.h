@@ -86,6 +86,7 @@ class NearWrites final : public NearPart {
   Guid client_{};
   std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
   std::unordered_map<MessageId, std::u16string> connecting_;  // to shares
+  std::vector<LostWrites::File> late_files_;                  // of late_
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;

@@ -89,6 +89,9 @@ class FarSide {
   virtual bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                       Reply reply) = 0;
   virtual bool can_inject(std::uint16_t charge) const = 0;
+  // As inject(), of what we owe the server for something of our own: also where nothing else is added any
+  // more, as long as ids may be (Connection::ids_are_fixed) and the session has not expired.
+  virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
   // Sends a client's request on that a part had held or swallowed, past the parts behind it.
   virtual void send(TimePoint now, const Message& message) = 0;
   // The server's data of this open that were read before now are void; what was swallowed is sent; told to

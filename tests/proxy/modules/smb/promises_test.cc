@@ -69,6 +69,23 @@ TEST_CASE("a write's own error does not speak for earlier writes, a close's does
   CHECK_FALSE(promises.owes());
 }
 
+TEST_CASE("what a client would renew its session for and ask again reports nothing") {
+  for (const Status again : {Status::network_session_expired, Status::user_session_deleted,
+                             Status::network_name_deleted, Status::cancelled}) {
+    Promises promises;
+    CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
+    promises.kept(1, again, 0);
+    CHECK(promises.late_error(file(1)) == Status::lost_writebehind_data);
+    for (const Carrier carrier : {Carrier::flush, Carrier::close}) {
+      CHECK(promises.settle(file(1), carrier, again) == again);
+      CHECK(promises.audit().reported == 0);
+    }
+    CHECK(promises.settle(file(1), Carrier::flush, Status::success) == Status::lost_writebehind_data);
+    CHECK(promises.audit().reported == 1);
+    CHECK(promises.audit().adds_up());
+  }
+}
+
 TEST_CASE("a success that wrote less than was promised is a full disk") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = 10});

@@ -242,6 +242,62 @@ TEST_CASE("after a break nothing is promised any more") {
   CHECK_FALSE(world.answers.contains(id));
 }
 
+TEST_CASE("a promise that met an expired session is told lost, whoever is asked again, and is the last one") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.files["a"] = world.server.files["b"] = "";
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::open, kBatch);
+    const auto other = world.create("b", Disposition::open, kBatch);
+    REQUIRE((file && other));
+    world.settle();
+    world.server.failure = Status::network_session_expired;
+    world.server.fail_write = 0;
+    REQUIRE(world.status(world.send_write(*file, 0, "12345")) == Status::success);
+    world.settle();
+    REQUIRE(world.near_counters().promises_failed == 1);
+    world.server.fail_write = -1;
+    REQUIRE(world.status(world.send_session_setup()) == Status::success);
+    const auto promised = world.near_counters().promises_made;
+    CHECK(world.status(world.send_write(*other, 0, "1")) == Status::success);
+    CHECK(world.near_counters().promises_made == promised);
+    CHECK(world.status(world.send_flush(*file)) == Status::lost_writebehind_data);
+    CHECK(world.status(world.send_flush(*file)) == Status::success);
+    CHECK_FALSE(world.aborted);
+  }
+}
+
+TEST_CASE(
+    "an oplock that we hold for a client is given back although its session was renewed, or expired first") {
+  for (const bool expired : {false, true}) {
+    for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+      INFO("seed " << seed << (expired ? ", expired" : ""));
+      World world(seed);
+      world.server.files["a"] = "12345";
+      REQUIRE(world.connect());
+      const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);
+      REQUIRE(file);
+      world.settle();
+      if (expired) {
+        const auto written = world.create("b", Disposition::overwrite_if, kNone);
+        world.server.failure = Status::network_session_expired;
+        world.server.fail_write = 0;
+        world.status(world.send_write(*written, 0, "12345"));
+        world.settle();
+        world.server.fail_write = -1;
+      }
+      const bool breaks_first = expired && seed % 2;  // then it is given back when the session is good again
+      if (breaks_first) REQUIRE(world.server.take_oplock(kNone, "a"));
+      if (breaks_first) world.settle();
+      REQUIRE(world.status(world.send_session_setup()) == Status::success);
+      if (!breaks_first) REQUIRE(world.server.take_oplock(kNone, "a"));
+      world.settle();
+      CHECK_FALSE(world.server.breaking());
+    }
+  }
+}
+
 TEST_CASE("a server that goes with promises outstanding makes a reset of it") {
   World world(6);
   REQUIRE(world.connect());

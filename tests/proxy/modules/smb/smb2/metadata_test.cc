@@ -114,6 +114,36 @@ TEST_CASE("what this client changes is seen in the rest of a listing, and nothin
   }
 }
 
+TEST_CASE("a listing that began in the compound that opened its directory is told once, changes or not") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto [create, first] = world.send_create_and_list("dir", 200);
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    REQUIRE_FALSE(seen.empty());
+    for (int i = 0;; ++i) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      const auto names = names_in(*answer);
+      seen.insert(seen.end(), names.begin(), names.end());
+      if (i == 3) {
+        world.settle();
+        REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+        world.server.listing.pop_back();
+        world.server.listing.push_back("new");
+      }
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
 TEST_CASE("a listing begins again when the client says so") {
   World world(3);
   world.server.listing = many_names(50);

@@ -84,6 +84,44 @@ class World {
     drain();
     return header.message_id;
   }
+  // Authenticates the session again.
+  MessageId send_session_setup() {
+    Header header{.credit_charge = 1, .command = Command::session_setup};
+    header.session_id = kSession;
+    return send(header, [](LittleEndianWriter& w) {
+      w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
+    });
+  }
+  // Opens a directory and lists its beginning in one frame, as Linux does: the ids of both.
+  std::pair<MessageId, MessageId> send_create_and_list(std::string_view name, std::uint32_t bytes) {
+    const std::string wide = utf16(name), pattern = utf16("*");
+    Header head{.credit_charge = 1, .command = Command::create, .credits = 5, .message_id = next_id_++};
+    head.session_id = kSession, head.tree_id = kTree;
+    Buffer frame, body;
+    LittleEndianWriter w(body);
+    w.u16(57), w.u8(0), w.u8(0), w.u32(2), w.u64(0), w.u64(0), w.u32(access::read_data), w.u32(0x80),
+        w.u32(7);
+    w.u32(static_cast<std::uint32_t>(Disposition::open)), w.u32(create_options::directory_file), w.u16(120);
+    w.u16(static_cast<std::uint16_t>(wide.size())), w.u32(0), w.u32(0), w.bytes(as_bytes(wide));
+    while ((kHeaderBytes + body.size()) % 8 != 0) w.u8(0);
+    head.next_command = static_cast<std::uint32_t>(kHeaderBytes + body.size());
+    write_header(head, frame);
+    append(frame, body);
+    Header next{
+        .credit_charge = 1, .command = Command::query_directory, .credits = 5, .message_id = next_id_++};
+    next.flags = header_flags::related;
+    next.session_id = kSession, next.tree_id = kTree;
+    body.clear();
+    w.u16(33), w.u8(file_info::names), w.u8(0), w.u32(0), w.u64(~0ull), w.u64(~0ull), w.u16(96);
+    w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
+    write_header(next, frame);
+    append(frame, body);
+    std::byte front[kFrameHeadBytes];
+    write_frame_head(frame.size(), front);
+    near_.frame_from_lan(now, Frame{FrameKind::smb2, Slice::joined(front, frame)});
+    drain();
+    return {head.message_id, next.message_id};
+  }
   // The answer, or nothing when the connection is reset or the world stands still.
   std::optional<Message> wait(MessageId id) {
     while (!answers.contains(id)) {

@@ -70,14 +70,18 @@ class Server {
       if (!*frame) return;
       auto message = parse_message(**frame);
       REQUIRE(message.has_value());
-      REQUIRE(message->single());
-      const Header& header = message->header();
-      if (header.command == Command::cancel) continue;
-      for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id) {
-        REQUIRE(id < window_);
-        REQUIRE(used_.insert(id).second);
+      if (message->header().command == Command::cancel) continue;
+      for (const Element& element : message->elements) {
+        const Header& header = element.header;
+        for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id) {
+          REQUIRE(id < window_);
+          REQUIRE(used_.insert(id).second);
+        }
       }
-      pending_.push_back(*message);
+      if (message->single())
+        pending_.push_back(*message);
+      else
+        perform_compound(*message);
     }
   }
   bool busy() const {
@@ -183,6 +187,25 @@ class Server {
       }
     }
     return false;
+  }
+
+  // Of a CREATE and what is to be done with its file: at once, each answered by itself, as servers may
+  // (3.3.4.1.3).
+  void perform_compound(const Message& message) {
+    for (const Element& element : message.elements) {
+      Header header = element.header;
+      header.flags &= ~header_flags::related;
+      header.next_command = 0;
+      Buffer body;
+      append(body, element.body());
+      if (header.command == Command::query_directory) {
+        store_le(body.data() + 8, next_file_ - 1);
+        store_le(body.data() + 16, next_file_ - 1);
+      }
+      const auto single = parse_message({FrameKind::smb2, build_message(header, body)});
+      REQUIRE(single.has_value());
+      perform(*single);
+    }
   }
 
   void perform(const Message& message) {
