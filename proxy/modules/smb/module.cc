@@ -15,6 +15,8 @@ using flows::Reason;
 using modules::Ending;
 using modules::Way;
 
+Site::Site() : channels(std::make_shared<smb2::Channels>()) {}
+
 SmbModule::SmbModule(Side side, std::uint16_t port, const Site& site, const LostWrites::Client& client)
     : side_(side),
       site_(site),
@@ -125,7 +127,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
       half_->frame_from_stream(now, *offer_);
     (void)out_.exchange(std::move(put_out));
   } else if (frame.kind == FrameKind::smb2 && near) {
-    half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost);
+    half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost, site_.channels);
   } else if (frame.kind == FrameKind::smb2) {
     auto far = std::make_unique<smb2::Far>(out_);
     if (offer_) far->begun_with_smb1();

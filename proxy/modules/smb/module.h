@@ -11,6 +11,9 @@
 #include "proxy/modules/smb/lost_writes.h"
 
 namespace longhaul::smb {
+namespace smb2 {
+class Channels;
+}
 
 // Of what the halves say to each other: another one is another module.
 inline constexpr std::uint64_t kModuleVersion = 4;
@@ -21,6 +24,8 @@ enum class Side : std::uint8_t { near, far };  // the client's, the server's
 struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
+  std::shared_ptr<smb2::Channels> channels;
+  Site();
 };
 
 class SmbModule final : public modules::Module {

@@ -150,6 +150,8 @@ class Connection {
   // The near half answered this request itself: a CLOSE answered here closes.
   Outcome answered_here(MessageId id);
 
+  // Requests of the session come over another connection as well.
+  void bound_elsewhere(SessionId session) { make_untouchable(session, flows::Reason::smb_multichannel); }
   // The server has said so in an answer that did not come here.
   void session_expired(SessionId session);
 

@@ -6,8 +6,10 @@ namespace longhaul::smb::smb2 {
 using flows::Reason;
 using modules::Ending;
 
-Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost)
+Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost,
+           std::shared_ptr<Channels> channels)
     : out_(out),
+      channels_(*this, std::move(channels)),
       opens_(*this, account),
       aliases_(*this),
       volumes_(*this),
@@ -15,8 +17,9 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       listings_(*this),
       writes_(*this, std::move(lost)),
       reads_(*this, std::move(account)),
-      asked_in_order_{&aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
-      answered_in_order_{&aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_} {}
+      asked_in_order_{&channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
+      answered_in_order_{&channels_, &aliases_,  &opens_,    &volumes_,
+                         &writes_,   &metadata_, &listings_, &reads_} {}
 
 // ---- frames
 
@@ -126,8 +129,9 @@ void Near::lan_ended(TimePoint now, Ending ending) {
 
 // The server can answer nothing more: what was promised and not told to be kept is lost.
 void Near::stream_ended(TimePoint, Ending ending) {
+  const bool owed = owes();
   writes_.lose();
-  if (ending == Ending::reset || owes()) return out_.abort();
+  if (ending == Ending::reset || owed) return out_.abort();
   out_.end_lan();
 }
 
@@ -143,18 +147,22 @@ void Near::stream_opaque(TimePoint) {
   if (!quiet()) out_.abort();
 }
 
-// A client that has gone is told to the server when what it was promised is done.
+// A client that has gone is told to the server when what it was promised is done, well or not: it can hear of
+// nothing any more, but when it opens the file again.
 void Near::settle(TimePoint) {
-  if (!reset_ || owes()) return;
+  if (!reset_ || writes_.has_promised() || others_owe()) return;
   reset_ = false;
+  writes_.lose();
   out_.abort();
 }
 
-bool Near::owes() const {
+bool Near::others_owe() const {
   for (const NearPart* part : asked_in_order_)
-    if (part != &reads_ && !part->quiet()) return true;
+    if (part != &reads_ && part != &writes_ && !part->quiet()) return true;
   return false;
 }
+
+bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 
 bool Near::quiet() const { return !owes() && reads_.quiet(); }
 

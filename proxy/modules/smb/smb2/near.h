@@ -2,13 +2,14 @@
 // The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
 // passes on what none of them takes. The parts decide: near_aliases.h (opens that only look), near_opens.h
 // (opens made ahead), near_reads.h (data ahead), near_writes.h (early answers), near_volumes.h,
-// near_metadata.h, near_listings.h.
+// near_metadata.h, near_listings.h, near_channels.h (other connections of a session).
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "proxy/modules/smb/smb2/near_aliases.h"
+#include "proxy/modules/smb/smb2/near_channels.h"
 #include "proxy/modules/smb/smb2/near_listings.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/near_opens.h"
@@ -20,9 +21,11 @@ namespace longhaul::smb::smb2 {
 
 class Near final : public Half, private NearSide {
  public:
-  // `account`: the bytes that all flows of this site hold ahead; `lost`: what they could not keep.
+  // Of all flows of this site: `account`, the bytes that they hold ahead; `lost`, what they could not keep;
+  // `channels`, the sessions that they carry.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
-       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>());
+       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
+       std::shared_ptr<Channels> channels = std::make_shared<Channels>());
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -59,12 +62,14 @@ class Near final : public Half, private NearSide {
 
   std::optional<Message> parse(const Frame& frame);
   bool owes() const;
+  bool others_owe() const;  // than the writes
   void settle(TimePoint now);
 
   Outputs& out_;
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
+  NearChannels channels_;
   NearOpens opens_;
   NearAliases aliases_;
   NearVolumes volumes_;

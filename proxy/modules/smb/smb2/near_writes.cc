@@ -248,6 +248,7 @@ LostWrites::File NearWrites::lost_file(const Open& open) const {
 void NearWrites::lose() {
   for (const OpenKey& key : promises_.owed())
     if (const Open* open = side_.connection().open(key)) lost_->add(lost_file(*open));
+  promises_.cut_off();
 }
 
 // A client that was reset and opens the file again to go on with it: its program is to hear of the loss.

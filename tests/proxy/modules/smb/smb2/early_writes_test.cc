@@ -335,6 +335,37 @@ TEST_CASE("a client that just ends leaves all that it was told is written") {
   }
 }
 
+TEST_CASE("a client that resets is told when it opens again what failed behind it, and the server at once") {
+  for (const bool fails : {true, false}) {
+    for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+      INFO("seed " << seed << (fails ? ", the write fails" : ""));
+      auto lost = std::make_shared<LostWrites>();
+      {
+        World world(seed, lost);
+        world.server.files["a"] = "";
+        REQUIRE(world.connect());
+        const auto file = world.create("a", Disposition::open, kBatch);
+        world.settle();
+        world.server_idle = true;
+        REQUIRE(world.status(world.send_write(*file, 0, "12345")) == Status::success);
+        if (fails) world.server.fail_write = 0;
+        world.client_ends(modules::Ending::reset);
+        CHECK_FALSE(world.aborted);  // what was promised goes first
+        world.server_idle = false;
+        world.settle();
+        CHECK(world.aborted);
+        CHECK(world.server.files["a"] == (fails ? "" : "12345"));
+      }
+      World again(seed, lost);
+      again.server.files["a"] = "";
+      REQUIRE(again.connect());
+      CHECK(again.status(again.send_create("a", Disposition::open, kBatch)) ==
+            (fails ? Status::lost_writebehind_data : Status::success));
+      REQUIRE(again.create("a", Disposition::open, kBatch));
+    }
+  }
+}
+
 TEST_CASE("more than the line drains in two seconds is not promised, and is answered when there is room") {
   World world(7);
   REQUIRE(world.connect());

@@ -13,10 +13,11 @@ inline constexpr auto kNone = OplockLevel::none, kBatch = OplockLevel::batch;
 // Client, halves and server. Everything that can happen next does so in an order that the seed decides.
 class World {
  public:
-  explicit World(std::uint32_t seed, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>())
+  explicit World(std::uint32_t seed, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
+                 std::shared_ptr<Channels> channels = std::make_shared<Channels>())
       : server(seed * 7 + 1),
         random_(seed),
-        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost)),
+        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels)),
         far_(far_out_) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
@@ -84,12 +85,18 @@ class World {
     drain();
     return header.message_id;
   }
-  // Authenticates the session again.
-  MessageId send_session_setup() {
+  // Authenticates the session again, or binds this connection to the session of another.
+  MessageId send_session_setup(bool binds = false) {
     Header header{.credit_charge = 1, .command = Command::session_setup};
     header.session_id = kSession;
-    return send(header, [](LittleEndianWriter& w) {
-      w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
+    return send(header, [binds](LittleEndianWriter& w) {
+      w.u16(25), w.u8(binds), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
+    });
+  }
+  MessageId send_query_interfaces() {
+    return send({.credit_charge = 1, .command = Command::ioctl}, [](LittleEndianWriter& w) {
+      w.u16(57), w.u16(0), w.u32(fsctl::query_network_interface_info), w.u64(~0ull), w.u64(~0ull), w.u32(120);
+      w.u32(0), w.u32(0), w.u32(120), w.u32(0), w.u32(4096), w.u32(1), w.u32(0), w.u8(0);
     });
   }
   // Opens a directory and lists its beginning in one frame, as Linux does: the ids of both.
@@ -242,8 +249,8 @@ class World {
     far_.lan_ended(now, modules::Ending::closed);
     drain();
   }
-  void client_ends() {
-    near_.lan_ended(now, modules::Ending::closed);
+  void client_ends(modules::Ending how = modules::Ending::closed) {
+    near_.lan_ended(now, how);
     drain();
   }
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// See near_channels.h.
+#include "proxy/modules/smb/smb2/near_channels.h"
+
+namespace longhaul::smb::smb2 {
+
+void Channels::remove(const Key& key, NearChannels& channel) {
+  const auto found = channels_.find(key);
+  if (found == channels_.end()) return;
+  found->second.erase(&channel);
+  if (found->second.empty()) channels_.erase(found);
+}
+
+bool Channels::bound(const Key& key, const NearChannels& by) {
+  const auto found = channels_.find(key);
+  if (found == channels_.end()) return true;
+  bool clear = true;
+  for (NearChannels* channel : found->second)
+    if (channel != &by) clear &= channel->bound_elsewhere(key.session);
+  return clear;
+}
+
+NearChannels::~NearChannels() {
+  for (const Channels::Key& key : carried_) channels_->remove(key, *this);
+}
+
+void NearChannels::before_request(TimePoint, const Message& message, const Changes&) {
+  for (const Element& element : message.elements) {
+    if (element.header.command == Command::negotiate) {
+      if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
+    }
+    if (element.header.command != Command::session_setup) continue;
+    const auto setup = parse_session_setup_request(element.bytes);
+    if (!setup || !setup->binding) continue;
+    // A FLUSH over this connection would not wait for what the other has promised. The client goes on without
+    // it, and may try again.
+    if (!channels_->bound({client_, element.header.session_id}, *this)) side_.out().abort();
+  }
+}
+
+// 3.3.5.15.11 of a server that has no other interface to offer.
+Taken NearChannels::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (!message.single() || message.header().command != Command::ioctl) return Taken::no;
+  const auto request = parse_ioctl_request(message.first().bytes);
+  const config::Features& features = side_.surroundings().features;
+  if (!request || !(request->flags & kIoctlIsFsctl) || request->code != fsctl::query_network_interface_info ||
+      !(features.smb_read_ahead || features.smb_write_behind || features.smb_metadata))
+    return Taken::no;
+  side_.answer(now, message.header().message_id,
+               build_error_response(answer_to(message.header(), Status::not_supported)));
+  return Taken::yes;
+}
+
+void NearChannels::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  for (const Connection::Answered& each : outcome.answered) {
+    if (!each.element || each.element->header.status != Status::success) continue;
+    if (each.request.command == Command::session_setup) {
+      const Channels::Key key{client_, each.element->header.session_id};
+      if (carried_.insert(key).second) channels_->add(key, *this);
+    } else if (each.request.command == Command::logoff) {
+      const Channels::Key key{client_, each.request.session};
+      if (carried_.erase(key) != 0) channels_->remove(key, *this);
+    }
+  }
+}
+
+bool NearChannels::bound_elsewhere(SessionId session) {
+  side_.connection().bound_elsewhere(session);
+  return !side_.has_promised();
+}
+
+}  // namespace longhaul::smb::smb2

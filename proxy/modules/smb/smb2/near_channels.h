@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's part for multichannel ([MS-SMB2] section 3.2.4.20.10 and 3.3.5.5.2): what one connection of
+// a session answers by itself is right only as long as no other carries requests of that session. A client is
+// told that there are no further interfaces to bind, so that none goes past the pair; where one binds all the
+// same, every connection of that session steps aside before the binding goes on. Whether one session's own
+// requests may be touched is connection.h's.
+#pragma once
+#include <map>
+#include <set>
+
+#include "proxy/modules/smb/smb2/parts.h"
+
+namespace longhaul::smb::smb2 {
+
+class NearChannels;
+
+// Who carries which session, for all flows of a site, which are in one thread. A server's numbers may be
+// another's, too: then two that have nothing to do with each other step aside.
+class Channels {
+ public:
+  struct Key {
+    Guid client{};
+    SessionId session = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  void add(const Key& key, NearChannels& channel) { channels_[key].insert(&channel); }
+  void remove(const Key& key, NearChannels& channel);
+  // Another connection binds itself to the session. False: promises are outstanding that it could overtake.
+  bool bound(const Key& key, const NearChannels& by);
+
+ private:
+  std::map<Key, std::set<NearChannels*>> channels_;
+};
+
+class NearChannels final : public NearPart {
+ public:
+  NearChannels(NearSide& side, std::shared_ptr<Channels> channels)
+      : side_(side), channels_(std::move(channels)) {}
+  ~NearChannels() override;
+  NearChannels(const NearChannels&) = delete;
+  NearChannels& operator=(const NearChannels&) = delete;
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  Taken on_twin(TimePoint, const TwinMessage&, const Slice&) override { return Taken::no; }
+
+  // As Channels::bound().
+  bool bound_elsewhere(SessionId session);
+
+ private:
+  NearSide& side_;
+  std::shared_ptr<Channels> channels_;
+  Guid client_{};
+  std::set<Channels::Key> carried_;
+};
+
+}  // namespace longhaul::smb::smb2
