@@ -93,7 +93,7 @@ bool Near::read(const Frame& frame, const Message& message) {
   if (!open) return false;
   void_.erase(open->key);  // the far half may fetch again from here on
   // A snapshot may be older than what this READ will show: its end, for one.
-  if (!open->may_cache_writes()) questions_.drop(open->key);
+  if (!open->may_cache_writes()) questions_.drop_same_file(*open);
   if (!features(&config::Features::smb_read_ahead) || !open->may_read || !open->may_cache_reads() ||
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
       read->offset > (1ull << 62) || promises_.waiting(open->key) != 0)

@@ -254,9 +254,13 @@ void NearQuestions::drop(const OpenKey& key) {
   if (const auto found = files_.find(key); found != files_.end()) drop(found->second);
 }
 
-void NearQuestions::changed(const Open& open) {
+void NearQuestions::drop_same_file(const Open& open) {
   for (auto& [fid, other] : connection_.opens())
     if (may_be_same_file(open.name, other.name)) drop(other.key);
+}
+
+void NearQuestions::changed(const Open& open) {
+  drop_same_file(open);
   drop_volumes();
 }
 

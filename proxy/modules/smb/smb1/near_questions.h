@@ -40,8 +40,10 @@ class NearQuestions {
   // False: no answer to a question.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
 
-  // What is known of one open file is void; of every file that may be the same; of all.
+  // What is known of one open file is void; of every file that may be the same, and then of the volumes, too;
+  // of all.
   void drop(const OpenKey& key);
+  void drop_same_file(const Open& open);
   void changed(const Open& open);
   void changed();
   void forget(const OpenKey& key);
