@@ -169,6 +169,12 @@ class Fuzzed {
     Header header = answer_to(request, kind == 6 ? errors[choices_.below(6)] : Status::success);
     // Then nothing may be changed any more, and a listing that was begun cannot be gone on with.
     if (header.status == Status::network_session_expired) may_be_reset_ = true;
+    // A file's number may be given again: with promises outstanding for the open that had it nobody is left
+    // who could tell of them.
+    const modules::Counters& counters = near_.module.counters();
+    if (request.command == Command::create &&
+        counters.promises_made > counters.promises_kept + counters.promises_failed)
+      may_be_reset_ = true;
     header.credits = static_cast<std::uint16_t>(choices_.byte());
     if (at_server_.empty()) header.credits = std::max<std::uint16_t>(header.credits, 1);  // 3.3.1.2
     from_lan(far_, build_message(header,
