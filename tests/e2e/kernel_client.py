@@ -10,6 +10,7 @@ from smb import USER
 
 VERSIONS = {"NT1": "1.0,nounix", "2.1": "2.1", "3.0": "3.0", "3.1.1": "3.1.1"}  # nounix: as with a server of Windows
 PROGRAM = REPOSITORY / "tests" / "e2e" / "on_mount.py"
+FSX = REPOSITORY / "build" / "fsx" / "bin" / "fsx"  # made by tests/guest/setup_fsx, where it can be
 _numbers = itertools.count(1)
 
 
@@ -35,6 +36,10 @@ class Mount:
 
     def __exit__(self, *_):
         self.guest.run(f"umount {self.folder}")
+
+    def fsx(self, operations, seed, seconds=300):
+        """The known exerciser of file systems: compares what it reads with what it wrote, ends with an error if that differs."""
+        self.guest.run(f"{FSX} -q -N {operations} -S {seed} -P /tmp {self.folder}/fsx-{seed}", seconds=seconds)
 
     def work(self, what, path, seconds=120, **options):
         """Does one thing of on_mount.py with a path in the share and gives what it found."""

@@ -38,6 +38,8 @@ class Kernel(PairTest):
                 file.seek(offset)
                 rest = file.read()
             self.assertEqual(hashlib.sha256(rest).hexdigest(), found["sha256_of_rest"])
+            if kernel_client.FSX.exists():
+                mount.fsx(operations, seed)
             self.assert_tree(mount)
 
     def assert_tree(self, mount):
