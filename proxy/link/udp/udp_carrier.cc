@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens over time and what is heard. How packets are made is in udp_carrier_send.cc.
+// What happens over time. What is heard is in udp_carrier_receive.cc, how packets are made in
+// udp_carrier_send.cc.
 #include "proxy/link/udp/udp_carrier.h"
-
-#include <openssl/rand.h>
 
 #include <cstring>
 
 #include "proxy/link/udp/paced_law.h"
+#include "proxy/link/udp/udp_addresses.h"
 
 namespace longhaul::link::udp {
 namespace {
@@ -17,30 +17,12 @@ constexpr Duration kFirstProbeInterval = 100ms;
 constexpr Duration kMinPatience = 1s;  // without a word on what was sent, until the path counts as dead
 // A path that was never up is given up after so many of these.
 constexpr int kProbingPatience = 3;
-constexpr Duration kChallengeInterval = 200ms;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
 constexpr Duration kUnsentTime = 20ms;
 
 std::size_t bytes_in(Duration time, std::uint64_t bytes_per_second) {
   return static_cast<std::size_t>(std::chrono::duration<double>(time).count() *
                                   static_cast<double>(bytes_per_second));
-}
-
-bool unknown(const UdpAddress& address) { return address.port() == 0; }
-
-// An endpoint of both families shows IPv4 peers as mapped addresses.
-IpFamily family(const UdpAddress& address) {
-  return address.address().is_v6() && !address.address().to_v6().is_v4_mapped() ? IpFamily::v6 : IpFamily::v4;
-}
-
-// 8 of UDP, 20 or 40 of IP.
-std::uint32_t head_bytes(const UdpAddress& peer) {
-  return peer.address().is_v6() && !peer.address().to_v6().is_v4_mapped() ? 48 : 28;
-}
-
-// Compares what the kernel gave, which is nearly always the same, before what it means.
-bool same(const UdpAddress& a, const UdpAddress& b) {
-  return (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) || a == b;
 }
 
 }  // namespace
@@ -206,236 +188,6 @@ void UdpCarrier::on_timeout(TimePoint now) {
   if (state_ == State::up && awaiting_since_ && now >= *awaiting_since_ + patience()) fail(now);
   // An acceptor waits for the first packet, however long that takes.
   if (state_ == State::probing && !unknown(config_.peer) && now >= probing_until_) fail(now);
-}
-
-// -------------------------------------------------------------------------------------------------- what is
-// heard
-
-Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived,
-                                 TimePoint now) {
-  last_now_ = now;
-  arrived_ = arrived;
-  auto opened = opener_.open(datagram, now);
-  if (!opened) {
-    ++counters_.packets_dropped;
-    if (opened.error() == PacketError::keys_worn_out) wear_out(now);
-    return {};
-  }
-  ++counters_.packets_received;
-  counters_.bytes_received += datagram.size();
-  note_address(from, opened->number, now);
-  heard_from_ = from;
-  end_received_ = std::max(end_received_, opened->number + 1);
-  AckAsk ask = AckAsk::none;
-  auto taken = take_frames(opened->payload, opened->number, false, ask, now);
-  received_.on_packet(opened->number, ask, now, arrived);
-  if (taken) taken = take_restored(ask, now);
-  if (taken) return {};
-  // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
-  session_.abandon(now);
-  return taken;
-}
-
-void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimePoint now) {
-  if (same(from, config_.peer)) return;
-  if (unknown(config_.peer)) {
-    set_peer(from);
-    mtu_ = PathMtu(family(from));
-    if (state_ != State::up) probe(now);
-    return;
-  }
-  // Only the newest packet says where the peer is; it may have been sent on by somebody else, so the peer is
-  // asked.
-  if (number < end_received_) return;
-  if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return;
-  // The same question again while question or answer may be lost, or under way.
-  if (candidate_ != from) {
-    PathToken token;
-    if (RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token) != 1) return;
-    challenge_ = token;
-    candidate_ = from;
-  }
-  challenged_at_ = now;
-  challenge_due_ = true;
-}
-
-Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask,
-                                     TimePoint now) {
-  Bytes sessions;  // frames of the session that follow each other
-  auto flush = [&]() -> Result<void> {
-    if (sessions.empty()) return {};
-    ask = std::max(ask, AckAsk::soon);
-    return session_.receive(id_, std::exchange(sessions, {}), now);
-  };
-  for (Bytes rest = payload; !rest.empty();) {
-    auto size = frame_size(rest);
-    if (!size) return size.error();
-    if (!*size || **size > rest.size()) return LinkError::malformed_frame;
-    Bytes frame = rest.first(**size);
-    rest = rest.subspan(frame.size());
-    if (!is_carrier_frame(frame.front())) {
-      sessions = Bytes(sessions.empty() ? frame.data() : sessions.data(), sessions.size() + frame.size());
-      continue;
-    }
-    if (restored) return LinkError::malformed_frame;  // only the session's are protected
-    if (auto flushed = flush(); !flushed) return flushed;
-    ByteReader in(frame.subspan(1));
-    Bytes body = *in.sized();
-    auto taken =
-        take_carrier_frame(static_cast<CarrierFrameType>(frame.front()), body, rest, number, ask, now);
-    if (!taken) return taken;
-  }
-  return flush();
-}
-
-Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind,
-                                            PacketNumber number, AckAsk& ask, TimePoint now) {
-  switch (type) {
-    case CarrierFrameType::packet_ack: {
-      auto ack = parse_packet_ack(body);
-      if (!ack) return ack.error();
-      if (auto taken = sent_.on_ack(*ack, arrived_, now, events_); !taken) return taken;
-      sealer_.on_acknowledged(ack->largest());
-      settle(now);
-      return {};
-    }
-    case CarrierFrameType::probe:
-      ask = AckAsk::at_once;
-      // It works again, as far as the peer can tell.
-      if (state_ == State::failed) probe(now);
-      return {};
-    case CarrierFrameType::path_challenge: {
-      auto token = parse_path_token(body);
-      if (!token) return token.error();
-      ask = AckAsk::at_once;
-      response_ = {*token, heard_from_};
-      return {};
-    }
-    case CarrierFrameType::path_response: {
-      auto token = parse_path_token(body);
-      if (!token) return token.error();
-      ask = std::max(ask, AckAsk::soon);
-      if (!challenge_ || *token != *challenge_) return {};
-      set_peer(*candidate_);
-      candidate_.reset();
-      challenge_.reset();
-      challenge_due_ = false;
-      mtu_.restart();
-      return {};
-    }
-    case CarrierFrameType::symbol: {
-      auto symbol = parse_symbol(body);
-      if (!symbol) return symbol.error();
-      fec_.on_symbol(*symbol, number, behind);
-      return {};
-    }
-    case CarrierFrameType::repair: {
-      auto repair = parse_repair(body);
-      if (!repair) return repair.error();
-      ask = std::max(ask, AckAsk::soon);
-      fec_.on_repair(*repair);
-      return {};
-    }
-    case CarrierFrameType::recovered: {
-      auto numbers = parse_recovered(body);
-      if (!numbers) return numbers.error();
-      for (PacketNumber restored : *numbers)
-        if (auto content = sent_.content_in_flight(restored)) contents_[*content].restored = true;
-      return {};
-    }
-    case CarrierFrameType::padding:
-      return {};
-  }
-  return {};  // of a later version
-}
-
-Result<void> UdpCarrier::take_restored(AckAsk& ask, TimePoint now) {
-  while (auto restored = fec_.poll_restored(end_received_)) {
-    // The number is read back from its low half: a wrong guess only costs a retransmission.
-    if (recovered_.size() < recovered_.capacity()) recovered_.push_back(restored->number);
-    if (auto taken = take_frames(restored->frames, restored->number, true, ask, now); !taken) return taken;
-  }
-  return {};
-}
-
-// What an ACK or a timer told is drawn upon.
-void UdpCarrier::settle(TimePoint now) {
-  fec::LossReport report;
-  for (const PacketFate& fate : events_.acked) {
-    if (fate.kind == PacketKind::ack_only) {
-      received_.on_ack_acknowledged(decode_packet_number(end_received_, fate.content));
-      continue;
-    }
-    SentContent& content = contents_[fate.content];
-    if (fate.kind == PacketKind::mtu_probe) {
-      mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
-      mtu_.on_probe_acked(content.datagram_bytes, now);
-    } else {
-      mtu_.on_packet_acked(content.datagram_bytes);
-      ++report.delivered;
-    }
-    if (content.ack) received_.on_ack_acknowledged(*content.ack);
-    release(fate.content);
-  }
-  std::optional<PacketNumber> before;
-  for (const PacketFate& fate : events_.lost) {
-    if (fate.kind == PacketKind::data) {
-      ++report.lost;
-      if (!before || fate.number != *before + 1) ++report.bursts;
-      before = fate.number;
-    }
-    lose(fate, now);
-  }
-  if (!events_.acked.empty()) {
-    came_up(now);
-    awaiting_since_ = sent_.packets_in_flight() ? std::optional(now) : std::nullopt;
-    opener_.keep_previous_keys(3 * sent_.rtt().probe_timeout(SentPackets::kMaxAckDelay));
-    received_.set_round_trip(sent_.rtt().smoothed());
-  }
-  events_.sample.full_packet_bytes = ip_bytes(mtu_.current());
-  law_->on_sample(events_.sample);
-  follow_law(now);
-  if (const auto& delivery = events_.sample.delivery; delivery && delivery->interval > Duration{0}) {
-    auto rate = static_cast<std::uint64_t>(static_cast<double>(delivery->delivered_bytes) /
-                                           std::chrono::duration<double>(delivery->interval).count());
-    if (!delivery->application_limited || rate > delivery_rate_)
-      delivery_rate_ = delivery_rate_ ? (7 * delivery_rate_ + rate) / 8 : rate;
-  }
-  const RttEstimator& rtt = sent_.rtt();
-  report.queue_stood = rtt.latest() - rtt.minimum() > std::max<Duration>(8ms, rtt.minimum() / 8);
-  if (report.delivered || report.lost) fec_.on_report(report, rtt.smoothed(), now);
-  if (events_.probes) {
-    probes_owed_ = std::max(probes_owed_, events_.probes);
-    // Rather than ask only, the newest goes once more: mostly it is what is missing.
-    if (newest_data_ && state_ == State::up) {
-      SentContent& content = contents_[*newest_data_];
-      PacketContent ranges{.ranges = content.frames.ranges, .control = {}};
-      session_.on_lost(content.carrier, ranges, now);
-    }
-  }
-}
-
-void UdpCarrier::lose(const PacketFate& fate, TimePoint now) {
-  if (fate.kind == PacketKind::ack_only) return;
-  SentContent& content = contents_[fate.content];
-  if (fate.kind == PacketKind::mtu_probe) {
-    mtu_probe_bytes_ -= ip_bytes(content.datagram_bytes);
-    mtu_.on_probe_lost(content.datagram_bytes, now);
-  } else {
-    mtu_.on_packet_lost(content.datagram_bytes);
-    if (!content.restored) session_.on_lost(content.carrier, content.frames, now);
-  }
-  release(fate.content);
-}
-
-void UdpCarrier::release(PacketContents::Handle handle) {
-  if (newest_data_ == handle) newest_data_.reset();
-  contents_.give_back(handle);
-}
-
-void UdpCarrier::on_too_large(std::size_t datagram_bytes, TimePoint now) {
-  mtu_.on_too_large(datagram_bytes, now);
-  follow_law(now);
 }
 
 void UdpCarrier::set_fec(const config::Features& features) { fec_mode_ = mode_of(features.fec); }

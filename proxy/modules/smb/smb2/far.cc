@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What becomes of messages, and ends. Under which ids they go to the server, and ours with them, is in
+// far_ids.cc.
 #include "proxy/modules/smb/smb2/far.h"
 
 #include <algorithm>
@@ -10,21 +12,9 @@ using modules::Ending;
 
 namespace {
 
-// Ids that stay free for the client when we take some at the top of the server's window. A request that comes
-// to one of ours takes another; but from 3.0 on some are signed in every session and cannot.
-constexpr std::uint64_t kKeptForSigned = 16;
-
 // Under which the connection keeps account of opens and closes of our own; far beyond what any client comes
 // to.
 constexpr MessageId kFirstOwnOpen = MessageId{1} << 63;
-
-// NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
-// alone.
-bool must_stay(const Header& header) {
-  return header.is_signed() || header.command == Command::negotiate ||
-         header.command == Command::session_setup || header.command == Command::tree_connect ||
-         header.command == Command::logoff;
-}
 
 }  // namespace
 
@@ -108,81 +98,6 @@ std::optional<Message> Far::parse(const Frame& frame) {
   return std::nullopt;
 }
 
-void Far::send(TimePoint now, const Message& message) {
-  if (message.single() && message.header().command == Command::cancel) return cancel(message);
-  Outgoing outgoing{message, {}};
-  if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
-  queued_bytes_ += message.frame.bytes.size();
-  waiting_.push_back(std::move(outgoing));
-  burn(now);
-}
-
-// 3.3.5.16: it names its target, which may have another number at the server, or never have come there; then
-// there is nothing to cancel, and the number may be somebody else's.
-void Far::cancel(const Message& message) {
-  const Header& header = message.header();
-  if (header.is_async()) return out_.to_lan(message.frame.bytes);
-  if (!at_server_.contains(header.message_id)) return;
-  MessageId id = ids_.sent_as(header.message_id);
-  if (id == header.message_id) return out_.to_lan(message.frame.bytes);
-  EditedFrame edited(message.frame.bytes);
-  edited.set_message_id(id);
-  out_.to_lan(std::move(edited).whole());
-}
-
-Far::Sent Far::try_send(Outgoing& outgoing) {
-  const Message& message = outgoing.message;
-  bool fixed = connection_.ids_are_fixed();
-  for (const Element& element : message.elements) fixed = fixed || must_stay(element.header);
-  for (std::size_t i = outgoing.ids.size(); i < message.elements.size(); ++i) {
-    const Header& header = message.elements[i].header;
-    if (header.command == Command::cancel) {
-      outgoing.ids.push_back(header.message_id);
-      continue;
-    }
-    auto forwarded = ids_.forward(header.message_id, header.charge(),
-                                  fixed ? MessageIds::Renumber::forbidden : MessageIds::Renumber::allowed);
-    if (forwarded.refusal == MessageIds::Refusal::wait) {
-      // Before anything was added the server is who says what is too far.
-      if (touched_) return Sent::waits;
-    } else if (forwarded.refusal == MessageIds::Refusal::impossible && touched_ &&
-               header.command != Command::negotiate) {
-      // It is signed and has met an id of ours, or the client has used one twice. The near half has promised
-      // nothing behind it.
-      doomed_ = true;
-      return Sent::yes;
-    }
-    outgoing.ids.push_back(forwarded.id);
-  }
-
-  Slice bytes = message.frame.bytes;
-  if (!fixed && !connection_.any_untouchable() && durability_.trades(message, surroundings_.features)) {
-    bytes = without_durability(message);
-    connection_.cannot_be_replayed(message.header().message_id);
-    ++counters_.durability_traded;
-  }
-  std::optional<EditedFrame> edited;
-  auto edit = [&]() -> EditedFrame& {
-    if (!edited) edited.emplace(bytes);
-    return *edited;
-  };
-  for (std::size_t i = 0; i < message.elements.size(); ++i) {
-    const Element& element = message.elements[i];
-    if (element.header.command != Command::cancel) at_server_.insert(element.header.message_id);
-    if (outgoing.ids[i] != element.header.message_id) edit().set_message_id(outgoing.ids[i], element.offset);
-  }
-  if (!fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features))
-    edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
-  if (!edited) {
-    out_.to_lan(std::move(bytes));
-    return Sent::yes;
-  }
-  EditedFrame::Parts parts = std::move(*edited).take();
-  out_.to_lan(std::move(parts.front));
-  if (!parts.back.empty()) out_.to_lan(std::move(parts.back));
-  return Sent::yes;
-}
-
 // ---- the server's answers
 
 void Far::frame_from_lan(TimePoint now, const Frame& frame) {
@@ -224,62 +139,6 @@ bool Far::own_answer(TimePoint now, const Message& message) {
   Reply reply = std::move(found->second);
   own_.erase(found);
   reply(now, message.frame, message.first());
-  return true;
-}
-
-Message Far::in_clients_numbers(Message message) {
-  std::optional<EditedFrame> edited;
-  for (const Element& element : message.elements) {
-    const Header& header = element.header;
-    if (header.is_unsolicited()) continue;
-    MessageId id = ids_.client_id(header.message_id);
-    if (!header.is_interim()) {
-      at_server_.erase(id);
-      ids_.finished(header.message_id);
-    }
-    if (id == header.message_id) continue;
-    if (!edited) edited.emplace(message.frame.bytes);
-    edited->set_message_id(id, element.offset);
-  }
-  if (!edited) return message;
-  Frame frame{message.frame.kind, std::move(*edited).whole()};
-  auto again = parse_message(frame);
-  return again ? std::move(*again) : message;  // it was understood a moment ago
-}
-
-// ---- ids
-
-std::uint64_t Far::kept_for_client() const {
-  return keeps_ids_ && connection_.dialect() >= Dialect::smb_3_0 ? kKeptForSigned : 0;
-}
-
-bool Far::can_inject(std::uint16_t charge) const {
-  return !connection_.any_untouchable() && !opaque_ && !stream_ended_ && waiting_.empty() &&
-         ids_.can_take(charge, kept_for_client());
-}
-
-bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
-                 Reply reply) {
-  if (connection_.any_untouchable()) return false;
-  return add(session, tree, charge, build, std::move(reply));
-}
-
-bool Far::inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) {
-  if (connection_.ids_are_fixed() || connection_.expired(session)) return false;
-  return add(session, tree, 1, build, [](TimePoint, const Frame&, const Element&) {});
-}
-
-bool Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply) {
-  if (opaque_ || end_told_) return false;
-  auto id = ids_.take(charge, kept_for_client());
-  if (!id) return false;
-  touched_ = true;
-  RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};
-  head.credit_charge = connection_.multi_credit() ? charge : std::uint16_t{0};
-  head.credit_request = ids_.credits_to_ask(charge);
-  out_.to_lan(build(head));
-  own_.emplace(*id, std::move(reply));
-  ++counters_.injected;
   return true;
 }
 
@@ -340,34 +199,6 @@ void Far::on_with(TimePoint now, const Message& message) {
   for (FarPart* part : parts_)
     if (part != &opens_ && part->on_response(now, message, {}) == Taken::yes) return;
   out_.pass_on(message.frame.bytes);
-}
-
-void Far::ids_freed(TimePoint now) {
-  aliases_.on_ids_freed(now);
-  while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) {
-    queued_bytes_ -= waiting_.front().message.frame.bytes.size();
-    waiting_.pop_front();
-  }
-  burn(now);
-  if (waiting_.empty())
-    for (FarPart* part : parts_) part->on_ids_freed(now);
-}
-
-// One at a time: ids that nobody needs are given back to the server's window.
-void Far::burn(TimePoint) {
-  if (burning_ || connection_.ids_are_fixed() || opaque_ || end_told_) return;
-  auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);
-  if (!burnt) return;
-  burning_ = true;
-  RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};
-  if (!connection_.multi_credit()) head.credit_charge = 0;
-  head.credit_request = ids_.credits_to_ask(burnt->charge);
-  out_.to_lan(build_echo_request(head));
-  own_.emplace(burnt->id, [this](TimePoint then, const Frame&, const Element&) {
-    burning_ = false;
-    burn(then);
-  });
-  ++counters_.injected;
 }
 
 // ---- the twin

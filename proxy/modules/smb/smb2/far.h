@@ -79,6 +79,7 @@ class Far final : public Half, private FarSide {
   enum class Sent { yes, waits };
   Sent try_send(Outgoing& outgoing);
   void cancel(const Message& message);
+  void wait_behind(const Message& cancel);
   bool own_answer(TimePoint now, const Message& message);
   Message in_clients_numbers(Message message);
   // What the client's side says waits while opens are made real.

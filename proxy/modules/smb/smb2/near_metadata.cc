@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// See near_metadata.h.
+// The client's requests; see near_metadata.h. What answers change is in near_metadata_answers.cc.
 #include "proxy/modules/smb/smb2/near_metadata.h"
 
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {
@@ -15,21 +16,6 @@ using modules::Duration;
 
 // Without an oplock an answer is a snapshot: good for as long as it would have been on its way.
 constexpr Duration kLeastSnapshotLife = 100ms;
-
-// Where FilePositionInformation and FileAllInformation have the position ([MS-FSCC] 2.4.35 and 2.4.2).
-std::optional<std::size_t> position_in(std::uint8_t info_class) {
-  if (info_class == file_info::position) return 0;
-  if (info_class == file_info::all) return 80;
-  return std::nullopt;
-}
-
-Slice with_position(const Slice& info, std::size_t at, std::uint64_t position) {
-  if (info.size() < at + sizeof(position)) return info;
-  Buffer copy;
-  append(copy, info.bytes());
-  store_le(copy.data() + at, position);
-  return Slice::copy_of(copy);
-}
 
 QuestionHabits::Kind kind_of(const CreateRequest& request) {
   if (request.options & create_options::directory_file) return QuestionHabits::Kind::directory;
@@ -263,203 +249,6 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   side_.answer(now, header.message_id, build_close_response(answer_to(header, Status::success), response),
                NearSide::Told::yes);
   return Taken::yes;
-}
-
-// ---- answers
-
-void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
-  for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened) opened(*change.open, change.by);
-    if (change.kind == Change::Kind::broken) voided(*change.open, Cause::other);
-    if (change.kind == Change::Kind::closed) closed(now, *change.open);
-  }
-  for (const Connection::Answered& each : outcome.answered) {
-    if (each.interim) continue;
-    if (each.request.command == Command::read && each.element) {
-      const Open* open = side_.connection().open(each.request.file);
-      const Status status = each.element->header.status;
-      const auto read = parse_read_response(each.element->bytes);
-      const auto got = status == Status::success && read ? static_cast<std::uint32_t>(read->data.size()) : 0;
-      if (open && (got != 0 || status == Status::end_of_file))
-        has_read(*open, each.request.offset, each.request.length, got);
-    }
-    if (!each.element) continue;
-    opening_.erase(each.request.id);
-    if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
-      // What was done before it is done at the server, and its errors are told: this answer came behind them.
-      const auto flushed = files_.find(flushing.mapped().open);
-      if (flushed != files_.end() && flushed->second.version == flushing.mapped().version &&
-          each.element->header.status == Status::success) {
-        flushed->second.unflushed = false;
-      }
-    }
-    const auto found = asked_.find(each.request.id);
-    if (found == asked_.end()) continue;
-    const Asked asked = std::move(found->second);
-    asked_.erase(found);
-    const auto file = files_.find(asked.open);
-    const Open* open = side_.connection().open(asked.open);
-    const auto response = parse_buffer_response(each.element->bytes);
-    const bool leased = open && (open->caching & lease_state::read) && !open->break_pending;
-    if (file == files_.end() || !leased || file->second.version != asked.version || !response ||
-        each.element->header.status != Status::success || each.request.info_type == InfoType::file_system) {
-      continue;
-    }
-    file->second.answers.insert_or_assign(
-        asked.question,
-        Known{.here = true, .response = Slice::copy_of(response->buffer), .came = now, .waiting = {}});
-  }
-}
-
-void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) {
-  const auto file = files_.find(open.key);
-  if (file == files_.end()) return;
-  const std::uint64_t reached = offset + got;
-  if (got != 0) file->second.position = reached;
-  if (open.caching & lease_state::write) return;  // nobody else moves the end
-  const bool ended = got < asked;
-  if (file->second.changed) {
-    if (ended) forget_answers(open.name);  // they may have the end that it had before
-  } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
-    voided(open, Cause::other);
-  }
-}
-
-Taken NearMetadata::on_response(TimePoint, const Message& message, const Connection::Outcome& outcome) {
-  return breaks_closed(message) || correct_position(message, outcome) ? Taken::yes : Taken::no;
-}
-
-bool NearMetadata::correct_position(const Message& message, const Connection::Outcome& outcome) {
-  if (!message.single() || outcome.answered.size() != 1 || side_.connection().any_untouchable()) return false;
-  const Connection::Answered& answered = outcome.answered.front();
-  const Pending& request = answered.request;
-  if (!answered.element || answered.interim || request.command != Command::query_info) return false;
-  const auto at = request.info_type == InfoType::file ? position_in(request.info_class) : std::nullopt;
-  const auto file = files_.find(key_of(request.session, request.tree, request.file));
-  if (!at || file == files_.end() || !file->second.position) return false;
-  const Header& header = message.header();
-  const auto response = parse_buffer_response(message.first().bytes);
-  if (header.status != Status::success || !response) return false;
-  const Slice corrected = with_position(Slice::copy_of(response->buffer), *at, *file->second.position);
-  side_.out().to_lan(build_buffer_response(header, corrected.bytes()));
-  return true;
-}
-
-// A break that crossed a CLOSE: the client has closed the file, and the CLOSE is the acknowledgement.
-bool NearMetadata::breaks_closed(const Message& message) {
-  if (closing_.empty() || !message.single() || !message.header().is_unsolicited()) return false;
-  const auto notification = parse_break(message.first().bytes);
-  if (!notification) return false;
-  const auto* oplock = std::get_if<OplockBreak>(&*notification);
-  const auto* lease = std::get_if<LeaseBreakNotification>(&*notification);
-  if (lease && !side_.connection().opens_of(lease->key).empty()) return false;
-  return std::any_of(closing_.begin(), closing_.end(), [&](const auto& each) {
-    return (oplock && each.second.file == oplock->file) || (lease && each.second.lease == lease->key);
-  });
-}
-
-Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
-  if (const auto* kept = std::get_if<Kept>(&message)) {
-    if (closing_.erase(kept->message) == 0) return Taken::no;
-    // The client believes the file closed. If it is not, only a reset makes that true.
-    if (Status{kept->status} != Status::success) side_.out().abort();
-    return Taken::yes;
-  }
-  if (const auto* taken_back = std::get_if<Break>(&message)) {
-    if (const Open* open = side_.connection().open(taken_back->open)) voided(*open, Cause::other);
-    return Taken::no;
-  }
-  if (const auto* pushed = std::get_if<Answer>(&message)) {
-    if (pushed->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::no;
-    came(now, *pushed, attached);
-    return Taken::yes;
-  }
-  return Taken::no;
-}
-
-void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& response) {
-  side_.counters().ahead_bytes += response.size();
-  const auto file = files_.find(pushed.open);
-  if (file == files_.end()) return;
-  const auto found = file->second.answers.find(std::string(as_text(pushed.request.bytes())));
-  if (found == file->second.answers.end() || found->second.here) return;
-  Known known = std::move(found->second);
-  file->second.answers.erase(found);
-  waiting_ -= known.waiting.size();
-  known.here = true;
-  known.status = Status{pushed.status};
-  known.response = response;
-  known.came = now;
-  const Open* open = side_.connection().open(pushed.open);
-  // Who waits asked before anything voided it.
-  const bool served = !known.waiting.empty();
-  for (const Message& request : known.waiting) {
-    if (known.status == Status::pending) {
-      side_.pass_on(now, request);
-    } else {
-      answer(now, request, known);
-    }
-  }
-  if (known.status == Status::pending || known.voided || !open) return;
-  const bool again = open->caching & lease_state::read;
-  const auto question = request_of(pushed.request.bytes());
-  if (served && (!again || !question || question->type == InfoType::file_system)) return;
-  known.waiting.clear();
-  file->second.answers.emplace(std::string(as_text(pushed.request.bytes())), std::move(known));
-}
-
-// The file, or the disk, is not any more what it was when it was asked about.
-void NearMetadata::voided(const Open& open, Cause cause) {
-  for (const Open* same : side_.connection().opens_of(open.name)) {
-    const auto file = files_.find(same->key);
-    if (file == files_.end()) continue;
-    file->second.changed = true;
-    (cause == Cause::write ? file->second.unflushed : file->second.unsettled) = true;
-  }
-  forget_answers(open.name);
-}
-
-// Those about the files of this name, and about the disk.
-void NearMetadata::forget_answers(const FileName& name) {
-  const auto forget = [](File& file, auto&& which) {
-    for (auto each = file.answers.begin(); each != file.answers.end();) {
-      if (!which(each->first)) {
-        ++each;
-      } else if (each->second.here) {
-        each = file.answers.erase(each);
-      } else {
-        (each++)->second.voided = true;
-      }
-    }
-  };
-  for (const Open* same : side_.connection().opens_of(name)) {
-    const auto file = files_.find(same->key);
-    if (file == files_.end()) continue;
-    ++file->second.version;
-    forget(file->second, [](const std::string&) { return true; });
-  }
-  for (auto& [key, file] : files_) {
-    forget(file, [](const std::string& question) {
-      const auto request = request_of(as_bytes(question));
-      return !request || request->type == InfoType::file_system;
-    });
-  }
-}
-
-void NearMetadata::closed(TimePoint now, const Open& open) {
-  const auto found = files_.find(open.key);
-  if (found == files_.end()) return;
-  File& file = found->second;
-  for (const std::string& question : file.pushed) {
-    if (!file.asked.contains(question)) habits_.in_vain(file.kind, question);
-  }
-  std::vector<Message> waiting;
-  for (auto& [question, known] : file.answers) {
-    std::move(known.waiting.begin(), known.waiting.end(), std::back_inserter(waiting));
-  }
-  waiting_ -= waiting.size();
-  files_.erase(found);
-  for (const Message& request : waiting) side_.pass_on(now, request);  // the server says that it is closed
 }
 
 }  // namespace longhaul::smb::smb2

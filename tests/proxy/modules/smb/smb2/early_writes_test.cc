@@ -366,6 +366,34 @@ TEST_CASE("a client that resets is told when it opens again what failed behind i
   }
 }
 
+TEST_CASE("a CANCEL goes to the server behind its request, also where that waits for an id") {
+  int waited = 0;
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.most_free_ids = 12;
+    world.server.files["a"] = "12345";
+    REQUIRE(world.connect());
+    const auto file = world.create("a", Disposition::open, kNone, 0, access::read_data);
+    REQUIRE(file);
+    world.settle();
+    world.server.puts_off = Command::flush;
+    std::vector<MessageId> asked;
+    for (int i = 0; i < 14; ++i) asked.push_back(world.send_flush(*file));
+    world.settle();
+    waited += world.far().queued_bytes() > 0;
+    world.send_cancel(asked.back());
+    world.settle();
+    world.server.puts_off.reset();
+    world.settle();
+    for (MessageId id : asked) CHECK(world.status(id) == Status::success);
+    CHECK(world.server.cancelled.size() == 1);
+    CHECK_FALSE(world.aborted);
+    CHECK(world.far().queued_bytes() == 0);
+  }
+  CHECK(waited > 0);
+}
+
 TEST_CASE("more than the line drains in two seconds is not promised, and is answered when there is room") {
   World world(7);
   REQUIRE(world.connect());

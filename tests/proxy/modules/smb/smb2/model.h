@@ -93,6 +93,13 @@ class World {
       w.u16(25), w.u8(binds), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
     });
   }
+  void send_cancel(MessageId of) {
+    Header header{.command = Command::cancel, .message_id = of};
+    header.session_id = kSession;
+    near_.frame_from_lan(
+        now, Frame{FrameKind::smb2, message_of(header, [](LittleEndianWriter& w) { w.u16(4), w.u16(0); })});
+    drain();
+  }
   MessageId send_query_interfaces() {
     return send({.credit_charge = 1, .command = Command::ioctl}, [](LittleEndianWriter& w) {
       w.u16(57), w.u16(0), w.u32(fsctl::query_network_interface_info), w.u64(~0ull), w.u64(~0ull), w.u32(120);

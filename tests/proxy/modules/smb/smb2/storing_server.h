@@ -59,6 +59,7 @@ class Server {
   std::uint32_t times_asked_for_room = 0;
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
   std::map<Command, int> done;
+  std::vector<MessageId> cancelled;
   std::function<bool(MessageId)> believed_done = [](MessageId) { return true; };
   std::uint64_t early_breaks = 0;  // acknowledgements that came while writes were not done
 
@@ -70,7 +71,10 @@ class Server {
       if (!*frame) return;
       auto message = parse_message(**frame);
       REQUIRE(message.has_value());
-      if (message->header().command == Command::cancel) continue;
+      if (message->header().command == Command::cancel) {
+        cancelled.push_back(message->header().message_id);
+        continue;
+      }
       for (const Element& element : message->elements) {
         const Header& header = element.header;
         for (std::uint64_t id = header.message_id; id < header.message_id + header.charge(); ++id) {

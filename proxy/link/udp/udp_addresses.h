@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions about the addresses of a carrier's two ends.
+#pragma once
+#include <cstring>
+
+#include "proxy/link/udp/udp_carrier.h"
+
+namespace longhaul::link::udp {
+
+inline bool unknown(const UdpAddress& address) { return address.port() == 0; }
+
+// An endpoint of both families shows IPv4 peers as mapped addresses.
+inline IpFamily family(const UdpAddress& address) {
+  return address.address().is_v6() && !address.address().to_v6().is_v4_mapped() ? IpFamily::v6 : IpFamily::v4;
+}
+
+// 8 of UDP, 20 or 40 of IP.
+inline std::uint32_t head_bytes(const UdpAddress& peer) {
+  return peer.address().is_v6() && !peer.address().to_v6().is_v4_mapped() ? 48 : 28;
+}
+
+// Compares what the kernel gave, which is nearly always the same, before what it means.
+inline bool same(const UdpAddress& a, const UdpAddress& b) {
+  return (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) || a == b;
+}
+
+}  // namespace longhaul::link::udp
