@@ -180,20 +180,30 @@ class Classic(unittest.TestCase):
 
 @alone
 class BesideIperf3(unittest.TestCase):
-    """Both fill the same line; what they count differs by their headers, start and end, far less than these bounds."""
+    """Both fill the same line; what they count differs by their headers, start and end. Where another program had the host
+    meanwhile they are asked once more."""
 
+    @alone
     def test_ttcp_measures_what_iperf3_measures_over_tcp_and_udp(self):
         lab = self.enterContext(Lab("20mbit,10"))
         Receiver(lab)
         other = iperf.Iperf3(lab)
-        ours, _ = sweep(lab, "-S", "8192", "--kinds", "tcp", "-N", 1, "-L", "1MiB", "--min-time", 1)
-        theirs = other.received_bits_per_second(seconds=1)
-        self.assertLess(abs(1e6 * ours["rows"][0]["mbit_per_second"] / theirs - 1), 0.25, (ours["rows"], theirs))
-        # More than the line takes: what arrives is the line's rate.
-        ours, _ = sweep(lab, "-S", "1024", "--kinds", "udp", "-N", 1, "--min-time", 1, "-L", "1MiB", "--rate", "30mbit")
-        theirs = other.run("--udp", "--bitrate", "30M", "--length", 1024, seconds=1)["end"]["sum"]
-        arrived = theirs["bits_per_second"] * (1 - theirs["lost_percent"] / 100)
-        self.assertLess(abs(1e6 * ours["rows"][0]["mbit_per_second"] / arrived - 1), 0.25, (ours["rows"], theirs))
+        def over_tcp():
+            ours, _ = sweep(lab, "-S", "8192", "--kinds", "tcp", "-N", 1, "-L", "1MiB", "--min-time", 3)
+            return 1e6 * ours["rows"][0]["mbit_per_second"], other.received_bits_per_second(seconds=3)
+
+        def over_udp():  # more than the line takes: what arrives is the line's rate
+            ours, _ = sweep(lab, "-S", "1024", "--kinds", "udp", "-N", 1, "--min-time", 3, "-L", "1MiB", "--rate", "30mbit")
+            theirs = other.run("--udp", "--bitrate", "30M", "--length", 1024, seconds=3)["end"]["sum"]
+            return 1e6 * ours["rows"][0]["mbit_per_second"], theirs["bits_per_second"] * (1 - theirs["lost_percent"] / 100)
+
+        for measure in over_tcp, over_udp:
+            with self.subTest(measure.__name__):
+                for _ in range(2):
+                    ours, theirs = measure()
+                    if abs(ours / theirs - 1) < 0.05:
+                        break
+                self.assertLess(abs(ours / theirs - 1), 0.05, (ours, theirs))
 
 
 if __name__ == "__main__":
