@@ -110,7 +110,8 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
   module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
                                  .round_trip = line.round_trip,
                                  .stream_room = room - std::min(room, to_stream_bytes_),
-                                 .features = with_parts(stream_.request().features)});
+                                 .features = with_parts(stream_.request().features),
+                                 .contact = line.contact});
   take_outputs(now);
 }
 

@@ -24,6 +24,7 @@ class ModuleHost {
   struct Line {
     std::uint64_t bytes_per_second = 0;
     link::Duration round_trip{0};
+    link::Contact contact{};
   };
 
   // The stream outlives this object. `memory`: that of all flows.

@@ -9,6 +9,10 @@ void Liveness::start(TimePoint now, Duration rtt) {
   started_ = true;
   if (rtt > 0ns) srtt_ = rtt;
   waiting_since_.reset();
+  if (contact_.since == TimePoint{}) {  // the handshake was a round trip
+    contact_.heard = now;
+    confirm(now - rtt, now);
+  }
   // The first ping goes out at once, so that the round trip is known soon.
   last_due_ = now;
   ping_due_ = true;
@@ -32,11 +36,20 @@ std::uint64_t Liveness::make_ping(TimePoint now) {
   return last_number_;
 }
 
-void Liveness::on_heard(TimePoint) { waiting_since_.reset(); }
+void Liveness::on_heard(TimePoint now) {
+  waiting_since_.reset();
+  contact_.heard = now;
+}
+
+void Liveness::confirm(TimePoint sent, TimePoint now) {
+  if (contact_.since == TimePoint{} || now - contact_.confirmed > kApart) contact_.since = now;
+  contact_.confirmed = std::max(contact_.confirmed, sent);
+}
 
 void Liveness::on_pong(std::uint64_t number, TimePoint now) {
   if (number <= last_answered_ || number > last_number_ || last_number_ - number >= kTimedPings) return;
   last_answered_ = number;
+  confirm(sent_at_[number % kTimedPings], now);
   // RFC 6298, section 2.3.
   Duration sample = now - sent_at_[number % kTimedPings];
   srtt_ = srtt_ == 0ns ? sample : srtt_ + (sample - srtt_) / 8;

@@ -10,6 +10,18 @@
 
 namespace longhaul::link {
 
+// Longer than this without a completed round trip, and the two sides count as apart. What the silence of one
+// allows the other: who answers by what the peer holds for him stops kApart after the last thing that the
+// peer is known to have had was sent (`confirmed`). That is not later than when the peer had it (`heard`), so
+// kApart after that, and a little for clocks, the peer may take it that he has stopped.
+inline constexpr Duration kApart = std::chrono::seconds(10);
+
+struct Contact {
+  TimePoint since{};      // never apart since then; all zero: not known
+  TimePoint confirmed{};  // what was sent until then has come to the peer
+  TimePoint heard{};      // when something of the peer's came last
+};
+
 class Liveness {
  public:
   // A carrier came up; `rtt` is what its handshake took, zero if unknown.
@@ -31,14 +43,18 @@ class Liveness {
   std::optional<TimePoint> next_timeout(bool busy, bool known_silent) const;
 
   Duration smoothed_rtt() const { return srtt_; }
+  const Contact& contact() const { return contact_; }
 
  private:
+  void confirm(TimePoint sent, TimePoint now);
+
   TimePoint next_ping(bool busy) const { return last_due_ + ping_interval(busy); }
   Duration ping_interval(bool busy) const;
   std::optional<TimePoint> silent_at(bool busy) const;
 
   bool started_ = false;
   Duration srtt_{};
+  Contact contact_;
   // A ping may go out before the one before it is answered: on a long path several are on their way.
   static constexpr std::uint64_t kTimedPings = 32;
   std::uint64_t last_number_ = 0, last_answered_ = 0;

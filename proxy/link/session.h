@@ -122,6 +122,7 @@ class Session final : private StreamOwner {
   void abandon(TimePoint now);
 
   Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
+  const Contact& contact() const { return liveness_.contact(); }
   bool silent() const { return silent_; }
   bool overdue(TimePoint now) const { return liveness_.overdue(now); }
   std::size_t live_streams() const { return streams_.size(); }

@@ -10,6 +10,7 @@
 #include "codecs/slice.h"
 #include "proxy/config/features.h"
 #include "proxy/flows/reason.h"
+#include "proxy/link/liveness.h"
 #include "proxy/link/types.h"
 #include "proxy/modules/counters.h"
 
@@ -65,6 +66,7 @@ struct Surroundings {
   Duration round_trip{0};                   // to the twin and back, smoothed; 0: not measured yet
   std::size_t stream_room = 0;  // what the stream takes at once, beyond all that was put out before
   config::Features features;    // in force for this flow
+  link::Contact contact{};      // with the twin's side
 };
 
 // Inputs from the LAN come only while little of what was put out before waits for the stream, those from the

@@ -136,3 +136,24 @@ TEST_CASE("answers to pings that were never sent, or were answered, say nothing"
   liveness.on_pong(number, kStart + 9s);
   CHECK(liveness.smoothed_rtt() == 30ms);
 }
+
+TEST_CASE("contact is unbroken while round trips are completed, and begins anew after a gap") {
+  Path path(100ms, 100ms);
+  const Contact first = path.liveness.contact();
+  CHECK(first.confirmed == kStart - 100ms);  // what the handshake was told by
+  path.run(60s, false);
+  const Contact& contact = path.liveness.contact();
+  CHECK(contact.since == first.since);
+  CHECK(path.now - contact.confirmed < 1300ms);
+  CHECK(path.now - contact.heard < 1200ms);
+  CHECK(contact.confirmed + 100ms <= contact.heard);
+  path.answers = false;
+  path.run(9s, false);
+  path.answers = true;
+  path.run(3s, false);
+  CHECK(contact.since != first.since);  // the last round trip before it began more than kApart ago
+  const TimePoint again = contact.since;
+  CHECK(again > kStart + 69s);
+  path.run(30s, true);
+  CHECK(contact.since == again);
+}

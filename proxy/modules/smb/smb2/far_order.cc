@@ -328,7 +328,30 @@ void FarOrder::stream_ended(TimePoint now) {
   give_back(now);
 }
 
+// From when on the near half answers nothing by this open's oplock any more, as nothing was heard of it, and
+// has promised nothing either: a reader's. Who may write may have been promised something that is on its way.
+std::optional<TimePoint> FarOrder::out_of_contact(const Open& open) const {
+  constexpr modules::Duration kForClocks = std::chrono::seconds(2);
+  const link::Contact& contact = side_.surroundings().contact;
+  if (contact.since == TimePoint{} || open.may_write()) return std::nullopt;
+  return contact.heard + link::kApart + kForClocks;
+}
+
+std::optional<TimePoint> FarOrder::next_timeout() const {
+  std::optional<TimePoint> first;
+  for (const GivingBack& each : giving_back_) {
+    const Open* open = each.near_done ? nullptr : side_.connection().open(each.open);
+    const auto at = open ? out_of_contact(*open) : std::nullopt;
+    if (at && (!first || *at < *first)) first = at;
+  }
+  return first;
+}
+
 void FarOrder::give_back(TimePoint now) {
+  for (GivingBack& each : giving_back_) {
+    const Open* open = side_.connection().open(each.open);
+    if (const auto at = open ? out_of_contact(*open) : std::nullopt) each.near_done |= now >= *at;
+  }
   std::erase_if(giving_back_, [&](const GivingBack& each) {
     Open* open = side_.connection().open(each.open);
     if (!open || open->closing) return true;  // its CLOSE gives back everything

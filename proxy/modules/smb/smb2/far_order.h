@@ -32,6 +32,8 @@ class FarOrder final : public FarPart {
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override { give_back(now); }
+  void on_timeout(TimePoint now) override { give_back(now); }
+  std::optional<TimePoint> next_timeout() const override;
   void stream_ended(TimePoint now) override;
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
@@ -87,6 +89,7 @@ class FarOrder final : public FarPart {
   void ask_room(TimePoint now, const Open& open);
   bool take_break(const Message& message);
   void give_back(TimePoint now);
+  std::optional<TimePoint> out_of_contact(const Open& open) const;
 
   FarSide& side_;
   Sequence next_sequence_ = 1;

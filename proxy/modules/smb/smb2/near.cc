@@ -24,6 +24,7 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  watch_contact(now, surroundings_.contact);
   auto message = parse(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
@@ -175,7 +176,27 @@ Reason Near::leave_alone() const {
 
 // ---- surroundings and time
 
+// The far half gives back oplocks under which nothing can be promised when it has heard nothing of us for
+// long (far_order.h): before that we must have stopped to answer by them, and what it read under them is
+// void. An open may have been used in between or not, and the silence be over when we come to look.
+void Near::watch_contact(TimePoint now, const link::Contact& contact) {
+  if (contact.since == TimePoint{}) return;
+  const bool was_apart =
+      surroundings_.contact.since != TimePoint{} && contact.since != surroundings_.contact.since;
+  const bool is_apart = now - contact.confirmed > link::kApart;
+  if (was_apart || (is_apart && !apart_)) {
+    std::vector<OpenKey> given_up;
+    for (const auto& [file, open] : connection_.opens())
+      if (open->on_behalf && open->oplock != OplockLevel::none && !open->may_write())
+        given_up.push_back(open->key);
+    for (const OpenKey& key : given_up)
+      again(now, Break{.open = key, .level = static_cast<std::uint8_t>(OplockLevel::none)}, {});
+  }
+  apart_ = is_apart;
+}
+
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {
+  watch_contact(now, surroundings.contact);
   surroundings_ = surroundings;
   for (NearPart* part : asked_in_order_) part->on_surroundings(now, surroundings);
 }

@@ -60,6 +60,7 @@ class Near final : public Half, private NearSide {
   bool has_promised() const override { return writes_.has_promised(); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
+  void watch_contact(TimePoint now, const link::Contact& contact);
   std::optional<Message> parse(const Frame& frame);
   bool owes() const;
   bool others_owe() const;  // than the writes
@@ -68,6 +69,7 @@ class Near final : public Half, private NearSide {
   Outputs& out_;
   modules::Counters counters_;
   modules::Surroundings surroundings_;
+  bool apart_ = false;
   Connection connection_;
   NearChannels channels_;
   NearOpens opens_;

@@ -19,7 +19,6 @@ class World {
         random_(seed),
         near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels)),
         far_(far_out_) {
-    modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 16 << 20;
@@ -40,13 +39,21 @@ class World {
   Far& far() { return far_; }
   std::function<void()> at_each_step = [] {};
   bool server_idle = false;  // does nothing while true
+  bool link_cut = false;     // nothing crosses between the halves while true
+  // What both halves are told of each other from now on.
+  void tell(const link::Contact& contact) {
+    surroundings.contact = contact;
+    near_.on_surroundings(now, surroundings);
+    far_.on_surroundings(now, surroundings);
+    drain();
+  }
 
   // Something happens; false: nothing is left to happen.
   bool step() {
     if (aborted) return false;
     std::vector<int> can;
-    if (!up_.empty()) can.push_back(0);
-    if (!down_.empty()) can.push_back(1);
+    if (!up_.empty() && !link_cut) can.push_back(0);
+    if (!down_.empty() && !link_cut) can.push_back(1);
     if (server.busy() && !server_idle) can.push_back(2);
     if (server.has_output()) can.push_back(3);
     if (can.empty()) return false;
@@ -343,6 +350,7 @@ class World {
   bool ended = false;  // cleanly, towards the client or the server
 
  private:
+  modules::Surroundings surroundings;
   std::mt19937 random_;
   Outputs near_out_, far_out_;
   Near near_;
