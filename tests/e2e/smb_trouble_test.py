@@ -2,6 +2,7 @@
 """An SMB client behind the pair while something breaks or runs out: disks, quotas, servers, the link, the daemons. Of
 what was reported as written nothing may be missing, and what is missing must have been reported."""
 
+import time
 import unittest
 
 import smb
@@ -213,6 +214,26 @@ class Trouble(Story):
                     self.assertEqual(read_all(opened()), data)
                     self.assertRaises(Broken, here.echo)
                     self.pair.wait_link()
+
+
+class CutOff(Story):
+    def test_a_reader_behind_a_cut_link_keeps_nobody_waiting_until_the_server_gives_up(self):
+        self.start()
+        old, new = made(300_000, 15), made(300_000, 16)
+        (self.smbd.share / "file").write_bytes(old)
+        here, there = self.connect("3.1.1"), self.connect("3.1.1", node="server")
+        mine = here.open("file", READ)  # without an oplock; the far proxy has asked for one
+        self.assertEqual(read_all(mine), old)
+        with link_cut_off(self.lab, "drop"):
+            began = time.monotonic()
+            theirs = there.open("file", READ | WRITE)
+            waited = time.monotonic() - began
+            write_blocks(theirs, new)
+            theirs.close()
+        self.assertGreater(waited, 5)  # or there was none to be given back
+        self.assertLess(waited, 20)  # smbd gives up after 35 s
+        self.pair.wait_link()
+        self.assertEqual(read_all(mine), new)
 
 
 class LostWrites(Story):
