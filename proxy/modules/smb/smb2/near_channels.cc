@@ -38,19 +38,6 @@ void NearChannels::before_request(TimePoint, const Message& message, const Chang
   }
 }
 
-// 3.3.5.15.11 of a server that has no other interface to offer.
-Taken NearChannels::on_request(TimePoint now, const Message& message, const Changes&) {
-  if (!message.single() || message.header().command != Command::ioctl) return Taken::no;
-  const auto request = parse_ioctl_request(message.first().bytes);
-  const config::Features& features = side_.surroundings().features;
-  if (!request || !(request->flags & kIoctlIsFsctl) || request->code != fsctl::query_network_interface_info ||
-      !(features.smb_read_ahead || features.smb_write_behind || features.smb_metadata))
-    return Taken::no;
-  side_.answer(now, message.header().message_id,
-               build_error_response(answer_to(message.header(), Status::not_supported)));
-  return Taken::yes;
-}
-
 void NearChannels::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.element || each.element->header.status != Status::success) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for multichannel ([MS-SMB2] section 3.2.4.20.10 and 3.3.5.5.2): what one connection of
-// a session answers by itself is right only as long as no other carries requests of that session. A client is
-// told that there are no further interfaces to bind, so that none goes past the pair; where one binds all the
-// same, every connection of that session steps aside before the binding goes on. Whether one session's own
-// requests may be touched is connection.h's.
+// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): what one connection of a session answers
+// by itself is right only as long as no other carries requests of that session. So where one binds itself to a
+// session, every other connection of that session steps aside before the binding goes on. A connection that
+// goes past the pair is not seen: nobody is kept from it by another answer to the question for the server's
+// interfaces. Whether one session's own requests may be touched is connection.h's.
 #pragma once
 #include <map>
 #include <set>
@@ -41,7 +41,7 @@ class NearChannels final : public NearPart {
   NearChannels& operator=(const NearChannels&) = delete;
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   Taken on_twin(TimePoint, const TwinMessage&, const Slice&) override { return Taken::no; }
