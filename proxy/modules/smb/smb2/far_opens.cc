@@ -381,6 +381,10 @@ void FarOpens::on_timeout(TimePoint now) {
     take_back(number, ahead);
     any = true;
   }
+  // The near half gives nothing out any more, so nobody has it, or is told of that by a reset.
+  if (const auto alone_at = out_of_contact(side_.surroundings()); alone_at && now >= *alone_at)
+    for (auto& [number, ahead] : opens_)
+      if (ahead.state == State::taken_back) close(now, number, ahead);
   if (!any) return;
   row_.wasted();
   row_.none_given_out();
@@ -391,6 +395,11 @@ std::optional<TimePoint> FarOpens::next_timeout() const {
   for (const auto& [number, ahead] : opens_)
     if (ahead.state == State::offered && (!first || ahead.since + kLife < *first))
       first = ahead.since + kLife;
+  const bool any_taken_back = std::any_of(
+      opens_.begin(), opens_.end(), [](const auto& each) { return each.second.state == State::taken_back; });
+  if (const auto alone_at = out_of_contact(side_.surroundings());
+      any_taken_back && alone_at && (!first || *alone_at < *first))
+    first = alone_at;
   return first;
 }
 

@@ -328,20 +328,17 @@ void FarOrder::stream_ended(TimePoint now) {
   give_back(now);
 }
 
-// From when on the near half answers nothing by this open's oplock any more, as nothing was heard of it, and
-// has promised nothing either: a reader's. Who may write may have been promised something that is on its way.
-std::optional<TimePoint> FarOrder::out_of_contact(const Open& open) const {
-  constexpr modules::Duration kForClocks = std::chrono::seconds(2);
-  const link::Contact& contact = side_.surroundings().contact;
-  if (contact.since == TimePoint{} || open.may_write()) return std::nullopt;
-  return contact.heard + link::kApart + kForClocks;
+// Nothing can have been promised under a reader's. Who may write may have been promised something that is on
+// its way.
+std::optional<TimePoint> FarOrder::alone_at(const Open& open) const {
+  return open.may_write() ? std::nullopt : out_of_contact(side_.surroundings());
 }
 
 std::optional<TimePoint> FarOrder::next_timeout() const {
   std::optional<TimePoint> first;
   for (const GivingBack& each : giving_back_) {
     const Open* open = each.near_done ? nullptr : side_.connection().open(each.open);
-    const auto at = open ? out_of_contact(*open) : std::nullopt;
+    const auto at = open ? alone_at(*open) : std::nullopt;
     if (at && (!first || *at < *first)) first = at;
   }
   return first;
@@ -350,7 +347,7 @@ std::optional<TimePoint> FarOrder::next_timeout() const {
 void FarOrder::give_back(TimePoint now) {
   for (GivingBack& each : giving_back_) {
     const Open* open = side_.connection().open(each.open);
-    if (const auto at = open ? out_of_contact(*open) : std::nullopt) each.near_done |= now >= *at;
+    if (const auto at = open ? alone_at(*open) : std::nullopt) each.near_done |= now >= *at;
   }
   std::erase_if(giving_back_, [&](const GivingBack& each) {
     Open* open = side_.connection().open(each.open);

@@ -89,7 +89,7 @@ class FarOrder final : public FarPart {
   void ask_room(TimePoint now, const Open& open);
   bool take_break(const Message& message);
   void give_back(TimePoint now);
-  std::optional<TimePoint> out_of_contact(const Open& open) const;
+  std::optional<TimePoint> alone_at(const Open& open) const;
 
   FarSide& side_;
   Sequence next_sequence_ = 1;

@@ -91,6 +91,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
   }
   for (NearPart* part : answered_in_order_)
     if (part->on_twin(now, message, attached) == Taken::yes) break;
+  if (const auto* held = std::get_if<Held>(&message); held && apart_) stop_answering_by(now, held->open);
 }
 
 void Near::answer(TimePoint now, MessageId id, Slice frame, Told told) {
@@ -176,23 +177,32 @@ Reason Near::leave_alone() const {
 
 // ---- surroundings and time
 
-// The far half gives back oplocks under which nothing can be promised when it has heard nothing of us for
-// long (far_order.h): before that we must have stopped to answer by them, and what it read under them is
-// void. An open may have been used in between or not, and the silence be over when we come to look.
+// The far half gives back what nothing can have been promised under when it has heard nothing of us for long
+// (far_order.h, far_opens.h): before that we must have stopped to answer by it, and what was read under it is
+// void. It may have been used in between or not, and the silence be over when we come to look.
 void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   if (contact.since == TimePoint{}) return;
   const bool was_apart =
       surroundings_.contact.since != TimePoint{} && contact.since != surroundings_.contact.since;
   const bool is_apart = now - contact.confirmed > link::kApart;
-  if (was_apart || (is_apart && !apart_)) {
-    std::vector<OpenKey> given_up;
-    for (const auto& [file, open] : connection_.opens())
-      if (open->on_behalf && open->oplock != OplockLevel::none && !open->may_write())
-        given_up.push_back(open->key);
-    for (const OpenKey& key : given_up)
-      again(now, Break{.open = key, .level = static_cast<std::uint8_t>(OplockLevel::none)}, {});
-  }
+  const bool stops = was_apart || (is_apart && !apart_);
   apart_ = is_apart;
+  opens_.offer_nothing(apart_);
+  if (!stops) return;
+  opens_.give_up_all();
+  std::vector<OpenKey> held;
+  for (const auto& [file, open] : connection_.opens())
+    if (open->on_behalf) held.push_back(open->key);
+  for (const OpenKey& key : held) stop_answering_by(now, key);
+}
+
+// As if the server had taken it back. What the far half reads under it from here on bears another stamp, and
+// may be given out again once the two are in touch.
+void Near::stop_answering_by(TimePoint now, const OpenKey& key) {
+  const Open* open = connection_.open(key);
+  if (!open || !open->on_behalf) return;
+  if (open->oplock == OplockLevel::none) return reads_.drop(*open);
+  again(now, Break{.open = key, .level = static_cast<std::uint8_t>(OplockLevel::none)}, {});
 }
 
 void Near::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {

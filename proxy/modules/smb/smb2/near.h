@@ -61,6 +61,7 @@ class Near final : public Half, private NearSide {
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   void watch_contact(TimePoint now, const link::Contact& contact);
+  void stop_answering_by(TimePoint now, const OpenKey& key);
   std::optional<Message> parse(const Frame& frame);
   bool owes() const;
   bool others_owe() const;  // than the writes

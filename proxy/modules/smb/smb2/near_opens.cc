@@ -113,7 +113,7 @@ void NearOpens::offered(const Offer& offer, const Slice& response) {
                 .questions = questions_in(offer.questions.bytes()),
                 .response = response,
                 .known = {}};
-  const bool fresh = offers_.size() < kMostOffers && !offers_.contains(offer.number) &&
+  const bool fresh = !nothing_ && offers_.size() < kMostOffers && !offers_.contains(offer.number) &&
                      !by_request_.contains(entry.request) && !by_open_.contains(entry.open);
   if (!fresh) {
     ++side_.counters().opens_ahead_wasted;
@@ -141,6 +141,10 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
   offer->second.bytes += bytes;
   offer->second.known.emplace_back(message, attached);
   return Taken::yes;
+}
+
+void NearOpens::give_up_all() {
+  while (!offers_.empty()) give_up(offers_.begin());
 }
 
 NearOpens::Offered NearOpens::take(Offers::iterator offer) {

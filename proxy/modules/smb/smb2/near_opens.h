@@ -35,6 +35,11 @@ class NearOpens final : public NearPart {
   // Offer and Revoke; and what is told of opens that nobody has been given.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
+  // True: the far half may give back what it has offered and offers without a word of ours, so nobody gets
+  // it.
+  void offer_nothing(bool nothing) { nothing_ = nothing; }
+  void give_up_all();
+
  private:
   using Known = std::vector<std::pair<TwinMessage, Slice>>;
   struct Offered {
@@ -64,6 +69,7 @@ class NearOpens final : public NearPart {
   std::map<OpenKey, std::uint64_t> by_open_;
   std::unordered_set<MessageId> unsettling_;  // requests on their way
   std::uint64_t held_bytes_ = 0;
+  bool nothing_ = false;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -121,6 +121,14 @@ class FarSide {
                       const Slice& entries) = 0;
 };
 
+// From when on the near half answers nothing by what the far half holds for it, as neither has heard of the
+// other: it has stopped by itself (near.cc). None: how long that is, is not known.
+inline std::optional<TimePoint> out_of_contact(const modules::Surroundings& surroundings) {
+  constexpr modules::Duration kForClocks = std::chrono::seconds(2);
+  if (surroundings.contact.since == TimePoint{}) return std::nullopt;
+  return surroundings.contact.heard + link::kApart + kForClocks;
+}
+
 class FarPart {
  public:
   virtual ~FarPart() = default;

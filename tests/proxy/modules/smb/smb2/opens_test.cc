@@ -320,6 +320,40 @@ TEST_CASE("a file that was opened ahead can be looked at like any other, whoever
   CHECK(looks_without_server > 0);
 }
 
+TEST_CASE("what was opened ahead is nobody's once the halves have heard nothing of each other for long") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Folder folder(seed, 40);
+    folder.tell({.since = folder.now, .confirmed = folder.now, .heard = folder.now});
+    folder.list();
+    folder.read_in_order(0, 10);
+    REQUIRE(folder.server.open_files() > 0);
+    folder.tell({.since = folder.now - 1h, .confirmed = folder.now, .heard = folder.now});
+    const auto heard = folder.now;
+    folder.link_cut = true;
+    REQUIRE(folder.server.take_oplock(kNone));
+    folder.settle();
+    folder.pass(heard + 11s - folder.now);
+    folder.settle();
+    CHECK(folder.server.breaking());
+    const auto given = folder.near_counters().opens_ahead_used;
+    const MessageId asked = folder.open(10);
+    CHECK(folder.near_counters().opens_ahead_used == given);
+    CHECK_FALSE(folder.answers.contains(asked));
+    folder.pass(heard + 12s + 1ms - folder.now);
+    folder.settle();
+    CHECK_FALSE(folder.server.breaking());
+    CHECK(folder.server.open_files() == 0);
+    folder.link_cut = false;
+    folder.tell({.since = folder.now, .confirmed = folder.now, .heard = folder.now});
+    const auto file = folder.opened(asked);
+    REQUIRE(file);
+    CHECK(folder.read(*file) == folder.server.files[folder.path(10)]);
+    REQUIRE(folder.status(folder.send_close(*file)) == Status::success);
+    folder.end();
+  }
+}
+
 TEST_CASE("a session that begins to be signed gets nothing of what was opened ahead") {
   Folder world(5, 30);
   world.list();

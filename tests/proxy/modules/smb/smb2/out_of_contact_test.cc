@@ -54,8 +54,50 @@ TEST_CASE("who has heard nothing for long answers nothing by an oplock that may 
     // In touch again, and it goes on as before.
     world.tell({.since = world.now, .confirmed = world.now, .heard = world.now});
     CHECK(reading.read() == "67890");
+    world.settle();
+    CHECK(reading.read() == "67890");
+    // And apart once more.
+    world.pass(15s);
+    world.server.files["a"] = "abcde";
+    CHECK(reading.read() == "abcde");
     CHECK(world.now > began);
     CHECK_FALSE(world.aborted);
+  }
+}
+
+TEST_CASE("a writer's file is read from the server, too, by who has heard nothing for long") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Reading reading(seed, 0x1F01FF);
+    reading.world.pass(11s);
+    reading.world.server.files["a"] = "67890";
+    CHECK(reading.read() == "67890");
+  }
+}
+
+TEST_CASE("an oplock that is told during the silence is not answered by") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.files["a"] = "12345";
+    REQUIRE(world.connect());
+    world.tell({.since = world.now, .confirmed = world.now, .heard = world.now});
+    world.pass(11s);
+    const auto file = world.create("a", Disposition::open, kNone, 0, kReads);
+    REQUIRE(file);
+    world.settle();
+    const auto read = [&] {
+      const auto answer = world.wait(world.send_read(*file, 0, 5));
+      REQUIRE(answer);
+      return std::string(as_text(parse_read_response(answer->first().bytes)->data));
+    };
+    CHECK(read() == "12345");
+    world.link_cut = true;
+    world.settle();
+    world.link_cut = false;
+    const int asked = world.server.done[Command::query_info];
+    REQUIRE(world.wait(world.send_query_info(*file, file_info::standard)));
+    CHECK(world.server.done[Command::query_info] == asked + 1);
   }
 }
 
