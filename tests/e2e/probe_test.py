@@ -7,7 +7,7 @@ import re
 import signal
 import unittest
 
-from hops import FAR, NEAR, PROBE, SERVER, SERVER6, Hops
+from hops import FAR, FAR6, NEAR, NEAR6, PROBE, SERVER, SERVER6, Hops
 from lab import alone, long_test, until
 
 LINES = (8e6, 1.0), (4e6, 3.0), (5e6, 0.5)  # bits per second, ms one way
@@ -219,13 +219,21 @@ class Options(unittest.TestCase):
 
     def test_a_middlebox_that_strips_window_scale_is_found_and_named(self):
         self.strip("near", "to-far")
-        for words in ([], ["--agent", f":{self.agent}"]):
-            with self.subTest(words):
-                found = self.options(*words)
-                self.assertEqual([change["option"] for change in found["changes"]], ["window scale"])
-                self.assertEqual(found["changes"][0]["after"], "gone")
-                self.assertIn(NEAR, found["changes"][0]["where"])
-                self.assertIn(FAR, found["changes"][0]["where"])
+        for host, near, far in ((SERVER, NEAR, FAR), (SERVER6, NEAR6, FAR6)):
+            for words in ([], ["--agent", f":{self.agent}"]):
+                with self.subTest(words, host=host):
+                    found = self.options(*words, host=host)
+                    self.assertEqual([change["option"] for change in found["changes"]], ["window scale"])
+                    self.assertEqual(found["changes"][0]["after"], "gone")
+                    self.assertIn(near, found["changes"][0]["where"])
+                    self.assertIn(far, found["changes"][0]["where"])
+
+    def test_other_options_that_a_middlebox_strips_are_named_too(self):
+        self.strip("near", "to-far", "sack-perm")
+        self.strip("far", "to-server", "timestamp")
+        found = self.options("--agent", f":{self.agent}")
+        self.assertEqual({change["option"]: FAR in change["where"] and NEAR in change["where"] for change in found["changes"]},
+                         {"SACK": True, "timestamps": False})
 
     def test_what_is_taken_behind_the_last_router_or_on_the_way_back_is_told_apart_by_an_agent(self):
         self.strip("far", "to-server")

@@ -4,6 +4,7 @@
 // to the contract of modules/module.h; and as long as client and server send whole messages, whole messages
 // come out.
 #include <deque>
+#include <set>
 
 #include "fuzz/smb2_messages.h"
 #include "fuzz/target.h"
@@ -169,16 +170,22 @@ class Fuzzed {
     Header header = answer_to(request, kind == 6 ? errors[choices_.below(6)] : Status::success);
     // Then nothing may be changed any more, and a listing that was begun cannot be gone on with.
     if (header.status == Status::network_session_expired) may_be_reset_ = true;
-    // A file's number may be given again: with promises outstanding for the open that had it nobody is left
-    // who could tell of them.
-    const modules::Counters& counters = near_.module.counters();
-    if (request.command == Command::create &&
-        counters.promises_made > counters.promises_kept + counters.promises_failed)
-      may_be_reset_ = true;
     header.credits = static_cast<std::uint16_t>(choices_.byte());
     if (at_server_.empty()) header.credits = std::max<std::uint16_t>(header.credits, 1);  // 3.3.1.2
-    from_lan(far_, build_message(header,
-                                 (kind == 6 ? error_body() : answer_body(choices_, request.command)).bytes));
+    const Slice answer =
+        build_message(header, (kind == 6 ? error_body() : answer_body(choices_, request.command)).bytes);
+    note_reuse(answer);
+    from_lan(far_, answer);
+  }
+
+  // A file's number may be given again, which no server does: where writes to the open that had it were
+  // promised nobody is left who could tell of them.
+  void note_reuse(const Slice& answer) {
+    const auto message = parse_message({FrameKind::smb2, answer});
+    if (!message || message->header().command != Command::create) return;
+    const auto created = parse_create_response(message->first().bytes);
+    if (message->header().status == Status::success && created)
+      number_reused_ |= !given_.insert({created->file.persistent_part, created->file.volatile_part}).second;
   }
 
   // ---- what is seldom
@@ -247,7 +254,9 @@ class Fuzzed {
     bool any = fuzz::deliver(near_, far_, now_);
     any |= fuzz::deliver(far_, near_, now_);
     // With honest ends nobody has a reason to give up.
-    if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !near_.lan_input_ended && !far_.lan_input_ended)
+    const bool may_owe = number_reused_ && near_.module.counters().promises_made > 0;
+    if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !may_owe && !near_.lan_input_ended &&
+        !far_.lan_input_ended)
       require(!near_.aborted && !far_.aborted);
     any |= receive(near_, client_, nullptr);
     return receive(far_, server_, &at_server_) || any;
@@ -277,6 +286,8 @@ class Fuzzed {
   std::deque<Header> at_server_;
   MessageId next_ = 0;
   bool garbage_ = false, hostile_twin_ = false, may_be_reset_ = false;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> given_;  // files, by CREATE
+  bool number_reused_ = false;
 };
 
 }  // namespace
