@@ -251,10 +251,12 @@ class Fuzzed {
 
   // One thing that is on its way. False: nothing is.
   bool deliver() {
+    // Of a promise that failed before, and of which no answer could tell yet, a reset tells.
+    const bool failed = near_.module.counters().promises_failed > 0;
     bool any = fuzz::deliver(near_, far_, now_);
     any |= fuzz::deliver(far_, near_, now_);
     // With honest ends nobody has a reason to give up.
-    const bool may_owe = number_reused_ && near_.module.counters().promises_made > 0;
+    const bool may_owe = failed || (number_reused_ && near_.module.counters().promises_made > 0);
     if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !may_owe && !near_.lan_input_ended &&
         !far_.lan_input_ended)
       require(!near_.aborted && !far_.aborted);
