@@ -39,6 +39,14 @@ class Slice {
     return slice;
   }
 
+  // Memory of somebody's own making, with `size` bytes; it goes as its pointer says.
+  static Slice adopt(std::shared_ptr<const std::byte[]> memory, std::size_t size) {
+    Slice slice;
+    slice.memory_ = std::move(memory);
+    slice.size_ = size;
+    return slice;
+  }
+
   // A copy of `bytes` in memory for `capacity` of them at least; `room` is where the next may be written
   // before extend() makes them the slice's.
   static Slice with_room(Bytes bytes, std::size_t capacity, std::byte*& room) {

@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kIndexShare = 16;     // of a history that is sent (codecs/dedup/README.md)
 constexpr std::uint64_t kReadAheadShare = 8;  // of the same (DiskTier::waiting_bytes)
+constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;  // one, and the memory of the last
 // The disk dictionary's index, and RocksDB (cache/FORMAT.md, section 7).
 constexpr std::uint64_t kStoredForMiB = 256 * kMiB;
 constexpr std::uint64_t kCatalogue = 16 * kMiB;
@@ -19,7 +20,7 @@ std::uint64_t most_dictionary_memory(const config::Config& config) {
   for (const config::Peer& peer : config.peers) {
     const std::uint64_t history = peer.dictionary_memory_bytes.value_or(config.dictionary.memory_bytes);
     most += 2 * history + history / kIndexShare;
-    if (config.dictionary.disk_bytes > 0) most += history / kReadAheadShare;
+    if (config.dictionary.disk_bytes > 0) most += history / kReadAheadShare + kSegmentsInTheMaking;
   }
   if (config.dictionary.disk_bytes > 0 && !config.peers.empty()) {
     const cache::DiskStoreOptions options;

@@ -24,18 +24,26 @@ bool is_hook(const std::byte* at) {
 
 void find_hooks(Bytes content, std::vector<Hook>& hooks) {
   hooks.clear();
-  if (content.size() < kHookBytes) return;
+  (void)find_hooks(content, 0, true, hooks);
+}
+
+std::size_t find_hooks(Bytes content, std::size_t from, bool last, std::vector<Hook>& hooks) {
+  if (content.size() < kHookBytes) return from;
   thread_local std::vector<std::uint32_t> samples(dedup::sample_room(kStep));
   const std::size_t positions = content.size() - kHookBytes + 1;
-  for (std::size_t begin = 0; begin < positions; begin += kStep) {
-    std::size_t count = std::min(kStep, positions - begin);
-    std::size_t found = dedup::kernels().sample(content.data() + begin, count, samples.data());
+  while (from < positions) {
+    const std::size_t count = std::min(kStep, positions - from);
+    // Samples depend on those just before them: the steps are the same however the content came.
+    if (count < kStep && !last) break;
+    const std::size_t found = dedup::kernels().sample(content.data() + from, count, samples.data());
     for (std::size_t i = 0; i < found; ++i) {
-      const std::byte* at = content.data() + begin + samples[i];
+      const std::byte* at = content.data() + from + samples[i];
       if (is_hook(at))
-        hooks.push_back({XXH3_64bits(at, kHookBytes), static_cast<std::uint32_t>(begin + samples[i])});
+        hooks.push_back({XXH3_64bits(at, kHookBytes), static_cast<std::uint32_t>(from + samples[i])});
     }
+    from += count;
   }
+  return from;
 }
 
 }  // namespace longhaul::reduction

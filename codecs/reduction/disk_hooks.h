@@ -11,4 +11,8 @@ namespace longhaul::reduction {
 // dedup::kOverread bytes behind `content` may be read, and mean nothing.
 void find_hooks(Bytes content, std::vector<Hook>& hooks);
 
+// The same for content that comes bit by bit: `content` is all of it so far, `from` what the call before
+// answered, 0 first. Appends to `hooks`. What the last call, with `last`, leaves is what one call would find.
+std::size_t find_hooks(Bytes content, std::size_t from, bool last, std::vector<Hook>& hooks);
+
 }  // namespace longhaul::reduction

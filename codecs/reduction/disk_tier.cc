@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
-#include "codecs/reduction/disk_hooks.h"
 #include "codecs/reduction/errors.h"
 
 namespace longhaul::reduction {
@@ -19,6 +19,8 @@ constexpr std::size_t kIdsPerMessage = 1'000;
 // A twin that asks on and never listens breaks the protocol.
 constexpr std::size_t kMaxAnswers = 16'384;
 constexpr std::size_t kMaxTwins = 1u << 22;  // segments that the twin may name
+// Copied and sampled before the processor's caches have lost them.
+constexpr std::size_t kSealedAtOnce = 64u << 10;
 }  // namespace
 
 DiskTier::Id DiskTier::id_of(const SegmentName& name) {
@@ -96,14 +98,13 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
       if (!ring || !ring->holds(*first, *length)) return {};
       // Made before the twin heard that all is to be forgotten.
       if (forgets_ != forgets_answered_) return {};
-      Bytes bytes = ring->read(*first, static_cast<std::size_t>(*length));
       SegmentName name{.writer = sites_.twin,
                        .epoch = twin_epoch_,
                        .first = *first,
                        .length = static_cast<std::uint32_t>(*length)};
       std::memcpy(name.digest.data(), digest->data(), digest->size());
       // Where the histories differ the store refuses what does not match the digest.
-      keep(name, Slice::copy_of(bytes), bytes);
+      begin_sealing(SealingSegment::Of::twin, name);
       return {};
     }
     case kCannot: {
@@ -117,7 +118,7 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
     }
     case kRemember: {
       if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
-      seal(Rest::sealed);
+      seal_all();
       say(kRemembered);
       return {};
     }
@@ -125,7 +126,7 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
       // What was under way when the twin was asked was answered before it said this.
       if (!remembering_) return Error::unexpected_message;
       remembering_ = false;
-      seal(Rest::sealed);
+      seal_all();
       return {};
     case kForget: {
       if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
@@ -163,13 +164,19 @@ std::optional<Slice> DiskTier::poll_urgent() {
 }
 
 void DiskTier::finish() {
-  seal(Rest::sealed);
+  seal_all();
   if (!twin_has_disk_ || std::exchange(remembering_, true)) return;
   say(kRemember);
 }
 
+void DiskTier::on_twin_epoch(std::uint64_t epoch) {
+  twin_epoch_ = epoch;
+  forget_sealing(SealingSegment::Of::twin);
+}
+
 void DiskTier::forget_both() {
   on_cleared();
+  forget_sealing(SealingSegment::Of::twin);
   if (!twin_has_disk_) return;
   ++forgets_;
   say(kForget);
@@ -177,6 +184,8 @@ void DiskTier::forget_both() {
 
 // Whatever sessions with this twin could use, or made: others' stays.
 std::uint64_t DiskTier::forget_shared() {
+  forget_sealing(SealingSegment::Of::own);
+  forget_sealing(SealingSegment::Of::twin);
   std::vector<SegmentName> names;
   for (const auto& [id, name] : own_)
     if (twins_.contains(id) || name.writer == sites_.twin ||
@@ -191,6 +200,7 @@ std::uint64_t DiskTier::forget_shared() {
 }
 
 std::optional<Slice> DiskTier::poll_message() {
+  go_on_sealing();  // what the twin sends is answered, which is a moment when nobody waits for a block
   if (auto cannot = poll_urgent()) return cannot;
   if (!messages_.empty()) {
     Slice message = std::move(messages_.front());
@@ -214,10 +224,9 @@ std::optional<Slice> DiskTier::poll_message() {
 
 // --------------------------------------------------------------------------------------- segments
 
-void DiskTier::keep(const SegmentName& name, Slice bytes, Bytes in_ring) {
-  std::vector<Hook> hooks;
-  find_hooks(in_ring, hooks);
-  (void)store_.put(name, {std::move(bytes)}, std::move(hooks));  // what is refused is counted there
+void DiskTier::keep(SealingSegment::Sealed sealed) {
+  // What is refused is counted there.
+  (void)store_.put(sealed.name, {std::move(sealed.bytes)}, std::move(sealed.hooks));
 }
 
 // What is new and answered, in pieces of kSealBytes; with `rest` also what is shorter.
@@ -246,33 +255,71 @@ void DiskTier::seal(Rest rest) {
   }
   for (Interval piece : ready) {
     fresh_.remove(piece);
-    if (piece.size() >= kLeastSealed) seal(piece);
+    if (piece.size() < kLeastSealed) continue;
+    begin_sealing(SealingSegment::Of::own, {.writer = sites_.own,
+                                            .epoch = epoch_,
+                                            .first = piece.begin,
+                                            .length = static_cast<std::uint32_t>(piece.size())});
   }
   for (Interval piece : old) fresh_.remove(piece);
 }
 
-void DiskTier::seal(Interval range) {
-  dedup::HistoryRing* ring = encoder_.ring();
-  if (!ring->holds(range.begin, range.size())) return;
-  Bytes bytes = ring->read(range.begin, static_cast<std::size_t>(range.size()));
-  SegmentName name{.writer = sites_.own,
-                   .epoch = epoch_,
-                   .first = range.begin,
-                   .length = static_cast<std::uint32_t>(range.size())};
-  Slice copy = Slice::copy_of(bytes);
-  name.digest = segment_digest({&copy, 1});
-  Buffer message;
-  ByteWriter writer(message);
-  writer.u8(kSealed);
-  writer.varint(name.first);
-  writer.varint(name.length);
-  writer.bytes(name.digest);
-  messages_.push_back(Slice::copy_of(message));
-  keep(name, std::move(copy), bytes);
+// More than a history holds, or thousands of crumbs, are never waiting at once where the twin is honest.
+void DiskTier::begin_sealing(SealingSegment::Of of, const SegmentName& name) {
+  constexpr std::size_t kMostWaiting = 4096;
+  const dedup::HistoryRing* ring = decoder_.ring() ? decoder_.ring() : encoder_.ring();
+  while (!sealing_.empty() && (sealing_.size() >= kMostWaiting || sealing_bytes_ > 2 * ring->size()))
+    go_on(sealing_.front().left());
+  sealing_.emplace_back(of, name);
+  sealing_bytes_ += name.length;
+}
+
+// As much as the blocks since the last time have earned.
+void DiskTier::go_on_sealing() { go_on(std::exchange(may_seal_bytes_, 0)); }
+
+void DiskTier::seal_all() {
+  seal(Rest::sealed);
+  go_on(std::numeric_limits<std::size_t>::max());
+}
+
+void DiskTier::go_on(std::size_t bytes) {
+  while (!sealing_.empty() && bytes > 0) {
+    SealingSegment& next = sealing_.front();
+    const bool own = next.of() == SealingSegment::Of::own;
+    const std::size_t left = next.left();
+    if (!next.go_on(own ? encoder_.ring() : decoder_.ring(), std::min(bytes, kSealedAtOnce), pool_)) {
+      sealing_bytes_ -= next.length();
+      sealing_.pop_front();
+      continue;
+    }
+    bytes -= std::min(bytes, left - next.left());
+    if (next.left() > 0) continue;
+    SealingSegment::Sealed sealed = next.take();
+    sealing_bytes_ -= next.length();
+    sealing_.pop_front();
+    if (own) {
+      Buffer message;
+      ByteWriter writer(message);
+      writer.u8(kSealed);
+      writer.varint(sealed.name.first);
+      writer.varint(sealed.name.length);
+      writer.bytes(sealed.name.digest);
+      messages_.push_back(Slice::copy_of(message));
+    }
+    keep(std::move(sealed));
+  }
+}
+
+void DiskTier::forget_sealing(SealingSegment::Of of) {
+  std::erase_if(sealing_, [&](const SealingSegment& one) {
+    if (one.of() == of) sealing_bytes_ -= one.length();
+    return one.of() == of;
+  });
 }
 
 void DiskTier::on_cleared() {
   fresh_ = {};
+  forget_sealing(SealingSegment::Of::own);
   flows_.clear();
   come_bytes_ = 0;
   loaded_.clear();
@@ -281,7 +328,8 @@ void DiskTier::on_cleared() {
 
 // Who reads on later finds his place again.
 void DiskTier::on_quiet() {
-  seal(Rest::sealed);
+  seal_all();
+  pool_.release();
   for (auto& [stream, flow] : flows_)
     if (!flow.come.empty()) drop_come(flow);
 }

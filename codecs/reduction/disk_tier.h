@@ -9,6 +9,7 @@
 
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/sealing.h"
 #include "codecs/reduction/segments.h"
 
 namespace longhaul::reduction {
@@ -38,7 +39,10 @@ class DiskTier final : private SegmentListener {
   std::uint64_t waiting_bytes() const { return come_bytes_; }
   // The block was just encoded.
   void on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header);
-  void on_held() { seal(Rest::stays); }
+  void on_held() {
+    seal(Rest::stays);
+    go_on_sealing();
+  }
   // Nothing was sent for a while: what there is becomes a segment.
   void on_quiet();
   // The session is about to end: the same, and by the twin too.
@@ -55,13 +59,17 @@ class DiskTier final : private SegmentListener {
   }
 
   // ---- What the twin sends.
-  void on_twin_epoch(std::uint64_t epoch) { twin_epoch_ = epoch; }
+  void on_twin_epoch(std::uint64_t epoch);
   // What the block needs from disk. Done: all that can be had is in the history; otherwise poll_ready() names
   // the stream.
   enum class Brought { waits, done };
   Result<Brought> bring(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
   void on_decoded(std::uint64_t stream) { brought_.erase(stream); }
   std::optional<std::uint64_t> poll_ready();
+
+  // ---- Both ways.
+  // A block came or went: so much may be done for segments in the making, at the next good moment.
+  void on_block(std::size_t plain_bytes) { may_seal_bytes_ += kSealingSpeed * plain_bytes; }
 
   void forget(std::uint64_t stream);
   // Only what this side sends is over.
@@ -162,8 +170,12 @@ class DiskTier final : private SegmentListener {
   void say(Type type);
   std::uint64_t forget_shared();
   void seal(Rest rest);
-  void seal(Interval range);
-  void keep(const SegmentName& name, Slice bytes, Bytes in_ring);
+  void go_on_sealing();
+  void seal_all();
+  void go_on(std::size_t bytes);
+  void keep(SealingSegment::Sealed sealed);
+  void begin_sealing(SealingSegment::Of of, const SegmentName& name);
+  void forget_sealing(SealingSegment::Of of);
   const SegmentName* common(Id id) const;
   void join(Id id);
   void part(Id id);
@@ -181,6 +193,13 @@ class DiskTier final : private SegmentListener {
   bool greeting_due_ = true;  // that there is a disk here
   bool twin_has_disk_ = false;
   IntervalSet fresh_;  // of the history: new, and not sealed yet
+  // Segments in the making. Several times as many of their bytes as of blocks that come and go, so that it
+  // keeps up, and no block waits for more than a part of one.
+  static constexpr std::size_t kSealingSpeed = 3;
+  std::deque<SealingSegment> sealing_;
+  std::uint64_t sealing_bytes_ = 0;  // of all of them
+  std::size_t may_seal_bytes_ = 0;
+  SlicePool pool_{kSealBytes + dedup::kOverread, 1};
   std::unordered_map<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
   std::uint64_t come_bytes_ = 0;  // in all flows

@@ -32,20 +32,25 @@ std::optional<BlockHeader> Reduction::encode(std::uint64_t stream, const Reducti
                                              Buffer& out) {
   if (disk_) disk_->before_encoding(stream, stages);
   auto header = encoder_->encode(stream, stages, plain, out);
-  if (header && disk_) disk_->on_encoded(stream, stages, *header);
+  if (header && disk_) {
+    disk_->on_encoded(stream, stages, *header);
+    disk_->on_block(plain.size());
+  }
   return header;
 }
 
 Result<std::optional<Slice>> Reduction::decode(std::uint64_t stream, const BlockHeader& header,
                                                Bytes encoded) {
-  if (!(header.codec & kLoads)) return decoder_->decode(stream, header, encoded);
-  if (!disk_) return Error::malformed_block;
-  auto brought = disk_->bring(stream, header, encoded);
-  if (!brought) return brought.error();
-  if (*brought == DiskTier::Brought::waits) return std::nullopt;
+  if (header.codec & kLoads) {
+    if (!disk_) return Error::malformed_block;
+    auto brought = disk_->bring(stream, header, encoded);
+    if (!brought) return brought.error();
+    if (*brought == DiskTier::Brought::waits) return std::nullopt;
+  }
   auto plain = decoder_->decode(stream, header, encoded);
   // Otherwise it will be tried again, and needs no disk then.
-  if (!plain || *plain) disk_->on_decoded(stream);
+  if (disk_ && (header.codec & kLoads) && (!plain || *plain)) disk_->on_decoded(stream);
+  if (disk_) disk_->on_block(header.plain_bytes);
   return plain;
 }
 

@@ -158,7 +158,7 @@ std::optional<Event> Session::poll_event() {
 
 void Session::set_line_rate(std::uint64_t bytes_per_second) {
   line_rate_ = bytes_per_second;
-  constexpr Duration kFirstBlock = 5ms;
+  constexpr Duration kFirstBlock = 1ms;
   auto carried = std::chrono::duration<double>(kFirstBlock).count() * static_cast<double>(bytes_per_second);
   context_.first_block_bytes = std::clamp(static_cast<std::size_t>(std::min(carried, 1e9)),
                                           StreamContext::kMinFirstBlock, kMaxBlockPlainBytes);

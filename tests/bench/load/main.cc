@@ -13,7 +13,7 @@ int main(int count, char** words) {
   static const std::map<std::string, void (*)(const bench::Words&)> kLoads = {
       {"sink", bench::sink},     {"echo", bench::echo},         {"stall", bench::stall},
       {"source", bench::source}, {"connects", bench::connects}, {"exchanges", bench::exchanges},
-      {"hold", bench::hold}};
+      {"hold", bench::hold},     {"blocks", bench::blocks},     {"lock_step", bench::lock_step}};
   auto load = count > 1 ? kLoads.find(words[1]) : kLoads.end();
   if (load == kLoads.end()) {
     std::fputs("bench_load: the first word is one of", stderr);

@@ -88,6 +88,34 @@ void close_by_reset(Descriptor& socket) {
   socket.close();
 }
 
+Descriptor accept_from(const Descriptor& listener) {
+  Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket) fail("accept");
+  return socket;
+}
+
+void send_all(const Descriptor& socket, const void* data, std::size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    ssize_t sent = send(socket.get(), at, size, 0);
+    if (sent < 0) fail("send");
+    at += sent;
+    size -= static_cast<std::size_t>(sent);
+  }
+}
+
+bool receive_all(const Descriptor& socket, void* data, std::size_t size) {
+  char* at = static_cast<char*>(data);
+  while (size > 0) {
+    ssize_t got = recv(socket.get(), at, size, 0);
+    if (got < 0) fail("recv");
+    if (got == 0) return false;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
 void allow_many_descriptors() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -49,6 +49,11 @@ Descriptor connect_to(const Address& to);                          // blocks
 void set_no_delay(const Descriptor& socket);
 void close_by_reset(Descriptor& socket);  // leaves no TIME_WAIT
 
+// Of sockets that block.
+Descriptor accept_from(const Descriptor& listener);
+void send_all(const Descriptor& socket, const void* data, std::size_t size);
+bool receive_all(const Descriptor& socket, void* data, std::size_t size);  // false: it ended before
+
 void allow_many_descriptors();
 std::int64_t now_ns();  // CLOCK_MONOTONIC: the same in every process and namespace of this host
 

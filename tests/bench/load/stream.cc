@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "loads.h"
+#include "random_bytes.h"
 #include "sockets.h"
 
 namespace bench {
@@ -30,38 +31,6 @@ struct Report {
   std::array<std::int64_t, kMarks> mark_ns;  // 0: did not come so far
   std::int64_t last_ns;
 };
-
-// SplitMix64 (Steele, Lea, Flood 2014), from a counter: every flow has bytes of its own.
-void make(std::vector<std::uint64_t>& piece, std::uint64_t& counter) {
-  for (std::uint64_t& word : piece) {
-    std::uint64_t z = counter += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    word = z ^ (z >> 31);
-  }
-}
-
-void send_all(const Descriptor& socket, const void* data, std::size_t size) {
-  const char* at = static_cast<const char*>(data);
-  while (size > 0) {
-    ssize_t sent = send(socket.get(), at, size, 0);
-    if (sent < 0) fail("send");
-    at += sent;
-    size -= static_cast<std::size_t>(sent);
-  }
-}
-
-bool receive_all(const Descriptor& socket, void* data, std::size_t size) {
-  char* at = static_cast<char*>(data);
-  while (size > 0) {
-    ssize_t got = recv(socket.get(), at, size, 0);
-    if (got < 0) fail("recv");
-    if (got == 0) return false;
-    at += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
 
 struct Hash {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state{XXH3_createState(), XXH3_freeState};
@@ -111,7 +80,7 @@ void give(Sent& sent, const Address& to, std::uint64_t size, double seconds, std
   std::vector<std::uint64_t> piece(kPiece / sizeof(std::uint64_t));
   Hash hash;
   while ((size == 0 || sent.bytes < size) && now_ns() < until) {
-    make(piece, seed);
+    make_random(piece, seed);
     std::uint64_t part = size == 0 ? kPiece : std::min<std::uint64_t>(kPiece, size - sent.bytes);
     hash.add(piece.data(), part);
     send_all(socket, piece.data(), part);
@@ -143,8 +112,7 @@ void sink(const Words& words) {
   std::printf("{\"ports\": [%u]}\n", port_of(listener));
   std::fflush(stdout);
   while (true) {
-    Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket) fail("accept");
+    Descriptor socket = accept_from(listener);
     std::thread(
         [](Descriptor taken) {
           try {

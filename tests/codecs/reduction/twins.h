@@ -172,11 +172,14 @@ class Twins {
       }
   }
 
-  // The answers, too, are under way: a second passes in silence.
+  // Seconds pass in silence, in which the answers come: one ends what this side sends, and the next what the
+  // other was told of then.
   void rest() {
     settle();
-    for (int i : {0, 1}) sides_[i].on_quiet();
-    settle();
+    for (int seconds = 0; seconds < 2; ++seconds) {
+      for (int i : {0, 1}) sides_[i].on_quiet();
+      settle();
+    }
   }
 
   // The first Welcomes, before which there is no history.

@@ -168,7 +168,7 @@ Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
   2. Flows, all of them: features as above.
 Dictionary:
-  In memory at most 288MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
+  In memory at most 296MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:

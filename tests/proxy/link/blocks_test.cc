@@ -70,11 +70,11 @@ TEST_CASE("bytes become a block only when the session is about to send") {
 }
 
 TEST_CASE(
-    "the first block is what the line carries in 5 ms, a backlog makes them larger, a pause small again") {
-  OnePair one({.line = {.bytes_per_second = 1e6, .delay = 10ms, .send_buffer = 8 * 1024}, .chunk = 4096});
-  one.pair.a.session.set_line_rate(1'000'000);
-  CHECK(one.codecs.a.line_rate == 1'000'000);
-  const std::uint64_t total = 800'000;
+    "the first block is what the line carries in 1 ms, a backlog makes them larger, a pause small again") {
+  OnePair one({.line = {.bytes_per_second = 5e6, .delay = 10ms, .send_buffer = 8 * 1024}, .chunk = 4096});
+  one.pair.a.session.set_line_rate(5'000'000);
+  CHECK(one.codecs.a.line_rate == 5'000'000);
+  const std::uint64_t total = 4'000'000;
   std::uint64_t written = 0;
   while (written < total) {
     Buffer bytes(std::min<std::size_t>(one.here->may_write(), total - written));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A segment in the making: copied out of a history, hashed and sampled a piece at a time, lest what a few
+// megabytes cost at once stand in the way of the blocks that come meanwhile. Leaves to its owner which
+// stretch it is, and what becomes of it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "codecs/dedup/history_ring.h"
+#include "codecs/reduction/disk_hooks.h"
+#include "codecs/reduction/segments.h"
+#include "codecs/slice_pool.h"
+
+struct XXH3_state_s;
+
+namespace longhaul::reduction {
+
+class SealingSegment {
+ public:
+  enum class Of { own, twin };  // whose history: the encoder's, or the decoder's
+
+  // `name.length` bytes from `name.first` on. Where the history is this side's own its digest is found here.
+  SealingSegment(Of of, const SegmentName& name);
+  ~SealingSegment();
+  SealingSegment(SealingSegment&&) noexcept;
+  SealingSegment& operator=(SealingSegment&&) noexcept;
+
+  Of of() const { return of_; }
+  std::size_t length() const { return name_.length; }
+  std::size_t left() const { return name_.length - done_; }
+  // Takes the next bytes, `most` (at least one) or what is left. False: the history does not hold them any
+  // more.
+  bool go_on(const dedup::HistoryRing* ring, std::size_t most, SlicePool& pool);
+
+  // When nothing is left; once.
+  struct Sealed {
+    SegmentName name;
+    Slice bytes;
+    std::vector<Hook> hooks;
+  };
+  Sealed take();
+
+ private:
+  struct FreeState {
+    void operator()(XXH3_state_s* state) const;
+  };
+
+  Of of_;
+  SegmentName name_;
+  std::size_t done_ = 0;
+  Slice memory_;
+  std::byte* room_ = nullptr;
+  std::unique_ptr<XXH3_state_s, FreeState> digest_;
+  std::size_t sampled_ = 0;
+  std::vector<Hook> hooks_;
+};
+
+}  // namespace longhaul::reduction
