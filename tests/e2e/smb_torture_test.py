@@ -54,6 +54,10 @@ class Torture(unittest.TestCase):
     def test_the_long_suites_of_smb_1_give_the_same_list(self):
         self.compare(torture.LONG_SMB1)
 
+    @long_test
+    def test_the_other_suites_of_smb_1_give_the_same_list(self):
+        self.compare(torture.OTHER_SMB1)
+
 
 if __name__ == "__main__":
     unittest.main()

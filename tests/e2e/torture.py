@@ -19,6 +19,11 @@ LONG = ("smb2.oplock", "smb2.lease", "smb2.create", "smb2.notify", "smb2.compoun
         "smb2.timestamps", "smb2.replay")
 LONG_SMB1 = ("raw.lock", "raw.oplock", "base.lock", "base.delaywrite", "base.delete", "raw.rename", "raw.unlink",
              "raw.search", "raw.streams")
+# Not among them: base.deny1, deny2 and defer_open, which take minutes each and look at share modes only.
+OTHER_SMB1 = ("raw.sfileinfo", "raw.qfileinfo", "raw.context", "raw.session", "raw.notify", "raw.composite",
+              "base.unlink", "base.attr", "base.trans2", "base.negnowait", "base.dir1", "base.denydos", "base.ntdeny1",
+              "base.tcon", "base.vuid", "base.open", "base.rename", "base.properties", "base.openattr", "base.chkpath",
+              "base.disconnect", "base.secleak")
 
 
 class Server(smb.Smbd):

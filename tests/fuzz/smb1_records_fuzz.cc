@@ -4,6 +4,7 @@
 #include "fuzz/target.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/file_name.h"
+#include "proxy/modules/smb/smb1/questions.h"
 #include "proxy/modules/smb/smb1/transactions.h"
 
 namespace longhaul::fuzz::smb1_records_target {
@@ -52,6 +53,14 @@ void look_at(const Message& message, const Block& block) {
   for (std::uint16_t level = 0x101; level <= 0x106; ++level)
     if (const auto last = last_entry(level, part->data, message.header.is_unicode()))
       inside(last->name, part->data);
+  if (const auto question = question_of(*part))
+    fuzz::require(question->size() == kQuestionBytes &&
+                  function_of(*question) == static_cast<Trans2>(part->function));
+  const Slice answer = joined_answer(part->parameters, part->data);
+  const auto split = split_answer(answer.bytes());
+  fuzz::require(split && as_text(split->parameters) == as_text(part->parameters) &&
+                as_text(split->data) == as_text(part->data));
+  if (const auto told = split_answer(message.all)) inside(told->data, message.all);
   Assembly assembly;
   if (assembly.add(*part) && !assembly.is_complete()) (void)assembly.add(*part);
 }

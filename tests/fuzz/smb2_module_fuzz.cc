@@ -142,7 +142,9 @@ class Fuzzed {
     }
     std::byte head[kFrameHeadBytes];
     write_frame_head(message.size(), head);
-    from_lan(near_, Slice::joined(head, message));
+    const Slice request = Slice::joined(head, message);
+    note_guess(request);
+    from_lan(near_, request);
   }
 
   // ---- the server
@@ -185,7 +187,22 @@ class Fuzzed {
     if (!message || message->header().command != Command::create) return;
     const auto created = parse_create_response(message->first().bytes);
     if (message->header().status == Status::success && created)
-      number_reused_ |= !given_.insert({created->file.persistent_part, created->file.volatile_part}).second;
+      number_unclear_ |= !given_.insert(number_of(created->file)).second;
+  }
+
+  // The same where a client closes a number that it was not told yet, and then writes to whoever is given it.
+  void note_guess(const Slice& request) {
+    const auto elements = parse_elements(request.bytes().subspan(kFrameHeadBytes));
+    if (!elements) return;
+    for (const Element& element : *elements) {
+      if (element.header.command != Command::close) continue;
+      const auto close = parse_close_request(element.bytes);
+      number_unclear_ |= close && !told_.contains(number_of(close->file));
+    }
+  }
+  void note_told(const Element& answer) {
+    if (answer.header.command != Command::create) return;
+    if (const auto created = parse_create_response(answer.bytes)) told_.insert(number_of(created->file));
   }
 
   // ---- what is seldom
@@ -256,7 +273,7 @@ class Fuzzed {
     bool any = fuzz::deliver(near_, far_, now_);
     any |= fuzz::deliver(far_, near_, now_);
     // With honest ends nobody has a reason to give up.
-    const bool may_owe = failed || (number_reused_ && near_.module.counters().promises_made > 0);
+    const bool may_owe = failed || (number_unclear_ && near_.module.counters().promises_made > 0);
     if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !may_owe && !near_.lan_input_ended &&
         !far_.lan_input_ended)
       require(!near_.aborted && !far_.aborted);
@@ -275,9 +292,10 @@ class Fuzzed {
       if (!*frame) return true;
       auto elements = parse_elements((*frame)->message());
       require(elements.has_value());
-      if (requests)
-        for (const Element& element : *elements)
-          if (element.header.command != Command::cancel) requests->push_back(element.header);
+      for (const Element& element : *elements) {
+        if (!requests) note_told(element);
+        if (requests && element.header.command != Command::cancel) requests->push_back(element.header);
+      }
     }
   }
 
@@ -288,8 +306,10 @@ class Fuzzed {
   std::deque<Header> at_server_;
   MessageId next_ = 0;
   bool garbage_ = false, hostile_twin_ = false, may_be_reset_ = false;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> given_;  // files, by CREATE
-  bool number_reused_ = false;
+  using Number = std::pair<std::uint64_t, std::uint64_t>;
+  static Number number_of(const FileId& file) { return {file.persistent_part, file.volatile_part}; }
+  std::set<Number> given_, told_;  // files, by CREATE: by the server, and to the client
+  bool number_unclear_ = false;
 };
 
 }  // namespace

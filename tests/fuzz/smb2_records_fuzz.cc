@@ -4,10 +4,13 @@
 #include <functional>
 #include <string>
 
+#include "codecs/little_endian.h"
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/listing.h"
+#include "proxy/modules/smb/smb2/opening_row.h"
+#include "proxy/modules/smb/smb2/plain_open.h"
 #include "proxy/modules/smb/smb2/question.h"
 #include "proxy/modules/smb/smb2/records.h"
 
@@ -48,8 +51,22 @@ void read_session_records(Bytes e) {
   }
 }
 
-void read_create(const RequestHead& head, Bytes e) {
+// What a plain open says is said again, of any name, by the halves to each other and to the server.
+void ask_again(const Header& header, const CreateRequest& request) {
+  const auto plain = plain_open(header, request);
+  if (!plain) return;
+  const auto told = decode_plain_open(encode(*plain).bytes());
+  require(told == plain && plain->folder().size() + plain->last().size() == plain->name.size());
+  auto again = request_of(*told);
+  require(again && as_text(again->name) == as_text(request.name) &&
+          again->contexts.size() == request.contexts.size());
+  require(again->desired_access == request.desired_access && again->share_access == request.share_access);
+  require(plain_open(header, *again) == plain);
+}
+
+void read_create(const Header& header, const RequestHead& head, Bytes e) {
   if (auto r = parse_create_request(e)) {
+    ask_again(header, *r);
     within(r->name, e);
     bool short_names = true;  // as all are; an offset of 16 bits points behind them
     for (const auto& context : r->contexts) {
@@ -144,6 +161,25 @@ void list(std::uint8_t info_class, Bytes buffer) {
   require(taken == entries->size());
 }
 
+// Whatever a folder is said to hold: who opens its first files as they are listed is offered the next ones,
+// each once.
+void open_in_a_row(std::uint8_t info_class, Bytes entries) {
+  Open directory;
+  directory.name.path.clear();
+  OpeningRow row;
+  row.listed(directory, 1, info_class, entries);
+  for (int opened = 0; opened < 3; ++opened) {
+    const auto entry = take_directory_entry(info_class, entries);
+    if (!entry || !*entry) return;
+    const std::string name(as_text((*entry)->name));
+    OpeningRow::Opened next{.open = {.how = "as before", .name = name}};
+    for (std::size_t at = 0; at + 2 <= name.size(); at += 2)
+      next.name.path += load_le<char16_t>(as_bytes(name), at);
+    row.opened(next);
+  }
+  for (std::size_t ahead = 0; row.next(); row.given_out()) require(++ahead <= OpeningRow::kMostAhead);
+}
+
 void read_query_records(const RequestHead& head, const Header& answer, Bytes e) {
   if (auto r = parse_query_directory_request(e)) {
     within(r->pattern, e);
@@ -166,6 +202,7 @@ void read_query_records(const RequestHead& head, const Header& answer, Bytes e) 
         within((*entry)->name, r->buffer);
       }
       list(static_cast<std::uint8_t>(info_class), r->buffer);
+      open_in_a_row(static_cast<std::uint8_t>(info_class), r->buffer);
     }
   }
   (void)parse_change_notify_request(e);
@@ -179,7 +216,15 @@ void read_query_records(const RequestHead& head, const Header& answer, Bytes e) 
       require(asked && asked->info_class == r->info_class && asked->type == r->type);
     }
   }
+  // What comes from a twin.
   (void)request_of(e);
+  if (const auto told = decode_plain_open(e)) {
+    require(as_text(encode(*told).bytes()) == as_text(e));
+    (void)request_of(*told);
+  }
+  const auto questions = questions_in(e);
+  require(questions.size() == e.size() / kQuestionKeyBytes);
+  require(as_text(joined(questions).bytes()) == as_text(e.first(questions.size() * kQuestionKeyBytes)));
   if (auto r = parse_set_info_request(e)) within(r->buffer, e);
 }
 
@@ -222,7 +267,7 @@ FUZZ_TARGET(smb2_records) {
     const RequestHead head{.message_id = element.header.message_id, .tree_id = element.header.tree_id};
     const Header answer = answer_to(element.header, Status::success);
     read_session_records(element.bytes);
-    read_create(head, element.bytes);
+    read_create(element.header, head, element.bytes);
     read_file_records(head, answer, element.bytes);
     read_query_records(head, answer, element.bytes);
   }
