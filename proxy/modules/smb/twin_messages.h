@@ -146,7 +146,8 @@ struct Expect {
 // near -> far: the frame behind this asks for (a part of) a directory's listing: fetch the rest to its end,
 // as Answers whose request is this id (8 bytes). The client has had `served` entries before, which the server
 // told by itself. `all`: the frame starts the listing afresh, its own answer
-// comes as an Answer too, and the first `served` entries that were listed before are left out.
+// comes as an Answer too, and the first `served` entries that were listed before are left out. Without an
+// open: the frame is a compound that opens the directory, too, and this is the id of its QUERY_DIRECTORY.
 struct Enumerate {
   OpenKey open;
   MessageNumber message = 0;

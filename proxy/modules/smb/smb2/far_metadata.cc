@@ -26,6 +26,14 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
     return Taken::yes;
   }
   if (const auto* enumerate = std::get_if<Enumerate>(&message)) {
+    if (enumerate->open == OpenKey{}) {
+      if (opening_.size() >= kMostOpening) side_.out().abort();  // the twin is not one of ours
+      opening_[enumerate->message] = Listing{.generation = enumerate->message,
+                                             .info_class = enumerate->info_class,
+                                             .pattern = enumerate->pattern,
+                                             .window_bytes = kWindowBytes};
+      return Taken::yes;
+    }
     Listing& listing = listings_[enumerate->open];
     std::vector<std::string> names =
         std::move(enumerate->all ? listing.names : told_before_[enumerate->open]);
@@ -54,12 +62,40 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
   return Taken::no;
 }
 
+Taken FarMetadata::on_request(TimePoint now, const Message& message, const Changes&) {
+  if (asked_.empty()) return Taken::no;
+  for (const Element& element : message.elements) {
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (!request) continue;
+    const OpenKey key = key_of(request->session, request->tree, request->file);
+    if (request->command == Command::query_directory && message.single() && asked_.contains(key)) {
+      held_[key].push_back(message);
+      return Taken::yes;
+    }
+    if (request->command == Command::close) release(now, key);
+  }
+  return Taken::no;
+}
+
+void FarMetadata::release(TimePoint now, const OpenKey& key) {
+  const auto found = held_.find(key);
+  if (found == held_.end()) return;
+  const std::deque<Message> held = std::move(found->second);
+  held_.erase(found);
+  for (const Message& message : held) side_.send(now, message);
+}
+
+void FarMetadata::stream_ended(TimePoint now) {
+  while (!held_.empty()) release(now, held_.begin()->first);
+}
+
 Taken FarMetadata::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
   Taken taken = Taken::no;
   for (const Connection::Answered& each : outcome.answered) {
     const auto begins = each.element ? beginning_.find(each.request.id) : beginning_.end();
     if (begins == beginning_.end()) {
-      if (each.element && !each.interim && each.request.command == Command::query_directory)
+      if (each.element && !each.interim && each.request.command == Command::query_directory &&
+          !begun_with_open(*each.element, each.request))
         told(*each.element, each.request);
       continue;
     }
@@ -90,6 +126,25 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
     side_.listed(key, listing.generation, listing.info_class, buffer);
   }
   return taken;
+}
+
+// The client has this from the server; what comes after it is pushed.
+bool FarMetadata::begun_with_open(const Element& element, const Pending& request) {
+  const auto found = opening_.find(request.id);
+  if (found == opening_.end()) return false;
+  Listing listing = std::move(found->second);
+  opening_.erase(found);
+  const OpenKey key = key_of(request.session, request.tree, request.file);
+  const auto response = parse_buffer_response(element.bytes);
+  if (element.header.status != Status::success || !response || !side_.connection().open(key)) return false;
+  const Slice buffer = Slice::copy_of(response->buffer);
+  const auto entries = parse_listing(listing.info_class, buffer);
+  if (!entries) return false;
+  listing.begun = true;
+  for (const ListingEntry& entry : *entries) listing.names.push_back(entry.name);
+  side_.listed(key, listing.generation, listing.info_class, buffer);
+  listings_[key] = std::move(listing);
+  return true;
 }
 
 // By the server itself, and not for a listing of ours: the client has these, too.
@@ -178,11 +233,14 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
         return build_query_directory_request(head, request);
       },
       [this, key, generation](TimePoint later, const Frame&, const Element& answer) {
+        asked_.erase(key);
+        release(later, key);
         const auto response = parse_buffer_response(answer.bytes);
         const bool good = answer.header.status == Status::success && response;
         listed(later, key, generation, answer.header.status,
                good ? Slice::copy_of(response->buffer) : Slice{});
       });
+  if (listing.asking) asked_.insert(key);
   listing.wants_ids = !listing.asking;
   if (listing.wants_ids && side_.connection().untouchable(open->session)) {
     listing.ended = true;

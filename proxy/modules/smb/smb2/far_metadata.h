@@ -3,8 +3,10 @@
 // CREATE; Enumerate, with a QUERY_DIRECTORY) and pushes the Answers. How long they are good is decided in
 // near_metadata.h.
 #pragma once
+#include <deque>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "proxy/modules/smb/smb2/listing.h"
@@ -16,13 +18,17 @@ class FarMetadata final : public FarPart {
  public:
   explicit FarMetadata(FarSide& side) : side_(side) {}
 
-  Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
+  // Holds a QUERY_DIRECTORY while one of ours is at the server: it must not be done before that, and thus be
+  // robbed of what comes next.
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Takes the answer to a listing that was started afresh for the near half.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
+  void stream_ended(TimePoint now) override;
+  bool quiet() const override { return held_.empty(); }
 
  private:
   struct Listing {
@@ -42,7 +48,9 @@ class FarMetadata final : public FarPart {
 
   void ask(TimePoint now, const Open& open, const Slice& question);
   void fetch(TimePoint now, const OpenKey& key);
+  void release(TimePoint now, const OpenKey& key);
   void listed(TimePoint now, const OpenKey& key, MessageId generation, Status status, const Slice& buffer);
+  bool begun_with_open(const Element& element, const Pending& request);
   void told(const Element& element, const Pending& request);
   void push(const OpenKey& key, Command command, Status status, Slice request, Slice response);
 
@@ -51,12 +59,16 @@ class FarMetadata final : public FarPart {
   static constexpr std::uint32_t kQuestionBytes = 64 << 10;
   static constexpr std::size_t kMostNames = 1 << 16;
   static constexpr std::size_t kMostQuestions = 8;
+  static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have under way
 
   FarSide& side_;
   std::unordered_map<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
   std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
   std::unordered_map<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
+  std::unordered_map<MessageId, Listing> opening_;    // the same where it opens the directory, too
+  std::unordered_set<OpenKey, OpenKeyHash> asked_;    // where a question of ours is at the server
+  std::unordered_map<OpenKey, std::deque<Message>, OpenKeyHash> held_;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -46,6 +46,10 @@ void NearListings::before_request(TimePoint, const Message& message, const Chang
       if (key.session == message.header().session_id && key.tree == message.header().tree_id)
         listing.stale = true;
     }
+    for (auto& [id, beginning] : beginning_) {
+      if (beginning.session == message.header().session_id && beginning.tree == message.header().tree_id)
+        beginning.listing.stale = true;
+    }
   }
 }
 
@@ -89,7 +93,10 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     const Listing& listing = found->second;
     ours |= listing.active || listing.at_server || !listing.waiting.empty();
   }
-  if (!ours) return Taken::no;
+  if (!ours) {
+    begin_with_open(message);
+    return Taken::no;
+  }
   if (!simple) {
     side_.out().abort();  // nobody has been seen to do so
     return Taken::yes;
@@ -104,6 +111,45 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     }
   }
   return Taken::yes;
+}
+
+// Linux opens a directory and asks for its beginning at once. The far half goes on when the server has
+// answered.
+void NearListings::begin_with_open(const Message& message) {
+  if (!side_.surroundings().features.smb_metadata || message.elements.size() != 2) return;
+  const Element &create = message.elements[0], &query = message.elements[1];
+  if (create.header.command != Command::create || query.header.command != Command::query_directory) return;
+  const Pending* pending = side_.connection().pending(query.header.message_id);
+  const auto request = parse_query_directory_request(query.bytes);
+  if (!pending || !request || !(query.header.flags & header_flags::related) || !lists(request->info_class) ||
+      request->flags & query_directory_flags::index_specified) {
+    return;
+  }
+  Beginning& beginning = beginning_[pending->id];
+  beginning = {.session = pending->session, .tree = pending->tree, .listing = {}};
+  beginning.listing.generation = pending->id;
+  beginning.listing.info_class = request->info_class;
+  beginning.listing.asked = true;
+  side_.out().tell(Enumerate{.open = {},
+                             .message = pending->id,
+                             .info_class = request->info_class,
+                             .pattern = Slice::copy_of(request->pattern)});
+}
+
+// False: it was not begun so, or cannot be gone on with; then this answer is one like others.
+bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
+                                   const std::optional<BufferResponse>& response) {
+  const auto found = beginning_.find(request.id);
+  if (found == beginning_.end()) return false;
+  Listing listing = std::move(found->second.listing);
+  beginning_.erase(found);
+  if (!response || !side_.connection().open(key)) return false;
+  const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
+  if (!entries) return false;
+  listing.active = true;
+  listing.served = entries->size();
+  listings_[key] = std::move(listing);
+  return true;
 }
 
 // What may make names come and go, or change what is told of them.
@@ -257,16 +303,19 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.element || each.interim || each.request.command != Command::query_directory) continue;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
-    const auto response = parse_buffer_response(each.element->bytes);
+    const auto parsed = parse_buffer_response(each.element->bytes);
+    const auto response =
+        each.element->header.status == Status::success && parsed ? std::optional(*parsed) : std::nullopt;
+    if (begun_with_open(key, each.request, response)) continue;
     const auto found = listings_.find(key);
     if (found == listings_.end() || found->second.generation != each.request.id || !found->second.at_server) {
-      if (each.element->header.status == Status::success && response && side_.connection().open(key))
+      if (response && side_.connection().open(key))
         told(listings_[key], each.request, Slice::copy_of(response->buffer));
       continue;
     }
     Listing& listing = found->second;
     listing.at_server = false;
-    if (each.element->header.status == Status::success && response) {
+    if (response) {
       const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
       listing.active = entries.has_value();  // if not, the far half does not go on either
       if (entries) listing.served += entries->size();

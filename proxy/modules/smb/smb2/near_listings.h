@@ -6,7 +6,8 @@
 // A listing belongs to one open and is told once, in order, as the server told it after the client had asked
 // for its beginning. What this connection changes in the share, another class of entries, or age makes the
 // rest of it void: then the far half lists afresh and leaves out what the client has had. Clients that open
-// and list in one compound have the beginning from the server itself; both halves note what it told.
+// and list in one compound have the beginning from the server itself, and the rest is fetched behind it;
+// where it is not (the feature was off) both halves note what was told.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -46,7 +47,17 @@ class NearListings final : public NearPart {
     std::deque<Message> waiting;   // the client's questions, in order
   };
 
+  // A compound opens a directory and lists it: whose listing that is, its answer says.
+  struct Beginning {
+    SessionId session = 0;
+    TreeId tree = 0;
+    Listing listing;
+  };
+
   Taken compound(TimePoint now, const Message& message);
+  void begin_with_open(const Message& message);
+  bool begun_with_open(const OpenKey& key, const Pending& request,
+                       const std::optional<BufferResponse>& response);
   bool changes_names(const Message& message) const;
   void advance(TimePoint now, const OpenKey& key);
   bool begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
@@ -66,6 +77,7 @@ class NearListings final : public NearPart {
 
   NearSide& side_;
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
+  std::unordered_map<MessageId, Beginning> beginning_;
 };
 
 }  // namespace longhaul::smb::smb2

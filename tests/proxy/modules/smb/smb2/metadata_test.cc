@@ -136,6 +136,55 @@ TEST_CASE("a listing that began in the compound that opened its directory is tol
   }
 }
 
+TEST_CASE("a listing that began in the compound that opened its directory costs no round trip more") {
+  World world(2);
+  world.server.listing = many_names(500);
+  REQUIRE(world.connect());
+  for (int i = 0; i < 2; ++i) {
+    world.server_idle = false;
+    const auto [create, first] = world.send_create_and_list("dir", 1000);
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    world.settle();
+    world.server_idle = true;
+    for (;;) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("what the client changes while the compound is under way that opens and lists is seen in the rest") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto [create, first] = world.send_create_and_list("dir", 200);
+    // Comes to the server when it has listed the beginning, and may come after it has listed all for us.
+    REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+    world.server.listing.back() = "new";
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    for (;;) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
 TEST_CASE("a listing begins again when the client says so") {
   World world(3);
   world.server.listing = many_names(50);
