@@ -172,6 +172,8 @@ class Fuzzed {
     Header header = answer_to(request, kind == 6 ? errors[choices_.below(6)] : Status::success);
     // Then nothing may be changed any more, and a listing that was begun cannot be gone on with.
     if (header.status == Status::network_session_expired) may_be_reset_ = true;
+    // The client may have been told already that the file is closed.
+    if (kind == 6 && request.command == Command::close) may_be_reset_ = true;
     header.credits = static_cast<std::uint16_t>(choices_.byte());
     if (at_server_.empty()) header.credits = std::max<std::uint16_t>(header.credits, 1);  // 3.3.1.2
     const Slice answer =
