@@ -274,6 +274,67 @@ class WhileRunning(PairTest):
                         self.assertEqual(smb_work.read_file(other, name), data)
 
 
+    def counted(self, name):
+        return sum(module["counters"][name] for module in self.branch.status()["modules"])
+
+    def test_each_part_is_switched_under_a_session_and_does_nothing_while_it_is_off(self):
+        smbd = smb.Smbd(self.lab)
+        parts = {"smb.read_ahead": ("ahead_used_bytes", self.reads), "smb.write_behind": ("promises_made", self.writes),
+                 "smb.metadata": ("metadata_answers", self.lists)}
+        for dialect in "NT1", "3.1.1":
+            folder = f"folder-{dialect}"
+            (smbd.share / folder).mkdir()
+            for number in range(1500):
+                (smbd.share / folder / f"a file with number {number:04}").touch()
+            with smb_client.connect(self.lab, smbd, dialect) as client:
+                for part, (counter, work) in parts.items():
+                    with self.subTest(dialect, part=part):
+                        for turn, on in enumerate((False, True, False, True)):
+                            self.branch.set(**{"preset": "A", **dict.fromkeys(parts, False), part: on})
+                            before = {name: self.counted(name) for name, _ in parts.values()}
+                            work(client, smbd, f"{dialect}-{part}-{turn}", folder)
+                            gained = {name for name in before if self.counted(name) > before[name]}
+                            if not on:
+                                self.assertEqual(gained, set(), f"turn {turn}")
+                                continue
+                            self.assertIn(counter, gained, f"turn {turn}")
+                            # A listing that is fetched to its end is read ahead, too.
+                            self.assertLessEqual(gained, {counter, "ahead_used_bytes"}, f"turn {turn}")
+
+    def reads(self, client, smbd, name, _):
+        sha256 = smbd.make(name, 600_000, seed=seed_of(name))
+        self.assertEqual(smb_work.sha256(smb_work.read_file(client, name)), sha256)
+
+    def writes(self, client, smbd, name, _):
+        data = made(600_000, seed_of(name))
+        smb_work.write_file(client, name, data, oplock=BATCH)
+        self.assertEqual((smbd.share / name).read_bytes(), data)
+
+    def lists(self, client, _, name, folder):
+        self.assertEqual(len(client.listing(folder)), 1500, name)
+
+
+class ByRule(PairTest):
+    """A rule switches a part off for the flows it names, and leaves the others as they are."""
+
+    line = ("51.84mbit,20",)
+    branch_has = {"rule": [{"to_ports": [139], "features": {"smb.write_behind": False}}]}
+
+    def test_writes_are_promised_where_no_rule_says_otherwise(self):
+        smbd = smb.Smbd(self.lab, {"smb ports": "139 445", "disable netbios": "no"})
+        for port, promised in (139, False), (445, True):
+            for dialect in "NT1", "3.1.1":
+                with self.subTest(port=port, dialect=dialect), \
+                        smb_client.connect(self.lab, smbd, dialect, port=port) as client:
+                    name = f"file-{port}-{dialect}"
+                    data = made(600_000, seed_of(name))
+                    smb_work.write_file(client, name, data, oplock=BATCH)
+                    self.assertEqual((smbd.share / name).read_bytes(), data)
+                    flow, = [flow["module"]["counters"] for flow in self.branch.flows() if flow["module"]]
+                    self.assertEqual(flow["promised_bytes"] > 0, promised)
+                    self.assertGreater(flow["round_trips_saved"], 0)
+
+
 class Chunked:
     """A handle as random_file wants it: any size, in requests the dialect allows."""
 
