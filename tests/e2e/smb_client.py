@@ -59,7 +59,7 @@ def connect(lab, smbd, dialect="3.1.1", node="client", host=SERVER, share="share
     """A connection to a share. `protection` is none, sign or encrypt. With none a session of 3.1.1 is what smbclient's
     is: the requests up to the tree connect are signed, as the dialect demands, and those on files are not."""
     with lab.inside(node):
-        called = "*SMBSERVER" if port == 139 else host  # as NetBIOS names whom one does not know
+        called = "LABSERVER" if port == 139 else host  # any name will do; for *SMBSERVER impacket asks port 137 first
         outer = SMBConnection(called, host, sess_port=port, timeout=FOREVER, preferredDialect=DIALECTS[dialect])
     from smb1_client import Smb1Client  # pylint: disable=import-outside-toplevel,cyclic-import
     from smb2_client import Smb2Client  # pylint: disable=import-outside-toplevel,cyclic-import
