@@ -41,14 +41,13 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
 void HistoryRing::make_ahead() {
   made_to_ = std::max(made_to_, head_);  // where the head jumped
   const std::uint64_t lap_end = made_to_ - made_to_ % size() + size();
-  const std::uint64_t end = std::min({made_to_ + kLead, lap_end, make_to_});
-  if (end <= made_to_) {
-    ask_at_ = std::numeric_limits<std::uint64_t>::max();
-    return;
+  const std::uint64_t lead = std::clamp(head_ - floor(), kLead, kMostLead);
+  const std::uint64_t end = std::min({head_ + kLead / 2 + lead, lap_end, make_to_});
+  if (end > made_to_) {
+    memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_));
+    made_to_ = end;
   }
-  memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_));
-  made_to_ = end;
-  ask_at_ = end - kLead / 2;
+  ask_at_ = made_to_ < make_to_ ? head_ + kLead / 2 : std::numeric_limits<std::uint64_t>::max();
 }
 
 void HistoryRing::leave_out(Interval range) {
@@ -72,7 +71,7 @@ void HistoryRing::forget_before(std::uint64_t floor) {
     // What was given back is made again.
     made_to_ = std::max(made_to_, head_);
     make_to_ = floor + size();
-    ask_at_ = std::max(head_, made_to_ - kLead / 2);
+    ask_at_ = head_;
   }
   forgotten_ = std::max(forgotten_, floor);
 }

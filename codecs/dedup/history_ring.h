@@ -71,8 +71,9 @@ class HistoryRing {
   std::uint64_t forgotten_ = kRingStart;
   IntervalSet left_out_;  // nearly always none
 
-  // Memory is made a little before the head comes to it for the first time.
-  static constexpr std::uint64_t kLead = LazyMemory::kHugePage;
+  // Memory is made before the head comes to it for the first time: a little, or as much as was used by then, so
+  // that what comes after a pause finds it made.
+  static constexpr std::uint64_t kLead = LazyMemory::kHugePage, kMostLead = 128u << 20;
   std::uint64_t ask_at_ = kLead / 2;        // when the head is here,
   std::uint64_t made_to_ = kLead;           // what is behind this is asked for,
   std::uint64_t make_to_ = memory_.size();  // as far as this; from there on it was used before
