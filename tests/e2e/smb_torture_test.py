@@ -25,8 +25,8 @@ class Torture(unittest.TestCase):
             again = {name: server.suite(name)[0] for name in differ}
             with pair:
                 second = {name: server.suite(name) for name in differ}
-            differ = {name: self.unexplained(server, name, [direct[name], again[name]], [through[name][0], second[name][0]])
-                      for name in differ}
+            differ = {name: self.unexplained(server, name, [direct[name], again[name]],
+                                             [through[name][0], second[name][0]]) for name in differ}
             through |= second
         for name in suites:
             with self.subTest(name):
