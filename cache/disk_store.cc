@@ -15,6 +15,9 @@ constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between 
 constexpr std::uint64_t kBytesPerSegment = 256
                                            << 10;  // of the cap: bounds how many there are, and their memory
 constexpr std::uint64_t kTryFolderEvery = 64;      // puts; there is no clock here
+// Megabytes go to the kernel at once: whoever waits for a block goes first. What does not fit in the queue is
+// dropped.
+constexpr int kWriterNiceness = 5;
 
 std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
   std::erase_if(hooks, [&](const Hook& hook) { return hook.offset >= length; });
@@ -37,7 +40,7 @@ DiskStore::DiskStore(DiskStoreOptions options)
       inventory_(std::max(options_.cap_bytes, kMinCapBytes) / 4 * 3,
                  std::max(options_.cap_bytes, kMinCapBytes) / kBytesPerSegment / 4 * 3),
       mailbox_(options_.wake),
-      writer_("dict-write"),
+      writer_("dict-write", kWriterNiceness),
       reader_("dict-read") {
   options_.cap_bytes = std::max(options_.cap_bytes, kMinCapBytes);
   start();

@@ -3,15 +3,17 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace longhaul::cache {
 
-Worker::Worker(const char* name) {
+Worker::Worker(const char* name, int niceness) {
   // Signals are for the thread that waits for them; what RocksDB starts from here inherits that.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this, niceness] { run(niceness); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), name);
 }
@@ -38,7 +40,9 @@ bool Worker::busy() const {
   return working_ || !jobs_.empty();
 }
 
-void Worker::run() {
+void Worker::run(int niceness) {
+  // On Linux of this thread alone, and of what it starts.
+  if (niceness > 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
   std::unique_lock lock(mutex_);
   for (;;) {
     posted_.wait(lock, [&] { return ending_ || !jobs_.empty(); });

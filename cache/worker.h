@@ -13,8 +13,9 @@ namespace longhaul::cache {
 
 class Worker {
  public:
-  explicit Worker(const char* name);  // at most 15 characters, for top and gdb
-  ~Worker();                          // after the last job that was posted
+  // `name`: at most 15 characters, for top and gdb. `niceness`, 0 to 19, as nice(2) has it.
+  explicit Worker(const char* name, int niceness = 0);
+  ~Worker();  // after the last job that was posted
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -22,7 +23,7 @@ class Worker {
   bool busy() const;
 
  private:
-  void run();
+  void run(int niceness);
 
   mutable std::mutex mutex_;
   std::condition_variable posted_;

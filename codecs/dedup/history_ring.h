@@ -53,12 +53,15 @@ class HistoryRing {
   // Everything below is held no more; whole pages go back to the kernel.
   void forget_before(std::uint64_t floor);
 
+  // Nothing was written for a while: memory for as much as there is is made, for what comes next.
+  void on_quiet();
+
   // The lowest offset that is held.
   std::uint64_t floor() const { return head_ > size() ? std::max(forgotten_, head_ - size()) : forgotten_; }
 
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
-  void make_ahead();
+  void make_ahead(std::uint64_t bytes);
   // Where an offset stands in memory: without a division for all but what lies ahead of this lap.
   std::size_t at(std::uint64_t offset) const {
     if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();
@@ -71,12 +74,12 @@ class HistoryRing {
   std::uint64_t forgotten_ = kRingStart;
   IntervalSet left_out_;  // nearly always none
 
-  // Memory is made before the head comes to it for the first time: a little, or as much as was used by then, so
-  // that what comes after a pause finds it made.
-  static constexpr std::uint64_t kLead = LazyMemory::kHugePage, kMostLead = 128u << 20;
-  std::uint64_t ask_at_ = kLead / 2;        // when the head is here,
-  std::uint64_t made_to_ = kLead;           // what is behind this is asked for,
-  std::uint64_t make_to_ = memory_.size();  // as far as this; from there on it was used before
+  // Memory is made before the head comes to it for the first time.
+  static constexpr std::uint64_t kLead = LazyMemory::kHugePage;
+  static constexpr std::uint64_t kQuietLead = 128u << 20;  // at most, in quiet moments
+  std::uint64_t ask_at_ = kLead / 2;                       // when the head is here,
+  std::uint64_t made_to_ = kLead;                          // what is behind this is asked for,
+  std::uint64_t make_to_ = memory_.size();                 // as far as this; from there on it was used before
 };
 
 }  // namespace longhaul::dedup

@@ -122,6 +122,10 @@ std::optional<std::uint64_t> Reduction::cleared_by_twin() const {
 
 void Reduction::on_quiet() {
   if (disk_) disk_->on_quiet();
+  if (auto* ring = encoder_->ring()) ring->on_quiet();
+  const std::uint64_t decoded = decoder_->counters().blocks;
+  const bool quiet = std::exchange(decoded_at_last_quiet_, decoded) == decoded;
+  if (auto* ring = decoder_->ring(); ring && quiet) ring->on_quiet();
 }
 
 void Reduction::finish() {

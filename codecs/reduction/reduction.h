@@ -76,6 +76,7 @@ class Reduction final : public BlockCodec {
   std::unique_ptr<BlockEncoder> encoder_;
   std::unique_ptr<BlockDecoder> decoder_;
   std::unique_ptr<DiskTier> disk_;  // null without a store
+  std::uint64_t decoded_at_last_quiet_ = 0;  // blocks
 };
 
 }  // namespace longhaul::reduction

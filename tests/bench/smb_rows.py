@@ -29,7 +29,7 @@ SOURCE = {("T1", 0): (176.6, 76.5, 97.5), ("T1", 30): (131.8, 67.8, 79.4), ("T1"
 
 # What the goals are for: file size by line, and the share of the payload rate that is wanted of A.
 GOALS = {"OC-1": ((10 * MB, 0.75), (100 * MB, 0.90)), "T1": ((10 * MB, 0.95),)}
-NOT_SLOWER = at_least(0.98)
+NOT_SLOWER, NOT_LONGER = at_least(0.98), at_most(1 / 0.98)
 
 
 def run(bench):
@@ -155,7 +155,9 @@ def small_files(bench):
             bench.report(Row(
                 f"{count} files of 10 KB, {way}, {line} 80 ms, {dialect}, {kind.name}: round trips for each", "RTT",
                 found["A"][case], at_most(1.1 if way == "read" else 2 + line_time), found[None][case],
-                beside_goal=at_most(0.1) if way == "read" else at_most(1 / 0.98), conditions=here.where,
+                # SMB1 has no leases: its files are not opened ahead (proxy/modules/smb/README.md).
+                beside_goal=at_most(0.1) if way == "read" and dialect != "SMB1" else NOT_LONGER,
+                conditions=here.where,
                 note=f"{gain:.1f} times as fast as bare; " + through(found, case, lambda got: got[0]) + here.reasons))
 
 
@@ -179,7 +181,7 @@ def documents(bench):
                 most = 2.0 if act == "opened" else size / payload(rate) + 1.1 * round_trip * count
                 bench.report(Row(
                     f"a document of {size // MB} MB {act}, OC-1 100 ms, {case[1]}, impacket", "s", [seconds],
-                    at_most(most), [bare], beside_goal=at_most(1 / 0.98), conditions=here.where,
+                    at_most(most), [bare], beside_goal=NOT_LONGER, conditions=here.where,
                     note=f"{count} {'requests' if act == 'opened' else 'requests that do not write'}; "
                          + through(found, case, lambda got, turn=turn: got[turn][0]) + here.reasons))
 
@@ -212,7 +214,7 @@ def folders(bench):
             seconds, requests = found[None][case]
             bench.report(Row(
                 f"a folder of {count} files listed, OC-1 100 ms, {dialect}, {kind.name}", "s", [found["A"][case][0]],
-                at_most(3 * round_trip + carried[None, case] * 8 / rate), [seconds], beside_goal=at_most(1 / 0.98),
+                at_most(3 * round_trip + carried[None, case] * 8 / rate), [seconds], beside_goal=NOT_LONGER,
                 conditions=here.where,
                 note=f"bare {seconds / round_trip:.1f} RTT" + (f", {requests} requests" if requests else "") +
                      "; " + through(found, case, lambda got: got[0]) + here.reasons))

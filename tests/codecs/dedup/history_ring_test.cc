@@ -124,7 +124,7 @@ bool kernel_makes_pages() {
 }
 }  // namespace
 
-TEST_CASE("memory is made ahead of the head: a little, or as much as was used") {
+TEST_CASE("memory is made ahead of the head: a little, and in quiet moments as much as was used") {
   if (!kernel_makes_pages()) return;
   constexpr std::size_t kPage = LazyMemory::kHugePage;
   auto ring = HistoryRing::make(16 * kPage).value();
@@ -142,6 +142,10 @@ TEST_CASE("memory is made ahead of the head: a little, or as much as was used") 
   CHECK(becomes_resident(memory + kPage, kPage));
   CHECK(resident(memory + 3 * kPage, 13 * kPage) == 0);
   write(4 * kPage);
+  CHECK(becomes_resident(memory + 5 * kPage, kPage / 2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(resident(memory + 8 * kPage, 8 * kPage) == 0);
+  ring.on_quiet();
   CHECK(becomes_resident(memory + 5 * kPage, 5 * kPage));
   CHECK(resident(memory + 12 * kPage, 4 * kPage) == 0);
   write(10 * kPage);
