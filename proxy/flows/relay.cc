@@ -45,18 +45,25 @@ bool has_failed(tcp::socket& socket) {
   return error != 0;
 }
 
-// What stands in a pipe leaves at once, faster than the client sent it, and a long line's queue may not take
-// that much: paced by the kernel, at twice the window in a round trip, it does. On a LAN it would only cost.
-void pace_on_wan(tcp::socket& socket) {
+// What stands in a pipe leaves at once when there is room again, a third of the socket's buffer, and a long
+// line's queue may not take that much: paced by the kernel, at twice the window in a round trip, it does. On
+// a LAN it would only cost; and a client that waits for each block would wait for the pacing, which spreads a
+// block that is smaller than the window over half a round trip. True: it is settled whether.
+bool pace_on_wan(tcp::socket& socket) {
   constexpr std::uint32_t kLanMicroseconds = 300;
+  constexpr int kManyBytes = 128 << 10;
+  int under_way = 0;
+  if (::ioctl(socket.native_handle(), SIOCOUTQ, &under_way) != 0) return true;
+  if (under_way < kManyBytes) return false;
   tcp_info info{};
   socklen_t size = sizeof info;
-  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
-  if (info.tcpi_rtt < kLanMicroseconds) return;
+  if (::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return true;
+  if (info.tcpi_rtt < kLanMicroseconds) return true;
   // Any bound but "none" makes the kernel pace (socket(7)); this one no line reaches.
   const std::uint64_t bytes_per_second = 1'000'000'000'000;
   ::setsockopt(socket.native_handle(), SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
                sizeof bytes_per_second);
+  return true;
 }
 
 bool is_drained(tcp::socket& socket) {
@@ -88,6 +95,7 @@ struct Relay::Direction {
   const RelayEnd to_reset;
   Bytes first{};       // goes before what is read
   bool ended = false;  // the end has been passed on
+  bool pacing_settled = false;
   bool watches_source =
       true;  // an error event on `from` means an error; not so with urgent data or after its end
 };
@@ -205,6 +213,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
         break;
       case Moved::no_room:
         if (join.end) co_return;
+        if (!direction.pacing_settled) direction.pacing_settled = pace_on_wan(direction.to);
         turn = 0;
         if (!direction.watches_source) {
           std::tie(error) = co_await direction.to.async_wait(tcp::socket::wait_write, kWait);
@@ -271,10 +280,7 @@ asio::awaitable<RelayEnd> Relay::run(tcp::socket& client, tcp::socket& server, F
   error_code error;
   client.native_non_blocking(true, error);
   if (!error) server.native_non_blocking(true, error);
-  for (tcp::socket* socket : {&client, &server}) {
-    reset_on_close(socket->native_handle(), true);
-    pace_on_wan(*socket);
-  }
+  for (tcp::socket* socket : {&client, &server}) reset_on_close(socket->native_handle(), true);
   Join join{
       .up = {client, server, bytes.lan_in, bytes.wan_out, RelayEnd::client_reset, RelayEnd::server_reset,
              first},
