@@ -48,7 +48,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 }
 
 std::size_t Far::queued_bytes() const {
-  std::size_t bytes = queued_bytes_ + order_.held_bytes();
+  std::size_t bytes = queued_bytes_ + order_.held_bytes() + metadata_.held_bytes();
   for (const Input& input : held_)
     if (const auto* frame = std::get_if<Frame>(&input)) bytes += frame->bytes.size();
   return bytes;

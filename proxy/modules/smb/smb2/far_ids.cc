@@ -26,6 +26,7 @@ bool must_stay(const Header& header) {
 
 void Far::send(TimePoint now, const Message& message) {
   if (message.single() && message.header().command == Command::cancel) return cancel(message);
+  if (metadata_.holds(message)) return;
   Outgoing outgoing{message, {}};
   if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
   queued_bytes_ += message.frame.bytes.size();

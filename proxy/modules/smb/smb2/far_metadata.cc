@@ -63,26 +63,48 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
 }
 
 Taken FarMetadata::on_request(TimePoint now, const Message& message, const Changes&) {
-  if (asked_.empty()) return Taken::no;
+  // What lists a directory goes before what closes it, in any case.
+  if (held_.empty()) return Taken::no;
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
-    if (!request) continue;
-    const OpenKey key = key_of(request->session, request->tree, request->file);
-    if (request->command == Command::query_directory && message.single() && asked_.contains(key)) {
-      held_[key].push_back(message);
-      return Taken::yes;
-    }
-    if (request->command == Command::close) release(now, key);
+    if (request && request->command == Command::close)
+      release(now, key_of(request->session, request->tree, request->file));
   }
   return Taken::no;
 }
 
+bool FarMetadata::holds(const Message& message) {
+  if (asked_.empty() && listings_.empty()) return false;
+  for (const Element& element : message.elements) {
+    if (element.header.command != Command::query_directory) continue;
+    const MessageId id = element.header.message_id;
+    const Pending* request = side_.connection().pending(id);
+    if (!request) continue;
+    const OpenKey key = key_of(request->session, request->tree, request->file);
+    if (message.single() && asked_.contains(key)) {
+      held_[key].push_back(message);
+      return true;
+    }
+    // Not of a listing of ours: from here on the server's position is the client's alone.
+    if (!beginning_.contains(id) && !opening_.contains(id)) listings_.erase(key);
+  }
+  return false;
+}
+
 void FarMetadata::release(TimePoint now, const OpenKey& key) {
+  asked_.erase(key);
   const auto found = held_.find(key);
   if (found == held_.end()) return;
   const std::deque<Message> held = std::move(found->second);
   held_.erase(found);
   for (const Message& message : held) side_.send(now, message);
+}
+
+std::size_t FarMetadata::held_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [key, messages] : held_)
+    for (const Message& message : messages) bytes += message.frame.bytes.size();
+  return bytes;
 }
 
 void FarMetadata::stream_ended(TimePoint now) {
@@ -233,19 +255,29 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
         return build_query_directory_request(head, request);
       },
       [this, key, generation](TimePoint later, const Frame&, const Element& answer) {
-        asked_.erase(key);
         release(later, key);
         const auto response = parse_buffer_response(answer.bytes);
         const bool good = answer.header.status == Status::success && response;
         listed(later, key, generation, answer.header.status,
                good ? Slice::copy_of(response->buffer) : Slice{});
       });
-  if (listing.asking) asked_.insert(key);
   listing.wants_ids = !listing.asking;
-  if (listing.wants_ids && side_.connection().untouchable(open->session)) {
+  if (listing.asking) {
+    asked_.insert(key);
+  } else if (listing.pushed_bytes == 0 && !listing.all) {
+    give_up(key);
+  } else if (side_.connection().any_untouchable()) {
     listing.ended = true;
     push(key, Command::query_directory, Status::pending, name_of_listing(generation), {});
   }
+}
+
+// Nothing was fetched yet, and nothing can be: the server is where the client is, which goes on by itself. To
+// wait for ids here would be to wait for ever where the client's window leaves none.
+void FarMetadata::give_up(const OpenKey& key) {
+  auto listing = listings_.extract(key);
+  push(key, Command::query_directory, Status::pending, name_of_listing(listing.mapped().generation), {});
+  told_before_[key] = std::move(listing.mapped().names);
 }
 
 void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation, Status status,

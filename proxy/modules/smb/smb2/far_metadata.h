@@ -18,9 +18,11 @@ class FarMetadata final : public FarPart {
  public:
   explicit FarMetadata(FarSide& side) : side_(side) {}
 
-  // Holds a QUERY_DIRECTORY while one of ours is at the server: it must not be done before that, and thus be
-  // robbed of what comes next.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  // A request that is about to be sent. True: it is sent later, as it lists where a question of ours is at
+  // the server, must not be done before that, and so be robbed of what comes next.
+  bool holds(const Message& message);
+  std::size_t held_bytes() const;  // of frames
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Takes the answer to a listing that was started afresh for the near half.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
@@ -49,6 +51,7 @@ class FarMetadata final : public FarPart {
   void ask(TimePoint now, const Open& open, const Slice& question);
   void fetch(TimePoint now, const OpenKey& key);
   void release(TimePoint now, const OpenKey& key);
+  void give_up(const OpenKey& key);
   void listed(TimePoint now, const OpenKey& key, MessageId generation, Status status, const Slice& buffer);
   bool begun_with_open(const Element& element, const Pending& request);
   void told(const Element& element, const Pending& request);

@@ -2,6 +2,8 @@
 // See near_listings.h.
 #include "proxy/modules/smb/smb2/near_listings.h"
 
+#include <utility>
+
 #include "codecs/little_endian.h"
 
 namespace longhaul::smb::smb2 {
@@ -219,7 +221,7 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.generation = message.header().message_id;
   listing.info_class = request.info_class;
   listing.at_server = true;
-  listing.stale = false;
+  listing.afresh = listing.stale = false;
   listing.served = request.flags & kAfresh ? 0 : listing.told_before;
   listing.left_bytes = 0;
   listing.came = {};
@@ -239,6 +241,7 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   listing.info_class = request.info_class;
   listing.queue.clear();
   listing.end.reset();
+  listing.afresh = true;
   listing.stale = false;
   listing.left_bytes = 0;
   listing.came = {};
@@ -300,6 +303,15 @@ void NearListings::answer(TimePoint now, const Listing& listing, const Message& 
 }
 
 void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
+  // First: a number that was closed may be that of an open that is new.
+  for (const Change& change : outcome.changes) {
+    if (change.kind != Change::Kind::closed) continue;
+    const auto found = listings_.find(change.open->key);
+    if (found == listings_.end()) continue;
+    const Listing listing = std::move(found->second);
+    listings_.erase(found);
+    for (const Message& request : listing.waiting) answer(now, listing, request, Status::file_closed, {});
+  }
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.element || each.interim || each.request.command != Command::query_directory) continue;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
@@ -322,14 +334,6 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     }
     advance(now, key);
   }
-  for (const Change& change : outcome.changes) {
-    if (change.kind != Change::Kind::closed) continue;
-    const auto found = listings_.find(change.open->key);
-    if (found == listings_.end()) continue;
-    const Listing listing = std::move(found->second);
-    listings_.erase(found);
-    for (const Message& request : listing.waiting) answer(now, listing, request, Status::file_closed, {});
-  }
 }
 
 // The server has told the client by itself; what we begin later goes on behind it.
@@ -351,8 +355,16 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
   if (found == listings_.end() || pushed->request.size() != sizeof(MessageId)) return Taken::yes;
   Listing& listing = found->second;
   if (load_le<std::uint64_t>(pushed->request.bytes(), 0) != listing.generation) return Taken::yes;
-  listing.came = now;
   const Status status{pushed->status};
+  if (status == Status::pending && !listing.afresh && listing.came == TimePoint{}) {
+    // Nothing of it can be fetched. The server is where the client is.
+    listing.active = false;
+    listing.given_up = true;
+    listing.told_before = listing.served;
+    for (const Message& request : std::exchange(listing.waiting, {})) side_.pass_on(now, request);
+    return Taken::yes;
+  }
+  listing.came = now;
   if (status == Status::success) {
     const auto entries = parse_listing(listing.info_class, attached);
     if (!entries) {

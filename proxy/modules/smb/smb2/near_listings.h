@@ -34,6 +34,7 @@ class NearListings final : public NearPart {
     std::uint8_t info_class = 0;
     bool at_server = false;  // its beginning has been asked for as the client asked, and not been answered
     bool active = false;     // what is behind its beginning comes, or has come, as Answers
+    bool afresh = false;     // the far half has set the server's position back to the beginning
     bool stale = false;
     bool given_up = false;  // the client asks the server from here on
     bool asked = false;     // by a request of its own, for which it was decided whether this is ours

@@ -160,7 +160,8 @@ TEST_CASE("a listing that began in the compound that opened its directory costs 
   }
 }
 
-TEST_CASE("what the client changes while the compound is under way that opens and lists is seen in the rest") {
+TEST_CASE(
+    "what the client changes while the compound is under way that opens and lists is seen in the rest") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -182,6 +183,43 @@ TEST_CASE("what the client changes while the compound is under way that opens an
       for (const std::string& name : names_in(*answer)) seen.push_back(name);
     }
     CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing that is begun anew when the feature was switched off is told whole by the server") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(300);
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    REQUIRE(world.wait(world.send_query_directory(*directory, 0, 200)));
+    world.switch_metadata(false);
+    std::vector<std::string> seen;
+    for (std::uint8_t flags = query_directory_flags::restart_scans;; flags = 0) {
+      const auto answer = world.wait(world.send_query_directory(*directory, flags, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing is told whole where the server leaves no number for questions of ours") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t window : {2u, 3u, 17u, 18u, 40u}) {
+      INFO("seed " << seed << ", window " << window);
+      World world(seed);
+      world.server.listing = many_names(100);
+      world.server.most_free_ids = window;
+      REQUIRE(world.connect());
+      const auto directory = open_directory(world);
+      REQUIRE(directory);
+      std::vector<std::string> seen;
+      list_the_rest(world, *directory, seen);
+      CHECK(seen == world.server.listing);
+    }
   }
 }
 

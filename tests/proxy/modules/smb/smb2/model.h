@@ -48,6 +48,13 @@ class World {
     drain();
   }
 
+  void switch_metadata(bool on) {
+    surroundings.features.smb_metadata = on;
+    near_.on_surroundings(now, surroundings);
+    far_.on_surroundings(now, surroundings);
+    drain();
+  }
+
   // Something happens; false: nothing is left to happen.
   bool step() {
     if (aborted) return false;
