@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace longhaul::cache {
 
 Worker::Worker(const char* name, int niceness) {
@@ -42,7 +44,9 @@ bool Worker::busy() const {
 
 void Worker::run(int niceness) {
   // On Linux of this thread alone, and of what it starts.
-  if (niceness > 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness);
+  const auto self = static_cast<id_t>(gettid());
+  if (niceness > 0)
+    (void)setpriority(PRIO_PROCESS, self, std::max(getpriority(PRIO_PROCESS, self), niceness));
   std::unique_lock lock(mutex_);
   for (;;) {
     posted_.wait(lock, [&] { return ending_ || !jobs_.empty(); });

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config,
                                std::function<void()> progressed, std::function<void()> second)
     : io_(io), progressed_(std::move(progressed)), second_(std::move(second)), timer_(io) {
+  wait();
   if (config.dictionary.disk_bytes == 0) return;
   const auto directory = config.state_dir / config.dictionary.directory;
   try {
@@ -29,9 +30,7 @@ DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& confi
     throw;
   } catch (const cache::StoreUnusable& error) {
     log::warn("dictionary", {{"event", error.what()}, {"effect", "nothing is remembered on disk"}});
-    return;
   }
-  wait();
 }
 
 void DiskDictionary::poll() {

@@ -33,24 +33,25 @@ MutableBytes HistoryRing::reserve(std::uint64_t offset, std::size_t size) {
   if (offset + size > head_) {
     head_ = offset + size;
     if (head_ - lap_ >= this->size()) lap_ = head_ - head_ % this->size();
-    if (head_ > ask_at_) make_ahead(kLead + kLead / 2);
+    if (head_ > ask_at_) make_ahead(kLead + kLead / 2, PageFiller::When::soon);
   }
   return {memory_.data() + at(offset), size};
 }
 
-void HistoryRing::make_ahead(std::uint64_t bytes) {
+void HistoryRing::make_ahead(std::uint64_t bytes, PageFiller::When when) {
   made_to_ = std::max(made_to_, head_);  // where the head jumped
   const std::uint64_t lap_end = made_to_ - made_to_ % size() + size();
   const std::uint64_t end = std::min({head_ + bytes, lap_end, make_to_});
   if (end > made_to_) {
-    memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_));
+    memory_.make_ahead(at(made_to_), at(made_to_) + (end - made_to_), when);
     made_to_ = end;
   }
   ask_at_ = made_to_ < make_to_ ? made_to_ - kLead / 2 : std::numeric_limits<std::uint64_t>::max();
 }
 
 void HistoryRing::on_quiet() {
-  if (head_ > kRingStart) make_ahead(std::clamp(head_ - floor(), kLead, kQuietLead));
+  if (head_ > kRingStart)
+    make_ahead(std::clamp(head_ - floor(), kLead, kQuietLead), PageFiller::When::sometime);
 }
 
 void HistoryRing::leave_out(Interval range) {

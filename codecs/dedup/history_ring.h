@@ -61,7 +61,7 @@ class HistoryRing {
 
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
-  void make_ahead(std::uint64_t bytes);
+  void make_ahead(std::uint64_t bytes, PageFiller::When when);
   // Where an offset stands in memory: without a division for all but what lies ahead of this lap.
   std::size_t at(std::uint64_t offset) const {
     if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();

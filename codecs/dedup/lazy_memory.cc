@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "codecs/dedup/page_filler.h"
-
 namespace longhaul::dedup {
 namespace {
 
@@ -38,12 +36,12 @@ LazyMemory::~LazyMemory() {
   ::munmap(mapping_, mapped_);
 }
 
-void LazyMemory::make_ahead(std::size_t begin, std::size_t end) {
+void LazyMemory::make_ahead(std::size_t begin, std::size_t end, PageFiller::When when) {
   begin = round_up(begin, kPage);
   end = std::min(end, size_) / kPage * kPage;
   if (begin >= end) return;
   asked_ahead_ = true;
-  PageFiller::instance().fill(data_ + begin, end - begin);
+  PageFiller::instance().fill(data_ + begin, end - begin, when);
 }
 
 void LazyMemory::release(std::size_t begin, std::size_t end) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codecs/bytes.h"
+#include "codecs/dedup/page_filler.h"
 #include "codecs/result.h"
 
 namespace longhaul::dedup {
@@ -39,7 +40,7 @@ class LazyMemory {
   std::size_t size() const { return size_; }
 
   // Has the whole pages of [begin, end) made soon, by another thread.
-  void make_ahead(std::size_t begin, std::size_t end);
+  void make_ahead(std::size_t begin, std::size_t end, PageFiller::When when = PageFiller::When::soon);
   // Gives the whole pages of [begin, end) back to the kernel; they read as zero afterwards.
   void release(std::size_t begin, std::size_t end);
 

@@ -33,7 +33,7 @@ PageFiller::~PageFiller() {
   if (thread_.joinable()) thread_.join();
 }
 
-void PageFiller::fill(std::byte* begin, std::size_t bytes) {
+void PageFiller::fill(std::byte* begin, std::size_t bytes, When when) {
   std::lock_guard lock(mutex_);
   if (waiting_.size() >= kMostWaiting || bytes == 0) return;
   if (!thread_.joinable()) {
@@ -43,7 +43,11 @@ void PageFiller::fill(std::byte* begin, std::size_t bytes) {
       return;  // no thread is to be had: then pages are made when they are touched
     }
   }
-  waiting_.push_back({begin, bytes});
+  if (when == When::soon) {
+    waiting_.push_front({begin, bytes});
+  } else {
+    waiting_.push_back({begin, bytes});
+  }
   changed_.notify_all();
 }
 
@@ -59,7 +63,8 @@ void PageFiller::cancel(const std::byte* begin, std::size_t bytes) {
 void PageFiller::run() {
   (void)::pthread_setname_np(::pthread_self(), "page-filler");
   // Of this thread alone, on Linux: whoever has bytes to move goes first, and makes what he needs himself.
-  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);
+  const auto self = static_cast<id_t>(::gettid());
+  (void)::setpriority(PRIO_PROCESS, self, std::max(::getpriority(PRIO_PROCESS, self), kNiceness));
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !waiting_.empty(); });

@@ -17,7 +17,8 @@ class PageFiller {
 
   // Whole pages of anonymous memory; returns at once. A hint: what is too much at once is not done, nor what
   // the kernel does not know how to (before Linux 5.14).
-  void fill(std::byte* begin, std::size_t bytes);
+  enum class When { soon, sometime };  // what is needed soon goes first
+  void fill(std::byte* begin, std::size_t bytes, When when);
   // Nothing within is filled any more when it returns: before the memory goes, or is given back.
   void cancel(const std::byte* begin, std::size_t bytes);
 

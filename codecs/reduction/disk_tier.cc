@@ -37,7 +37,10 @@ DiskTier::DiskTier(SegmentStore& store, const Sites& sites, std::uint64_t epoch,
   for (const SegmentName& name : store_.list()) on_stored(name);
 }
 
-DiskTier::~DiskTier() { store_.detach(*this); }
+DiskTier::~DiskTier() {
+  go_on(std::numeric_limits<std::size_t>::max());  // the twin has stored the same
+  store_.detach(*this);
+}
 
 // ------------------------------------------------------------------------------------ what both have
 

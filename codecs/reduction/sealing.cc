@@ -27,9 +27,8 @@ bool SealingSegment::go_on(const dedup::HistoryRing* ring, std::size_t most, Sli
   if (!ring || !ring->holds(name_.first, name_.length)) return false;
   if (!room_) {
     const std::size_t needed = name_.length + dedup::kOverread;
-    // What is much shorter shall not hold a whole one's memory until it is written.
-    const bool pooled = needed <= pool.bytes() && needed > pool.bytes() / 2;
-    memory_ = pooled ? pool.take(room_) : Slice::unfilled(needed, room_);
+    // What is shorter shall not hold a whole one's memory until it is written.
+    memory_ = needed == pool.bytes() ? pool.take(room_) : Slice::unfilled(needed, room_);
     std::memset(room_ + name_.length, 0, dedup::kOverread);
   }
   const Bytes bytes = ring->read(name_.first + done_, piece);

@@ -27,16 +27,19 @@ def run(bench):
             return loads.run(lab, "lock_step", 60, to=SERVER, port=server.port, size=SIZE, count=count, warm=40)[0]
 
         bare, found = [], {name: [] for name in SETTINGS if bench.wants(f"lock step {name}")}
+        reasons = ""
         for _ in range(bench.times(3)):
             bare.append(block())
             with pair:
                 for name in found:
                     pair.branch.set(**SETTINGS[name])
                     found[name].append(block())
+                reasons = features.reasons(pair.branch)
         for name, samples in found.items():
             bench.report(Row(f"64 KiB after the other, OC-1 0 ms, {name}: a block on average", "ms",
                              [sample["mean_us"] / 1e3 for sample in samples], None,
                              [sample["mean_us"] / 1e3 for sample in bare], beside_goal=at_most(1 / 0.98),
                              note=f"median {samples[-1]['p50_us'] / 1e3:.2f} (bare {bare[-1]['p50_us'] / 1e3:.2f}), "
-                                  f"99 of 100 {samples[-1]['p99_us'] / 1e3:.2f} ({bare[-1]['p99_us'] / 1e3:.2f})",
+                                  f"99 of 100 {samples[-1]['p99_us'] / 1e3:.2f} ({bare[-1]['p99_us'] / 1e3:.2f}); "
+                                  f"all settings' {reasons}",
                              conditions=conditions.of_lab(lab)))

@@ -181,7 +181,7 @@ inline TwinMessage twin_message(Choices& choices) {
       return Expect{id, static_cast<std::uint16_t>(choices.below(19)), Slice::copy_of(choices.some(20))};
     case 13: {
       const bool all = choices.below(2);
-      return Enumerate{key,
+      return Enumerate{choices.below(2) ? key : OpenKey{},
                        id,
                        all,
                        choices.number(),

@@ -2,6 +2,7 @@
 // One SMB2 message, and every parser on every element of it, whatever its command says: what they borrow lies
 // in the element, and what we build from what was read is read as the same again.
 #include <functional>
+#include <map>
 #include <string>
 
 #include "codecs/little_endian.h"
@@ -161,6 +162,12 @@ void list(std::uint8_t info_class, Bytes buffer) {
   require(taken == entries->size());
 }
 
+std::u16string utf16(Bytes bytes) {
+  std::u16string text;
+  for (std::size_t at = 0; at + 2 <= bytes.size(); at += 2) text += load_le<char16_t>(bytes, at);
+  return text;
+}
+
 // Whatever a folder is said to hold: who opens its first files as they are listed is offered the next ones,
 // each once.
 void open_in_a_row(std::uint8_t info_class, Bytes entries) {
@@ -168,16 +175,24 @@ void open_in_a_row(std::uint8_t info_class, Bytes entries) {
   directory.name.path.clear();
   OpeningRow row;
   row.listed(directory, 1, info_class, entries);
+  std::map<std::u16string, int> names;  // and how often each is listed
+  for (Bytes rest = entries;;) {
+    const auto entry = take_directory_entry(info_class, rest);
+    if (!entry || !*entry) break;
+    ++names[utf16((*entry)->name)];
+  }
   for (int opened = 0; opened < 3; ++opened) {
     const auto entry = take_directory_entry(info_class, entries);
     if (!entry || !*entry) return;
-    const std::string name(as_text((*entry)->name));
-    OpeningRow::Opened next{.open = {.how = "as before", .name = name}};
-    for (std::size_t at = 0; at + 2 <= name.size(); at += 2)
-      next.name.path += load_le<char16_t>(as_bytes(name), at);
+    OpeningRow::Opened next{.open = {.how = "as before", .name = std::string(as_text((*entry)->name))}};
+    next.name.path = utf16((*entry)->name);
     row.opened(next);
   }
-  for (std::size_t ahead = 0; row.next(); row.given_out()) require(++ahead <= OpeningRow::kMostAhead);
+  std::size_t ahead = 0;
+  for (; const NextFiles::File* file = row.next(); row.given_out()) {
+    const auto found = names.find(file->name);
+    require(found != names.end() && found->second-- > 0 && ++ahead <= OpeningRow::kMostAhead);
+  }
 }
 
 void read_query_records(const RequestHead& head, const Header& answer, Bytes e) {

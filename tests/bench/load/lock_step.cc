@@ -3,6 +3,7 @@
 // its server. The bytes are random and used once; the client knows them, and compares.
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -20,7 +21,7 @@ struct Request {
   char padding[84];    // as long as a READ of SMB2 with its frame is, or nearly
 };
 
-void serve(Descriptor socket) {
+void serve(Descriptor socket) try {
   set_no_delay(socket);
   Request request;
   std::vector<std::uint64_t> block;
@@ -29,6 +30,8 @@ void serve(Descriptor socket) {
     make_random(block, request.seed);
     send_all(socket, block.data(), request.size);
   }
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "blocks: %s\n", error.what());  // the client's affair; others go on
 }
 
 }  // namespace
