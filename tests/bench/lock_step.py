@@ -23,8 +23,8 @@ def run(bench):
         server = loads.Server(lab, "blocks")
         pair = Pair(lab, both={"log": {"level": "warn"}})
 
-        def block():
-            return loads.run(lab, "lock_step", 60, to=SERVER, port=server.port, size=SIZE, count=count, warm=40)[0]
+        def block(blocks=count):
+            return loads.run(lab, "lock_step", 60, to=SERVER, port=server.port, size=SIZE, count=blocks, warm=40)[0]
 
         bare, found = [], {name: [] for name in SETTINGS if bench.wants(f"lock step {name}")}
         reasons = ""
@@ -33,6 +33,7 @@ def run(bench):
             with pair:
                 for name in found:
                     pair.branch.set(**SETTINGS[name])
+                    block(1)  # without fast connects a server's first connection is not taken
                     found[name].append(block())
                 reasons = features.reasons(pair.branch)
         for name, samples in found.items():
