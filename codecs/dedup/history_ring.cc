@@ -50,8 +50,8 @@ void HistoryRing::make_ahead(std::uint64_t bytes, PageFiller::When when) {
 }
 
 void HistoryRing::on_quiet() {
-  if (head_ > kRingStart)
-    make_ahead(std::clamp(head_ - floor(), kLead, kQuietLead), PageFiller::When::sometime);
+  const std::uint64_t used = head_ - floor();
+  if (used > kLead) make_ahead(std::min(used, kQuietLead), PageFiller::When::sometime);
 }
 
 void HistoryRing::leave_out(Interval range) {

@@ -136,6 +136,7 @@ TEST_CASE("memory is made ahead of the head: a little, and in quiet moments as m
   };
   write(kRingStep);
   const std::byte* memory = ring.read(kRingStart, 1).data() - kRingStart;
+  ring.on_quiet();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK(resident(memory, 16 * kPage) < kPage);  // an idle peer costs little
   write(kPage);
