@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/model.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using model::kNone;
+using model::World;
+
+namespace {
+
+std::vector<std::string> names_in(const Message& answer) {
+  const auto response = parse_buffer_response(answer.first().bytes);
+  REQUIRE(response.has_value());
+  const auto entries = parse_listing(file_info::names, Slice::copy_of(response->buffer));
+  REQUIRE(entries.has_value());
+  std::vector<std::string> names;
+  for (const ListingEntry& entry : *entries) {
+    std::string name;
+    for (std::size_t i = 0; i < entry.name.size(); i += 2) name += entry.name[i];
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<std::string> many_names(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("file" + std::to_string(i));
+  return names;
+}
+
+std::optional<FileId> open_directory(World& world) {
+  return world.create("dir", Disposition::open, kNone, create_options::directory_file,
+                      access::read_data | access::read_attributes);
+}
+
+// In portions of 200 bytes; after some of them the client itself changes what is in the directory.
+void list_the_rest(World& world, const FileId& directory, std::vector<std::string>& seen) {
+  for (int i = 0;; ++i) {
+    const auto answer = world.wait(world.send_query_directory(directory, 0, 200));
+    REQUIRE(answer);
+    if (answer->header().status == Status::no_more_files) return;
+    const auto names = names_in(*answer);
+    seen.insert(seen.end(), names.begin(), names.end());
+    if (i != 3) continue;
+    world.settle();
+    // A new file appears where the listing has not been yet, an old one goes.
+    REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+    world.server.listing.pop_back();
+    world.server.listing.push_back("new");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a listing is told whole, once and in order, in portions of any size") {
+  for (std::uint32_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    world.server.listing = many_names(static_cast<int>(random() % 200));
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    REQUIRE(directory);
+    std::vector<std::string> seen;
+    for (;;) {
+      const std::uint8_t flags = random() % 10 ? 0 : query_directory_flags::return_single_entry;
+      const auto answer = world.wait(
+          world.send_query_directory(*directory, flags, 100 + static_cast<std::uint32_t>(random() % 1000)));
+      REQUIRE(answer);
+      if (answer->header().status != Status::success) {
+        CHECK(answer->header().status == (seen.empty() ? Status::no_such_file : Status::no_more_files));
+        break;
+      }
+      const auto names = names_in(*answer);
+      REQUIRE_FALSE(names.empty());
+      seen.insert(seen.end(), names.begin(), names.end());
+      for (auto i = random() % 5; i > 0; --i) world.step();
+    }
+    CHECK(seen == world.server.listing);
+    CHECK(world.status(world.send_close(*directory)) == Status::success);
+    world.settle();
+    CHECK(world.near().quiet());
+    CHECK_FALSE(world.aborted);
+  }
+}
+
+TEST_CASE("only the first question for a listing costs a round trip") {
+  World world(1);
+  world.server.listing = many_names(500);
+  REQUIRE(world.connect());
+  const auto directory = open_directory(world);
+  REQUIRE(world.wait(world.send_query_directory(*directory, 0, 1000)));
+  world.settle();
+  world.server_idle = true;
+  std::size_t seen = 10;
+  for (;;) {
+    const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
+    REQUIRE(answer);
+    if (answer->header().status == Status::no_more_files) break;
+    seen += names_in(*answer).size();
+  }
+  CHECK(seen == 500);
+}
+
+TEST_CASE("what this client changes is seen in the rest of a listing, and nothing twice") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    std::vector<std::string> seen;
+    list_the_rest(world, *directory, seen);
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing that began in the compound that opened its directory is told once, changes or not") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto [create, first] = world.send_create_and_list("dir", 200);
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    REQUIRE_FALSE(seen.empty());
+    list_the_rest(world, *directory, seen);
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing that began in the compound that opened its directory costs no round trip more") {
+  World world(2);
+  world.server.listing = many_names(500);
+  REQUIRE(world.connect());
+  for (int i = 0; i < 2; ++i) {
+    world.server_idle = false;
+    const auto [create, first] = world.send_create_and_list("dir", 1000);
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    world.settle();
+    world.server_idle = true;
+    for (;;) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE(
+    "what the client changes while the compound is under way that opens and lists is seen in the rest") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(100);
+    REQUIRE(world.connect());
+    const auto [create, first] = world.send_create_and_list("dir", 200);
+    // Comes to the server when it has listed the beginning, and may come after it has listed all for us.
+    REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+    world.server.listing.back() = "new";
+    const auto directory = world.opened(create);
+    REQUIRE(directory);
+    const auto begun = world.wait(first);
+    REQUIRE(begun);
+    std::vector<std::string> seen = names_in(*begun);
+    for (;;) {
+      const auto answer = world.wait(world.send_query_directory(*directory, 0, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing that is begun anew when the feature was switched off is told whole by the server") {
+  for (std::uint32_t seed = 1; seed <= 50; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.server.listing = many_names(300);
+    REQUIRE(world.connect());
+    const auto directory = open_directory(world);
+    REQUIRE(world.wait(world.send_query_directory(*directory, 0, 200)));
+    world.switch_metadata(false);
+    std::vector<std::string> seen;
+    for (std::uint8_t flags = query_directory_flags::restart_scans;; flags = 0) {
+      const auto answer = world.wait(world.send_query_directory(*directory, flags, 200));
+      REQUIRE(answer);
+      if (answer->header().status == Status::no_more_files) break;
+      for (const std::string& name : names_in(*answer)) seen.push_back(name);
+    }
+    CHECK(seen == world.server.listing);
+  }
+}
+
+TEST_CASE("a listing is told whole where the server leaves no number for questions of ours") {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t window : {2u, 3u, 17u, 18u, 40u}) {
+      INFO("seed " << seed << ", window " << window);
+      World world(seed);
+      world.server.listing = many_names(100);
+      world.server.most_free_ids = window;
+      REQUIRE(world.connect());
+      const auto directory = open_directory(world);
+      REQUIRE(directory);
+      std::vector<std::string> seen;
+      list_the_rest(world, *directory, seen);
+      CHECK(seen == world.server.listing);
+    }
+  }
+}
+
+TEST_CASE("a listing begins again when the client says so") {
+  World world(3);
+  world.server.listing = many_names(50);
+  REQUIRE(world.connect());
+  const auto directory = open_directory(world);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(world.wait(world.send_query_directory(*directory, 0, 1000)));
+    if (i == 1) world.settle();
+    const auto again =
+        world.wait(world.send_query_directory(*directory, query_directory_flags::restart_scans, 10000));
+    REQUIRE(again);
+    CHECK(names_in(*again).front() == "file0");
+  }
+}
