@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
+
 #include "proxy/modules/smb/smb2/model.h"
 
 using namespace longhaul;
@@ -34,21 +36,45 @@ std::optional<FileId> open_directory(World& world) {
                       access::read_data | access::read_attributes);
 }
 
-// In portions of 200 bytes; after some of them the client itself changes what is in the directory.
-void list_the_rest(World& world, const FileId& directory, std::vector<std::string>& seen) {
-  for (int i = 0;; ++i) {
-    const auto answer = world.wait(world.send_query_directory(directory, 0, 200));
+// Portion by portion, of `bytes` each; only the first question has `flags`. `told` comes after each portion.
+void list_to_the_end(
+    World& world, const FileId& directory, std::uint32_t bytes, std::uint8_t flags,
+    std::vector<std::string>& seen, const std::function<void(int portion)>& told = [](int) {}) {
+  for (int portion = 0;; ++portion, flags = 0) {
+    const auto answer = world.wait(world.send_query_directory(directory, flags, bytes));
     REQUIRE(answer);
     if (answer->header().status == Status::no_more_files) return;
     const auto names = names_in(*answer);
     seen.insert(seen.end(), names.begin(), names.end());
-    if (i != 3) continue;
+    told(portion);
+  }
+}
+
+// After some portions the client itself changes what is in the directory.
+void list_the_rest(World& world, const FileId& directory, std::vector<std::string>& seen) {
+  list_to_the_end(world, directory, 200, 0, seen, [&](int portion) {
+    if (portion != 3) return;
     world.settle();
     // A new file appears where the listing has not been yet, an old one goes.
     REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
     world.server.listing.pop_back();
     world.server.listing.push_back("new");
-  }
+  });
+}
+
+// In one compound. `meanwhile`: before its answer is waited for.
+FileId open_and_list(
+    World& world, std::uint32_t bytes, std::vector<std::string>& seen,
+    const std::function<void()>& meanwhile = [] {}) {
+  const auto [create, first] = world.send_create_and_list("dir", bytes);
+  meanwhile();
+  const auto directory = world.opened(create);
+  REQUIRE(directory);
+  const auto begun = world.wait(first);
+  REQUIRE(begun);
+  seen = names_in(*begun);
+  REQUIRE_FALSE(seen.empty());
+  return *directory;
 }
 
 }  // namespace
@@ -93,14 +119,9 @@ TEST_CASE("only the first question for a listing costs a round trip") {
   REQUIRE(world.wait(world.send_query_directory(*directory, 0, 1000)));
   world.settle();
   world.server_idle = true;
-  std::size_t seen = 10;
-  for (;;) {
-    const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
-    REQUIRE(answer);
-    if (answer->header().status == Status::no_more_files) break;
-    seen += names_in(*answer).size();
-  }
-  CHECK(seen == 500);
+  std::vector<std::string> rest;
+  list_to_the_end(world, *directory, 1000, 0, rest);
+  CHECK(rest.size() == 490);
 }
 
 TEST_CASE("what this client changes is seen in the rest of a listing, and nothing twice") {
@@ -123,14 +144,9 @@ TEST_CASE("a listing that began in the compound that opened its directory is tol
     World world(seed);
     world.server.listing = many_names(100);
     REQUIRE(world.connect());
-    const auto [create, first] = world.send_create_and_list("dir", 200);
-    const auto directory = world.opened(create);
-    REQUIRE(directory);
-    const auto begun = world.wait(first);
-    REQUIRE(begun);
-    std::vector<std::string> seen = names_in(*begun);
-    REQUIRE_FALSE(seen.empty());
-    list_the_rest(world, *directory, seen);
+    std::vector<std::string> seen;
+    const FileId directory = open_and_list(world, 200, seen);
+    list_the_rest(world, directory, seen);
     CHECK(seen == world.server.listing);
   }
 }
@@ -141,20 +157,11 @@ TEST_CASE("a listing that began in the compound that opened its directory costs 
   REQUIRE(world.connect());
   for (int i = 0; i < 2; ++i) {
     world.server_idle = false;
-    const auto [create, first] = world.send_create_and_list("dir", 1000);
-    const auto directory = world.opened(create);
-    REQUIRE(directory);
-    const auto begun = world.wait(first);
-    REQUIRE(begun);
-    std::vector<std::string> seen = names_in(*begun);
+    std::vector<std::string> seen;
+    const FileId directory = open_and_list(world, 1000, seen);
     world.settle();
     world.server_idle = true;
-    for (;;) {
-      const auto answer = world.wait(world.send_query_directory(*directory, 0, 1000));
-      REQUIRE(answer);
-      if (answer->header().status == Status::no_more_files) break;
-      for (const std::string& name : names_in(*answer)) seen.push_back(name);
-    }
+    list_to_the_end(world, directory, 1000, 0, seen);
     CHECK(seen == world.server.listing);
   }
 }
@@ -166,21 +173,13 @@ TEST_CASE(
     World world(seed);
     world.server.listing = many_names(100);
     REQUIRE(world.connect());
-    const auto [create, first] = world.send_create_and_list("dir", 200);
-    // Comes to the server when it has listed the beginning, and may come after it has listed all for us.
-    REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
-    world.server.listing.back() = "new";
-    const auto directory = world.opened(create);
-    REQUIRE(directory);
-    const auto begun = world.wait(first);
-    REQUIRE(begun);
-    std::vector<std::string> seen = names_in(*begun);
-    for (;;) {
-      const auto answer = world.wait(world.send_query_directory(*directory, 0, 200));
-      REQUIRE(answer);
-      if (answer->header().status == Status::no_more_files) break;
-      for (const std::string& name : names_in(*answer)) seen.push_back(name);
-    }
+    std::vector<std::string> seen;
+    const FileId directory = open_and_list(world, 200, seen, [&] {
+      // Comes to the server when it has listed the beginning, and may come after it has listed all for us.
+      REQUIRE(world.create("new", Disposition::overwrite_if, kNone));
+      world.server.listing.back() = "new";
+    });
+    list_to_the_end(world, directory, 200, 0, seen);
     CHECK(seen == world.server.listing);
   }
 }
@@ -195,12 +194,7 @@ TEST_CASE("a listing that is begun anew when the feature was switched off is tol
     REQUIRE(world.wait(world.send_query_directory(*directory, 0, 200)));
     world.switch_metadata(false);
     std::vector<std::string> seen;
-    for (std::uint8_t flags = query_directory_flags::restart_scans;; flags = 0) {
-      const auto answer = world.wait(world.send_query_directory(*directory, flags, 200));
-      REQUIRE(answer);
-      if (answer->header().status == Status::no_more_files) break;
-      for (const std::string& name : names_in(*answer)) seen.push_back(name);
-    }
+    list_to_the_end(world, *directory, 200, query_directory_flags::restart_scans, seen);
     CHECK(seen == world.server.listing);
   }
 }
