@@ -204,12 +204,14 @@ class Repeats(PairTest):
                     port = next(p for p in site.status()["ports"] if p["port"] == server.port)
                     self.assertEqual(port["started"], 2)
                     counted = port["blocks"][way]
-                    self.assertEqual(counted["plain"], 2 * len(data))
+                    # A piece of fewer than 64 bytes that waited alone goes as it is and is in no block.
+                    self.assertLessEqual(counted["plain"], 2 * len(data))
+                    self.assertGreater(counted["plain"], 1.999 * len(data))
                     # The second time the dictionary left next to nothing, the first time it found little.
                     self.assertLess(counted["deduped"], 1.2 * len(data))
                     self.assertLess(counted["encoded"], counted["deduped"] / 2)
                     peer = site.link()["reduction"][way]
-                    self.assertGreaterEqual(peer["bytes"]["plain"], 2 * len(data))
+                    self.assertGreaterEqual(peer["bytes"]["plain"], counted["plain"])
                     if way == "out":
                         self.assertGreaterEqual(peer["bytes"]["copied"], 0.9 * len(data))
                     self.assertGreaterEqual(peer["dictionary_filled_bytes"], len(data))
