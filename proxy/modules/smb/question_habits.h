@@ -7,10 +7,12 @@
 
 namespace longhaul::smb {
 
-// Kinds of opens differ in what is asked about them: directories, data, attributes.
+// Kinds of opens differ in what is asked about them: directories, data, files that are made or emptied,
+// attributes.
 class QuestionHabits {
  public:
-  enum class Kind : std::uint8_t { directory, data, attributes };
+  enum class Kind : std::uint8_t { directory, data, emptied, attributes };
+  static constexpr std::size_t kKinds = 4;
 
   std::vector<std::string> likely(Kind kind) const;
   void asked(Kind kind, const std::string& question);
@@ -23,7 +25,7 @@ class QuestionHabits {
     std::string question;
     int score = 0;  // likely while above zero
   };
-  std::vector<Habit> habits_[3];
+  std::vector<Habit> habits_[kKinds];
 };
 
 }  // namespace longhaul::smb

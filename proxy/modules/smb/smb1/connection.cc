@@ -35,6 +35,7 @@ Opening opening_of(const Header& header, const Block& block, const NtCreateReque
   if (request.root_fid != 0) open.name.exact = false;
   open.may_read = (request.access & (kReadData | kGenericRead | kGenericAll | kMaximumAllowed)) != 0;
   open.may_write = (request.access & (kWriteData | kGenericWrite | kGenericAll)) != 0;
+  open.may_set_times = (request.access & (kWriteAttributes | kGenericWrite | kGenericAll)) != 0;
   open.write_through = (request.options & (kOptionWriteThrough | kOptionNoBuffering)) != 0;
   open.random = (request.options & kOptionRandom) != 0;
   open.delete_on_close = (request.options & kOptionDeleteOnClose) != 0;

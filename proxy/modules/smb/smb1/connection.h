@@ -31,8 +31,9 @@ struct Open {
   std::uint64_t end_of_file = 0;             // as the answer had it
   bool size_is_known = false;                // OPEN_ANDX tells only 32 bits of it
   bool may_read = false, may_write = false;  // write: at any place, not only at the end
-  bool write_through = false;                // or unbuffered
-  bool random = false;                       // the client says that it will read here and there
+  bool may_set_times = false;
+  bool write_through = false;  // or unbuffered
+  bool random = false;         // the client says that it will read here and there
   bool delete_on_close = false;
   bool changed = false;    // attributes were set through it: its CLOSE may matter
   bool locked = false;     // byte ranges were locked through it

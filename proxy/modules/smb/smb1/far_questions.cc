@@ -41,11 +41,14 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   Answer told{.open = open.key, .command = static_cast<std::uint16_t>(Command::trans2), .request = question};
   told.status = static_cast<std::uint32_t>(Status::pending);
   if (question.size() != kQuestionBytes || !leg_.has_room()) return out_.tell(told);
-  const std::uint16_t function = u16_at(question.bytes(), 0);
+  auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
+  // What is asked by path is asked of the file that it named when it was opened.
+  if (function == Trans2::query_path_information && is_of_file(u16_at(question.bytes(), 2)))
+    function = Trans2::query_file_information;
   Buffer parameters;
-  if (static_cast<Trans2>(function) == Trans2::query_file_information) {
+  if (function == Trans2::query_file_information) {
     append_field<std::uint16_t>(parameters, open.fid);
-  } else if (static_cast<Trans2>(function) != Trans2::query_fs_information) {
+  } else if (function != Trans2::query_fs_information) {
     return out_.tell(told);
   }
   append(parameters, question.bytes().subspan(2, 2));
@@ -53,8 +56,8 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   leg_.inject(
       open.uid, open.tid, open.flags2, open.key,
       [&](const Ids& ids) {
-        return trans2_request(ids, function, parameters, u16_at(question.bytes(), 4),
-                              u16_at(question.bytes(), 6));
+        return trans2_request(ids, static_cast<std::uint16_t>(function), parameters,
+                              u16_at(question.bytes(), 4), u16_at(question.bytes(), 6));
       },
       [this, told, serial = open.serial](const Message& answer) mutable {
         const auto part = parse_transaction(answer, answer.first());

@@ -35,13 +35,16 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
         case Command::write_andx:
           if (write(frame, message)) return;
           break;
+        case Command::flush:
+          if (leave_empty(frame, message)) return;
+          break;
         case Command::close:
           if (const Open* open = connection_.open_of(message); open && !open->looks) looks_.drop();
           if (close(frame, message)) return;
           break;
         case Command::trans2:
           if (questions_.request(now, frame, message, questions_may_be_answered()) ||
-              searches_.request(message, frame.bytes))
+              searches_.request(message, frame.bytes) || leave_empty(frame, message))
             return;
           break;
         case Command::find_close2:
@@ -153,8 +156,9 @@ void Near::void_by(const Message& message) {
     questions_.changed();
   }
   for (auto& [fid, open] : connection_.opens()) {
-    if (meant == &open || (meant == nullptr && message.is_chained()) || open.oplock == Oplock::level2)
-      drop(open);
+    const bool may_be_meant = meant == &open || (meant == nullptr && message.is_chained());
+    if (may_be_meant) empty_.erase(open.key);
+    if (may_be_meant || open.oplock == Oplock::level2) drop(open);
   }
 }
 
@@ -219,6 +223,8 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (answered.opened) {
     over(*answered.opened);
     cache_.opened(answered.opened->key);
+    if (answered.opened->size_is_known && answered.opened->end_of_file == 0)
+      empty_.emplace(answered.opened->key, Loss::nothing);
     tell_allowance();
   }
   questions_.opened(answered.opened, number);
@@ -229,6 +235,7 @@ void Near::over(const Open& open) {
   cache_.forget(open.key);
   questions_.forget(open.key);
   void_.erase(open.key);
+  empty_.erase(open.key);
   if (promises_.forget(open.key)) return;
   lost_->add(lost_file(open));  // promised data are gone, and no answer is left that could tell
   abort();

@@ -22,6 +22,8 @@ namespace longhaul::smb::smb1 {
 
 // Everything but room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
+// Of the same conditions those that any request on the open has to fulfil.
+bool could_be_kept_back(const Open& open, const Header& header);
 
 class Near final : public Half {
  public:
@@ -59,7 +61,7 @@ class Near final : public Half {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
-  struct Early {  // a WRITE that goes on behind Promised
+  struct Early {  // a WRITE, or what leaves an empty file empty, that goes on behind Promised
     Header header;
     std::uint32_t length = 0;
   };
@@ -67,6 +69,9 @@ class Near final : public Half {
   void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
+  bool leave_empty(const Frame& frame, const Message& message);
+  void promised(const OpenKey& key, MessageNumber number, const Frame& frame, const Early& early,
+                Promises::Verdict verdict);
   bool close(const Frame& frame, const Message& message);
   bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
@@ -76,7 +81,7 @@ class Near final : public Half {
   void tell_allowance();
   void read_through(const Answer& answer, const Slice& data);
   void answer_read(const Header& header, const ReadData& data);
-  void answer_write(const Early& early);
+  void answer_early(const Early& early);
   void kept(const Kept& kept);
   void taken_back(const Break& message);
   Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
@@ -114,6 +119,9 @@ class Near final : public Half {
   std::unordered_map<MessageNumber, Header> reads_;  // that wait, by a number of ours
   std::unordered_map<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   std::unordered_map<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
+  // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
+  enum class Loss : bool { nothing, times };
+  std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
   std::unordered_map<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error

@@ -26,10 +26,30 @@ QuestionHabits::Kind kind_of(const Message& message) {
   const auto create = parse_nt_create_request(message.first(), message.header);
   if (message.header.command != Command::nt_create_andx || !create) return QuestionHabits::Kind::data;
   if (create->options & kOptionDirectory) return QuestionHabits::Kind::directory;
-  return only_looks(*create) ? QuestionHabits::Kind::attributes : QuestionHabits::Kind::data;
+  if (only_looks(*create)) return QuestionHabits::Kind::attributes;
+  const auto disposition = static_cast<Disposition>(create->disposition);
+  const bool keeps = disposition == Disposition::open || disposition == Disposition::open_if;
+  return keeps ? QuestionHabits::Kind::data : QuestionHabits::Kind::emptied;
+}
+
+// Linux's client gives a file that it has made the number that the server knows it by ([MS-FSCC] 2.4.22), and
+// asks for it by path.
+std::string usual_question() {
+  constexpr std::uint16_t kFscInternal = 1006, kMostParameters = 2, kMostData = 4000;
+  Buffer question;
+  for (const std::uint16_t field :
+       {static_cast<std::uint16_t>(Trans2::query_path_information), kFscInternal, kMostParameters, kMostData})
+    append_field(question, field);
+  return std::string(as_text(question));
 }
 
 }  // namespace
+
+NearQuestions::NearQuestions(Outputs& out, Connection& connection, const Promises& promises,
+                             modules::Counters& counters)
+    : out_(out), connection_(connection), promises_(promises), counters_(counters) {
+  habits_.asked(QuestionHabits::Kind::emptied, usual_question());
+}
 
 // ---- what is asked with the open
 
@@ -104,23 +124,41 @@ bool NearQuestions::request(TimePoint now, const Frame& frame, const Message& me
   if (!part || message.is_chained()) return false;
   const auto question = question_of(*part);
   if (!question) return false;
-  // Habits are learnt in any case.
   const auto function = static_cast<Trans2>(part->function);
-  for (auto& [key, file] : files_) {
-    const bool is_meant = function == Trans2::query_file_information
-                              ? key == key_of(message.header.uid, message.header.tid, fid_of_question(*part))
-                              : function == Trans2::query_fs_information && key.tree == message.header.tid;
-    if (is_meant && file.asked.insert(*question).second) habits_.asked(file.kind, *question);
-  }
+  const bool by_path = function == Trans2::query_path_information;
+  const FileName name =
+      by_path ? file_name(message.header.tid, part->parameters.subspan(kPathAt), message.header.is_unicode())
+              : FileName{};
+  learn(message, *part, name, *question);  // in any case
   if (answers == Answers::no) return false;
   switch (function) {
     case Trans2::query_file_information:
       return about_file(now, frame, message, *question);
     case Trans2::query_path_information:
-      return about_path(now, message, part->parameters, *question);
+      return about_path(now, frame, message, name, *question);
     default:
       return about_volume(now, frame, message, *question);
   }
+}
+
+void NearQuestions::learn(const Message& message, const Transaction& part, const FileName& name,
+                          const std::string& question) {
+  const Header& header = message.header;
+  const auto is_meant = [&](const OpenKey& key) {
+    switch (function_of(question)) {
+      case Trans2::query_file_information:
+        return key == key_of(header.uid, header.tid, fid_of_question(part));
+      case Trans2::query_path_information: {
+        const Open* open = connection_.open(key);
+        return open && is_of_file(level_of(question)) && open->uid == header.uid && name.exact &&
+               !name.stream && open->name == name;
+      }
+      default:
+        return key.tree == header.tid;
+    }
+  };
+  for (auto& [key, file] : files_)
+    if (is_meant(key) && file.asked.insert(question).second) habits_.asked(file.kind, question);
 }
 
 bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message& message,
@@ -147,10 +185,9 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   return false;
 }
 
-bool NearQuestions::about_path(TimePoint now, const Message& message, Bytes parameters,
-                               const std::string& question) {
+bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message& message,
+                               const FileName& name, const std::string& question) {
   const Header& header = message.header;
-  const FileName name = file_name(header.tid, parameters.subspan(kPathAt), header.is_unicode());
   if (!name.exact || name.stream) return false;
   for (const auto& [fid, open] : connection_.opens()) {
     if (open.uid != header.uid || open.name != name || !open.may_cache_writes() ||
@@ -158,6 +195,12 @@ bool NearQuestions::about_path(TimePoint now, const Message& message, Bytes para
       continue;
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
+    if (const auto coming = file->second.coming.find(question);
+        coming != file->second.coming.end() && !coming->second.is_void) {
+      coming->second.held.push_back({header, frame.bytes});
+      ++holds_;
+      return true;
+    }
     const auto known = file->second.answers.find(question);
     if (known != file->second.answers.end() && now - known->second.came <= kPathLife) {
       give(header, known->second);

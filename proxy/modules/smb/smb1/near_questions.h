@@ -17,13 +17,13 @@
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/question_habits.h"
 #include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/transactions.h"
 
 namespace longhaul::smb::smb1 {
 
 class NearQuestions {
  public:
-  NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters)
-      : out_(out), connection_(connection), promises_(promises), counters_(counters) {}
+  NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters);
 
   void on_surroundings(const modules::Surroundings& surroundings) { round_trip_ = surroundings.round_trip; }
 
@@ -82,7 +82,10 @@ class NearQuestions {
   using Volume = std::pair<std::uint32_t, std::string>;  // UID and TID, question
 
   bool about_file(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
-  bool about_path(TimePoint now, const Message& message, Bytes parameters, const std::string& question);
+  bool about_path(TimePoint now, const Frame& frame, const Message& message, const FileName& name,
+                  const std::string& question);
+  void learn(const Message& message, const Transaction& part, const FileName& name,
+             const std::string& question);
   bool about_volume(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
   void go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
           const std::string& question);

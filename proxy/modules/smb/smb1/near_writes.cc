@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's early answers to WRITE and CLOSE, and how a late error reaches the client.
+// The near half's early answers to WRITE, CLOSE and what is asked of empty files, and how a late error
+// reaches the client.
 #include <algorithm>
+#include <array>
 
+#include "proxy/modules/smb/smb1/empty_file.h"
 #include "proxy/modules/smb/smb1/near.h"
 
 namespace longhaul::smb::smb1 {
@@ -10,14 +13,30 @@ namespace {
 
 DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
 
+// The server's answer as it will be, or was.
+void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes,
+               std::size_t most_bytes) {
+  // [MS-CIFS] 2.2.6.9.2: EaErrorOffset.
+  constexpr std::array<std::byte, 2> kNoErrorInAttributes{};
+  if (status != Status::success || request.command == Command::flush)
+    return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
+  if (request.command == Command::write_andx) return out.to_lan(write_reply(request, written_bytes));
+  for (Slice& frame : trans2_reply(request, 0, kNoErrorInAttributes, {}, most_bytes))
+    out.to_lan(std::move(frame));
+}
+
 }  // namespace
+
+bool could_be_kept_back(const Open& open, const Header& header) {
+  return open.may_write && open.may_cache_writes() && !open.write_through && !open.delete_on_close &&
+         header.has_nt_status();  // late errors are NT status codes
+}
 
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write) {
   constexpr std::uint64_t kMaxOffset = 1ull << 62;
   // Pipes set the other modes; some clients set kMessageStart for files too.
-  return open.may_write && open.may_cache_writes() && !open.write_through && !open.delete_on_close &&
-         (write.mode & ~kMessageStart) == 0 && !write.data.empty() && write.offset < kMaxOffset &&
-         header.has_nt_status();  // late errors are NT status codes
+  return could_be_kept_back(open, header) && (write.mode & ~kMessageStart) == 0 && !write.data.empty() &&
+         write.offset < kMaxOffset;
 }
 
 bool Near::write(const Frame& frame, const Message& message) {
@@ -33,24 +52,52 @@ bool Near::write(const Frame& frame, const Message& message) {
   drop(*open);
   questions_.changed(*open);
   looks_.drop();
+  empty_.erase(key);
   const MessageNumber number = ++promised_;
   const auto verdict = promises_.promise(key, number, {write->offset, length});
   if (verdict == Promises::Verdict::refused) return false;
-  const Early early{header, length};
   room_.promised(disk_tree(*open), length);
-  out_.tell(Promised{key, number});
-  out_.pass_on(frame.bytes);
-  writes_[number] = early;
-  if (verdict == Promises::Verdict::now) answer_write(early);
+  promised(key, number, frame, {header, length}, verdict);
   return true;
 }
 
-void Near::answer_write(const Early& early) {
+void Near::promised(const OpenKey& key, MessageNumber number, const Frame& frame, const Early& early,
+                    Promises::Verdict verdict) {
+  out_.tell(Promised{key, number});
+  out_.pass_on(frame.bytes);
+  writes_[number] = early;
+  if (verdict == Promises::Verdict::now) answer_early(early);
+}
+
+// It takes no room on the disk.
+bool Near::leave_empty(const Frame& frame, const Message& message) {
+  const LeavesEmpty leaves = leaves_empty(message);
+  const Open* open = leaves != LeavesEmpty::no ? connection_.open_of(message) : nullptr;
+  const auto empty = open ? empty_.find(open->key) : empty_.end();
+  if (empty == empty_.end() || !features(&config::Features::smb_write_behind) ||
+      !could_be_kept_back(*open, message.header))
+    return false;
+  const bool sets_times = leaves == LeavesEmpty::with_times;
+  if (sets_times && !open->may_set_times) return false;
+  const MessageNumber number = ++promised_;
+  const auto verdict = promises_.promise(open->key, number, {});
+  if (verdict == Promises::Verdict::refused) return false;
+  if (sets_times) empty->second = Loss::times;
+  if (message.header.command != Command::flush) {
+    drop(*open);
+    questions_.changed(*open);
+    looks_.drop();
+  }
+  promised(open->key, number, frame, {message.header, 0}, verdict);
+  return true;
+}
+
+void Near::answer_early(const Early& early) {
   ++counters_.promises_made;
   counters_.promised_bytes += early.length;
   ++counters_.round_trips_saved;
   connection_.answered_here(number_of(early.header));
-  out_.to_lan(write_reply(early.header, early.length));
+  answer_as(out_, early.header, Status::success, early.length, connection_.max_answer_bytes());
 }
 
 void Near::kept(const Kept& kept) {
@@ -68,14 +115,17 @@ void Near::kept(const Kept& kept) {
     const bool good = status == Status::success && kept.written >= early.length;
     ++(good ? counters_.promises_kept : counters_.promises_failed);
   } else if (settled) {
-    const Status told = promises_.settle(settled->open, Promises::Carrier::write, status);
+    // SET_FILE_INFORMATION carries none: the next WRITE, FLUSH or CLOSE does.
+    const auto carrier =
+        early.header.command == Command::flush ? Promises::Carrier::flush : Promises::Carrier::write;
+    const Status told =
+        early.header.command == Command::trans2 ? status : promises_.settle(settled->open, carrier, status);
     if (told != status) ++counters_.late_errors;
     connection_.answered_here(number_of(early.header));
-    out_.to_lan(told == Status::success ? write_reply(early.header, kept.written)
-                                        : empty_reply(early.header, static_cast<std::uint32_t>(told)));
+    answer_as(out_, early.header, told, kept.written, connection_.max_answer_bytes());
   }
   while (const auto next = promises_.poll_answerable()) {
-    if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_write(waiting->second);
+    if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
   }
 }
 
@@ -146,8 +196,11 @@ LostWrites::File Near::lost_file(const Open& open) const {
 }
 
 void Near::lose() {
-  for (const OpenKey& key : promises_.owed())
+  for (const OpenKey& key : promises_.owed()) {
+    const auto empty = empty_.find(key);
+    if (empty != empty_.end() && empty->second == Loss::nothing) continue;
     if (const Open* open = connection_.open(key)) lost_->add(lost_file(*open));
+  }
 }
 
 // A client that was reset and opens the file again to go on with it: its program is to hear of the loss.

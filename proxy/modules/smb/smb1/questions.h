@@ -46,6 +46,16 @@ inline std::optional<std::string> question_of(const Transaction& part) {
   return std::string(as_text(question));
 }
 
+// [MS-FSCC] 2.4 behind 1000 ([MS-SMB] 2.2.2.3.5), and two of [MS-CIFS] 2.2.8.3: what these tell of a file is
+// the same by its path and by its FID.
+inline bool is_of_file(std::uint16_t level) {
+  constexpr std::uint16_t kBasic = 0x0101, kStandard = 0x0102, kFscBasic = 1004, kFscStandard = 1005,
+                          kFscInternal = 1006;
+  return level == kBasic || level == kStandard || level == kFscBasic || level == kFscStandard ||
+         level == kFscInternal;
+}
+inline std::uint16_t level_of(const std::string& question) { return u16_at(as_bytes(question), 2); }
+
 inline Trans2 function_of(const std::string& question) {
   return static_cast<Trans2>(u16_at(as_bytes(question), 0));
 }

@@ -349,6 +349,13 @@ Slice build_empty_response(const Header& head) {
   return out.finish();
 }
 
+// 2.2.40
+Slice build_set_info_response(const Header& head) {
+  Writer out(head);
+  out.u16(2);
+  return out.finish();
+}
+
 // 2.2.34, 2.2.36, 2.2.38
 Slice build_buffer_response(const Header& head, Bytes buffer) {
   Writer out(head);

@@ -55,6 +55,7 @@ Slice build_create_response(const Header& head, const CreateResponse& response);
 Slice build_close_response(const Header& head, const CloseResponse& response);
 Slice build_empty_response(
     const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: four bytes of body
+Slice build_set_info_response(const Header& head);
 // QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
 Slice build_buffer_response(const Header& head, Bytes buffer);
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codecs/little_endian.h"
+#include "codecs/slice.h"
 #include "proxy/modules/smb/smb2/types.h"
 
 namespace longhaul::smb::smb2 {

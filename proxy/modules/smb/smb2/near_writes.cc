@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/empty_file.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
@@ -33,6 +34,13 @@ std::optional<Promises::Carrier> carrier_of(Command command) {
   }
 }
 
+// The server's answer as it will be, or was.
+Slice answer_of(const Header& head, std::uint32_t written_bytes) {
+  if (head.status != Status::success) return build_error_response(head);
+  if (head.command == Command::write) return build_write_response(head, written_bytes);
+  return head.command == Command::set_info ? build_set_info_response(head) : build_empty_response(head);
+}
+
 }  // namespace
 
 DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
@@ -44,8 +52,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   return !open.durable && could_be_promised(open, tree, header, request, connection);
 }
 
-bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
-                       const Connection& connection) {
+bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header) {
   // Nobody else may read or write the file without our being told first.
   if (!(open.caching & lease_state::write) || open.break_pending) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
@@ -54,9 +61,16 @@ bool could_be_promised(const Open& open, const Tree& tree, const Header& header,
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
     return false;
-  // The request itself: ordinary, whole, and such that the server has no reason of its own to refuse it.
-  if (header.is_signed() || header.is_async() || header.is_related() || header.is_replay()) return false;
-  if (header.channel_sequence != 0 || request.channel != 0 || request.flags != 0) return false;
+  // The request itself is ordinary.
+  return !header.is_signed() && !header.is_async() && !header.is_related() && !header.is_replay() &&
+         header.channel_sequence == 0;
+}
+
+bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
+                       const Connection& connection) {
+  if (!could_be_kept_back(open, tree, header)) return false;
+  // Whole, and such that the server has no reason of its own to refuse it.
+  if (request.channel != 0 || request.flags != 0) return false;
   if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
   const auto length = static_cast<std::uint32_t>(request.data.size());
   if (connection.multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes) return false;
@@ -66,7 +80,11 @@ bool could_be_promised(const Open& open, const Tree& tree, const Header& header,
   return request.offset <= kMostOffset - length;
 }
 
-void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
+void NearWrites::before_request(TimePoint, const Message& message, const Changes& changes) {
+  if (!message.single() || leaves_empty(message.first()) == LeavesEmpty::no) {
+    for (const Change& change : changes)
+      if (change.kind == Change::Kind::voided) empty_.erase(change.open->key);
+  }
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
@@ -86,6 +104,8 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
   if (header.command == Command::create) return create(now, message);
+  if (header.command == Command::flush || header.command == Command::set_info)
+    return leave_empty(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
     // It crossed our answer: the server must not take back what the client was told is done.
     const auto found = waiting_.find(header.message_id);
@@ -124,12 +144,47 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
   if (!known) before_room_[disk].push_back(header.message_id);
-  side_.out().tell(Promised{.open = open->key, .message = header.message_id});
+  promised(now, message, *open, length, verdict);
+  return Taken::yes;
+}
+
+void NearWrites::promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
+                          Promises::Verdict verdict) {
+  const Header& header = message.header();
+  side_.out().tell(Promised{.open = open.key, .message = header.message_id});
   side_.pass_on(now, message);
   waiting_.emplace(header.message_id, Waiting{.header = header, .length = length});
   if (verdict == Promises::Verdict::now) answer_early(now, header.message_id);
   count();
+}
+
+// It takes no room on the disk. What is lost of it, were the connection, is what a durable handle's client
+// would never learn of; so with those only what leaves nothing to lose.
+Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
+  if (!side_.surroundings().features.smb_write_behind || !setups_.empty()) return Taken::no;
+  const LeavesEmpty leaves = leaves_empty(message.first());
+  const auto file = named_file(message.first());
+  const Header& header = message.header();
+  const Open* open = leaves != LeavesEmpty::no && file ? side_.connection().open(*file) : nullptr;
+  const auto empty = open ? empty_.find(open->key) : empty_.end();
+  if (empty == empty_.end() || open->session != header.session_id || open->tree != header.tree_id)
+    return Taken::no;
+  const Tree* tree = side_.connection().tree(open->session, open->tree);
+  if (!tree || !could_be_kept_back(*open, *tree, header)) return Taken::no;
+  const bool sets_times = leaves == LeavesEmpty::with_times;
+  if (sets_times && (open->durable || !(open->access & access::write_attributes))) return Taken::no;
+  const auto verdict = promises_.promise(open->key, header.message_id, {});
+  if (verdict == Promises::Verdict::refused) return Taken::no;
+  if (sets_times) empty->second = Loss::times;
+  promised(now, message, *open, 0, verdict);
   return Taken::yes;
+}
+
+// Through another open of the file something may be on its way that its CREATE did not see yet.
+void NearWrites::found_empty(const Open& open) {
+  if (open.disk_file && open.end_of_file == 0 && (open.caching & lease_state::write) &&
+      side_.connection().opens_of(open.name).size() == 1)
+    empty_.emplace(open.key, Loss::nothing);
 }
 
 void NearWrites::answer_early(TimePoint now, MessageId id) {
@@ -140,7 +195,7 @@ void NearWrites::answer_early(TimePoint now, MessageId id) {
   answer.credits = static_cast<std::uint16_t>(answer.credits + extra);
   credits_due_ -= answer.credits;
   side_.counters().promised_bytes += write.length;
-  side_.answer(now, id, build_write_response(answer, write.length), NearSide::Told::yes);
+  side_.answer(now, id, answer_of(answer, write.length), NearSide::Told::yes);
 }
 
 void NearWrites::kept(TimePoint now, const Kept& kept) {
@@ -154,13 +209,11 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   if (settled->answered) {
     credits_due_ += kept.credits;
   } else {
-    const Status final = promises_.settle(settled->open, Promises::Carrier::write, status);
+    const auto carrier = carrier_of(write.header.command);
+    const Status final = carrier ? promises_.settle(settled->open, *carrier, status) : status;
     Header answer = answer_to(write.header, final);
     answer.credits = kept.credits;
-    side_.answer(
-        now, kept.message,
-        final == Status::success ? build_write_response(answer, kept.written) : build_error_response(answer),
-        NearSide::Told::by_server);
+    side_.answer(now, kept.message, answer_of(answer, kept.written), NearSide::Told::by_server);
   }
   // What was read ahead while the server was still writing may be older than what it wrote.
   if (promises_.waiting(settled->open) == 0) {
@@ -210,6 +263,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (open) late_files_.push_back(lost_file(*open));
   }
   for (const Change& change : outcome.changes) {
+    if (change.kind == Change::Kind::opened) found_empty(*change.open);
+    if (change.kind == Change::Kind::broken) empty_.erase(change.open->key);
     if (change.kind == Change::Kind::closed) ended(*change.open);
   }
   count();
@@ -231,6 +286,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
+  empty_.erase(open.key);
   if (promises_.forget(open.key)) return;
   lost_->add(lost_file(open));
   side_.out().abort();
@@ -246,8 +302,11 @@ LostWrites::File NearWrites::lost_file(const Open& open) const {
 }
 
 void NearWrites::lose() {
-  for (const OpenKey& key : promises_.owed())
+  for (const OpenKey& key : promises_.owed()) {
+    const auto empty = empty_.find(key);
+    if (empty != empty_.end() && empty->second == Loss::nothing) continue;
     if (const Open* open = side_.connection().open(key)) lost_->add(lost_file(*open));
+  }
   promises_.cut_off();
 }
 
@@ -275,9 +334,13 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     told_room(now, *told);
     return Taken::yes;
   }
+  if (const auto* held = std::get_if<Held>(&message)) {
+    if (const Open* open = side_.connection().open(held->open)) found_empty(*open);
+  }
   // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
     promises_.stop(taken_back->open);
+    empty_.erase(taken_back->open);
     side_.out().tell(Broken{.open = taken_back->open});
   }
   return Taken::no;

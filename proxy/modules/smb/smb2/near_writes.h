@@ -6,7 +6,7 @@
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
 // Its frame goes on at once behind Promised; the far half gives the server's answer back as Kept. A late
 // error goes into the open's next answer to WRITE, FLUSH or CLOSE. If there is none to come, the connection
-// is reset.
+// is reset. So is what a client asks of a file that is empty and leaves it empty (empty_file.h).
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -28,6 +28,9 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
 bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                        const Connection& connection);
 
+// Of the same conditions those that any request on the open has to fulfil.
+bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header);
+
 DiskTree disk_tree(SessionId session, TreeId tree);
 
 class NearWrites final : public NearPart {
@@ -38,9 +41,9 @@ class NearWrites final : public NearPart {
   NearWrites& operator=(const NearWrites&) = delete;
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
-  // on: what is ahead may be older than they are; CANCELs of writes that were answered; CREATEs that would go
-  // on with a file that has lost promised writes.
+  // Takes WRITEs that are promised, and what leaves an empty file empty; READs of an open whose promised
+  // writes are not done yet, which it passes on: what is ahead may be older than they are; CANCELs of writes
+  // that were answered; CREATEs that would go on with a file that has lost promised writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into the answer that is to bear it.
@@ -64,6 +67,10 @@ class NearWrites final : public NearPart {
     bool answered = false;
   };
   Taken write(TimePoint now, const Message& message);
+  Taken leave_empty(TimePoint now, const Message& message);
+  void found_empty(const Open& open);
+  void promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
+                Promises::Verdict verdict);
   void answer_early(TimePoint now, MessageId id);
   void answer_held(TimePoint now);
   void told_room(TimePoint now, const Room& room);
@@ -80,6 +87,9 @@ class NearWrites final : public NearPart {
   // Held until the far half tells the room: it has asked right behind the answer that opened the file.
   std::map<DiskTree, std::vector<MessageId>> before_room_;
   std::unordered_map<MessageId, Waiting> waiting_;  // promised or held
+  // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
+  enum class Loss : bool { nothing, times };
+  std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   std::unordered_set<MessageId> setups_;
