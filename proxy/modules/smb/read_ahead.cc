@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostRuns = 4;
 constexpr std::uint64_t kLeastWindow = 256 << 10, kMostWindow = 16 << 20;
-constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 2 << 20, kMostWhole = 256 << 10;
+constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 4 << 20, kMostWhole = 256 << 10;
 // What a file may take on the line to be fetched whole for scattered READs.
 constexpr double kWholeSeconds = 2;
 // READs that fit no run before a file is taken for one that is read all over, as documents are when they are
@@ -32,7 +32,9 @@ ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std
   double line_holds = line_bytes_per_second * rtt_seconds;
   ReadAheadLimits limits;
   limits.window_bytes = clamped(1.5 * line_holds, kLeastWindow, kMostWindow);
-  limits.first_bytes = clamped(line_holds, kLeastFirst, kMostFirst);
+  // The line is to be full until the client's second and third READ have been told, a round trip and what the
+  // client takes for them after the first blocks.
+  limits.first_bytes = clamped(1.25 * line_holds, kLeastFirst, kMostFirst);
   limits.whole_file_bytes = clamped(line_holds, kLeastFirst, kMostWhole);
   limits.scattered_bytes = clamped(kWholeSeconds * line_bytes_per_second, 0, kMostWindow);
   limits.largest_read = std::max<std::uint32_t>(largest_read, 1);

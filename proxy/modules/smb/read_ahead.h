@@ -18,9 +18,8 @@ struct ReadAheadLimits {
   std::uint32_t largest_read = 64 << 10;      // of one request
 };
 
-// The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB. First blocks and small files take at most what
-// the line carries in a round trip, from 64 KiB up to 2 MiB and 256 KiB. A rate or round trip of 0 is not
-// known yet.
+// The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB; first blocks are 1.25 x, within 64 KiB and 4
+// MiB; small files 1 x, within 64 KiB and 256 KiB. A rate or round trip of 0 is not known yet.
 ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std::uint32_t largest_read);
 
 class ReadAhead {

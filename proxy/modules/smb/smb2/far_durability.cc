@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/far_durability.h"
 
+#include <algorithm>
 #include <array>
 
 #include "proxy/modules/smb/smb2/build.h"
@@ -19,7 +20,7 @@ void FarDurability::on_request(const Message& message) {
   // Who has several on their way loses little by waiting, and keeps what it asked for.
   const bool one_by_one = !last_ || !connection_.pending(*last_);
   last_ = header.message_id;
-  if (one_by_one) written_bytes_ += request->data.size();
+  if (one_by_one) written_bytes_ += std::max<std::uint64_t>(request->data.size(), kLeastBytes);
 }
 
 bool FarDurability::trades(const Message& message, const config::Features& features) const {

@@ -26,7 +26,8 @@ class FarDurability {
   // client takes up a handle again, or asks for one that outlives the server (persistent).
   bool trades(const Message& message, const config::Features& features) const;
 
-  static constexpr std::uint64_t kTradedAfterBytes = 1 << 20;
+  // A smaller WRITE counts as much as one of kLeastBytes: what each has cost is a round trip.
+  static constexpr std::uint64_t kTradedAfterBytes = 1 << 20, kLeastBytes = 64 << 10;
 
  private:
   Connection& connection_;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kPieceBytes = 64 << 10;
 static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
-constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 2 << 20;
+constexpr std::uint64_t kLeastFirstBytes = 64 << 10, kMostFirstBytes = 4 << 20;
 constexpr std::uint64_t kLeastScatteredBytes = 256 << 10, kMostScatteredBytes = 16 << 20;
 
 }  // namespace

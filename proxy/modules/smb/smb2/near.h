@@ -58,6 +58,7 @@ class Near final : public Half, private NearSide {
                      const std::vector<Slice>& questions) override;
   void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   bool has_promised() const override { return writes_.has_promised(); }
+  bool owes(const Open& open) const override { return writes_.owes(open.key); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   void watch_contact(TimePoint now, const link::Contact& contact);

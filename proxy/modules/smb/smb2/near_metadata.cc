@@ -234,7 +234,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   const bool plain = open->disk_file && !open->durable && !open->reconnected && !open->replayed &&
                      !open->locked && !(open->options & create_options::delete_on_close);
   if (!plain || !(open->caching & lease_state::handle) || open->break_pending || file->second.unsettled ||
-      file->second.unflushed)
+      file->second.unflushed || side_.owes(*open))
     return Taken::no;
   if (file->second.changed && request->flags & kClosePostQueryAttributes) return Taken::no;
   for (const auto& [question, known] : file->second.answers) {

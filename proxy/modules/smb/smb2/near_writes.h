@@ -56,6 +56,9 @@ class NearWrites final : public NearPart {
   // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
   bool owes() const { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
+  bool owes(const OpenKey& open) const {
+    return promises_.waiting(open) != 0 || promises_.late_error(open).has_value();
+  }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose();

@@ -46,6 +46,8 @@ class NearSide {
   virtual void again(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
   // WRITEs are promised, or held, that the server has not answered as far as is known here.
   virtual bool has_promised() const = 0;
+  // Something was promised through this open that is not done, or has failed and that was not told.
+  virtual bool owes(const Open& open) const = 0;
   // Bytes that came ahead and that nobody will get.
   virtual void wasted(std::uint64_t bytes) = 0;
 };

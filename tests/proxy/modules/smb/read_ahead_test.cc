@@ -36,7 +36,8 @@ TEST_CASE("windows follow rate and round trip within their bounds") {
   CHECK(limits_for(6.1e6, 0.25, 65536).window_bytes == 2287500);
   CHECK(limits_for(1e9, 1, 65536).window_bytes == 16 * MiB);
   CHECK(limits_for(193e3, 0.1, 65536).first_bytes == 64 * KiB);
-  CHECK(limits_for(6.1e6, 0.25, 65536).first_bytes == 1525000);
+  CHECK(limits_for(6.1e6, 0.25, 65536).first_bytes == 1906250);
+  CHECK(limits_for(1e9, 0.25, 65536).first_bytes == 4 << 20);
 }
 
 TEST_CASE("a small file is fetched whole with its open, of a large one the first blocks") {
@@ -45,7 +46,7 @@ TEST_CASE("a small file is fetched whole with its open, of a large one the first
   CHECK(fetched(small).intervals() == std::vector<Interval>{{0, 100 * KiB}});
   ReadAhead large;
   large.opened(100 * MiB, kLong);
-  CHECK(fetched(large).intervals() == std::vector<Interval>{{0, 1525000}});
+  CHECK(fetched(large).intervals() == std::vector<Interval>{{0, kLong.first_bytes}});
   ReadAhead empty;
   empty.opened(0, kLong);
   CHECK(fetched(empty).empty());

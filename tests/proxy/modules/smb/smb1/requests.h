@@ -149,31 +149,46 @@ inline Slice oplock_ack(std::uint16_t fid, std::uint8_t level) {
   return make_frame({.command = 0x24, .tid = kTid, .uid = kUid, .mid = 0},
                     Fields{}.andx().u16(fid).u8(2).u8(level).u32(0).u16(0).u16(0).bytes, {});
 }
+struct Trans2Limits {
+  std::uint16_t parameters = 16, data = 60000;  // of the answer
+};
 inline Slice trans2(std::uint16_t function, const Buffer& parameters, std::uint16_t mid,
-                    std::uint16_t max_data = 60000) {
+                    Trans2Limits most = {}, const Buffer& data = {}) {
   const unsigned size = static_cast<unsigned>(parameters.size());
+  const unsigned data_size = static_cast<unsigned>(data.size());
   return make_frame({.command = 0x32, .tid = kTid, .uid = kUid, .mid = mid},
                     Fields{}
                         .u16(size)
-                        .u16(0)
-                        .u16(16)
-                        .u16(max_data)
+                        .u16(data_size)
+                        .u16(most.parameters)
+                        .u16(most.data)
                         .u16(0)
                         .u16(0)
                         .u32(0)
                         .u16(0)
                         .u16(size)
                         .u16(68)
-                        .u16(0)
+                        .u16(data_size)
                         .u16(68 + size)
                         .u16(1)
                         .u16(function)
                         .bytes,
-                    Fields{}.u8(0).u8(0).u8(0).raw(parameters).bytes);
+                    Fields{}.u8(0).u8(0).u8(0).raw(parameters).raw(data).bytes);
 }
 // By path.
-inline Slice query_path(std::string_view name, std::uint16_t level, std::uint16_t mid) {
-  return trans2(5, Fields{}.u16(level).u32(0).text(name).u8(0).bytes, mid);
+inline Slice query_path(std::string_view name, std::uint16_t level, std::uint16_t mid,
+                        Trans2Limits most = {}) {
+  return trans2(5, Fields{}.u16(level).u32(0).text(name).u8(0).bytes, mid, most);
+}
+inline Slice set_end_of_file(std::uint16_t fid, std::uint64_t end, std::uint16_t mid,
+                             std::uint16_t level = 0x104) {
+  return trans2(8, Fields{}.u16(fid).u16(level).u16(0).bytes, mid, {.parameters = 2},
+                Fields{}.u64(end).bytes);
+}
+inline Slice set_times(std::uint16_t fid, std::uint64_t written, std::uint16_t mid,
+                       std::uint32_t attributes = 0, std::uint16_t level = 1004) {
+  return trans2(8, Fields{}.u16(fid).u16(level).u16(0).bytes, mid, {.parameters = 2},
+                Fields{}.u64(0).u64(0).u64(written).u64(0).u32(attributes).u32(0).bytes);
 }
 
 // A frame without a header.

@@ -15,6 +15,7 @@ class Server {
  public:
   std::map<std::string, std::string> files;
   std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
+  std::map<std::uint8_t, std::uint32_t> refused;          // by command: status
   std::uint64_t free_bytes = 1ull << 40;
   std::size_t page_entries = 10;  // of one answer to a search
   bool signing = false;
@@ -72,6 +73,10 @@ class Server {
     ++seen[head.command];
     last_mid = head.mid;
     const Bytes words = message.subspan(33, 2u * load_le<std::uint8_t>(message, 32));
+    if (const auto found = refused.find(head.command); found != refused.end()) {
+      head.status = found->second;
+      return answer(head, {});
+    }
     switch (head.command) {
       case 0x72:
         return answer(head, Fields{}
@@ -270,6 +275,14 @@ class Server {
         const std::uint64_t size = handle == handles.end() ? 0 : files[handle->second.name].size();
         return answer_transaction(head, Fields{}.u16(0).bytes,
                                   Fields{}.u64(size).u64(size).u32(1).u8(0).u8(0).bytes);
+      }
+      case 8: {
+        const auto handle = handles.find(load_le<std::uint16_t>(parameters, 0));
+        const auto level = load_le<std::uint16_t>(parameters, 2);
+        if (handle != handles.end() && (level == 0x104 || level == 1020))
+          files[handle->second.name].resize(
+              load_le<std::uint64_t>(message, load_le<std::uint16_t>(words, 24)));
+        return answer_transaction(head, Fields{}.u16(0).bytes, {});
       }
       default:
         head.status = 0xC00000BB;

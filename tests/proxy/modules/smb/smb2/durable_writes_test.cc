@@ -83,6 +83,20 @@ TEST_CASE("a durable handle gets no promise, and who writes much through such ge
   CHECK_FALSE(world.aborted);
 }
 
+TEST_CASE("small writes count by the round trips that they cost") {
+  World world(8);
+  REQUIRE(world.connect());
+  constexpr auto kWrites = FarDurability::kTradedAfterBytes / FarDurability::kLeastBytes;
+  for (std::uint64_t i = 0; i < kWrites; ++i) {
+    const auto file = open_durable(world, "small");
+    REQUIRE(file);
+    CHECK(file->durable);
+    REQUIRE(world.status(world.send_write(file->file, 0, "hello")) == Status::success);
+    REQUIRE(world.status(world.send_close(file->file)) == Status::success);
+  }
+  CHECK_FALSE(open_durable(world, "a")->durable);
+}
+
 TEST_CASE("who writes little through durable handles, or several at once, keeps them") {
   World world(2);
   REQUIRE(world.connect());

@@ -247,6 +247,25 @@ class World {
       w.zeros(16), w.u32(2), w.u16('y'), w.u16(0);
     });
   }
+  MessageId send_set_info(const FileId& file, std::uint8_t info_class, const Buffer& information) {
+    return send({.credit_charge = 1, .command = Command::set_info}, [&](LittleEndianWriter& w) {
+      w.u16(33), w.u8(1), w.u8(info_class), w.u32(static_cast<std::uint32_t>(information.size()));
+      w.u16(96), w.u16(0), w.u32(0);
+      put(w, file);
+      w.bytes(information);
+    });
+  }
+  MessageId send_end_of_file(const FileId& file, std::uint64_t end) {
+    Buffer information;
+    LittleEndianWriter(information).u64(end);
+    return send_set_info(file, file_info::end_of_file, information);
+  }
+  MessageId send_times(const FileId& file, std::int64_t written = 5, std::uint32_t attributes = 0) {
+    Buffer information;
+    LittleEndianWriter w(information);
+    w.u64(0), w.u64(0), w.u64(static_cast<std::uint64_t>(written)), w.u64(0), w.u32(attributes), w.u32(0);
+    return send_set_info(file, file_info::basic, information);
+  }
   // Time passes without anything being sent or done.
   void pass(modules::Duration time) {
     now += time;

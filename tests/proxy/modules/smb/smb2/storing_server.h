@@ -59,6 +59,7 @@ class Server {
   std::uint32_t times_asked_for_room = 0;
   std::vector<std::string> listing;  // names, for QUERY_DIRECTORY
   std::map<Command, int> done;
+  std::map<Command, Status> failing;
   std::vector<MessageId> cancelled;
   std::function<bool(MessageId)> believed_done = [](MessageId) { return true; };
   std::uint64_t early_breaks = 0;  // acknowledgements that came while writes were not done
@@ -216,6 +217,7 @@ class Server {
     const Header& request = message.header();
     const Bytes bytes = message.first().bytes;
     ++done[request.command];
+    if (failing.contains(request.command)) return fail(request, failing.at(request.command));
     switch (request.command) {
       case Command::negotiate:
         out_.push_back(message_of(head(request, Status::success), [this](LittleEndianWriter& w) {
@@ -369,7 +371,9 @@ class Server {
         REQUIRE(set.has_value());
         if (set->info_class == file_info::rename)
           for (const auto& [other, held] : opens_) met_oplocks += held.oplock == OplockLevel::batch;
-        out_.push_back(build_empty_response(head(request, Status::success)));
+        if (set->info_class == file_info::end_of_file && open(set->file))
+          files[open(set->file)->name].resize(load_le<std::uint64_t>(set->buffer, 0));
+        out_.push_back(build_set_info_response(head(request, Status::success)));
         return;
       }
       default:
