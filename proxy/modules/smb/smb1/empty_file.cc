@@ -12,12 +12,12 @@ constexpr std::uint16_t kBasic = 0x0101, kEndOfFile = 0x0104, kPassThrough = 100
 constexpr std::uint16_t kFscBasic = kPassThrough + 4, kFscEndOfFile = kPassThrough + 20;
 constexpr std::size_t kEndOfFileBytes = 8, kTimes = 4, kTimesBytes = kTimes * 8;
 
-// Four times, attributes, perhaps reserved. [MS-FSA] 2.1.5.15.2: below -2 a time is refused; attributes of 0
-// stay as they are.
+// Four times, attributes, perhaps reserved. [MS-FSCC] 2.4.7: a time of -1, and attributes of 0, stay as
+// they are; of -2 and less not every server takes all.
 bool sets_times_alone(Bytes basic) {
   if (basic.size() != kTimesBytes + 4 && basic.size() != kTimesBytes + 8) return false;
   for (std::size_t i = 0; i < kTimes; ++i)
-    if (static_cast<std::int64_t>(u64_at(basic, i * 8)) < -2) return false;
+    if (static_cast<std::int64_t>(u64_at(basic, i * 8)) < -1) return false;
   return u32_at(basic, kTimesBytes) == 0;
 }
 
@@ -28,7 +28,10 @@ LeavesEmpty leaves_empty(const Message& request) {
   if (request.header.command == Command::flush) return LeavesEmpty::untouched;
   if (request.header.command != Command::trans2) return LeavesEmpty::no;
   const auto part = parse_transaction(request, request.first());
-  if (!part || !part->is_whole() || static_cast<Trans2>(part->function) != Trans2::set_file_information)
+  // [MS-CIFS] 2.2.4.46.1: with Flags of 2 there is no answer.
+  constexpr std::size_t kFlagsAt = 10;
+  if (!part || !part->is_whole() || u16_at(request.first().words, kFlagsAt) != 0 ||
+      static_cast<Trans2>(part->function) != Trans2::set_file_information)
     return LeavesEmpty::no;
   const auto about = parse_file_information(part->parameters);
   if (!about) return LeavesEmpty::no;

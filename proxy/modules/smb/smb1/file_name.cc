@@ -15,6 +15,7 @@ FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
     if (letter == 0 || letter == u':') break;
     if (letter == u'/') letter = u'\\';
     if (letter == u'\\' && (result.path.empty() || result.path.back() == u'\\')) continue;
+    result.spelled.push_back(letter);
     if (letter >= u'a' && letter <= u'z') letter = static_cast<char16_t>(letter - (u'a' - u'A'));
     if (letter > 0x7E || letter == u'~') result.exact = false;
     result.path.push_back(letter);

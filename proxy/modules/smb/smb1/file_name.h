@@ -13,8 +13,12 @@ struct FileName {
   std::u16string path;  // folded to upper case where it is ASCII, without a stream's name
   bool exact =
       true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
-  bool stream = false;  // one of the file's named streams was meant
-  bool operator==(const FileName&) const = default;
+  bool stream = false;     // one of the file's named streams was meant
+  std::u16string spelled;  // the path, not folded
+  // But for how it is spelled.
+  bool operator==(const FileName& other) const {
+    return tid == other.tid && path == other.path && exact == other.exact && stream == other.stream;
+  }
 };
 
 FileName file_name(std::uint16_t tid, Bytes name, bool unicode);

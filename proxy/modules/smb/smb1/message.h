@@ -99,6 +99,7 @@ struct Header {
   std::uint16_t mid = 0;
 
   bool is_reply() const { return (flags & kReply) != 0; }
+  bool ignores_case() const { return (flags & kCaseInsensitive) != 0; }
   bool is_signed() const { return (flags2 & kSigned) != 0; }
   bool is_unicode() const { return (flags2 & kUnicode) != 0; }
   bool has_nt_status() const { return (flags2 & kNtStatus) != 0; }

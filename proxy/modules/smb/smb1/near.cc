@@ -73,6 +73,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
       break;
   }
   if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
+  if (raw_.under_way()) empty_.clear();  // what is asked meanwhile is not looked at
   out_.pass_on(frame.bytes);
 }
 
@@ -156,7 +157,7 @@ void Near::void_by(const Message& message) {
     questions_.changed();
   }
   for (auto& [fid, open] : connection_.opens()) {
-    const bool may_be_meant = meant == &open || (meant == nullptr && message.is_chained());
+    const bool may_be_meant = meant == &open || message.is_chained();
     if (may_be_meant) empty_.erase(open.key);
     if (may_be_meant || open.oplock == Oplock::level2) drop(open);
   }

@@ -122,6 +122,7 @@ class Near final : public Half {
   // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
   enum class Loss : bool { nothing, times };
   std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
+  bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
   std::unordered_map<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error

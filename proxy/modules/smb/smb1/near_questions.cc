@@ -32,6 +32,12 @@ QuestionHabits::Kind kind_of(const Message& message) {
   return keeps ? QuestionHabits::Kind::data : QuestionHabits::Kind::emptied;
 }
 
+// A server takes the letters of a name as they are where the client says that it does.
+bool means(const Header& request, const FileName& name, const Open& open) {
+  return name.exact && !name.stream && open.uid == request.uid && open.name == name &&
+         (request.ignores_case() || open.name.spelled == name.spelled);
+}
+
 // Linux's client gives a file that it has made the number that the server knows it by ([MS-FSCC] 2.4.22), and
 // asks for it by path.
 std::string usual_question() {
@@ -150,8 +156,7 @@ void NearQuestions::learn(const Message& message, const Transaction& part, const
         return key == key_of(header.uid, header.tid, fid_of_question(part));
       case Trans2::query_path_information: {
         const Open* open = connection_.open(key);
-        return open && is_of_file(level_of(question)) && open->uid == header.uid && name.exact &&
-               !name.stream && open->name == name;
+        return open && is_of_file(level_of(question)) && means(header, name, *open);
       }
       default:
         return key.tree == header.tid;
@@ -188,11 +193,8 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
 bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message& message,
                                const FileName& name, const std::string& question) {
   const Header& header = message.header;
-  if (!name.exact || name.stream) return false;
   for (const auto& [fid, open] : connection_.opens()) {
-    if (open.uid != header.uid || open.name != name || !open.may_cache_writes() ||
-        promises_.waiting(open.key) != 0)
-      continue;
+    if (!means(header, name, open) || !open.may_cache_writes() || promises_.waiting(open.key) != 0) continue;
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
     if (const auto coming = file->second.coming.find(question);

@@ -75,8 +75,10 @@ bool Near::leave_empty(const Frame& frame, const Message& message) {
   const Open* open = leaves != LeavesEmpty::no ? connection_.open_of(message) : nullptr;
   const auto empty = open ? empty_.find(open->key) : empty_.end();
   if (empty == empty_.end() || !features(&config::Features::smb_write_behind) ||
-      !could_be_kept_back(*open, message.header))
+      !could_be_kept_back(*open, message.header) || refuses_of_empty_)
     return false;
+  // A FLUSH tells that what was asked before is done.
+  if (message.header.command == Command::flush && promises_.waiting(open->key) != 0) return false;
   const bool sets_times = leaves == LeavesEmpty::with_times;
   if (sets_times && !open->may_set_times) return false;
   const MessageNumber number = ++promised_;
@@ -111,6 +113,10 @@ void Near::kept(const Kept& kept) {
   writes_.erase(found);
   const auto status = static_cast<Status>(kept.status);
   const auto settled = promises_.kept(kept.message, status, kept.written);
+  if (is_error(status) && early.header.command != Command::write_andx) refuses_of_empty_ = true;
+  if (settled && promises_.waiting(settled->open) == 0 && !promises_.late_error(settled->open)) {
+    if (const auto empty = empty_.find(settled->open); empty != empty_.end()) empty->second = Loss::nothing;
+  }
   if (settled && settled->answered) {
     const bool good = status == Status::success && kept.written >= early.length;
     ++(good ? counters_.promises_kept : counters_.promises_failed);

@@ -9,11 +9,12 @@ namespace {
 // [MS-FSCC] 2.4.14, FileEndOfFileInformation; 2.4.7, FileBasicInformation: four times, attributes, reserved.
 constexpr std::size_t kEndOfFileBytes = 8, kTimes = 4, kBasicBytes = kTimes * 8 + 8;
 
-// [MS-FSA] 2.1.5.15.2: below -2 a time is refused; attributes of 0 stay as they are.
+// [MS-FSCC] 2.4.7: a time of -1, and attributes of 0, stay as
+// they are; of -2 and less not every server takes all.
 bool sets_times_alone(Bytes basic) {
   if (basic.size() != kBasicBytes || load_le<std::uint32_t>(basic, kTimes * 8) != 0) return false;
   for (std::size_t i = 0; i < kTimes; ++i)
-    if (static_cast<std::int64_t>(load_le<std::uint64_t>(basic, i * 8)) < -2) return false;
+    if (static_cast<std::int64_t>(load_le<std::uint64_t>(basic, i * 8)) < -1) return false;
   return true;
 }
 

@@ -161,7 +161,8 @@ void NearWrites::promised(TimePoint now, const Message& message, const Open& ope
 // It takes no room on the disk. What is lost of it, were the connection, is what a durable handle's client
 // would never learn of; so with those only what leaves nothing to lose.
 Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_write_behind || !setups_.empty()) return Taken::no;
+  if (!side_.surroundings().features.smb_write_behind || !setups_.empty() || refuses_of_empty_)
+    return Taken::no;
   const LeavesEmpty leaves = leaves_empty(message.first());
   const auto file = named_file(message.first());
   const Header& header = message.header();
@@ -171,6 +172,8 @@ Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
     return Taken::no;
   const Tree* tree = side_.connection().tree(open->session, open->tree);
   if (!tree || !could_be_kept_back(*open, *tree, header)) return Taken::no;
+  // A FLUSH tells that what was asked before is done.
+  if (header.command == Command::flush && promises_.waiting(open->key) != 0) return Taken::no;
   const bool sets_times = leaves == LeavesEmpty::with_times;
   if (sets_times && (open->durable || !(open->access & access::write_attributes))) return Taken::no;
   const auto verdict = promises_.promise(open->key, header.message_id, {});
@@ -180,10 +183,14 @@ Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
   return Taken::yes;
 }
 
-// Through another open of the file something may be on its way that its CREATE did not see yet.
-void NearWrites::found_empty(const Open& open) {
-  if (open.disk_file && open.end_of_file == 0 && (open.caching & lease_state::write) &&
-      side_.connection().opens_of(open.name).size() == 1)
+// Who has no lease, and no oplock that lets it write behind, may still be told of one that was asked for it
+// (Held). What is on its way with the CREATE in one frame, or through another open of the file, may have
+// filled it.
+void NearWrites::found_empty(const Open& open, const Pending& create) {
+  if (!open.disk_file || open.end_of_file != 0 || create.in_compound) return;
+  if (open.lease && !(open.caching & lease_state::write)) return;
+  Connection& connection = side_.connection();
+  if (connection.opens_of(open.name).size() == 1 && !connection.being_opened(open.name, create.id))
     empty_.emplace(open.key, Loss::nothing);
 }
 
@@ -206,6 +213,9 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   const Waiting write = found->second;
   waiting_.erase(found);
   if (says_expired(status)) side_.connection().session_expired(settled->open.session);
+  if (is_error(status) && write.header.command != Command::write) refuses_of_empty_ = true;
+  if (const auto empty = empty_.find(settled->open); empty != empty_.end() && !owes(settled->open))
+    empty->second = Loss::nothing;
   if (settled->answered) {
     credits_due_ += kept.credits;
   } else {
@@ -263,7 +273,10 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (open) late_files_.push_back(lost_file(*open));
   }
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened) found_empty(*change.open);
+    if (change.kind == Change::Kind::opened) {
+      for (const Connection::Answered& each : outcome.answered)
+        if (each.request.id == change.by) found_empty(*change.open, each.request);
+    }
     if (change.kind == Change::Kind::broken) empty_.erase(change.open->key);
     if (change.kind == Change::Kind::closed) ended(*change.open);
   }
@@ -333,9 +346,6 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   if (const auto* told = std::get_if<Room>(&message)) {
     told_room(now, *told);
     return Taken::yes;
-  }
-  if (const auto* held = std::get_if<Held>(&message)) {
-    if (const Open* open = side_.connection().open(held->open)) found_empty(*open);
   }
   // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {

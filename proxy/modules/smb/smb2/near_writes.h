@@ -71,7 +71,7 @@ class NearWrites final : public NearPart {
   };
   Taken write(TimePoint now, const Message& message);
   Taken leave_empty(TimePoint now, const Message& message);
-  void found_empty(const Open& open);
+  void found_empty(const Open& open, const Pending& create);
   void promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
                 Promises::Verdict verdict);
   void answer_early(TimePoint now, MessageId id);
@@ -93,6 +93,7 @@ class NearWrites final : public NearPart {
   // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
   enum class Loss : bool { nothing, times };
   std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
+  bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   std::unordered_set<MessageId> setups_;

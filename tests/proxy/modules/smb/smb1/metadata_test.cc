@@ -190,7 +190,7 @@ TEST_CASE("SMB1: the path of a file under an exclusive oplock is known as the fi
   pair.server.files["G"] = some_bytes(200);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
   CHECK(size_in(pair.ask(query_path("\\F", 0x102, 11))) == 100);
-  const auto again = pair.ask_here(query_path("\\f", 0x102, 12));
+  const auto again = pair.ask_here(query_path("\\F", 0x102, 12));
   REQUIRE(again);
   CHECK(size_in(*again) == 100);
   CHECK(mid_of(*again) == 12);

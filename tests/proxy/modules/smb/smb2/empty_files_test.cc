@@ -42,26 +42,42 @@ TEST_CASE("what leaves an empty file empty is answered before the server has see
   }
 }
 
-TEST_CASE("FLUSH and SET_INFO are answered with the server's bytes") {
-  std::vector<Buffer> bodies;
-  for (const bool early : {false, true}) {
-    World world(1);
-    world.server.oplocks = early;
+TEST_CASE("FLUSH and SET_INFO are answered as servers do") {
+  World world(1);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, kBatch);
+  REQUIRE(file);
+  world.settle();
+  const auto body_of = [&](MessageId id) { return std::string(as_text(world.wait(id)->first().body())); };
+  using namespace std::string_literals;
+  CHECK(body_of(world.send_flush(*file)) == "\x04\0\0\0"s);       // [MS-SMB2] 2.2.18
+  CHECK(body_of(world.send_end_of_file(*file, 0)) == "\x02\0"s);  // 2.2.40
+  CHECK(world.near_counters().promises_made == 2);
+}
+
+TEST_CASE("a file that was filled before its open was known to be exclusive is no empty one") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
     REQUIRE(world.connect());
-    const auto file = world.create("a", Disposition::overwrite_if, kBatch);
-    REQUIRE(file);
-    world.settle();
-    for (const auto id : {world.send_flush(*file), world.send_end_of_file(*file, 0)}) {
-      const auto answer = world.wait(id);
-      REQUIRE(answer);
-      Buffer body;
-      append(body, answer->first().body());
-      bodies.push_back(std::move(body));
+    std::optional<FileId> file;
+    MessageId written = 0;
+    if (seed % 2) {
+      const auto [create, write] = world.send_create_and_write("a", "hello");
+      file = world.opened(create);
+      written = write;
+    } else {
+      file = world.create("a", Disposition::overwrite_if, kNone);  // Held may be on its way
+      REQUIRE(file);
+      written = world.send_write(*file, 0, "hello");
     }
-    CHECK(world.near_counters().promises_made == (early ? 2 : 0));
+    REQUIRE(file);
+    CHECK(world.status(written) == Status::success);
+    world.settle();
+    const auto flush = world.send_flush(*file);
+    CHECK_FALSE(world.answers.contains(flush));
+    CHECK(world.status(flush) == Status::success);
   }
-  CHECK(bodies[0] == bodies[2]);
-  CHECK(bodies[1] == bodies[3]);
 }
 
 TEST_CASE("what may matter to somebody goes to the server") {
@@ -119,9 +135,24 @@ TEST_CASE("what may matter to somebody goes to the server") {
       return world.send_flush(file);
     };
   }
-  SECTION("another handle of it is open") {
-    REQUIRE(world.create("a", Disposition::overwrite_if, kNone));
-    ask = [&](const FileId& file) { return world.send_flush(file); };
+  SECTION("FLUSH behind something promised") {
+    ask = [&](const FileId& file) {
+      world.server_idle = true;
+      CHECK(world.answers.contains(world.send_end_of_file(file, 0)));
+      const auto flush = world.send_flush(file);
+      world.settle();
+      world.server_idle = false;
+      return flush;
+    };
+  }
+  SECTION("the server has refused such before") {
+    const auto before = world.create("before", Disposition::overwrite_if, kBatch);
+    world.settle();
+    world.server.failing[Command::flush] = Status::disk_full;
+    world.send_flush(*before);
+    world.settle();
+    world.server.failing.clear();
+    ask = [&](const FileId& file) { return world.send_times(file); };
   }
   const auto file = world.create(name, disposition, kBatch, options, access);
   REQUIRE(file);
@@ -161,13 +192,15 @@ TEST_CASE("what fails of it is told with the next answer that can carry it, once
 }
 
 TEST_CASE("a reset with nothing but a FLUSH and a size of 0 outstanding has robbed a file of nothing") {
-  const bool times = GENERATE(false, true);
+  const bool times = GENERATE(false, true), times_before = GENERATE(false, true);
   const auto lost = std::make_shared<LostWrites>();
   {
     World world(4, lost);
     REQUIRE(world.connect());
     const auto file = world.create("a", Disposition::overwrite_if, kBatch);
     REQUIRE(file);
+    world.settle();
+    if (times_before) CHECK(world.status(world.send_times(*file)) == Status::success);
     world.settle();
     world.server_idle = true;
     CHECK(world.status(world.send_flush(*file)) == Status::success);

@@ -122,33 +122,22 @@ class World {
   }
   // Opens a directory and lists its beginning in one frame, as Linux does: the ids of both.
   std::pair<MessageId, MessageId> send_create_and_list(std::string_view name, std::uint32_t bytes) {
-    const std::string wide = utf16(name), pattern = utf16("*");
-    Header head{.credit_charge = 1, .command = Command::create, .credits = 5, .message_id = next_id_++};
-    head.session_id = kSession, head.tree_id = kTree;
-    Buffer frame, body;
-    LittleEndianWriter w(body);
-    w.u16(57), w.u8(0), w.u8(0), w.u32(2), w.u64(0), w.u64(0), w.u32(access::read_data), w.u32(0x80),
-        w.u32(7);
-    w.u32(static_cast<std::uint32_t>(Disposition::open)), w.u32(create_options::directory_file), w.u16(120);
-    w.u16(static_cast<std::uint16_t>(wide.size())), w.u32(0), w.u32(0), w.bytes(as_bytes(wide));
-    while ((kHeaderBytes + body.size()) % 8 != 0) w.u8(0);
-    head.next_command = static_cast<std::uint32_t>(kHeaderBytes + body.size());
-    write_header(head, frame);
-    append(frame, body);
-    Header next{
-        .credit_charge = 1, .command = Command::query_directory, .credits = 5, .message_id = next_id_++};
-    next.flags = header_flags::related;
-    next.session_id = kSession, next.tree_id = kTree;
-    body.clear();
-    w.u16(33), w.u8(file_info::names), w.u8(0), w.u32(0), w.u64(~0ull), w.u64(~0ull), w.u16(96);
-    w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
-    write_header(next, frame);
-    append(frame, body);
-    std::byte front[kFrameHeadBytes];
-    write_frame_head(frame.size(), front);
-    near_.frame_from_lan(now, Frame{FrameKind::smb2, Slice::joined(front, frame)});
-    drain();
-    return {head.message_id, next.message_id};
+    const std::string pattern = utf16("*");
+    return send_create_and(
+        name, {.access = access::read_data, .options = create_options::directory_file},
+        Command::query_directory, [&](LittleEndianWriter& w) {
+          w.u16(33), w.u8(file_info::names), w.u8(0), w.u32(0), w.u64(~0ull), w.u64(~0ull), w.u16(96);
+          w.u16(static_cast<std::uint16_t>(pattern.size())), w.u32(bytes), w.bytes(as_bytes(pattern));
+        });
+  }
+  // Makes a file anew and writes its beginning in one frame.
+  std::pair<MessageId, MessageId> send_create_and_write(std::string_view name, std::string_view data) {
+    return send_create_and(
+        name, {.oplock = kBatch, .disposition = Disposition::overwrite_if}, Command::write,
+        [&](LittleEndianWriter& w) {
+          w.u16(49), w.u16(0x70), w.u32(static_cast<std::uint32_t>(data.size())), w.u64(0), w.u64(~0ull);
+          w.u64(~0ull), w.u32(0), w.u32(0), w.u16(0), w.u16(0), w.u32(0), w.bytes(as_bytes(data));
+        });
   }
   // The answer, or nothing when the connection is reset or the world stands still.
   std::optional<Message> wait(MessageId id) {
@@ -295,6 +284,41 @@ class World {
   }
 
  private:
+  struct How {
+    OplockLevel oplock = kNone;
+    std::uint32_t access = 0x1F01FF;
+    Disposition disposition = Disposition::open;
+    std::uint32_t options = 0;
+  };
+  std::pair<MessageId, MessageId> send_create_and(std::string_view name, const How& how, Command command,
+                                                  const std::function<void(LittleEndianWriter&)>& second) {
+    const std::string wide = utf16(name);
+    Header head{.credit_charge = 1, .command = Command::create, .credits = 5, .message_id = next_id_++};
+    head.session_id = kSession, head.tree_id = kTree;
+    Buffer frame, body;
+    LittleEndianWriter w(body);
+    w.u16(57), w.u8(0), w.u8(static_cast<std::uint8_t>(how.oplock)), w.u32(2), w.u64(0), w.u64(0);
+    w.u32(how.access), w.u32(0x80), w.u32(7), w.u32(static_cast<std::uint32_t>(how.disposition));
+    w.u32(how.options), w.u16(120), w.u16(static_cast<std::uint16_t>(wide.size()));
+    w.u32(0), w.u32(0), w.bytes(as_bytes(wide));
+    while ((kHeaderBytes + body.size()) % 8 != 0) w.u8(0);
+    head.next_command = static_cast<std::uint32_t>(kHeaderBytes + body.size());
+    write_header(head, frame);
+    append(frame, body);
+    Header next{.credit_charge = 1, .command = command, .credits = 5, .message_id = next_id_++};
+    next.flags = header_flags::related;
+    next.session_id = kSession, next.tree_id = kTree;
+    body.clear();
+    second(w);
+    write_header(next, frame);
+    append(frame, body);
+    std::byte front[kFrameHeadBytes];
+    write_frame_head(frame.size(), front);
+    near_.frame_from_lan(now, Frame{FrameKind::smb2, Slice::joined(front, frame)});
+    drain();
+    return {head.message_id, next.message_id};
+  }
+
   struct FrameItem {
     Slice bytes;
   };

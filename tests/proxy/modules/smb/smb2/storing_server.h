@@ -203,9 +203,10 @@ class Server {
       header.next_command = 0;
       Buffer body;
       append(body, element.body());
-      if (header.command == Command::query_directory) {
-        store_le(body.data() + 8, next_file_ - 1);
-        store_le(body.data() + 16, next_file_ - 1);
+      if (header.command == Command::query_directory || header.command == Command::write) {
+        const std::size_t file_at = header.command == Command::write ? 16 : 8;
+        store_le(body.data() + file_at, next_file_ - 1);
+        store_le(body.data() + file_at + 8, next_file_ - 1);
       }
       const auto single = parse_message({FrameKind::smb2, build_message(header, body)});
       REQUIRE(single.has_value());
