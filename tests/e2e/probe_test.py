@@ -40,7 +40,7 @@ def refused(hops, *words):
 def start_agent(hops, node, *words):
     """Its port, once it listens."""
     agent = hops.start(node, PROBE, "agent", "--listen", "[::]:0", *words)
-    return re.search(r"listens at \S+:(\d+)", until(lambda: "listens at" in agent.log() and agent.log(), 20))[1]
+    return until(lambda: re.search(r"listens at \S+:(\d+),", agent.log()), 20)[1]
 
 
 class Path(unittest.TestCase):
