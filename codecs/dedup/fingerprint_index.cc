@@ -2,22 +2,28 @@
 #include "codecs/dedup/fingerprint_index.h"
 
 #include <algorithm>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <cstring>
 
 namespace longhaul::dedup {
 
-Result<FingerprintIndex> FingerprintIndex::make(std::uint64_t ring_bytes) {
+Result<FingerprintIndex> FingerprintIndex::make(std::uint64_t ring_bytes, Vectors vectors) {
   if (ring_bytes == 0 || ring_bytes % 65'536 != 0 || ring_bytes > kMaxRingBytes)
     return make_error_code(boost::system::errc::invalid_argument);
   auto memory = LazyMemory::make(ring_bytes / 16);
   if (!memory) return memory.error();
-  return FingerprintIndex(std::move(*memory), ring_bytes);
+  return FingerprintIndex(std::move(*memory), ring_bytes, vectors);
 }
 
 inline Fingerprint FingerprintIndex::print_of(const std::byte* key) const {
-  const std::uint64_t hash = XXH3_64bits(key, kKeyBytes);
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < std::size(kKeyAddends); i += 2) {
+    std::uint32_t words[2];
+    std::memcpy(words, key + 4 * i, sizeof words);
+    hash += std::uint64_t{words[0] + kKeyAddends[i]} * (words[1] + kKeyAddends[i + 1]);
+  }
+  hash ^= hash >> 31;
+  hash *= kKeyFactor;
+  hash ^= hash >> 32;
   return {static_cast<std::uint32_t>((hash & 0xffffffff) * base_ >> 32),
           static_cast<std::uint32_t>(hash >> 34)};
 }
@@ -28,12 +34,16 @@ std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std:
                                            Fingerprint* out, unsigned halvings) const {
   if (full()) halvings = std::max(halvings, 1u);
   const std::uint32_t needed = ((1u << halvings) - 1) << kPreferredBit;
+#if defined(__x86_64__)
+  if (vectors_ == Vectors::avx512) return fingerprints_by_avx512(data, positions, out, needed);
+#endif
   std::size_t count = 0;
   for (const std::uint32_t position : positions) {
     out[count] = print_of(data + position);
     positions[count] = position;
     const bool kept = (out[count].tag & needed) == needed;
-    __builtin_prefetch(kept ? static_cast<const void*>(&bucket(out[count])) : out);
+    // Not as far as the first cache: these are more than it holds, and it can wait for few at a time.
+    __builtin_prefetch(kept ? static_cast<const void*>(&bucket(out[count])) : out, 0, 2);
     count += kept;
   }
   return count;
@@ -62,31 +72,32 @@ std::uint64_t FingerprintIndex::newest(Fingerprint print, std::uint64_t before) 
 
 void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t before,
                               std::uint64_t* out) const {
+#if defined(__x86_64__)
+  if (vectors_ == Vectors::avx512) return newest_by_avx512(prints, before, out);
+#endif
   for (const Fingerprint print : prints) *out++ = newest_of(print, before);
 }
 
 inline __attribute__((always_inline)) std::uint64_t FingerprintIndex::put_all(
     std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions, std::uint64_t base) {
-  // Each way's claim to be replaced, the highest wins: the same, empty, too old, ordinary, preferred; then by
-  // age, in steps of 32 bytes. Without branches, for none of it can be predicted.
-  constexpr std::uint32_t kOrdinary = 1u << 29, kDead = 1u << 30, kEmpty = 1u << 31, kSame = 7u << 29;
+  // Without branches, for none of it can be predicted.
   constexpr std::size_t kAhead = 8;
   std::uint64_t added = 0;
-  const Four oldest = all(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits));
+  const Four oldest = all_ways(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits));
   for (std::size_t i = 0; i < prints.size(); ++i) {
     if (i + kAhead < prints.size()) __builtin_prefetch(&bucket(prints[i + kAhead]), 1);
     const Fingerprint print = prints[i];
     const std::uint64_t offset = base + positions[i];
     Bucket& into = bucket(print);
-    const Four age = all(place_of(offset)) - into.places;
-    const Four empty = into.places == all(0);
-    Four claim = age >> 3;
-    claim |= ((into.tags & all(kPreferred << kLowBits)) == all(0)) & all(kOrdinary);
-    claim |= (age > oldest) & all(kDead);
-    claim = (claim & ~empty) | (empty & all(kEmpty));
-    claim |= same(into, print) & all(kSame);
+    const Four age = all_ways(place_of(offset)) - into.places;
+    const Four empty = into.places == all_ways(0);
+    Four claim = age >> kAgeStep;
+    claim |= ((into.tags & all_ways(kPreferred << kLowBits)) == all_ways(0)) & all_ways(kOrdinary);
+    claim |= (age > oldest) & all_ways(kDead);
+    claim = (claim & ~empty) | (empty & all_ways(kEmpty));
+    claim |= same(into, print) & all_ways(kSame);
     // The number of the way stands in the lowest bits, so that the highest claim brings it along.
-    claim = (claim & all(~(kWays - 1))) | Four{0, 1, 2, 3};
+    claim = (claim & all_ways(~(kWays - 1))) | Four{0, 1, 2, 3};
     claim = higher(claim, __builtin_shufflevector(claim, claim, 2, 3, 0, 1));
     claim = higher(claim, __builtin_shufflevector(claim, claim, 1, 0, 3, 2));
     const std::uint32_t most = claim[0];
@@ -108,8 +119,9 @@ __attribute__((target("avx2,bmi,bmi2"))) std::uint64_t FingerprintIndex::put_by_
 void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
                               std::uint64_t base) {
 #if defined(__x86_64__)
-  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
-  grow_to_fit(avx2 ? put_by_avx2(prints, positions, base) : put_all(prints, positions, base));
+  grow_to_fit(vectors_ == Vectors::avx512 ? put_by_avx512(prints, positions, base)
+              : vectors_ == Vectors::avx2 ? put_by_avx2(prints, positions, base)
+                                          : put_all(prints, positions, base));
 #else
   grow_to_fit(put_all(prints, positions, base));
 #endif
@@ -118,7 +130,7 @@ void FingerprintIndex::insert(std::span<const Fingerprint> prints, std::span<con
 void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {
   Bucket& into = bucket(print);
   const Four equal = same(into, print);
-  const Four age = all(place_of(offset)) - into.places;
+  const Four age = all_ways(place_of(offset)) - into.places;
   // Of two that are there the newer one is replaced: the older is the one to wait for. Else the oldest of
   // all.
   unsigned equals = 0, newest = 0, oldest = kWays;
@@ -140,7 +152,7 @@ void FingerprintIndex::grow() {
   const std::uint64_t whole = std::uint64_t{planes_} * base_;
   Bucket& from = table()[buckets_ - whole];
   Bucket& to = table()[buckets_];
-  const Four moved = (from.tags & all(planes_ << kLowBits)) != all(0);
+  const Four moved = (from.tags & all_ways(planes_ << kLowBits)) != all_ways(0);
   to = {from.tags & moved, from.places & moved};
   from = {from.tags & ~moved, from.places & ~moved};
   if (++buckets_ == 2 * whole) planes_ *= 2;

@@ -3,10 +3,18 @@
 // GiB of history and grows with what is put in. Answers are hints: whoever asks compares the bytes.
 #pragma once
 #include "codecs/dedup/lazy_memory.h"
+#include "codecs/dedup/sampler.h"
 
 namespace longhaul::dedup {
 
 inline constexpr std::size_t kKeyBytes = 32;
+
+// A key's hash: each of its 32-bit words plus one of these, modulo 2^32; the sum, modulo 2^64, of the
+// products of each two neighbours (the NH of UMAC, RFC 4418 section 5.2.2), then mixed by the factor. Eight
+// keys are hashed by AVX-512 in the time of one. Never leaves this process.
+inline constexpr std::uint32_t kKeyAddends[8] = {0x9e3779b9, 0x7f4a7c15, 0xf39cc060, 0x5cedc834,
+                                                 0x1082276b, 0xf3a27251, 0xf86c6a11, 0xd0c18e95};
+inline constexpr std::uint64_t kKeyFactor = 0x9fb21c651e98df25;
 
 // What the index keeps of a key.
 struct Fingerprint {
@@ -19,8 +27,8 @@ class FingerprintIndex {
   // Entries hold 34 bits of an offset: the offsets of two laps differ in them.
   static constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 33;
 
-  // `ring_bytes`: a multiple of 64 KiB.
-  static Result<FingerprintIndex> make(std::uint64_t ring_bytes);
+  // `ring_bytes`: a multiple of 64 KiB. `vectors`: the instructions to use; the answers are the same.
+  static Result<FingerprintIndex> make(std::uint64_t ring_bytes, Vectors vectors = kernels().vectors);
 
   // Of the 32 bytes at `key`.
   Fingerprint fingerprint(const std::byte* key) const;
@@ -76,12 +84,19 @@ class FingerprintIndex {
   // It grows when there are more entries than this: buckets that are not split yet hold twice the average.
   std::uint64_t entries_for_size() const { return buckets_ + buckets_ / 2; }
 
-  FingerprintIndex(LazyMemory memory, std::uint64_t ring_bytes)
+  FingerprintIndex(LazyMemory memory, std::uint64_t ring_bytes, Vectors vectors)
       : memory_(std::move(memory)),
+        vectors_(vectors),
         ring_bytes_(ring_bytes),
         base_(static_cast<std::uint32_t>(memory_.size() / sizeof(Bucket) / kPlanes)),
         buckets_(base_) {}
 
+  // Each entry's claim to be replaced, the highest wins: the same, empty, too old, ordinary, preferred; then
+  // by age, in steps of 32 bytes.
+  static constexpr std::uint32_t kOrdinary = 1u << 29, kDead = 1u << 30, kEmpty = 1u << 31, kSame = 7u << 29;
+  static constexpr unsigned kAgeStep = 3;
+
+  class Wide;
   Fingerprint print_of(const std::byte* key) const;
   std::uint64_t newest_of(Fingerprint print, std::uint64_t before) const;
   // Answer how many came into empty places.
@@ -89,6 +104,11 @@ class FingerprintIndex {
                         std::uint64_t base);
   std::uint64_t put_by_avx2(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
                             std::uint64_t base);
+  std::uint64_t put_by_avx512(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
+                              std::uint64_t base);
+  std::size_t fingerprints_by_avx512(const std::byte* data, std::span<std::uint32_t> positions,
+                                     Fingerprint* out, std::uint32_t needed) const;
+  void newest_by_avx512(std::span<const Fingerprint> prints, std::uint64_t before, std::uint64_t* out) const;
   Bucket* table() const { return reinterpret_cast<Bucket*>(memory_.data()); }
   Bucket& bucket(Fingerprint print) const {
     const std::uint64_t split =
@@ -98,9 +118,9 @@ class FingerprintIndex {
     const std::uint64_t not_yet = std::uint64_t{0} - (split >= buckets_);
     return table()[split - (not_yet & (std::uint64_t{base_} * planes_))];
   }
-  static Four all(std::uint32_t value) { return Four{value, value, value, value}; }
+  static Four all_ways(std::uint32_t value) { return Four{value, value, value, value}; }
   static Four same(const Bucket& bucket, Fingerprint print) {
-    return (bucket.tags >> kLowBits) == all(print.tag);
+    return (bucket.tags >> kLowBits) == all_ways(print.tag);
   }
   static Four higher(Four a, Four b) { return a > b ? a : b; }
   static std::uint32_t place_of(std::uint64_t offset) {
@@ -118,6 +138,7 @@ class FingerprintIndex {
   void grow();
 
   LazyMemory memory_;
+  Vectors vectors_;
   std::uint64_t ring_bytes_;
   std::uint32_t base_;         // buckets of the smallest table
   std::uint64_t buckets_;      // of now

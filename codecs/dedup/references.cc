@@ -161,6 +161,25 @@ Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t 
   return literals;
 }
 
+namespace {
+
+// Out of history that nobody has read for long to where nobody has written for long: the processor asks the
+// memory for too little ahead by itself, memcpy is a sixth slower.
+void copy_from_history(std::byte* to, const std::byte* from, std::size_t size) {
+  constexpr std::size_t kLine = 64, kPiece = 4 * kLine, kAhead = 1024;
+  std::size_t done = 0;
+  for (; size - done >= kAhead + kPiece; done += kPiece) {
+    for (std::size_t line = done + kAhead; line < done + kAhead + kPiece; line += kLine) {
+      __builtin_prefetch(from + line);
+      __builtin_prefetch(to + line, 1);
+    }
+    std::memcpy(to + done, from + done, kPiece);
+  }
+  std::memcpy(to + done, from + done, size - done);
+}
+
+}  // namespace
+
 Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& copies, Bytes literals,
                            MutableBytes plain) {
   for (const Copy& copy : copies)
@@ -171,7 +190,7 @@ Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& cop
     const std::size_t run = copy.position - done;
     if (run) std::memcpy(plain.data() + done, literal, run);
     literal += run;
-    std::memcpy(plain.data() + copy.position, ring.read(copy.source, copy.length).data(), copy.length);
+    copy_from_history(plain.data() + copy.position, ring.read(copy.source, copy.length).data(), copy.length);
     done = copy.position + copy.length;
   }
   if (done < plain.size()) std::memcpy(plain.data() + done, literal, plain.size() - done);

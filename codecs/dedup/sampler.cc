@@ -79,7 +79,7 @@ std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most
   return most;
 }
 
-constexpr Kernels kPlain{"plain", sample, equal_ahead, equal_behind, equal_again};
+constexpr Kernels kPlain{"plain", Vectors::none, sample, equal_ahead, equal_behind, equal_again};
 
 const Kernels* of(Vectors vectors) {
   switch (vectors) {

@@ -29,8 +29,11 @@ inline constexpr std::size_t kWrittenNext = 65'536;
 // Room for the samples of `positions`: some forms store a full vector at a time.
 constexpr std::size_t sample_room(std::size_t positions) { return positions / kSampleDistance + 80; }
 
+enum class Vectors { none, avx2, avx512 };
+
 struct Kernels {
   const char* name;
+  Vectors vectors;
   // Writes the sampled ones of the positions [0, count) to `out`, in order, and answers how many. A window
   // reaches kSampleWindow - 1 bytes past its position.
   std::size_t (*sample)(const std::byte* data, std::size_t count, std::uint32_t* out);
@@ -41,8 +44,6 @@ struct Kernels {
   // The first position where `run` bytes (8 to 32) are equal, all within `most`; `most` if there is none.
   std::size_t (*equal_again)(const std::byte* a, const std::byte* b, std::size_t most, unsigned run);
 };
-
-enum class Vectors { none, avx2, avx512 };
 
 // Whether this machine has the instructions.
 bool available(Vectors vectors);

@@ -89,7 +89,7 @@ LONGHAUL_AVX2 std::size_t equal_again(const std::byte* a, const std::byte* b, st
   return most;
 }
 
-constexpr Kernels kAvx2{"avx2", sample, equal_ahead, equal_behind, equal_again};
+constexpr Kernels kAvx2{"avx2", Vectors::avx2, sample, equal_ahead, equal_behind, equal_again};
 
 }  // namespace
 

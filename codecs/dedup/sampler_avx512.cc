@@ -68,7 +68,13 @@ LONGHAUL_AVX512 inline std::uint64_t differ(const std::byte* a, const std::byte*
 }
 
 LONGHAUL_AVX512 std::size_t equal_ahead(const std::byte* a, const std::byte* b, std::size_t most) {
-  std::size_t i = 0;
+  // Few copies of new data go farther than 128 bytes: one branch for where these end.
+  const std::uint64_t low = differ(a, b), high = differ(a + 64, b + 64);
+  if (low | high) {
+    const int at = low ? __builtin_ctzll(low) : 64 + __builtin_ctzll(high);
+    return std::min(most, static_cast<std::size_t>(at));
+  }
+  std::size_t i = 128;
   // Four at a time once it goes on: most matches that matter are long.
   for (; i < most && i < 256; i += 64) {
     if (const std::uint64_t mask = differ(a + i, b + i)) {
@@ -136,14 +142,14 @@ LONGHAUL_AVX512 std::size_t equal_again(const std::byte* a, const std::byte* b, 
   return most;
 }
 
-constexpr Kernels kAvx512{"avx512", sample, equal_ahead, equal_behind, equal_again};
+constexpr Kernels kAvx512{"avx512", Vectors::avx512, sample, equal_ahead, equal_behind, equal_again};
 
 }  // namespace
 
 const Kernels* detail::avx512_kernels() {
-  static const bool here = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-                           __builtin_cpu_supports("bmi2");
+  static const bool here = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
+                           __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("bmi2");
   return here ? &kAvx512 : nullptr;
 }
 

@@ -80,3 +80,49 @@ TEST_CASE("of the same fingerprint the newest is found, and an older one if it w
   CHECK(index.newest(print, 4000 + kRing) == 4000);
   CHECK(index.newest(print, 4001 + kRing) == 0);
 }
+
+TEST_CASE("every form of the index's loops gives the same answers") {
+  constexpr std::uint64_t kSmall = 2 << 20;
+  auto plain = FingerprintIndex::make(kSmall, Vectors::none).value();
+  for (const Vectors vectors : {Vectors::avx2, Vectors::avx512}) {
+    if (!available(vectors)) continue;
+    INFO(kernels(vectors).name);
+    plain.clear();
+    auto fast = FingerprintIndex::make(kSmall, vectors).value();
+    Random random(1);
+    const std::string text = random_text(random, kSmall / 2) + random_bytes(random, kSmall);
+    std::uint64_t offset = 1 << 20, found = 0, left_out = 0;
+    // Five times around, so that the table grows, is full, and forgets.
+    for (int round = 0; round < 1500; ++round) {
+      const std::size_t size = random() % 16'000, at = random() % (text.size() - size - kOverread);
+      const auto halvings = static_cast<unsigned>(random() % 3);
+      const std::byte* data = as_bytes(text).data() + at;
+      std::vector<std::uint32_t> positions(sample_room(size));
+      positions.resize(kernels().sample(data, size, positions.data()));
+      std::vector<std::uint32_t> others = positions;
+      std::vector<Fingerprint> prints(positions.size()), other_prints(positions.size());
+      const std::size_t count = plain.fingerprints(data, positions, prints.data(), halvings);
+      REQUIRE(fast.fingerprints(data, others, other_prints.data(), halvings) == count);
+      left_out += positions.size() - count;
+      positions.resize(count), others.resize(count), prints.resize(count), other_prints.resize(count);
+      REQUIRE(positions == others);
+      for (std::size_t i = 0; i < count; ++i) {
+        REQUIRE(prints[i].bucket == other_prints[i].bucket);
+        REQUIRE(prints[i].tag == other_prints[i].tag);
+        REQUIRE(plain.fingerprint(data + positions[i]).tag == prints[i].tag);
+      }
+      std::vector<std::uint64_t> answers(count, 7), other_answers(count, 8);
+      plain.newest(prints, offset, answers.data());
+      fast.newest(prints, offset, other_answers.data());
+      REQUIRE(answers == other_answers);
+      for (const std::uint64_t answer : answers) found += answer != 0;
+      plain.insert(prints, positions, offset);
+      fast.insert(prints, positions, offset);
+      REQUIRE(plain.bytes() == fast.bytes());
+      offset += size;
+    }
+    CHECK(plain.bytes() == plain.max_bytes());
+    CHECK(found > 10'000);
+    CHECK(left_out > 10'000);
+  }
+}

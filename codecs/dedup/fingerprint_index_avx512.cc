@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loops of the index for AVX-512, eight fingerprints at a time: with nothing to wait for but the memory,
+// which is asked for all eight lines at once. The same answers as the plain ones in fingerprint_index.cc.
+#include "codecs/dedup/fingerprint_index.h"
+
+#if defined(__x86_64__)
+// GCC 12 warns of its own header (its bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#define LONGHAUL_AVX512                                                                   \
+  __attribute__((                                                                         \
+      target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt," \
+             "prfchw")))
+
+namespace longhaul::dedup {
+namespace {
+
+LONGHAUL_AVX512 inline __m512i all(std::uint64_t value) {
+  return _mm512_set1_epi64(static_cast<long long>(value));
+}
+
+LONGHAUL_AVX512 inline __mmask8 lanes_of(std::size_t left) {
+  return static_cast<__mmask8>(left < 8 ? (1u << left) - 1 : 0xff);
+}
+
+LONGHAUL_AVX512 inline __m256i load32(const void* at) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(at));
+}
+
+// The four products of each of two keys.
+LONGHAUL_AVX512 inline __m512i products(const std::byte* a, const std::byte* b) {
+  const __m512i keys = _mm512_inserti64x4(_mm512_castsi256_si512(load32(a)), load32(b), 1);
+  const __m512i sums = _mm512_add_epi32(keys, _mm512_broadcast_i64x4(load32(kKeyAddends)));
+  return _mm512_mul_epu32(sums, _mm512_srli_epi64(sums, 32));
+}
+
+LONGHAUL_AVX512 inline __m512i sums_of_pairs(__m512i a, __m512i b) {
+  return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+// Of the keys at eight positions, in their order.
+LONGHAUL_AVX512 inline __m512i hashes(const std::byte* data, const std::uint32_t (&at)[8]) {
+  const __m512i ab =
+      sums_of_pairs(products(data + at[0], data + at[4]), products(data + at[1], data + at[5]));
+  const __m512i cd =
+      sums_of_pairs(products(data + at[2], data + at[6]), products(data + at[3], data + at[7]));
+  const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+  const __m512i second = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+  __m512i hash =
+      _mm512_add_epi64(_mm512_permutex2var_epi64(ab, first, cd), _mm512_permutex2var_epi64(ab, second, cd));
+  hash = _mm512_xor_si512(hash, _mm512_srli_epi64(hash, 31));
+  hash = _mm512_mullo_epi64(hash, all(kKeyFactor));
+  return _mm512_xor_si512(hash, _mm512_srli_epi64(hash, 32));
+}
+
+// Written out: the compiler leaves a loop of eight as it is, at a sixth of the cost of all. Inlined always: a
+// function that does nothing but this is one without effect to it, and calls to it are left out.
+template <std::size_t... kLanes>
+__attribute__((always_inline)) inline void fetch_all(const void* const (&lines)[8],
+                                                     std::index_sequence<kLanes...>) {
+  (__builtin_prefetch(lines[kLanes], 0, 2), ...);
+}
+
+}  // namespace
+
+// Finds the buckets of eight fingerprints, each 64 bits: the tag above the number in the smallest table.
+class FingerprintIndex::Wide {
+ public:
+  LONGHAUL_AVX512 explicit Wide(const FingerprintIndex& index)
+      : base(all(index.base_)),
+        buckets_(all(index.buckets_)),
+        whole_(all(std::uint64_t{index.base_} * index.planes_)),
+        planes_(all((2 * index.planes_ - 1) & (kPlanes - 1))) {}
+
+  // Their numbers, as bucket() has it.
+  LONGHAUL_AVX512 __m512i buckets(__m512i prints) const {
+    const __m512i plane = _mm512_and_si512(_mm512_srli_epi64(prints, 32), planes_);
+    const __m512i smallest = _mm512_and_si512(prints, all(0xffffffff));
+    const __m512i split = _mm512_add_epi64(smallest, _mm512_mul_epu32(base, plane));
+    return _mm512_mask_sub_epi64(split, _mm512_cmpge_epu64_mask(split, buckets_), split, whole_);
+  }
+
+  const __m512i base;
+
+ private:
+  const __m512i buckets_, whole_, planes_;
+};
+
+LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::byte* data,
+                                                                     std::span<std::uint32_t> positions,
+                                                                     Fingerprint* out,
+                                                                     std::uint32_t needed) const {
+  static_assert(sizeof(Fingerprint) == 8 && offsetof(Fingerprint, tag) == 4);
+  const Wide wide(*this);
+  const __m512i needed_tags = all(std::uint64_t{needed} << 32);
+  const __m512i table = all(reinterpret_cast<std::uintptr_t>(memory_.data()));
+  const __m512i nowhere = all(reinterpret_cast<std::uintptr_t>(out));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < positions.size(); i += 8) {
+    const __mmask8 lanes = lanes_of(positions.size() - i);
+    const __m256i where = _mm256_maskz_loadu_epi32(lanes, positions.data() + i);
+    alignas(32) std::uint32_t at[8];  // zero where nothing is asked: that may be read, too
+    _mm256_store_si256(reinterpret_cast<__m256i*>(at), where);
+    const __m512i hash = hashes(data, at);
+    const __m512i smallest = _mm512_srli_epi64(_mm512_mul_epu32(hash, wide.base), 32);
+    const __m512i tag = _mm512_slli_epi64(_mm512_srli_epi64(hash, 34), 32);
+    const __m512i print = _mm512_or_si512(tag, smallest);
+    const __mmask8 kept =
+        _mm512_mask_cmpeq_epi64_mask(lanes, _mm512_and_si512(print, needed_tags), needed_tags);
+    static_assert(sizeof(Bucket) == 1 << 5);
+    alignas(64) const void* lines[8];
+    _mm512_store_si512(
+        lines, _mm512_mask_add_epi64(nowhere, kept, table, _mm512_slli_epi64(wide.buckets(print), 5)));
+    fetch_all(lines, std::make_index_sequence<8>());
+    const auto found = static_cast<unsigned>(__builtin_popcount(kept));
+    const auto low = static_cast<__mmask8>((1u << found) - 1);
+    _mm512_mask_storeu_epi64(out + count, low, _mm512_maskz_compress_epi64(kept, print));
+    _mm256_mask_storeu_epi32(positions.data() + count, low, _mm256_maskz_compress_epi32(kept, where));
+    count += found;
+  }
+  return count;
+}
+
+// Without a branch on what is found: of samples of new data that is anything between none and half of them.
+LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerprint> prints,
+                                                        std::uint64_t before, std::uint64_t* out) const {
+  const Wide wide(*this);
+  const __m256i last = _mm256_set1_epi64x(static_cast<long long>(before - 1));
+  const __m256i offset_mask = _mm256_set1_epi64x(static_cast<long long>(kOffsetMask));
+  const __m256i low_mask = _mm256_set1_epi64x((1 << kLowBits) - 1);
+  for (std::size_t i = 0; i < prints.size(); i += 8) {
+    const __mmask8 lanes = lanes_of(prints.size() - i);
+    const __m512i print = _mm512_maskz_loadu_epi64(lanes, prints.data() + i);
+    alignas(64) std::uint64_t numbers[8], ages[8];
+    alignas(64) std::uint32_t tags[16];
+    _mm512_store_si512(numbers, wide.buckets(print));
+    _mm512_store_si512(tags, _mm512_srli_epi64(print, 32));
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      const Bucket& bucket = table()[numbers[lane]];
+      const __m128i entries = reinterpret_cast<__m128i>(bucket.tags);
+      const __m256i places = _mm256_cvtepu32_epi64(reinterpret_cast<__m128i>(bucket.places));
+      const __m256i offsets = _mm256_or_si256(_mm256_slli_epi64(places, kLowBits),
+                                              _mm256_and_si256(_mm256_cvtepu32_epi64(entries), low_mask));
+      // One less than the age: so an entry at `before` itself is the oldest of all.
+      const __m256i age = _mm256_and_si256(_mm256_sub_epi64(last, offsets), offset_mask);
+      const __mmask8 same = _mm_cmpeq_epi32_mask(_mm_srli_epi32(entries, kLowBits),
+                                                 _mm_set1_epi32(static_cast<int>(tags[2 * lane])));
+      const __m256i claims = _mm256_mask_mov_epi64(_mm256_set1_epi64x(-1), same, age);
+      const __m256i two = _mm256_min_epu64(claims, _mm256_permute4x64_epi64(claims, 0x4e));
+      const __m256i one = _mm256_min_epu64(two, _mm256_permute4x64_epi64(two, 0xb1));
+      ages[lane] = static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm256_castsi256_si128(one)));
+    }
+    const __m512i age = _mm512_load_si512(ages);
+    const __mmask8 held = _mm512_cmplt_epu64_mask(age, all(ring_bytes_));
+    const __mmask8 found = _mm512_mask_cmplt_epu64_mask(held, age, all(before - 1));
+    _mm512_mask_storeu_epi64(out + i, lanes, _mm512_maskz_sub_epi64(found, all(before - 1), age));
+  }
+}
+
+LONGHAUL_AVX512 std::uint64_t FingerprintIndex::put_by_avx512(std::span<const Fingerprint> prints,
+                                                              std::span<const std::uint32_t> positions,
+                                                              std::uint64_t base) {
+  const Wide wide(*this);
+  const auto oldest =
+      reinterpret_cast<__m128i>(all_ways(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits)));
+  const auto preferred = reinterpret_cast<__m128i>(all_ways(kPreferred << kLowBits));
+  const auto ordinary = reinterpret_cast<__m128i>(all_ways(kOrdinary));
+  const auto dead = reinterpret_cast<__m128i>(all_ways(kDead));
+  const auto same = reinterpret_cast<__m128i>(all_ways(kSame));
+  const auto numbers = reinterpret_cast<__m128i>(Four{0, 1, 2, 3});
+  const auto empty = reinterpret_cast<__m128i>(all_ways(kEmpty));
+  constexpr int kFirstWithoutSecondOrThird = 0xba;
+  std::uint64_t added = 0;
+  // Of the eight that are put in, and of the eight after them, which are fetched meanwhile.
+  alignas(64) std::uint64_t at[2][8] = {};
+  for (std::size_t next = 0; next < prints.size() + 8; next += 8) {
+    if (next < prints.size()) {
+      const __mmask8 lanes = lanes_of(prints.size() - next);
+      auto& ahead = at[next / 8 % 2];
+      _mm512_store_si512(ahead, wide.buckets(_mm512_maskz_loadu_epi64(lanes, prints.data() + next)));
+      for (const std::uint64_t number : ahead) __builtin_prefetch(table() + number, 1);
+    }
+    if (next == 0) continue;
+    const std::size_t first = next - 8, end = std::min(next, prints.size());
+    for (std::size_t i = first; i < end; ++i) {
+      const Fingerprint print = prints[i];
+      Bucket& into = table()[at[first / 8 % 2][i - first]];
+      const auto tags = reinterpret_cast<__m128i>(into.tags);
+      const auto places = reinterpret_cast<__m128i>(into.places);
+      const std::uint64_t offset = base + positions[i];
+      const __m128i age = _mm_sub_epi32(reinterpret_cast<__m128i>(all_ways(place_of(offset))), places);
+      const __mmask8 same_tag = _mm_cmpeq_epi32_mask(_mm_srli_epi32(tags, kLowBits),
+                                                     reinterpret_cast<__m128i>(all_ways(print.tag)));
+      __m128i claim = _mm_srli_epi32(age, kAgeStep);
+      claim = _mm_mask_or_epi32(claim, _mm_testn_epi32_mask(tags, preferred), claim, ordinary);
+      claim = _mm_mask_or_epi32(claim, _mm_cmpgt_epu32_mask(age, oldest), claim, dead);
+      claim = _mm_mask_mov_epi32(claim, _mm_testn_epi32_mask(places, places), empty);
+      claim = _mm_mask_or_epi32(claim, same_tag, claim, same);
+      claim = _mm_ternarylogic_epi32(claim, _mm_set1_epi32(kWays - 1), numbers, kFirstWithoutSecondOrThird);
+      claim = _mm_max_epu32(claim, _mm_shuffle_epi32(claim, 0x4e));
+      claim = _mm_max_epu32(claim, _mm_shuffle_epi32(claim, 0xb1));
+      const auto most = static_cast<std::uint32_t>(_mm_cvtsi128_si32(claim));
+      if (most < kOrdinary && !(print.tag & kPreferred)) continue;
+      added += into.places[most % kWays] == 0;
+      write(into, most % kWays, print, offset);
+    }
+  }
+  return added;
+}
+
+}  // namespace longhaul::dedup
+#endif
