@@ -40,6 +40,7 @@ struct Arguments {
   std::size_t first_mib = ~std::size_t{0} >> 20;  // of each file
   bool continuation = true;
   bool fresh = false;
+  bool thinner = false;
   const Kernels* kernels = nullptr;
   std::string dump;  // encoded blocks of each pass, for compressors to be tried on
 };
@@ -60,6 +61,8 @@ Arguments parse(int argc, char** argv) {
       a.first_mib = std::stoul(value());
     } else if (word == "--fresh") {
       a.fresh = true;
+    } else if (word == "--thinner") {
+      a.thinner = true;
     } else if (word == "--no-continuation") {
       a.continuation = false;
     } else if (word == "--dump") {
@@ -77,7 +80,8 @@ Arguments parse(int argc, char** argv) {
   }
   if (a.files.empty() == (a.random_mib == 0) || a.block_bytes == 0 || a.block_bytes > kRingStep)
     fail(
-        "FILE FILE... | random MIB, and --ring-mib N --block BYTES --first-mib N --fresh --no-continuation "
+        "FILE FILE... | random MIB, and --ring-mib N --block BYTES --first-mib N --fresh --thinner "
+        "--no-continuation "
         "--vectors none|avx2|avx512 --dump PREFIX");
   return a;
 }
@@ -106,6 +110,7 @@ class Pair {
         there_(HistoryRing::make(a.ring_mib << 20).value()),
         finder_(MatchFinder::make({a.ring_mib << 20, a.kernels}).value()) {
     out_.reserve(4 << 20);
+    finder_.set_thinner(a.thinner);
     // A ring that has been around once: its pages are there. They come from the kernel at about 5 GB/s.
     if (!a.fresh)
       for (HistoryRing* ring : {&here_, &there_})
