@@ -10,7 +10,7 @@ namespace longhaul::dedup {
 inline constexpr std::size_t kKeyBytes = 32;
 
 // A key's hash: each of its 32-bit words plus one of these, modulo 2^32; the sum, modulo 2^64, of the
-// products of each two neighbours (the NH of UMAC, RFC 4418 section 5.2.2), then mixed by the factor. Eight
+// products of each two neighbours (NH of UMAC, RFC 4418 section 5.2), then mixed by the factor. Eight
 // keys are hashed by AVX-512 in the time of one. Never leaves this process.
 inline constexpr std::uint32_t kKeyAddends[8] = {0x9e3779b9, 0x7f4a7c15, 0xf39cc060, 0x5cedc834,
                                                  0x1082276b, 0xf3a27251, 0xf86c6a11, 0xd0c18e95};

@@ -32,9 +32,11 @@ class CreditPool {
     return std::min(kMaxInitial, free_ > shared_ / 8 * 5 ? free_ / 8 : free_ / 16);
   }
   std::uint64_t growth_share() const { return free_ / 4; }
-  // What one session sets aside for streams that its peer has yet to open. It cannot be taken back, so all
-  // sessions together never set aside more than a quarter.
-  std::uint64_t open_share() const { return std::min(free_ / 4, shared_ / 4 / sessions_); }
+  // What one session sets aside for streams that its peer has yet to open, `ahead` of which it has already.
+  // It cannot be taken back, so all sessions together never set aside more than a quarter.
+  std::uint64_t open_share(std::uint64_t ahead) const {
+    return std::min((free_ + ahead) / 4, shared_ / 4 / sessions_);
+  }
   bool under_pressure() const { return free_ < shared_ / 2; }
   // Nothing to speak of is left for another stream, and that not for a moment, as while credit is asked back
   // that many streams were granted at once: bytes that readers do not take hold it. Until twice as much is

@@ -225,6 +225,7 @@ void Session::forget_if_finished(StreamId id) {
   }
   recent_ = nullptr;
   streams_.erase(found);
+  if (!busy() && !over_) grant_open_credit();
 }
 
 void Session::tell(Stream& stream, EventKind kind) {
@@ -257,9 +258,11 @@ void Session::wants_to_send(Stream& stream, Turn turn) {
 // What the peer's new streams may use before they are granted more is set aside beforehand: the sum of all
 // that is granted never exceeds the cap, whatever the peer opens within a round trip.
 void Session::grant_open_credit() {
-  std::uint64_t ahead = open_granted_ - open_used_;
-  std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share());
-  if (ahead >= wanted / 4 * 3 || wanted == 0) return;
+  const std::uint64_t ahead = open_granted_ - open_used_;
+  const std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share(ahead));
+  // A little more is not worth a frame, unless all is quiet: who comes next comes alone, and begins with
+  // half.
+  if (ahead >= (busy() ? wanted / 4 * 3 : wanted)) return;
   pool_.take(wanted - ahead);
   open_granted_ += wanted - ahead;
   open_credit_due_ = true;

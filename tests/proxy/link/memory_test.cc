@@ -31,10 +31,14 @@ TEST_CASE(
   for (std::uint32_t sessions : {1u, 2u, 10u, 200u}) {
     CreditPool pool(256 << 20, 1024, sessions);
     std::uint64_t all = pool.free_bytes();
-    for (std::uint32_t i = 0; i < sessions; ++i) pool.take(pool.open_share());
+    for (std::uint32_t i = 0; i < sessions; ++i) pool.take(pool.open_share(0));
     CHECK(pool.free_bytes() >= all / 4 * 3);
     CHECK_FALSE(pool.under_pressure());
-    CHECK(pool.open_share() > 0);
+    CHECK(pool.open_share(0) > 0);
+    // What is set aside already does not make less of it.
+    const std::uint64_t ahead = pool.open_share(0);
+    pool.take(ahead);
+    CHECK(pool.open_share(ahead) == ahead);
   }
 }
 

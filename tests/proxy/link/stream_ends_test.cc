@@ -113,6 +113,26 @@ TEST_CASE("credit that an open took is not lost when the open never leaves") {
   CHECK(first_credit() > at_first / 2);
 }
 
+TEST_CASE("whoever comes alone begins with as much, whatever the flows before him took") {
+  Pair pair;
+  FlowsOnPair flows(pair);
+  pair.connect();
+  pair.run_for(1s);
+  std::uint64_t at_first = 0;
+  for (int turn = 0; turn < 5; ++turn) {
+    INFO("turn " << turn);
+    // Large enough for its window to grow, and with it what is taken of the pool.
+    Flow& flow = flows.start(20'000'000, 1000);
+    const std::uint64_t credit = pair.a.session.find(flow.id)->request().forward_credit;
+    if (turn == 0) at_first = credit;
+    CHECK(credit == at_first);
+    REQUIRE(pair.run_until([&] { return flow.complete(); }, 60s));
+    CHECK(flow.right());
+    pair.run_for(100ms);
+    REQUIRE(pair.b.session.live_streams() == 0);
+  }
+}
+
 TEST_CASE("streams that flows have let go are forgotten when the session is given up") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
