@@ -129,6 +129,10 @@ LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::
 // Without a branch on what is found: of samples of new data that is anything between none and half of them.
 LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerprint> prints,
                                                         std::uint64_t before, std::uint64_t* out) const {
+  if (before == 0) {
+    std::fill_n(out, prints.size(), 0);
+    return;
+  }
   const Wide wide(*this);
   const __m256i last = _mm256_set1_epi64x(static_cast<long long>(before - 1));
   const __m256i offset_mask = _mm256_set1_epi64x(static_cast<long long>(kOffsetMask));

@@ -225,7 +225,6 @@ void Session::forget_if_finished(StreamId id) {
   }
   recent_ = nullptr;
   streams_.erase(found);
-  if (!busy() && !over_) grant_open_credit();
 }
 
 void Session::tell(Stream& stream, EventKind kind) {
@@ -260,8 +259,7 @@ void Session::wants_to_send(Stream& stream, Turn turn) {
 void Session::grant_open_credit() {
   const std::uint64_t ahead = open_granted_ - open_used_;
   const std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share(ahead));
-  // A little more is not worth a frame, unless all is quiet: who comes next comes alone, and begins with
-  // half.
+  // A little more is not worth a frame, unless all is quiet: who comes next comes alone then.
   if (ahead >= (busy() ? wanted / 4 * 3 : wanted)) return;
   pool_.take(wanted - ahead);
   open_granted_ += wanted - ahead;

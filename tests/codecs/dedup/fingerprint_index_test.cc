@@ -126,3 +126,56 @@ TEST_CASE("every form of the index's loops gives the same answers") {
     CHECK(left_out > 10'000);
   }
 }
+
+TEST_CASE(
+    "an entry is found from one past it until it is more than a ring away, where its offset wraps, too") {
+  constexpr std::uint64_t kLargest = FingerprintIndex::kMaxRingBytes;
+  for (const Vectors vectors : {Vectors::none, Vectors::avx2, Vectors::avx512}) {
+    if (!available(vectors)) continue;
+    INFO(kernels(vectors).name);
+    auto index = FingerprintIndex::make(kLargest, vectors).value();
+    const auto newest = [&](Fingerprint print, std::uint64_t before) {
+      const std::vector<Fingerprint> prints(11, print);  // more than are looked at together
+      std::vector<std::uint64_t> found(prints.size(), 7);
+      index.newest(prints, before, found.data());
+      REQUIRE(found == std::vector<std::uint64_t>(prints.size(), index.newest(print, before)));
+      return found[0];
+    };
+    // Entries hold 34 bits of these.
+    for (const std::uint64_t offset :
+         {std::uint64_t{70'000}, (std::uint64_t{1} << 34) - 4, std::uint64_t{1} << 34,
+          (std::uint64_t{1} << 34) + 12'345, (std::uint64_t{5} << 34) - 1, std::uint64_t{1} << 60}) {
+      INFO("offset " << offset);
+      const auto number = static_cast<std::uint32_t>(offset % 977);
+      const Fingerprint print{number, 64 + 128 * number};
+      index.insert(print, offset);
+      CHECK(newest(print, offset) == 0);
+      CHECK(newest(print, offset + 1) == offset);
+      CHECK(newest(print, offset + kLargest) == offset);
+      CHECK(newest(print, offset + kLargest + 1) == 0);
+    }
+    // What would be farther back than there is anything.
+    const Fingerprint print{3, 64};
+    index.insert(print, kLargest + 2'000'000);
+    CHECK(newest(print, 1'000'000) == 0);
+    CHECK(newest(print, 0) == 0);
+  }
+}
+
+TEST_CASE(
+    "an ordinary entry takes the place of a preferred one that is more than a ring away, and no sooner") {
+  constexpr std::uint64_t kFirst = 1 << 20;
+  for (const Vectors vectors : {Vectors::none, Vectors::avx2, Vectors::avx512}) {
+    if (!available(vectors)) continue;
+    INFO(kernels(vectors).name);
+    auto index = FingerprintIndex::make(kRing, vectors).value();
+    const auto preferred = [](std::uint32_t number) { return Fingerprint{9, 64 + 128 * number}; };
+    const Fingerprint ordinary{9, 128 * 77};
+    for (std::uint32_t i = 0; i < 4; ++i) index.insert(preferred(i), kFirst + 100 * i);
+    index.insert(ordinary, kFirst + kRing);
+    CHECK(index.newest(ordinary, kFirst + kRing + 1) == 0);
+    index.insert(ordinary, kFirst + kRing + 4);
+    CHECK(index.newest(ordinary, kFirst + kRing + 5) == kFirst + kRing + 4);
+    CHECK(index.newest(preferred(1), kFirst + kRing + 5) == kFirst + 100);
+  }
+}

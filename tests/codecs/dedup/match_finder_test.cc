@@ -109,7 +109,7 @@ TEST_CASE("an edit costs its own bytes and a token, and the second time only the
     for (int i = 0; i < 200; ++i)
       second.replace(random() % (second.size() - 20), 20, random_bytes(random, 20));
     const std::size_t edits = twins.send(second);
-    // What stands before the first sample is not found: in what nothing is like that is one byte in 256.
+    // What stands before the first sample is not found: in what nothing is like there is one in 256 bytes.
     CHECK(edits < 200 * (20 + 4) + 64 * 10 + 1000);
     const std::size_t again = twins.send(second);
     CHECK(again < 200 * 12 + 64 * 20);
@@ -117,6 +117,34 @@ TEST_CASE("an edit costs its own bytes and a token, and the second time only the
     const std::size_t third = twins.send(second);
     CHECK(third < 64 * 20 + 1000);
   }
+}
+
+TEST_CASE("samples of a copy stay where it was copied from, but for its edges") {
+  constexpr std::size_t kKiB = 1024;
+  Random random(4);
+  const std::string first = random_bytes(random, 64 * kKiB);
+  const std::string second =
+      random_bytes(random, 16 * kKiB) + first.substr(16 * kKiB, 32 * kKiB) + random_bytes(random, 16 * kKiB);
+  Twins twins(16 * kMiB);
+  twins.with_continuation = false;
+  twins.block(as_bytes(first));
+  const std::uint64_t first_offset = twins.offset;
+  twins.block(as_bytes(second));
+  const std::uint64_t second_offset = twins.offset;
+  REQUIRE(twins.copied == 32 * kKiB);
+  // Where most of a piece of the second block is found.
+  const auto source_of = [&](std::size_t at, std::size_t size) {
+    twins.block(as_bytes(std::string_view(second).substr(at, size)));
+    REQUIRE(twins.copies.size() == 1);
+    REQUIRE(twins.copies[0].length > size * 3 / 4);
+    return twins.copies[0].source - twins.copies[0].position;
+  };
+  CHECK(source_of(28 * kKiB, 8 * kKiB) == first_offset + 28 * kKiB);
+  // The ends of the copy, with what is new next to them; and what is new alone, before it and behind it.
+  CHECK(source_of(48 * kKiB - 400, 800) == second_offset + 48 * kKiB - 400);
+  CHECK(source_of(16 * kKiB - 400, 800) == second_offset + 16 * kKiB - 400);
+  CHECK(source_of(2 * kKiB, 8 * kKiB) == second_offset + 2 * kKiB);
+  CHECK(source_of(54 * kKiB, 8 * kKiB) == second_offset + 54 * kKiB);
 }
 
 TEST_CASE("insertions and deletions are found past") {
