@@ -75,11 +75,18 @@ void ReceiveCredit::finish() {
   set_limit(received_);
 }
 
+void ReceiveCredit::begin_lap(TimePoint now) {
+  lap_start_ = now;
+  lap_consumed_ = consumed_;
+  lap_window_ = target_;
+}
+
 bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (finished_) return false;
   if (epoch_start_ == TimePoint{}) {
     epoch_start_ = now;
     epoch_consumed_ = consumed_;
+    begin_lap(now);
   }
   rtt += stall_;
   const bool roomy = !pool_.under_pressure();
@@ -98,10 +105,16 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
     target_ = roomy ? std::max(earned, target_) : std::max(earned, pool_.floor_bytes());
     epoch_start_ = now;
     epoch_consumed_ = consumed_;
-  } else if (const std::uint64_t drained = consumed_ - epoch_consumed_; roomy && drained >= target_ / 4 * 3) {
-    // Nearly all of a window within less than a round trip: what it earned is known already, and to say so
-    // now spares the sender a round trip. What is sent for the larger window comes in a later one.
-    target_ = grown(2 * target_);
+  }
+  if (now - lap_start_ > rtt + rtt / 4) {
+    begin_lap(now);
+  } else if (roomy && consumed_ - lap_consumed_ >= lap_window_ / 4 * 3) {
+    // Nearly all of a window within hardly more than a round trip: what it earned is known already, and to
+    // say so now spares the sender a round trip. What is sent for the larger window comes in a later one. A
+    // round trip and a little, for what comes in one burst for each window is cut by whatever ends with the
+    // round trip.
+    target_ = std::max(target_, grown(2 * lap_window_));
+    begin_lap(now);
   }
   std::uint64_t window = std::max(target_, pool_.floor_bytes());
   if (fixed_window_) window = std::min(window, fixed_window_);

@@ -52,6 +52,7 @@ class ReceiveCredit {
 
  private:
   bool grow(TimePoint now, Duration rtt);
+  void begin_lap(TimePoint now);
   void set_limit(std::uint64_t limit);
 
   CreditPool& pool_;
@@ -67,6 +68,10 @@ class ReceiveCredit {
   Duration stall_{0};                      // the longest of late, fading
   std::uint64_t epoch_consumed_ = 0;       // at the start of the current round trip
   TimePoint epoch_start_{};
+  // Since the window was last doubled within a round trip, or that did not happen for a while:
+  TimePoint lap_start_{};
+  std::uint64_t lap_consumed_ = 0;  // at its start
+  std::uint64_t lap_window_ = 0;    // the window then
   TimePoint last_received_{};
 };
 

@@ -31,7 +31,8 @@ class CreditPool {
   std::uint64_t initial_share() const {
     return std::min(kMaxInitial, free_ > shared_ / 8 * 5 ? free_ / 8 : free_ / 16);
   }
-  std::uint64_t growth_share() const { return free_ / 4; }
+  // What a stream may be granted more at once.
+  std::uint64_t growth_share() const { return under_pressure() ? free_ / 4 : free_ / 2; }
   // What one session sets aside for streams that its peer has yet to open, `ahead` of which it has already.
   // It cannot be taken back, so all sessions together never set aside more than a quarter.
   std::uint64_t open_share(std::uint64_t ahead) const {

@@ -97,6 +97,26 @@ TEST_CASE(
   CHECK(joined.sender.available() <= 2 * kWindow);
 }
 
+TEST_CASE("a window doubles with each burst, wherever in a burst the round trip ends") {
+  for (const auto apart : {17ms, 18ms, 19ms, 20ms, 21ms}) {
+    INFO("a burst each " << apart.count() << " ms");
+    CreditPool pool(std::uint64_t{2} << 30, 16);
+    Joined joined(pool, 16 << 20);
+    std::uint64_t sent = 0;
+    for (int burst = 0; burst < 4; ++burst) {
+      const std::uint64_t window = joined.sender.available();
+      sent += window;
+      joined.send(window);
+      joined.deliver_bytes(kStart + burst * apart);
+      for (int piece = 1; piece <= 16; ++piece)
+        joined.read(piece < 16 ? window / 16 : joined.unread, kStart + burst * apart + piece * 250us);
+      joined.deliver_credit();
+    }
+    // 16, 32, 64 and 128 MiB but for what is told late; a burst that is cut would double nothing.
+    CHECK(sent > std::uint64_t{200} << 20);
+  }
+}
+
 TEST_CASE("a window covers the time that bytes wait for a gap to close, beside the round trip") {
   for (Duration stall : {0ms, 80ms}) {
     CreditPool pool(256 << 20, 16);
