@@ -42,6 +42,8 @@ class LineWatch {
   // What stands in the queue now, as time. A queue on the way back is in the round trip alone, two clocks
   // that drift apart are in the forward delay alone.
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
+  // By how much delays differ from one packet to the next, in the mean: what hosts and lines add by chance.
+  Duration variation() const { return forward_.variation(); }
   // A queue that grows is seen so much later.
   Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile); }
 
@@ -70,6 +72,7 @@ class LineWatch {
       recent_.advance(now);
     }
     std::optional<Duration> base() const { return base_.value(); }
+    Duration variation() const { return variation_; }
     Duration above_base() const {
       if (!recent_.value()) return Duration{0};
       const Duration above = *recent_.value() - *base_.value();

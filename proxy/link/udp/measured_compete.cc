@@ -30,7 +30,7 @@ void MeasuredLaw::stop_competing(TimePoint now) {
   gave_way_ = 0;
   mean_queue_ = 0;
   mean_since_ = mean_at_ = now;
-  share_ = 1;
+  share_by_queue_ = 1;
   growing_ = false;
   losses_.clear();
   begin_drain(now);

@@ -60,13 +60,6 @@ Duration MeasuredLaw::span() const {
   return std::max({watch_.base_rtt(), Duration(kShortest), few});
 }
 
-// Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. The less of the
-// line is ours, the larger: so shares become equal.
-double MeasuredLaw::step_size() const {
-  const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
-  return std::max(alone, std::min(0.5 * (0.95 - share_), 0.25));
-}
-
 void MeasuredLaw::enter(Phase phase, double gain, Duration time, TimePoint now) {
   phase_ = phase;
   gain_ = gain;
@@ -96,6 +89,7 @@ std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& de
 
 void MeasuredLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
+  probe_.on_sample(sample);
   const bool overflows = watch_.queue() > much_queue();
   busy_.on_sample(sample, overflows);
   for (const EpochTally& tally : sample.epochs) {
@@ -103,7 +97,7 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
     if (!epoch || overflows) continue;
     // What is lost because a queue overflows, or did while we looked for the line's rate, says nothing about
     // the rate found.
-    if (epoch->phase != Phase::drain && epoch->phase != Phase::ramp)
+    if (epoch->phase != Phase::drain && epoch->phase != Phase::ramp && epoch->phase != Phase::burst)
       losses_.add(epoch->level, epoch->rate, tally);
   }
   switch (phase_) {
@@ -123,13 +117,15 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   step(sample.now, sample.in_flight_bytes);
 }
 
-void MeasuredLaw::on_send(TimePoint now, std::uint64_t, std::uint64_t in_flight_bytes) {
+void MeasuredLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) {
+  if (phase_ == Phase::burst && probe_.on_send(now, bytes)) rest_after_burst(now);
   step(now, in_flight_bytes);
 }
 
 void MeasuredLaw::begin_cruise(TimePoint now) {
+  if (phase_ != Phase::burst && phase_ != Phase::rest && wants_burst()) return begin_burst(now);
   cruise_since_ = now;
-  const double spans = growing_ ? 0.5 : (share_ < 0.8 ? 1.5 : 3) + 2 * chance();
+  const double spans = growing_ ? 0.5 : (share() < 0.8 ? 1.5 : 3) + 2 * chance();
   enter(Phase::cruise, 1, times(span(), spans), now);
 }
 
@@ -165,7 +161,7 @@ void MeasuredLaw::after_up(TimePoint now) {
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
   // Neither a queue nor losses of our making: then the line could do more than was measured, and what was
   // missing was ours. On a busy host timers are late; who asks for block after block leaves gaps.
-  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share_ > 0.8)) && !known_random_) {
+  if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !known_random_) {
     // Whether losses are of our making a test tells, and before it is a reason to test.
     if (!is_harmless(losses_.total_loss())) test_soon();
     growing_ = false;
@@ -178,35 +174,15 @@ void MeasuredLaw::after_up(TimePoint now) {
     if (phase_ != Phase::drain) begin_cruise(now);
     return;
   }
-  // What would be seen if the line were ours alone.
-  const double whole = size * (seconds(span()) - seconds(watch_.lag()));
-  // On a slow line that is less than a packet takes, and single late packets would be taken for a queue or
-  // its absence.
-  if (up_queue_at_answer_ && whole > std::max(seconds(2ms), packets(1) / line_)) {
-    // The queue takes what we send too much, as a part of all that the line carries: so that is our part of
-    // it.
-    const double share = (after - *up_queue_at_answer_) / whole;
-    // From an empty queue some of it is needed to fill the line first: then our part is at least this.
-    const bool from_full = *up_queue_at_answer_ > seconds(kQueue) / 2;
-    if (share < -1 || share > 2) {
-      // Not what we sent too much: others, or a line that stood still.
-    } else if (from_full || share > share_) {
-      share_ += 0.15 * (std::clamp(share, 0.0, 1.0) - share_);
-    } else {
-      share_ += 0.03 * (1 - share_);
-    }
-    if (!more && share_ < 0.8) capacity_ = std::max(capacity_, up_best_ / std::max(share_, 0.3));
-  }
+  learn_share(size, after, more);
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
-  // All who share a line are drawn to the same part of it; what is too much in sum, the queue takes back from
-  // all.
-  if (share_ < 0.8) set_line(line_ * (1 + 0.2 * std::clamp(0.5 - share_, -0.25, 0.25)));
+  draw_even(more);
   // Once may be chance, or room that somebody else left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;
   if (more) {
     begin_up(now);
-  } else if (watch_.queue() > much_queue() && size > 0.2 && share_ > 0.8) {
+  } else if (watch_.queue() > much_queue() && size > 0.2 && share() > 0.8) {
     losses_.clear();
     begin_drain(now);
   } else {
@@ -351,6 +327,10 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       mean_since_ = mean_at_ = now;
       begin_cruise(now);
       break;
+    case Phase::burst:  // there was too little to send
+    case Phase::rest:
+      begin_cruise(now);
+      break;
     default:
       break;
   }
@@ -372,8 +352,8 @@ std::uint64_t MeasuredLaw::window() const {
 }
 
 const char* MeasuredLaw::describe() const {
-  constexpr std::array<const char*, 9> names{"train", "ramp", "drain",   "cruise", "up",
-                                             "down",  "test", "compete", "look"};
+  constexpr std::array<const char*, 11> names{"train", "ramp",    "drain", "cruise", "up",  "down",
+                                              "test",  "compete", "look",  "burst",  "rest"};
   return names[static_cast<std::size_t>(phase_)];
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "proxy/link/udp/busy_rate.h"
+#include "proxy/link/udp/capacity_probe.h"
 #include "proxy/link/udp/cubic_window.h"
 #include "proxy/link/udp/line_watch.h"
 #include "proxy/link/udp/loss_by_rate.h"
@@ -51,10 +52,13 @@ class MeasuredLaw final : public RateLaw {
   bool competing() const { return phase_ == Phase::compete || phase_ == Phase::look; }
   // The line drops what is too much for it, without a queue.
   bool policed() const { return known_random_.has_value(); }
-  // Ours of what the line carries, by what going faster gained.
-  double share() const { return share_; }
+  // Ours of what the line carries, 0 to 1.
+  double share() const;
   const char* describe() const;  // the present phase, for logs and traces
-  bool settled() const { return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down; }
+  bool settled() const {
+    return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down ||
+           phase_ == Phase::burst || phase_ == Phase::rest;
+  }
 
  private:
   enum class Phase : std::uint8_t {
@@ -67,6 +71,8 @@ class MeasuredLaw final : public RateLaw {
     test,     // much slower, for a round trip: is less lost then?
     compete,  // beside something that fills queues
     look,     // competing, for a moment slower: how much of the queue is ours?
+    burst,    // some packets at once: how much does the line carry of all who are on it?
+    rest,     // what they put into the queue leaves it
   };
   struct Epoch {
     std::uint16_t number = 0;
@@ -95,6 +101,13 @@ class MeasuredLaw final : public RateLaw {
   std::optional<double> carried(const std::optional<DeliveryRate>& delivery) const;
   void note_piece(const RateSample& sample);
   void grow_by_piece(TimePoint now);
+  void learn_share(double size, double after, bool more);
+  void draw_even(bool more);
+  bool wants_burst() const;
+  double burst_rate() const;
+  double burst_bytes() const;
+  void begin_burst(TimePoint now);
+  void rest_after_burst(TimePoint now);
   void ease(TimePoint now);
   Duration far_too_much_queue() const;
   std::optional<double> busy_rate() const;
@@ -160,8 +173,9 @@ class MeasuredLaw final : public RateLaw {
   std::uint16_t up_epoch_ = 0;
   bool up_answered_ = false;
   bool growing_ = false;
-  double growth_ = 0;  // step of the next `up` while there is more to be had
-  double share_ = 1;
+  double growth_ = 0;          // step of the next `up` while there is more to be had
+  double share_by_queue_ = 1;  // what `up` gained, of what the queue took of it
+  CapacityProbe probe_;
   std::uint64_t last_round_ = 0;
   TimePoint cruise_since_{};
   TimePoint eased_at_{};  // to a queue while cruising

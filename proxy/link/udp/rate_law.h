@@ -42,9 +42,10 @@ struct RateSample {
   std::uint64_t in_flight_bytes = 0;  // after this event
   std::optional<Duration> rtt;  // of the largest number, if newly acknowledged; without the peer's delay
   std::optional<Duration>
-      forward_delay;               // arrival - sent of the same packet; two clocks: only differences count
-  TimePoint sent_at{};             // of that packet
-  std::uint32_t packet_bytes = 0;  // of that packet
+      forward_delay;    // arrival - sent of the same packet; two clocks: only differences count
+  TimePoint sent_at{};  // of that packet
+  std::uint64_t dispatched_bytes = 0;     // ever sent, that packet included
+  std::uint32_t packet_bytes = 0;         // of that packet
   std::uint32_t full_packet_bytes = 0;    // of a full one, now
   std::uint16_t sent_epoch = 0;           // of that packet
   std::optional<DeliveryRate> delivery;   // over SentPackets::kMinTrain at least

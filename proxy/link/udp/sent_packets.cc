@@ -122,6 +122,7 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePo
     }
     sample.forward_delay = ack.arrival - (newest.sent - start_);
     sample.sent_at = newest.sent;
+    sample.dispatched_bytes = newest.dispatched;
     sample.packet_bytes = newest.bytes;
     sample.sent_epoch = newest.epoch;
     take_delivery_rate(newest, ack.arrival, sample);

@@ -4,6 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <vector>
 
 #include "proxy/link/udp/measured_law.h"
 #include "proxy/link/udp/paced_law.h"
@@ -61,6 +64,12 @@ std::unique_ptr<RateLaw> make_law(Law law, double told_bits, Duration rtt, TimeP
   MeasuredConfig config{.seed = seed};
   if (law == Law::warm) config.memory = PathMemory{rate, rtt};
   return std::make_unique<MeasuredLaw>(config, now);
+}
+
+// SEED=first
+std::uint64_t seed_given() {
+  const char* text = std::getenv("SEED");
+  return text ? static_cast<std::uint64_t>(std::atoll(text)) : 1;
 }
 
 struct Outcome {
@@ -151,7 +160,7 @@ TEST_CASE("bulk alone on the line", "[.figures][bulk]") {
     for (const Duration rtt : {0ms, 30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.001, 0.005, 0.01, 0.05, 0.1}) {
         const Path path{.rtt = rtt, .loss = loss};
-        print("OC-1", path, law, run(path, law, 1));
+        print("OC-1", path, law, run(path, law, seed_given()));
       }
 }
 
@@ -177,14 +186,14 @@ TEST_CASE("bulk on faster lines", "[.figures][fast]") {
   for (const Law law : {Law::paced, Law::measured}) {
     for (const Path& path : {Path{200e6, 50ms, 0.01}, Path{200e6, 50ms, 0.1}, Path{100e6, 200ms, 0.05},
                              Path{100e6, 200ms, 0.2}, Path{50e6, 600ms, 0.02}})
-      print("", path, law, run(path, law, 1));
+      print("", path, law, run(path, law, seed_given()));
   }
 }
 
 TEST_CASE("bulk at 10 Gbit/s", "[.figures][tera]") {
   for (const Law law : {Law::paced, Law::measured}) {
     const Path path{10e9, 250ms, 0.01};
-    print("", path, law, run(path, law, 1, 3s, 5s));
+    print("", path, law, run(path, law, seed_given(), 3s, 5s));
   }
 }
 
@@ -194,10 +203,10 @@ TEST_CASE("bulk on lines that lose in bursts or reorder", "[.figures][bursts]") 
       for (const double loss : {0.01, 0.05})
         for (const double burst : {3.0, 10.0}) {
           const Path path{.rtt = rtt, .loss = loss, .burst = burst};
-          print(burst > 5 ? "bursts of 10" : "bursts of 3", path, law, run(path, law, 1));
+          print(burst > 5 ? "bursts of 10" : "bursts of 3", path, law, run(path, law, seed_given()));
         }
       const Path path{.rtt = rtt, .reorder = 0.02};
-      print("2 % reordered by 5 ms", path, law, run(path, law, 1));
+      print("2 % reordered by 5 ms", path, law, run(path, law, seed_given()));
       const Path jitter{.rtt = rtt, .jitter = 2ms};
       print("jitter 2 ms", jitter, law, run(jitter, law, 1));
     }
@@ -220,10 +229,10 @@ TEST_CASE("a told rate that is wrong", "[.figures][wrong]") {
         Path path{.rtt = 100ms, .loss = loss};
         char what[64];
         std::snprintf(what, sizeof what, "told x%.2f", times);
-        print(what, path, law, run(path, law, 1, 3s, 20s, kOc1 * times));
+        print(what, path, law, run(path, law, seed_given(), 3s, 20s, kOc1 * times));
         path.queue_bytes = 32400;  // 5 ms
         std::snprintf(what, sizeof what, "told x%.2f 5 ms queue", times);
-        print(what, path, law, run(path, law, 1, 3s, 20s, kOc1 * times));
+        print(what, path, law, run(path, law, seed_given(), 3s, 20s, kOc1 * times));
       }
 }
 
@@ -234,7 +243,7 @@ TEST_CASE("policers", "[.figures][policer]") {
         for (const std::uint64_t burst : {20'000, 100'000}) {
           Path path{.bits = 200e6, .rtt = rtt, .loss = loss, .policer = Policer{51'840'000, burst}};
           print(burst > 50000 ? "policer, burst 100 kB" : "policer, burst 20 kB", path, law,
-                run(path, law, 1, 3s, 20s, 100e6));
+                run(path, law, seed_given(), 3s, 20s, 100e6));
         }
 }
 
@@ -250,8 +259,7 @@ void print_pair(const char* what, const Path& path, double a, double b, double r
 // TWO="law ms loss later" SEED=first TRACE=ms
 TEST_CASE("two links on one line", "[.figures][two]") {
   const char* only = std::getenv("TWO");
-  const char* given = std::getenv("SEED");
-  const std::uint64_t seed = given ? static_cast<std::uint64_t>(std::atoll(given)) : 1;
+  const std::uint64_t seed = seed_given();
   for (const Law law : {Law::measured, Law::paced})
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.01, 0.05})
@@ -287,6 +295,35 @@ TEST_CASE("two links on one line", "[.figures][two]") {
         }
 }
 
+// Links that come 3 s one after the other, the shares of 30 s after half a minute together.
+TEST_CASE("several links on one line", "[.figures][many]") {
+  for (const Law law : {Law::measured, Law::paced})
+    for (const Duration rtt : {30ms, 100ms, 250ms})
+      for (const std::size_t count : {3u, 5u}) {
+        const Path path{.rtt = rtt};
+        Network network(seed_given());
+        Line& line = network.add_line(line_of(path));
+        std::vector<std::unique_ptr<BulkFlow>> flows;
+        for (std::size_t i = 0; i < count; ++i) {
+          flows.push_back(std::make_unique<BulkFlow>(
+              network, line, static_cast<std::uint16_t>(i + 1),
+              make_law(law, kOc1, rtt, network.now(), count * seed_given() + i), rtt));
+          network.run_for(3s);
+        }
+        network.run_for(30s);
+        flows[0]->sender.reset_rtt();
+        network.run_for(30s);
+        std::vector<double> shares;
+        for (const auto& flow : flows)
+          shares.push_back(flow->rate(network.now() - 30s, network.now()) / path.bits);
+        std::printf("%-8s %zu links %4.0f ms  sum %5.1f%% RTT mean %6.1f ms, of an even share:", name(law),
+                    count, seconds(rtt) * 1e3, std::accumulate(shares.begin(), shares.end(), 0.0) * 100,
+                    flows[0]->sender.rtt_ms().mean());
+        for (const double share : shares) std::printf(" %.2f", share * static_cast<double>(count));
+        std::printf("\n");
+      }
+}
+
 TEST_CASE("beside one CUBIC flow", "[.figures][cubic]") {
   for (const Law law : {Law::measured, Law::paced})
     for (const Duration rtt : {30ms, 100ms, 250ms})
@@ -301,7 +338,7 @@ TEST_CASE("beside one CUBIC flow", "[.figures][cubic]") {
                only_later * 1ms != later))
             continue;
           const Path path{.rtt = rtt, .queue_bdp = queue};
-          Network network(1);
+          Network network(seed_given());
           Line& line = network.add_line(line_of(path));
           TcpReceiver tcp_receiver;
           TcpSender tcp({.to = {2, 9}, .start = network.now()}, std::make_unique<CubicLaw>());
@@ -309,7 +346,7 @@ TEST_CASE("beside one CUBIC flow", "[.figures][cubic]") {
           network.attach(tcp_receiver, line, LineEnd::b, {2, 9});
           node.wake();
           network.run_for(later);
-          BulkFlow flow(network, line, 1, make_law(law, kOc1, rtt, network.now(), 1), rtt);
+          BulkFlow flow(network, line, 1, make_law(law, kOc1, rtt, network.now(), seed_given()), rtt);
           if (std::getenv("TRACE"))
             for (Duration at{0}; at < 60s; at += std::chrono::milliseconds(std::atoi(std::getenv("TRACE"))))
               network.after(at, [&] { trace(network, flow, line); });

@@ -360,7 +360,7 @@ TEST_CASE("two links share a line within ten per cent of each other, and leave n
       const double one = first.rate(network.now() - 30s, network.now());
       const double other = second.rate(network.now() - 30s, network.now());
       CHECK(one + other > 0.95 * kRate);
-      CHECK(std::max(one, other) / std::min(one, other) < 1.25);
+      CHECK(std::max(one, other) / std::min(one, other) < 1.1);
       CHECK(first.sender.rtt_ms().mean() < 1.25 * std::chrono::duration<double, std::milli>(rtt).count() + 5);
     }
 }

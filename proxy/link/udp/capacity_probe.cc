@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/udp/capacity_probe.h"
+
+#include <algorithm>
+
+namespace longhaul::link::udp {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr Duration kMemory = 60s;     // after which the line may be another one
+constexpr Duration kLate = 2ms;       // a sender's timers are, and a receiver's stamps may be by half of it
+constexpr double kNew = 0.1;          // weight of one burst in the mean
+constexpr std::uint64_t kFewest = 4;  // packets from the first that was told of to the last
+}  // namespace
+
+void CapacityProbe::begin(TimePoint now, const Burst& burst) {
+  if (now - began_at_ > kMemory) bursts_ = 0;
+  burst_ = burst;
+  began_at_ = now;
+  left_ = burst.bytes;
+  answered_ = false;
+  first_.reset();
+}
+
+bool CapacityProbe::on_send(TimePoint now, std::uint64_t bytes) {
+  left_ -= static_cast<double>(bytes);
+  if (left_ > 0) return false;
+  if (seconds(now - began_at_) > 1.5 * burst_.bytes / burst_.rate + seconds(kLate)) answered_ = true;
+  return true;
+}
+
+void CapacityProbe::on_sample(const RateSample& sample) {
+  if (answered_ || !sample.forward_delay) return;
+  if (sample.sent_epoch == burst_.epoch) {
+    const Duration arrival = sample.sent_at.time_since_epoch() + *sample.forward_delay;  // a clock of its own
+    last_ = {arrival, sample.dispatched_bytes};
+    if (!first_) first_ = last_;
+  } else if (static_cast<std::int16_t>(sample.sent_epoch - burst_.epoch) > 0) {
+    answered_ = true;
+    if (left_ <= 0 && first_ && last_->bytes >= first_->bytes + kFewest * sample.full_packet_bytes)
+      conclude(*first_, *last_);
+  }
+}
+
+// In how long one byte of everybody's goes: that is what chance moves to either side by as much.
+void CapacityProbe::conclude(const Place& first, const Place& last) {
+  const double time = seconds(last.arrival - first.arrival);
+  if (time < seconds(kLate) / 2) return;
+  const double bytes = static_cast<double>(last.bytes - first.bytes);
+  const double found = std::max(0.0, time * burst_.rate / bytes - 1) / (burst_.rate - burst_.usual_rate);
+  ++bursts_;
+  seconds_per_byte_ += std::max(kNew, 1.0 / bursts_) * (found - seconds_per_byte_);
+}
+
+std::optional<double> CapacityProbe::capacity() const {
+  if (bursts_ < 2 || seconds_per_byte_ <= 0) return std::nullopt;
+  return 1 / seconds_per_byte_;
+}
+
+}  // namespace longhaul::link::udp

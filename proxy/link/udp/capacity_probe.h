@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a line carries of all who are on it: a short burst of ours comes out of it drawn apart by what the
+// others send meanwhile. Beside X of theirs, I of ours arrives as C I / (I + X) (Melander, Bjorkman and
+// Gunningberg, "A new end-to-end probing and analysis method for estimating bandwidth bottlenecks", 2000; on
+// a full line X is what we leave). Leaves to MeasuredLaw when to send one and what to make of the answer.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "proxy/link/udp/rate_law.h"
+
+namespace longhaul::link::udp {
+
+class CapacityProbe {
+ public:
+  struct Burst {
+    std::uint16_t epoch = 0;  // of its packets, which are full ones
+    double usual_rate = 0;    // bytes per second, what we send before it and after
+    double rate = 0;          // bytes per second, at least kLeast times the usual one
+    double bytes = 0;
+  };
+
+  void begin(TimePoint now, const Burst& burst);
+  // True when all of it has left. One that does not leave as fast as it should tells nothing.
+  bool on_send(TimePoint now, std::uint64_t bytes);
+  void on_sample(const RateSample& sample);
+
+  // Bytes per second. Nothing before two bursts told the same lately.
+  std::optional<double> capacity() const;
+
+  static constexpr double kLeast = 1.3;
+
+ private:
+  // A packet that is known to have arrived, and the bytes that were ever sent up to it: what is lost between
+  // two was on the line too.
+  struct Place {
+    Duration arrival{0};
+    std::uint64_t bytes = 0;
+  };
+  void conclude(const Place& first, const Place& last);
+
+  Burst burst_;
+  TimePoint began_at_{};
+  double left_ = 0;       // bytes of the burst that are still to leave
+  bool answered_ = true;  // no more is to come of it
+  std::optional<Place> first_, last_;
+  unsigned bursts_ = 0;  // in the mean:
+  double seconds_per_byte_ = 0;
+};
+
+}  // namespace longhaul::link::udp

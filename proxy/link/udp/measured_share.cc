@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// How MeasuredLaw learns which part of the line is its own, and comes to the same part as others of its kind.
+// What the queue makes of going faster tells that somebody is there; how much the line carries of all tells a
+// burst, and then our part is known well enough to be drawn to half of it.
+#include <algorithm>
+#include <cmath>
+
+#include "proxy/link/udp/measured_law.h"
+
+namespace longhaul::link::udp {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr double kShared = 0.9;        // of the line: who has more may be alone
+constexpr double kBurstPackets = 32;   // three or four acknowledgements
+constexpr Duration kShortBurst = 6ms;  // receivers take what comes within one or two at once
+constexpr double kFewestPackets = 6;
+constexpr double kManyTimes = 20;  // of what is by chance from one packet to the next
+constexpr double kBurstGain = 4;   // above the line's rate for anybody with a quarter of it
+}  // namespace
+
+double MeasuredLaw::share() const {
+  const auto capacity = probe_.capacity();
+  return capacity ? std::min(line_ / *capacity, 1.0) : share_by_queue_;
+}
+
+// Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. Where only the
+// queue tells what our part is, the larger the less of the line is ours: who has less goes further up.
+double MeasuredLaw::step_size() const {
+  const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
+  return probe_.capacity() ? alone : std::max(alone, std::min(0.5 * (0.95 - share_by_queue_), 0.25));
+}
+
+// `size`: what the latest `up` sent too much, as a part of the line's rate. `after`: seconds that the queue
+// was long when it was answered. `more`: there was room.
+void MeasuredLaw::learn_share(double size, double after, bool more) {
+  // What would be seen if the line were ours alone.
+  const double whole = size * (seconds(span()) - seconds(watch_.lag()));
+  // On a slow line that is less than a packet takes, and single late packets would be taken for a queue or
+  // its absence.
+  if (up_queue_at_answer_ && whole > std::max(seconds(2ms), packets(1) / line_)) {
+    // The queue takes what we send too much, as a part of all that the line carries: so that is our part of
+    // it.
+    const double found = (after - *up_queue_at_answer_) / whole;
+    // From an empty queue some of it is needed to fill the line first: then our part is at least this.
+    const bool from_full = *up_queue_at_answer_ > seconds(kQueue) / 2;
+    if (found < -1 || found > 2) {
+      // Not what we sent too much: others, or a line that stood still.
+    } else if (from_full || found > share_by_queue_) {
+      share_by_queue_ += 0.15 * (std::clamp(found, 0.0, 1.0) - share_by_queue_);
+    } else {
+      share_by_queue_ += 0.03 * (1 - share_by_queue_);
+    }
+    if (!more && share() < 0.8) capacity_ = std::max(capacity_, up_best_ / std::max(share(), 0.3));
+  }
+}
+
+// All who share a line are drawn to the same part of it; what is too much in sum, the queue takes back from
+// all.
+void MeasuredLaw::draw_even(bool more) {
+  const double ours = share();
+  const bool known = probe_.capacity().has_value();
+  // Where there is room nobody misses what is ours, or somebody has not found it yet.
+  const bool too_much = ours > 0.5 && !(known && more);
+  if (ours < 0.5 || (too_much && ours < (known ? kShared : 0.8)))
+    set_line(line_ * (1 + 0.2 * std::clamp(0.5 - ours, -0.25, 0.25)));
+  // What a burst told is better than what the queue did.
+  if (known) share_by_queue_ = std::max(share_by_queue_, ours);
+}
+
+// Who seems to be alone need not ask. Where packets are late by chance, a burst must be long beside that.
+bool MeasuredLaw::wants_burst() const {
+  return !growing_ && !starting_ && std::min(share_by_queue_, share()) < 0.95 &&
+         burst_rate() >= CapacityProbe::kLeast * line_ &&
+         burst_bytes() / line_ > kManyTimes * seconds(watch_.variation());
+}
+
+double MeasuredLaw::burst_rate() const {
+  const double most = config_.max_rate > 0 ? static_cast<double>(config_.max_rate) : 1e18;
+  return std::min(kBurstGain * line_, most);
+}
+
+double MeasuredLaw::burst_bytes() const {
+  return std::max({line_ * seconds(kShortBurst),
+                   std::min(packets(kBurstPackets), line_ * seconds(8ms + watch_.base_rtt() / 8)),
+                   packets(kFewestPackets)});
+}
+
+void MeasuredLaw::begin_burst(TimePoint now) {
+  enter(Phase::burst, burst_rate() / line_, span(), now);
+  probe_.begin(now, {.epoch = epoch_, .usual_rate = line_, .rate = burst_rate(), .bytes = burst_bytes()});
+}
+
+// What the burst put into the queue leaves it.
+void MeasuredLaw::rest_after_burst(TimePoint now) {
+  enter(Phase::rest, 0.5, times(1s, 2 * burst_bytes() / line_), now);
+}
+
+}  // namespace longhaul::link::udp
