@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <utility>
@@ -33,6 +34,18 @@ class Descriptor {
  private:
   int descriptor_;
 };
+
+// A kernel that is not preemptible keeps its CPU until a call has copied everything: megabytes would make
+// packets wait for milliseconds.
+constexpr std::size_t kWrittenAtOnce = 256 << 10;
+
+// How many of `vectors` hold no more than `most` bytes together, one at least.
+int fitting(std::span<const iovec> vectors, std::size_t most) {
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < vectors.size() && count < IOV_MAX; ++count)
+    if ((bytes += vectors[count].iov_len) > most) break;
+  return static_cast<int>(std::max<std::size_t>(count, 1));
+}
 
 // Calls `transfer(iovecs, count)` until all of `vectors` is moved, whatever part of them a call takes.
 template <class Transfer>
@@ -65,7 +78,11 @@ class SystemFiles final : public Files {
     std::vector<iovec> vectors;
     vectors.reserve(parts.size());
     for (Bytes part : parts) vectors.push_back({const_cast<std::byte*>(part.data()), part.size()});
-    return move_all(vectors, [&](iovec* from, int count) { return ::writev(file.get(), from, count); });
+    return move_all(vectors, [&](iovec* from, int count) {
+      count = fitting({from, static_cast<std::size_t>(count)}, kWrittenAtOnce);
+      return count == 1 ? ::write(file.get(), from->iov_base, std::min(from->iov_len, kWrittenAtOnce))
+                        : ::writev(file.get(), from, count);
+    });
   }
 
   Result<void> read(const std::string& path, std::uint64_t offset,
