@@ -46,6 +46,7 @@ class PendingBlocks {
 
   // All was sent and nothing more has come: the next block is a first one.
   void on_quiet() { last_block_ = 0; }
+  bool was_quiet() const { return last_block_ == 0; }
   void clear();
 
  private:

@@ -144,11 +144,13 @@ void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chun
     const std::size_t turn =
         std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
     const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
-    stream->prepare_to_send(room);
+    const bool begins = stream->prepare_to_send(room);
     std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
     stream->on_sent(sent, now);
     if (stream->wants_to_send()) wants_to_send(*stream);
     stream->tell_if_writable();
+    // The line stands idle until this is sealed and sent: what follows is encoded while it is on its way.
+    if (begins) return;
   }
 }
 

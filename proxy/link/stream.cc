@@ -168,10 +168,14 @@ std::size_t Stream::unsent_limit() const {
                   std::min(least * std::clamp<std::size_t>(shrinks_ / 4, 1, kMostTimes), kMostForPackets));
 }
 
-void Stream::prepare_to_send(std::size_t room) {
+bool Stream::prepare_to_send(std::size_t room) {
   while (!pending_.empty() &&
-         (!sending_.wants_to_send() || (!sending_.repeats() && sending_.unsent_bytes() < room)))
+         (!sending_.wants_to_send() || (!sending_.repeats() && sending_.unsent_bytes() < room))) {
+    const bool first = pending_.was_quiet();
     encode_next();
+    if (first && !pending_.empty()) return true;
+  }
+  return false;
 }
 
 void Stream::encode_all() {

@@ -121,8 +121,9 @@ class Stream final : private RecordSink {
   // A block that had to wait may be decodable now, and what came behind it can be read.
   Result<void> resume(TimePoint now);
   // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they hold all
-  // that has come meanwhile, and refer to all that the peer is known to hold.
-  void prepare_to_send(std::size_t room);
+  // that has come meanwhile, and refer to all that the peer is known to hold. True: it made the first block
+  // after a pause and left the others, so that this one need not wait for them.
+  bool prepare_to_send(std::size_t room);
   bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
   // Written and not yet sent, of which some is still to become blocks.
   std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }

@@ -99,6 +99,38 @@ TEST_CASE(
   one.check_accounts();
 }
 
+TEST_CASE("the first block after a pause is on its way before the next one is made") {
+  OnePair one;
+  one.pair.a.session.set_line_rate(5'000'000);
+  const auto sent = [&] {
+    Buffer wire;
+    one.pair.a.session.transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
+    return wire.size();
+  };
+  one.here->write(Buffer(40'000));
+  sent();
+  CHECK(one.codecs.a.sizes == std::vector<std::size_t>{5000});
+  CHECK(one.pair.a.session.wants_to_transmit(one.carrier, one.pair.now()));
+  sent();
+  CHECK(one.codecs.a.sizes == std::vector<std::size_t>{5000, 10'000, 20'000, 5000});
+  CHECK(sent() == 0);
+  one.check_accounts();
+}
+
+TEST_CASE("messages of many streams go out together, each in a block of its own") {
+  OnePair one;
+  std::vector<Stream*> streams{one.here};
+  for (int i = 0; i < 3; ++i) {
+    streams.push_back(&one.pair.a.session.open(FlowsOnPair::simple_request(), one.pair.now()));
+    one.pair.run_for(200ms);
+  }
+  for (Stream* stream : streams) stream->write(Buffer(100));
+  Buffer wire;
+  one.pair.a.session.transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
+  CHECK(one.codecs.a.sizes == std::vector<std::size_t>{100, 100, 100, 100});
+  CHECK_FALSE(one.pair.a.session.wants_to_transmit(one.carrier, one.pair.now()));
+}
+
 TEST_CASE("bytes that wait to become blocks count against every limit") {
   OnePair one;
   one.pair.cut(one.carrier);
