@@ -12,10 +12,13 @@ constexpr Duration kMemory = 60s;     // after which the line may be another one
 constexpr Duration kLate = 2ms;       // a sender's timers are, and a receiver's stamps may be by half of it
 constexpr double kNew = 0.1;          // weight of one burst in the mean
 constexpr std::uint64_t kFewest = 4;  // packets from the first that was told of to the last
+constexpr unsigned kInVain = 3;       // bursts, before it is left for a while
+constexpr Duration kLeft = 20s;
 }  // namespace
 
 void CapacityProbe::begin(TimePoint now, const Burst& burst) {
-  if (now - began_at_ > kMemory) bursts_ = 0;
+  if (is_old(now)) forget();
+  ++in_vain_;
   burst_ = burst;
   began_at_ = now;
   left_ = burst.bytes;
@@ -26,9 +29,21 @@ void CapacityProbe::begin(TimePoint now, const Burst& burst) {
 bool CapacityProbe::on_send(TimePoint now, std::uint64_t bytes) {
   left_ -= static_cast<double>(bytes);
   if (left_ > 0) return false;
-  if (seconds(now - began_at_) > 1.5 * burst_.bytes / burst_.rate + seconds(kLate)) answered_ = true;
+  const double meant = burst_.bytes / burst_.rate, took = seconds(now - began_at_);
+  if (took > 1.5 * meant + seconds(kLate) || took < meant / 2 - seconds(kLate) / 2) answered_ = true;
+  burst_.rate = std::min(burst_.rate, burst_.bytes / took);
+  if (burst_.rate < kLeast * burst_.usual_rate) answered_ = true;
   return true;
 }
+
+void CapacityProbe::forget() {
+  bursts_ = 0;
+  in_vain_ = 0;
+}
+
+bool CapacityProbe::is_old(TimePoint now) const { return bursts_ > 0 && now - told_at_ > kMemory; }
+
+bool CapacityProbe::in_vain(TimePoint now) const { return in_vain_ >= kInVain && now - began_at_ < kLeft; }
 
 void CapacityProbe::on_sample(const RateSample& sample) {
   if (answered_ || !sample.forward_delay) return;
@@ -39,16 +54,18 @@ void CapacityProbe::on_sample(const RateSample& sample) {
   } else if (static_cast<std::int16_t>(sample.sent_epoch - burst_.epoch) > 0) {
     answered_ = true;
     if (left_ <= 0 && first_ && last_->bytes >= first_->bytes + kFewest * sample.full_packet_bytes)
-      conclude(*first_, *last_);
+      conclude(*first_, *last_, sample.now);
   }
 }
 
 // In how long one byte of everybody's goes: that is what chance moves to either side by as much.
-void CapacityProbe::conclude(const Place& first, const Place& last) {
+void CapacityProbe::conclude(const Place& first, const Place& last, TimePoint now) {
   const double time = seconds(last.arrival - first.arrival);
   if (time < seconds(kLate) / 2) return;
   const double bytes = static_cast<double>(last.bytes - first.bytes);
   const double found = std::max(0.0, time * burst_.rate / bytes - 1) / (burst_.rate - burst_.usual_rate);
+  told_at_ = now;
+  in_vain_ = 0;
   ++bursts_;
   seconds_per_byte_ += std::max(kNew, 1.0 / bursts_) * (found - seconds_per_byte_);
 }

@@ -14,19 +14,25 @@ namespace longhaul::link::udp {
 class CapacityProbe {
  public:
   struct Burst {
-    std::uint16_t epoch = 0;  // of its packets, which are full ones
+    std::uint16_t epoch = 0;  // of its packets
     double usual_rate = 0;    // bytes per second, what we send before it and after
     double rate = 0;          // bytes per second, at least kLeast times the usual one
     double bytes = 0;
   };
 
   void begin(TimePoint now, const Burst& burst);
-  // True when all of it has left. One that does not leave as fast as it should tells nothing.
+  // True when all of it has left. One that left all at once, or much too slowly, tells nothing.
   bool on_send(TimePoint now, std::uint64_t bytes);
   void on_sample(const RateSample& sample);
 
-  // Bytes per second. Nothing before two bursts told the same lately.
+  // Bytes per second, the mean of the latest bursts. Nothing before two of them told.
   std::optional<double> capacity() const;
+  // The line is another one now, or whoever shared it is gone.
+  void forget();
+  // No burst told anything for so long that what was known is to be forgotten.
+  bool is_old(TimePoint now) const;
+  // Several bursts one after the other told nothing: on a slow line too few packets of one are told of.
+  bool in_vain(TimePoint now) const;
 
   static constexpr double kLeast = 1.3;
 
@@ -37,13 +43,15 @@ class CapacityProbe {
     Duration arrival{0};
     std::uint64_t bytes = 0;
   };
-  void conclude(const Place& first, const Place& last);
+  void conclude(const Place& first, const Place& last, TimePoint now);
 
   Burst burst_;
   TimePoint began_at_{};
   double left_ = 0;       // bytes of the burst that are still to leave
   bool answered_ = true;  // no more is to come of it
   std::optional<Place> first_, last_;
+  unsigned in_vain_ = 0;  // bursts that told nothing, since one did
+  TimePoint told_at_{};
   unsigned bursts_ = 0;  // in the mean:
   double seconds_per_byte_ = 0;
 };

@@ -123,7 +123,7 @@ void MeasuredLaw::on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_f
 }
 
 void MeasuredLaw::begin_cruise(TimePoint now) {
-  if (phase_ != Phase::burst && phase_ != Phase::rest && wants_burst()) return begin_burst(now);
+  if (phase_ != Phase::burst && phase_ != Phase::rest && wants_burst(now)) return begin_burst(now);
   cruise_since_ = now;
   const double spans = growing_ ? 0.5 : (share() < 0.8 ? 1.5 : 3) + 2 * chance();
   enter(Phase::cruise, 1, times(span(), spans), now);
@@ -176,7 +176,7 @@ void MeasuredLaw::after_up(TimePoint now) {
   }
   learn_share(size, after, more);
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
-  draw_even(more);
+  draw_even(now, more);
   // Once may be chance, or room that somebody else left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;

@@ -102,8 +102,8 @@ class MeasuredLaw final : public RateLaw {
   void note_piece(const RateSample& sample);
   void grow_by_piece(TimePoint now);
   void learn_share(double size, double after, bool more);
-  void draw_even(bool more);
-  bool wants_burst() const;
+  void draw_even(TimePoint now, bool more);
+  bool wants_burst(TimePoint now) const;
   double burst_rate() const;
   double burst_bytes() const;
   void begin_burst(TimePoint now);

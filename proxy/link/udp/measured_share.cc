@@ -16,7 +16,7 @@ constexpr double kShared = 0.9;        // of the line: who has more may be alone
 constexpr double kBurstPackets = 32;   // three or four acknowledgements
 constexpr Duration kShortBurst = 6ms;  // receivers take what comes within one or two at once
 constexpr double kFewestPackets = 6;
-constexpr double kManyTimes = 20;  // of what is by chance from one packet to the next
+constexpr double kManyTimes = 20;  // what delays differ by from one packet to the next
 constexpr double kBurstGain = 4;   // above the line's rate for anybody with a quarter of it
 }  // namespace
 
@@ -58,7 +58,9 @@ void MeasuredLaw::learn_share(double size, double after, bool more) {
 
 // All who share a line are drawn to the same part of it; what is too much in sum, the queue takes back from
 // all.
-void MeasuredLaw::draw_even(bool more) {
+void MeasuredLaw::draw_even(TimePoint now, bool more) {
+  // What is ours alone is more than it told the line to carry: it was wrong, or is no longer right.
+  if (probe_.is_old(now) || line_ > 1.1 * probe_.capacity().value_or(line_)) probe_.forget();
   const double ours = share();
   const bool known = probe_.capacity().has_value();
   // Where there is room nobody misses what is ours, or somebody has not found it yet.
@@ -69,11 +71,13 @@ void MeasuredLaw::draw_even(bool more) {
   if (known) share_by_queue_ = std::max(share_by_queue_, ours);
 }
 
-// Who seems to be alone need not ask. Where packets are late by chance, a burst must be long beside that.
-bool MeasuredLaw::wants_burst() const {
-  return !growing_ && !starting_ && std::min(share_by_queue_, share()) < 0.95 &&
-         burst_rate() >= CapacityProbe::kLeast * line_ &&
-         burst_bytes() / line_ > kManyTimes * seconds(watch_.variation());
+// Who seems to be alone need not ask. Where packets are late by chance, a burst must be long beside that; and
+// on a slow line it would be a queue that others must take for somebody's.
+bool MeasuredLaw::wants_burst(TimePoint now) const {
+  const double time = burst_bytes() / line_;
+  return !growing_ && !starting_ && std::min(share_by_queue_, share()) < 0.95 && !probe_.in_vain(now) &&
+         burst_rate() >= CapacityProbe::kLeast * line_ && time > kManyTimes * seconds(watch_.variation()) &&
+         0.375 * time < seconds(much_queue());  // of one who has half, and sends four times as fast
 }
 
 double MeasuredLaw::burst_rate() const {
@@ -88,7 +92,7 @@ double MeasuredLaw::burst_bytes() const {
 }
 
 void MeasuredLaw::begin_burst(TimePoint now) {
-  enter(Phase::burst, burst_rate() / line_, span(), now);
+  enter(Phase::burst, burst_rate() / line_, std::max(span(), times(2s, burst_bytes() / burst_rate())), now);
   probe_.begin(now, {.epoch = epoch_, .usual_rate = line_, .rate = burst_rate(), .bytes = burst_bytes()});
 }
 

@@ -267,6 +267,8 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
     if (kind == PacketKind::data) {
       law_->on_send(now, ip_bytes(size), sent_.bytes_in_flight());
       pacer_.on_sent(now, ip_bytes(size));
+      // A packet may end a phase of the law: the next one goes at another rate.
+      pacer_.set_rate(now, law_->pacing_rate());
     }
   }
   sent_.on_sent(*number, now,

@@ -38,9 +38,10 @@ struct SharedLine {
 
   // `each` of the burst's packets that is acknowledged; `sending`: how long it takes to leave; `blur` is
   // added to when the last of them is said to have arrived.
-  void burst(int packets, int each = 10, std::optional<Duration> sending = {}, Duration blur = 0ms) {
+  void burst(int packets, int each = 10, std::optional<Duration> sending = {}, Duration blur = 0ms,
+             int missing = 0) {
     ++epoch;
-    const double bytes = packets * double{kFull};
+    const double bytes = (packets + missing) * double{kFull};
     probe.begin(now, {.epoch = epoch, .usual_rate = kOurs, .rate = kRate, .bytes = bytes});
     const double between = at_once ? 1e-6 : kFull * (kRate + capacity - kOurs) / (kRate * capacity);
     const Duration begun = now.time_since_epoch() + 50ms;
@@ -48,7 +49,7 @@ struct SharedLine {
     for (int i = 1; i <= packets; ++i) {
       dispatched += kFull;
       const TimePoint left = now + sending.value_or(time(bytes / kRate)) * i / packets;
-      CHECK(probe.on_send(left, kFull) == (i == packets));
+      CHECK(probe.on_send(left, kFull) == (missing == 0 && i == packets));
     }
     const std::uint64_t end = dispatched;
     for (int i = each; i <= packets; i += each) {
@@ -102,13 +103,14 @@ TEST_CASE("a burst that did not leave at once, or of which too little is known, 
     line.at_once = true;
     for (int i = 0; i < 3; ++i) line.burst(32);
   }
-  SECTION("it did not leave as a whole") {
-    line.probe.begin(line.now, {.epoch = 7,
-                                .usual_rate = SharedLine::kOurs,
-                                .rate = SharedLine::kRate,
-                                .bytes = 32 * SharedLine::kFull});
-    CHECK_FALSE(line.probe.on_send(line.now, 20 * SharedLine::kFull));
+  SECTION("it left all at once") {
+    for (int i = 0; i < 3; ++i) line.burst(32, 10, 1us);
   }
+  SECTION("it did not leave as a whole") {
+    for (int i = 0; i < 3; ++i) line.burst(32, 10, {}, 0ms, 5);
+  }
+  CHECK(line.probe.in_vain(line.now));
+  CHECK_FALSE(line.probe.in_vain(line.now + 1min));
   CHECK_FALSE(line.probe.capacity());
 }
 
@@ -118,7 +120,13 @@ TEST_CASE("a line that becomes slower is followed, and forgotten after a minute 
   line.capacity = SharedLine::kCapacity / 2;
   for (int i = 0; i < 40; ++i) line.burst(32);
   CHECK(line.probe.capacity().value() == Approx(SharedLine::kCapacity / 2).epsilon(0.02));
+  CHECK_FALSE(line.probe.is_old(line.now + 50s));
+  CHECK(line.probe.is_old(line.now + 2min));
   line.now += 2min;
   line.burst(32);
+  CHECK_FALSE(line.probe.capacity());
+  line.burst(32);
+  CHECK(line.probe.capacity());
+  line.probe.forget();
   CHECK_FALSE(line.probe.capacity());
 }

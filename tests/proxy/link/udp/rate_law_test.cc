@@ -347,21 +347,29 @@ TEST_CASE("two links share a line within ten per cent of each other, and leave n
   for (const bool told : {true, false})
     for (const Duration rtt : {30ms, 100ms, 250ms}) {
       INFO((told ? "paced, " : "measured, ") << rtt / 1ms << " ms");
-      Network network(1);
-      Line& line = network.add_line(LineConfig::symmetric(direction({.rtt = rtt})));
-      const auto law = [&](std::uint64_t seed) {
-        return told ? paced(kRate, network.now(), seed) : measured(network.now(), seed);
-      };
-      BulkFlow first(network, line, 1, law(1), rtt);
-      BulkFlow second(network, line, 2, law(2), rtt);
-      network.run_for(30s);
-      first.sender.reset_rtt();
-      network.run_for(30s);
-      const double one = first.rate(network.now() - 30s, network.now());
-      const double other = second.rate(network.now() - 30s, network.now());
-      CHECK(one + other > 0.95 * kRate);
-      CHECK(std::max(one, other) / std::min(one, other) < 1.1);
-      CHECK(first.sender.rtt_ms().mean() < 1.25 * std::chrono::duration<double, std::milli>(rtt).count() + 5);
+      std::vector<double> ratios, delays;
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Network network(seed);
+        Line& line = network.add_line(LineConfig::symmetric(direction({.rtt = rtt})));
+        const auto law = [&](std::uint64_t of) {
+          return told ? paced(kRate, network.now(), of) : measured(network.now(), of);
+        };
+        BulkFlow first(network, line, 1, law(2 * seed - 1), rtt);
+        BulkFlow second(network, line, 2, law(2 * seed), rtt);
+        network.run_for(30s);
+        first.sender.reset_rtt();
+        network.run_for(30s);
+        const double one = first.rate(network.now() - 30s, network.now());
+        const double other = second.rate(network.now() - 30s, network.now());
+        CHECK(one + other > 0.95 * kRate);
+        ratios.push_back(std::max(one, other) / std::min(one, other));
+        delays.push_back(first.sender.rtt_ms().mean());
+      }
+      std::ranges::sort(ratios);
+      std::ranges::sort(delays);
+      CHECK(ratios[2] < 1.1);
+      CHECK(ratios[4] < 1.5);  // by chance somebody is taken for a sender that fills queues
+      CHECK(delays[2] < 1.25 * std::chrono::duration<double, std::milli>(rtt).count() + 5);
     }
 }
 
