@@ -265,10 +265,12 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
     if (!awaiting_since_) awaiting_since_ = now;
     if (kind == PacketKind::mtu_probe) mtu_probe_bytes_ += ip_bytes(size);
     if (kind == PacketKind::data) {
+      const std::uint16_t epoch = law_->epoch();
       law_->on_send(now, ip_bytes(size), sent_.bytes_in_flight());
       pacer_.on_sent(now, ip_bytes(size));
-      // A packet may end a phase of the law: the next one goes at another rate.
-      pacer_.set_rate(now, law_->pacing_rate());
+      // The next packet goes at another rate. (The same one told anew would end what a late timer may make
+      // up.)
+      if (law_->epoch() != epoch) pacer_.set_rate(now, law_->pacing_rate());
     }
   }
   sent_.on_sent(*number, now,
