@@ -111,7 +111,9 @@ class UdpEnd final : public simulator::Endpoint {
  private:
   void manage(TimePoint now) {
     using State = udp::UdpCarrier::State;
-    if (prefers_udp && carrier.state() == State::up) carrier.prefer(now);
+    // Once, as udp_paths.h does: each time the pacer is told the rate anew.
+    if (prefers_udp && carrier.state() == State::up && session.preferred() != last_carrier_)
+      carrier.prefer(now);
     if (carrier.state() != State::failed) {
       retry_at_.reset();
     } else if (!retry_at_) {
