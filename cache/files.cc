@@ -42,7 +42,7 @@ constexpr std::size_t kWrittenAtOnce = 256 << 10;
 // How many of `vectors` hold no more than `most` bytes together, one at least.
 int fitting(std::span<const iovec> vectors, std::size_t most) {
   std::size_t count = 0;
-  for (std::size_t bytes = 0; count < vectors.size() && count < IOV_MAX; ++count)
+  for (std::size_t bytes = 0; count < vectors.size(); ++count)
     if ((bytes += vectors[count].iov_len) > most) break;
   return static_cast<int>(std::max<std::size_t>(count, 1));
 }
