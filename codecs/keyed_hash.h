@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hash tables for numbers that another host chooses (ids of streams and segments, offsets). The standard hash
+// of a number is the number itself, so a sender can put every key into one bucket; this one depends on a
+// secret of the process.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace longhaul {
+
+// The secret: random in each process. Tests and fuzz targets may set another before the first table is made,
+// so that a run is the same as the one before it.
+struct HashSecret {
+  __extension__ using Wide = unsigned __int128;
+  Wide factor = 0, summand = 0;
+
+  static HashSecret random() {
+    std::random_device device;
+    auto wide = [&device] {
+      Wide value = 0;
+      for (int i = 0; i < 4; ++i) value = value << 32 | static_cast<std::uint32_t>(device());
+      return value;
+    };
+    HashSecret secret;
+    secret.factor = wide() | 1;
+    secret.summand = wide();
+    return secret;
+  }
+  static HashSecret& of_process() {
+    static HashSecret secret = random();
+    return secret;
+  }
+};
+
+// (a x + b) mod 2^128, its upper half: two keys that were chosen without knowledge of a and b collide with
+// probability 2^-64 (M. Dietzfelbinger, "Universal hashing and k-wise independent random variables via
+// integer arithmetic without primes", 1996). Two multiplications.
+struct KeyedHash {
+  std::size_t operator()(std::uint64_t key) const noexcept {
+    const HashSecret& secret = HashSecret::of_process();
+    return static_cast<std::size_t>((secret.factor * key + secret.summand) >> 64);
+  }
+  // For keys of two numbers.
+  std::size_t operator()(std::uint64_t high, std::uint64_t low) const noexcept {
+    return (*this)((*this)(high) ^ low);
+  }
+};
+
+template <class Key, class Value>
+using KeyedMap = std::unordered_map<Key, Value, KeyedHash>;
+template <class Key>
+using KeyedSet = std::unordered_set<Key, KeyedHash>;
+
+}  // namespace longhaul
