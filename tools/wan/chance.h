@@ -37,6 +37,7 @@ struct LinkChances {
   Chance jitter;
   Chance reorder;
   Chance duplicate;
+  Chance corrupt;
   bool bad_state = false;
 };
 

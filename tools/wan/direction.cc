@@ -61,6 +61,8 @@ bool Direction::send_due(TimePoint now) {
     const auto departure = link_.poll(now);
     if (!departure) break;
     due_.push_back(*departure);
+    if (departure->flipped_at && flip_payload_bit(frames_.get(departure->id), *departure->flipped_at))
+      ++corrupted_;
     batch_.insert(batch_.end(), departure->copies, frames_.get(departure->id));
   }
   if (due_.empty()) return false;
@@ -95,6 +97,7 @@ boost::json::object Direction::to_json(TimePoint now) const {
   json["dropped_queue"] = link.dropped;
   json["duplicated"] = link.duplicated;
   json["reordered"] = link.reordered;
+  json["corrupted"] = corrupted_;
   json["packets_inside"] = link_.packets_inside();
   json["queue_bytes"] = link_.queued_bytes(now);
   json["queue_peak_bytes"] = link.queue_peak_bytes;
@@ -113,6 +116,7 @@ void Direction::reset_counters(TimePoint now) {
   link_.reset_counters(now);
   lateness_ = {};
   dropped_memory_ = 0;
+  corrupted_ = 0;
 }
 
 }  // namespace longhaul::wan

@@ -17,7 +17,7 @@ class FrameStore {
  public:
   PacketId next_id() const { return free_.empty() ? static_cast<PacketId>(frames_.size()) : free_.back(); }
   void put(std::span<const std::byte> frame);  // under next_id()
-  std::span<const std::byte> get(PacketId id) const { return {frames_[id].bytes.get(), frames_[id].size}; }
+  std::span<std::byte> get(PacketId id) { return {frames_[id].bytes.get(), frames_[id].size}; }
   void forget(PacketId id);
   std::size_t bytes() const { return bytes_; }
 
@@ -55,6 +55,7 @@ class Direction {
   FrameStore frames_;
   Lateness lateness_;
   std::uint64_t dropped_memory_ = 0;
+  std::uint64_t corrupted_ = 0;
   std::vector<Departure> due_;  // kept for their capacity
   std::vector<std::span<const std::byte>> batch_;
 };

@@ -19,6 +19,11 @@ unsigned word(std::span<const std::byte> bytes, std::size_t at) {
   return octet(bytes, at) << 8 | octet(bytes, at + 1);
 }
 
+void put_word(std::span<std::byte> bytes, std::size_t at, unsigned value) {
+  bytes[at] = static_cast<std::byte>(value >> 8);
+  bytes[at + 1] = static_cast<std::byte>(value & 0xff);
+}
+
 struct Payload {
   unsigned ether_type;
   std::size_t offset;
@@ -91,8 +96,35 @@ bool finish_checksum(std::span<std::byte> frame) {
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
   sum = ~sum & 0xffff;
   if (sum == 0 && transport->protocol == kUdp) sum = 0xffff;  // RFC 768: zero means no checksum
-  segment[field] = static_cast<std::byte>(sum >> 8);
-  segment[field + 1] = static_cast<std::byte>(sum & 0xff);
+  put_word(segment, field, sum);
+  return true;
+}
+
+bool flip_payload_bit(std::span<std::byte> frame, double at) {
+  const auto payload = payload_of(frame);
+  if (!payload) return false;
+  const auto packet = frame.subspan(payload->offset);
+  const auto transport = transport_of(payload->ether_type, packet);
+  if (!transport || (transport->protocol != kTcp && transport->protocol != kUdp)) return false;
+  const auto segment = packet.subspan(transport->offset, transport->end - transport->offset);
+  const bool tcp = transport->protocol == kTcp;
+  if (segment.size() < (tcp ? 20 : 8)) return false;
+  const std::size_t header = tcp ? (octet(segment, 12) >> 4) * 4 : 8;
+  if (header >= segment.size()) return false;
+  const auto bit = static_cast<std::size_t>(at * static_cast<double>((segment.size() - header) * 8));
+  const std::size_t where = header + bit / 8;
+  const unsigned flipped = 1u << bit % 8;
+  const std::size_t field = tcp ? 16 : 6;
+  const unsigned before = octet(segment, where);
+  segment[where] = static_cast<std::byte>(before ^ flipped);
+  const unsigned checksum = word(segment, field);
+  if (!tcp && checksum == 0) return true;  // RFC 768: zero means no checksum
+  // A byte at an even place is the upper half of its word.
+  const unsigned shift = where % 2 == 0 ? 8 : 0;
+  std::uint32_t sum = (~checksum & 0xffff) + (~(before << shift) & 0xffff) + ((before ^ flipped) << shift);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  sum = ~sum & 0xffff;
+  put_word(segment, field, sum == 0 && !tcp ? 0xffff : sum);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the line must know of an Ethernet frame: its IP bytes, and how to finish a checksum that the sender
-// left to hardware. Leaves everything else in the frame alone.
+// What the line must know of an Ethernet frame: its IP bytes, how to finish a checksum that the sender left to
+// hardware, and how to damage a payload unnoticed. Leaves everything else in the frame alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,5 +19,10 @@ std::uint32_t ip_bytes(std::span<const std::byte> frame);
 // replaces it by the whole sum. False where the frame is not a TCP or UDP packet this function can read,
 // which is then unchanged.
 bool finish_checksum(std::span<std::byte> frame);
+
+// Flips one bit of a TCP or UDP payload, `at` as a share of its bits ([0, 1)), and updates the checksum (RFC
+// 1624), so that the receiving host notices nothing. False where there is no such payload; then the frame is
+// unchanged.
+bool flip_payload_bit(std::span<std::byte> frame, double at);
 
 }  // namespace longhaul::wan

@@ -48,7 +48,7 @@ void Link::launch_sent(TimePoint at) {
       const auto jitter = Duration{
           static_cast<Duration::rep>(packet.jitter_share * static_cast<double>(config_.jitter.count()))};
       Travelling out{std::max(order_floor_, sent + std::max(Duration{0}, config_.delay + jitter)),
-                     packet.number, packet.id, packet.bytes, packet.twice};
+                     packet.number, packet.id, packet.bytes, packet.twice, packet.flipped_at};
       if (packet.held_back) {
         out.at += config_.reorder_by;
         held_back_.push(out);
@@ -92,13 +92,17 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
   const double jitter_share = 2 * chances_.jitter.draw() - 1;
   const bool held_back = chances_.reorder.happens(config_.reorder);
   const bool twice = chances_.duplicate.happens(config_.duplicate);
+  // Below the share the draw is even again, so it also says which bit.
+  const double corrupt = chances_.corrupt.draw();
+  const auto flipped_at =
+      corrupt < config_.corrupt ? std::optional(corrupt / config_.corrupt) : std::nullopt;
   const bool on_demand = to_lose_ > 0;
   if (on_demand) {
     --to_lose_;
     counters_.lost_on_demand = at;
   }
   const bool lost = single_loss || burst_loss || on_demand;
-  sending_.push_back({busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice});
+  sending_.push_back({busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice, flipped_at});
   if (!lost) return Fate::carried;
   ++counters_.lost;
   return Fate::lost;
@@ -125,7 +129,7 @@ Departure Link::take(const Travelling& packet) {
   counters_.duplicated += copies - 1;
   if (packet.number < highest_out_) ++counters_.reordered;
   highest_out_ = std::max(highest_out_, packet.number + 1);
-  return {packet.at, packet.id, packet.bytes, copies};
+  return {packet.at, packet.id, packet.bytes, copies, packet.flipped_at};
 }
 
 std::optional<Departure> Link::poll(TimePoint now) {

@@ -28,6 +28,7 @@ struct LinkConfig {
   double reorder = 0;                     // share of packets held back by reorder_by while others pass
   Duration reorder_by{0};
   double duplicate = 0;  // share of packets delivered twice; the copy takes no line time
+  double corrupt = 0;    // share of packets delivered with one bit of their payload flipped
 };
 
 enum class Fate {
@@ -41,6 +42,7 @@ struct Departure {
   PacketId id = 0;
   std::uint32_t bytes = 0;
   unsigned copies = 1;
+  std::optional<double> flipped_at;  // where in the payload a bit is flipped, as a share of its bits: [0, 1)
 };
 
 struct LinkCounters {
@@ -96,6 +98,7 @@ class Link {
     bool lost;
     bool held_back;
     bool twice;
+    std::optional<double> flipped_at;
   };
   struct Waiting {             // the same packets as Sending, seen by the queue's bound
     std::uint64_t start_bits;  // sent since busy_since_ when its first bit goes out
@@ -107,6 +110,7 @@ class Link {
     PacketId id;
     std::uint32_t bytes;
     bool twice;
+    std::optional<double> flipped_at;
     bool operator>(const Travelling& other) const {
       return at != other.at ? at > other.at : number > other.number;
     }

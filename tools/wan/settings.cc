@@ -13,7 +13,7 @@ namespace longhaul::wan {
 
 using namespace std::chrono_literals;
 
-const std::array<SettingName, 8> kSettingNames{{
+const std::array<SettingName, 9> kSettingNames{{
     {"rate", "IP bits per second, e.g. 51.84mbit; or unlimited"},
     {"delay", "one-way delay, e.g. 50ms"},
     {"jitter", "the delay varies evenly by this much to both sides; order is kept"},
@@ -21,6 +21,7 @@ const std::array<SettingName, 8> kSettingNames{{
     {"burst-loss", "Gilbert-Elliott: ENTER,LEAVE[,LOSS_BAD[,LOSS_GOOD]], e.g. 0.001,0.25; or off"},
     {"reorder", "share of packets held back while others pass, and for how long: SHARE[,TIME]"},
     {"duplicate", "share of packets delivered twice"},
+    {"corrupt", "share of packets with one bit of their TCP or UDP payload flipped, and a right checksum"},
     {"queue", "what may wait: bytes (64KiB), time (20ms), multiples of rate x RTT (2bdp), or auto"},
 }};
 
@@ -83,6 +84,7 @@ std::optional<std::string> apply(DirectionSettings& direction, std::string_view 
   if (name == "loss") return store(parse_share(value), direction.line.loss);
   if (name == "burst-loss") return store(parse_burst_loss(value), direction.line.burst_loss);
   if (name == "duplicate") return store(parse_share(value), direction.line.duplicate);
+  if (name == "corrupt") return store(parse_share(value), direction.line.corrupt);
   if (name == "queue") return store(parse_queue(value), direction.queue);
   if (name == "reorder") {
     const auto parts = split(value);
@@ -167,6 +169,7 @@ boost::json::object to_json(const LinkConfig& config) {
   json["reorder"] = config.reorder;
   json["reorder_by_ms"] = millis(config.reorder_by);
   json["duplicate"] = config.duplicate;
+  json["corrupt"] = config.corrupt;
   json["queue_bytes"] = config.queue_bytes;
   return json;
 }

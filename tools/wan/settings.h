@@ -35,7 +35,7 @@ struct SettingName {
   std::string_view help;
 };
 // Each may be prefixed by "a-to-b-" or "b-to-a-" to mean one direction only.
-extern const std::array<SettingName, 8> kSettingNames;
+extern const std::array<SettingName, 9> kSettingNames;
 
 // Changes one setting by name. The answer is a sentence if name or value is wrong; then nothing has changed.
 [[nodiscard]] std::optional<std::string> apply(LineSettings& settings, std::string_view name,

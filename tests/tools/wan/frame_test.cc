@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How frames are counted, and how a checksum left to hardware is finished.
+// How frames are counted, how a checksum left to hardware is finished, and how a payload is damaged.
 #include "tools/wan/frame.h"
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -32,6 +33,42 @@ unsigned fold(const Frame& frame, std::size_t from, std::size_t to, unsigned sum
   return sum;
 }
 
+struct Packet {
+  Frame frame;
+  std::size_t segment_at, payload_at, checksum_at;
+  unsigned pseudo;  // what the pseudo header adds to the checksum's sum
+};
+
+// One of each family and transport for each size of payload, without a checksum.
+std::vector<Packet> packets(std::initializer_list<std::size_t> payloads) {
+  std::vector<Packet> all;
+  for (const bool v6 : {false, true})
+    for (const unsigned protocol : {6u, 17u})
+      for (const std::size_t payload : payloads) {
+        const std::size_t header = v6 ? 40 : 20;
+        const std::size_t transport = protocol == 6 ? 20 : 8;
+        const std::size_t segment = transport + payload;
+        Frame frame = ethernet(v6 ? 0x86dd : 0x0800, header + segment);
+        for (std::size_t i = 14; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i * 31 + 7);
+        if (v6) {
+          put_word(frame, 14 + 4, static_cast<unsigned>(segment));
+          frame[14 + 6] = static_cast<std::byte>(protocol);
+        } else {
+          frame[14] = std::byte{0x45};
+          put_word(frame, 14 + 2, static_cast<unsigned>(header + segment));
+          frame[14 + 9] = static_cast<std::byte>(protocol);
+        }
+        if (protocol == 6) frame[14 + header + 12] = std::byte{0x50};
+        // RFC 8200, section 8.1; RFC 9293, section 3.1: addresses, length and protocol.
+        const std::size_t addresses = 14 + (v6 ? 8u : 12u);
+        const unsigned pseudo =
+            fold(frame, addresses, 14 + header, static_cast<unsigned>(segment) + protocol);
+        all.push_back({std::move(frame), 14 + header, 14 + header + transport,
+                       14 + header + (protocol == 6 ? 16 : 6), pseudo});
+      }
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("an IP packet counts by its own length, without Ethernet's padding") {
@@ -55,30 +92,40 @@ TEST_CASE("other frames count by their payload, tagged ones without the tag") {
 }
 
 TEST_CASE("an unfinished checksum becomes right, for both families and odd lengths") {
-  for (const bool v6 : {false, true})
-    for (const unsigned protocol : {6u, 17u})
-      for (const std::size_t payload : {std::size_t{0}, std::size_t{1}, std::size_t{333}}) {
-        const std::size_t header = v6 ? 40 : 20;
-        const std::size_t segment = (protocol == 6 ? 20 : 8) + payload;
-        Frame frame = ethernet(v6 ? 0x86dd : 0x0800, header + segment);
-        for (std::size_t i = 14; i < frame.size(); ++i) frame[i] = static_cast<std::byte>(i * 31 + 7);
-        if (v6) {
-          put_word(frame, 14 + 4, static_cast<unsigned>(segment));
-          frame[14 + 6] = static_cast<std::byte>(protocol);
-        } else {
-          frame[14] = std::byte{0x45};
-          put_word(frame, 14 + 2, static_cast<unsigned>(header + segment));
-          frame[14 + 9] = static_cast<std::byte>(protocol);
-        }
-        // RFC 8200, section 8.1; RFC 9293, section 3.1: addresses, length and protocol.
-        const std::size_t addresses = 14 + (v6 ? 8u : 12u);
-        const unsigned pseudo =
-            fold(frame, addresses, 14 + header, static_cast<unsigned>(segment) + protocol);
-        const std::size_t field = 14 + header + (protocol == 6 ? 16 : 6);
-        put_word(frame, field, pseudo);
-        REQUIRE(finish_checksum(frame));
-        CHECK(fold(frame, 14 + header, frame.size(), pseudo) == 0xffff);
-      }
+  for (Packet& packet : packets({0, 1, 333})) {
+    put_word(packet.frame, packet.checksum_at, packet.pseudo);
+    REQUIRE(finish_checksum(packet.frame));
+    CHECK(fold(packet.frame, packet.segment_at, packet.frame.size(), packet.pseudo) == 0xffff);
+  }
+}
+
+TEST_CASE("a flipped bit lies in the payload, and the checksum hides it") {
+  for (Packet& packet : packets({1, 2, 333})) {
+    put_word(packet.frame, packet.checksum_at, packet.pseudo);
+    REQUIRE(finish_checksum(packet.frame));
+    for (const double at : {0.0, 0.3, 0.5, 0.999}) {
+      Frame flipped = packet.frame;
+      REQUIRE(flip_payload_bit(flipped, at));
+      CHECK(fold(flipped, packet.segment_at, flipped.size(), packet.pseudo) == 0xffff);
+      int bits = 0;
+      for (std::size_t i = packet.payload_at; i < flipped.size(); ++i)
+        bits += std::popcount(std::to_integer<unsigned>(flipped[i] ^ packet.frame[i]));
+      CHECK(bits == 1);
+      flipped.resize(packet.checksum_at);
+      CHECK(std::equal(flipped.begin(), flipped.end(), packet.frame.begin()));
+    }
+  }
+}
+
+TEST_CASE("a packet without payload, or of another protocol, is not damaged") {
+  for (Packet& packet : packets({0})) CHECK_FALSE(flip_payload_bit(packet.frame, 0.5));
+  Frame arp = ethernet(0x0806, 28);
+  CHECK_FALSE(flip_payload_bit(arp, 0.5));
+  for (std::size_t size = 0; size < 14 + 20 + 20; ++size)
+    for (Packet& packet : packets({40})) {
+      packet.frame.resize(std::min(size, packet.segment_at + 8));
+      CHECK_FALSE(flip_payload_bit(packet.frame, 0.5));
+    }
 }
 
 TEST_CASE("what is not TCP or UDP, or is cut short, is left as it is") {

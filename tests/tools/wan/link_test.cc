@@ -58,6 +58,7 @@ LinkConfig everything() {
   config.reorder = 0.05;
   config.reorder_by = 3ms;
   config.duplicate = 0.03;
+  config.corrupt = 0.01;
   return config;
 }
 
@@ -221,6 +222,7 @@ TEST_CASE("switching another effect on leaves the losses where they were") {
   more.reorder = 0.1;
   more.reorder_by = 2ms;
   more.duplicate = 0.1;
+  more.corrupt = 0.1;
   CHECK_FALSE(lost(plain).empty());
   CHECK(lost(more) == lost(plain));
 }
@@ -328,6 +330,16 @@ TEST_CASE("duplicates follow their original, take no line time, and are counted"
   CHECK(link.counters().packets_out == out.size());
   CHECK(link.counters().bytes_out == out.size() * 100);
   for (const Sent& packet : out) REQUIRE(packet.at == kStart + (packet.id + 1) * 100us);
+}
+
+TEST_CASE("damage hits its share of the packets, anywhere in them") {
+  Link link{{.delay = 1ms, .corrupt = 0.1}, 8};
+  constexpr PacketId kPackets = 20'000;
+  for (PacketId id = 0; id < kPackets; ++id) link.arrive(kStart, 100, id);
+  std::vector<int> tenths(10);
+  while (const auto departure = link.poll(kStart + 1s))
+    if (departure->flipped_at) ++tenths.at(static_cast<std::size_t>(*departure->flipped_at * 10));
+  for (const int count : tenths) CHECK(std::abs(count - kPackets * 0.01) <= tolerance(kPackets, 0.01));
 }
 
 TEST_CASE("a new rate applies to the bits not yet sent") {
