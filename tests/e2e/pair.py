@@ -70,6 +70,7 @@ class Site:
         self.fingerprint = self.keygen(self.name)
         self.settings = {}
         self.hosts = {}  # names that this daemon alone knows, and their addresses
+        self.environment = {}  # of its daemon, on top of the tests' own
         self.small_disk = None  # bytes of a disk of its own for its dictionary, empty at each start
         self.process = None
 
@@ -93,6 +94,8 @@ class Site:
         """Starts the daemon, which may refuse to run."""
         self.write()
         words = [PROGRAM, "run", self.file]
+        if self.environment:
+            words = ["env", *(f"{name}={value}" for name, value in self.environment.items()), *words]
         if self.hosts:
             names = self.folder / "hosts"
             names.write_text("".join(f"{address} {name}\n" for name, address in self.hosts.items()))
