@@ -11,8 +11,8 @@
 
 #include "codecs/byte_writer.h"
 #include "codecs/result.h"
+#include "crypto/secret.h"
 #include "proxy/identity/identity.h"
-#include "proxy/link/secret.h"
 #include "proxy/link/tls_records.h"
 #include "proxy/link/types.h"
 

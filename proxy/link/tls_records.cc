@@ -63,7 +63,7 @@ void RecordKey::use_secret() {
   expand("key", used);
   expand("iv", iv_.bytes);
   number_ = 0;
-  cipher_ = make_record_cipher(nid_, {raw(used.data()), used.size()}, use_);
+  cipher_ = make_aead(nid_, {raw(used.data()), used.size()}, use_);
 }
 
 void RecordKey::update() {

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "codecs/byte_writer.h"
-#include "proxy/link/record_cipher.h"
-#include "proxy/link/secret.h"
+#include "crypto/aead.h"
+#include "crypto/secret.h"
 
 namespace longhaul::link {
 
@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
 // when OpenSSL has no memory; no input from the peer brings it there.
 class RecordKey {
  public:
-  using Use = RecordCipher::Use;
+  using Use = Aead::Use;
   RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use);
   RecordKey(const RecordKey&) = delete;
   RecordKey& operator=(const RecordKey&) = delete;
@@ -34,11 +34,11 @@ class RecordKey {
   void update();
 
  protected:
-  static constexpr std::size_t kTagBytes = kRecordTagBytes, kNonceBytes = 12;
+  static constexpr std::size_t kTagBytes = kAeadTagBytes, kNonceBytes = 12;
   using Nonce = std::array<unsigned char, kNonceBytes>;
 
   Nonce next_nonce();
-  RecordCipher& cipher() const { return *cipher_; }
+  Aead& cipher() const { return *cipher_; }
 
  private:
   void use_secret();
@@ -46,7 +46,7 @@ class RecordKey {
 
   int nid_;
   const EVP_MD* digest_;
-  std::unique_ptr<RecordCipher> cipher_;
+  std::unique_ptr<Aead> cipher_;
   Use use_;
   Secret<EVP_MAX_MD_SIZE> secret_;
   std::size_t secret_bytes_;

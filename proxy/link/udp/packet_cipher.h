@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // One AEAD key at work on packets, in place: which nonce, which cipher. Leaves the arithmetic to
-// record_cipher.h, and to packet.h that no number is used twice.
+// crypto/aead.h, and to packet.h that no number is used twice.
 #pragma once
 #include <memory>
 
-#include "proxy/link/record_cipher.h"
+#include "crypto/aead.h"
 #include "proxy/link/udp/packet_keys.h"
 
 namespace longhaul::link::udp {
 
-inline constexpr std::size_t kPacketTagBytes = kRecordTagBytes;
+inline constexpr std::size_t kPacketTagBytes = kAeadTagBytes;
 using PacketNumber = std::uint64_t;
 
 class PacketCipher {
  public:
-  using Use = RecordCipher::Use;
+  using Use = Aead::Use;
   PacketCipher(const PacketKey& key, Cipher cipher, Use use);
 
   // Encrypts `text` where it lies and writes the tag.
@@ -28,7 +28,7 @@ class PacketCipher {
  private:
   std::array<unsigned char, 12> nonce(PacketNumber number) const;
 
-  std::unique_ptr<RecordCipher> cipher_;
+  std::unique_ptr<Aead> cipher_;
   std::array<std::byte, 12> iv_;
 };
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/udp/packet_keys.h"
 
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
-
 #include <algorithm>
 #include <cassert>
-#include <memory>
-#include <stdexcept>
+
+#include "crypto/hkdf.h"
 
 namespace longhaul::link::udp {
 namespace {
@@ -22,11 +18,6 @@ void take(Bytes& from, std::array<std::byte, Size>& to) {
   std::copy_n(from.begin(), Size, to.begin());
   from = from.subspan(Size);
 }
-
-struct Free {
-  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
-};
 
 }  // namespace
 
@@ -49,10 +40,6 @@ CarrierKeys keys_from_exporter(Bytes exported) {
 }
 
 void hkdf_expand_label(const TrafficSecret& secret, std::string_view label, MutableBytes out) {
-  static const std::unique_ptr<EVP_KDF, Free> hkdf(EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_HKDF, nullptr));
-  std::unique_ptr<EVP_KDF_CTX, Free> context(EVP_KDF_CTX_new(hkdf.get()));
-  if (!context) throw std::runtime_error("OpenSSL has no HKDF");
-
   Buffer info;  // struct HkdfLabel
   ByteWriter writer(info);
   writer.fixed16(static_cast<std::uint16_t>(out.size()));
@@ -60,20 +47,7 @@ void hkdf_expand_label(const TrafficSecret& secret, std::string_view label, Muta
   writer.bytes(as_bytes("tls13 "));
   writer.bytes(as_bytes(label));
   writer.u8(0);
-
-  // OpenSSL takes pointers to non-const for what it only reads.
-  int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
-  char digest[] = "SHA256";
-  OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
-      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
-      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<std::byte*>(secret.bytes.data()),
-                                        secret.bytes.size()),
-      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
-      OSSL_PARAM_construct_end(),
-  };
-  if (EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(out.data()), out.size(), params) != 1)
-    throw std::runtime_error("OpenSSL cannot derive a key");
+  hkdf_expand(secret.bytes, info, out);
 }
 
 PacketKey packet_key(const TrafficSecret& secret, Cipher cipher) {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "codecs/byte_writer.h"
+#include "crypto/secret.h"
 #include "proxy/link/frames.h"
-#include "proxy/link/secret.h"
 
 namespace longhaul::link::udp {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/link/secret.h"
+#include "crypto/secret.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <new>
 
 using namespace longhaul;
-using namespace longhaul::link;
+
 
 namespace {
 bool all_zero(Bytes bytes) {

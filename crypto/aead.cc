@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/link/record_cipher.h"
+#include "crypto/aead.h"
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
@@ -7,21 +7,22 @@
 #include <openssl/params.h>
 
 #include <algorithm>
+#include <cassert>
 #include <new>
 
 #ifdef LONGHAUL_IPSEC_MB
 #include <intel-ipsec-mb.h>
 #endif
 
-namespace longhaul::link {
+namespace longhaul {
 namespace {
 
 const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 unsigned char* raw(MutableBytes bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
-class OpensslCipher final : public RecordCipher {
+class OpensslAead final : public Aead {
  public:
-  OpensslCipher(int nid, std::span<const unsigned char> key, Use use)
+  OpensslAead(int nid, std::span<const unsigned char> key, Use use)
       : cipher_(EVP_CIPHER_fetch(nullptr, OBJ_nid2sn(nid), nullptr)),
         context_(EVP_CIPHER_CTX_new()),
         use_(use) {
@@ -46,7 +47,7 @@ class OpensslCipher final : public RecordCipher {
     unsigned char none[16];
     int written = 0;
     const OSSL_PARAM get[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, kRecordTagBytes),
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, kAeadTagBytes),
         OSSL_PARAM_construct_end()};
     return EVP_CipherFinal_ex(context_.get(), none, &written) == 1 &&
            EVP_CIPHER_CTX_get_params(context_.get(), const_cast<OSSL_PARAM*>(get)) == 1;
@@ -56,7 +57,7 @@ class OpensslCipher final : public RecordCipher {
     int written = 0;
     const OSSL_PARAM set[] = {
         OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, const_cast<unsigned char*>(tag),
-                                          kRecordTagBytes),
+                                          kAeadTagBytes),
         OSSL_PARAM_construct_end()};
     return EVP_CIPHER_CTX_set_params(context_.get(), set) == 1 &&
            EVP_CipherFinal_ex(context_.get(), none, &written) == 1;
@@ -89,11 +90,31 @@ IMB_MGR* vector_functions() {
   return manager.get();
 }
 
-class VectorGcm final : public RecordCipher {
+// The library's functions for one size of key, as members of its table.
+struct Aes128Gcm {
+  static constexpr std::size_t kKeyBytes = 16;
+  static constexpr auto kPrepare = &IMB_MGR::gcm128_pre;
+  static constexpr auto kStart = &IMB_MGR::gcm128_init;
+  static constexpr auto kSealSome = &IMB_MGR::gcm128_enc_update, kOpenSome = &IMB_MGR::gcm128_dec_update;
+  static constexpr auto kSealEnd = &IMB_MGR::gcm128_enc_finalize, kOpenEnd = &IMB_MGR::gcm128_dec_finalize;
+  static constexpr auto kSealWhole = &IMB_MGR::gcm128_enc, kOpenWhole = &IMB_MGR::gcm128_dec;
+};
+struct Aes256Gcm {
+  static constexpr std::size_t kKeyBytes = 32;
+  static constexpr auto kPrepare = &IMB_MGR::gcm256_pre;
+  static constexpr auto kStart = &IMB_MGR::gcm256_init;
+  static constexpr auto kSealSome = &IMB_MGR::gcm256_enc_update, kOpenSome = &IMB_MGR::gcm256_dec_update;
+  static constexpr auto kSealEnd = &IMB_MGR::gcm256_enc_finalize, kOpenEnd = &IMB_MGR::gcm256_dec_finalize;
+  static constexpr auto kSealWhole = &IMB_MGR::gcm256_enc, kOpenWhole = &IMB_MGR::gcm256_dec;
+};
+
+template <class Gcm>
+class VectorGcm final : public Aead {
  public:
   VectorGcm(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
       : functions_(functions), opens_(use == Use::open) {
-    IMB_AES128_GCM_PRE(functions_, key.data(), &key_);
+    assert(key.size() == Gcm::kKeyBytes);
+    (functions_->*Gcm::kPrepare)(key.data(), &key_);
   }
   ~VectorGcm() override {
     OPENSSL_cleanse(&key_, sizeof key_);
@@ -101,38 +122,34 @@ class VectorGcm final : public RecordCipher {
   }
 
   bool start(Nonce nonce, std::span<const unsigned char> associated) override {
-    IMB_AES128_GCM_INIT(functions_, &key_, &context_, nonce.data(), associated.data(), associated.size());
+    (functions_->*Gcm::kStart)(&key_, &context_, nonce.data(), associated.data(), associated.size());
     return true;
   }
   bool add(Bytes text, unsigned char* out) override {
-    if (opens_) {
-      IMB_AES128_GCM_DEC_UPDATE(functions_, &key_, &context_, out, raw(text), text.size());
-    } else {
-      IMB_AES128_GCM_ENC_UPDATE(functions_, &key_, &context_, out, raw(text), text.size());
-    }
+    (functions_->*(opens_ ? Gcm::kOpenSome : Gcm::kSealSome))(&key_, &context_, out, raw(text), text.size());
     return true;
   }
   bool seal(unsigned char* tag) override {
-    IMB_AES128_GCM_ENC_FINALIZE(functions_, &key_, &context_, tag, kRecordTagBytes);
+    (functions_->*Gcm::kSealEnd)(&key_, &context_, tag, kAeadTagBytes);
     return true;
   }
   bool open(const unsigned char* tag) override {
-    unsigned char found[kRecordTagBytes];
-    IMB_AES128_GCM_DEC_FINALIZE(functions_, &key_, &context_, found, kRecordTagBytes);
-    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+    unsigned char found[kAeadTagBytes];
+    (functions_->*Gcm::kOpenEnd)(&key_, &context_, found, kAeadTagBytes);
+    return CRYPTO_memcmp(found, tag, kAeadTagBytes) == 0;
   }
   bool seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
                   unsigned char* tag) override {
-    IMB_AES128_GCM_ENC(functions_, &key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
-                       associated.data(), associated.size(), tag, kRecordTagBytes);
+    (functions_->*Gcm::kSealWhole)(&key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
+                                   associated.data(), associated.size(), tag, kAeadTagBytes);
     return true;
   }
   bool open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
                   const unsigned char* tag) override {
-    unsigned char found[kRecordTagBytes];
-    IMB_AES128_GCM_DEC(functions_, &key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
-                       associated.data(), associated.size(), found, kRecordTagBytes);
-    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+    unsigned char found[kAeadTagBytes];
+    (functions_->*Gcm::kOpenWhole)(&key_, &context_, raw(text), raw(text), text.size(), nonce.data(),
+                                   associated.data(), associated.size(), found, kAeadTagBytes);
+    return CRYPTO_memcmp(found, tag, kAeadTagBytes) == 0;
   }
 
  private:
@@ -142,7 +159,7 @@ class VectorGcm final : public RecordCipher {
   alignas(64) gcm_context_data context_{};
 };
 
-class VectorChaCha final : public RecordCipher {
+class VectorChaCha final : public Aead {
  public:
   VectorChaCha(IMB_MGR* functions, std::span<const unsigned char> key, Use use)
       : functions_(functions), opens_(use == Use::open) {
@@ -167,13 +184,13 @@ class VectorChaCha final : public RecordCipher {
     return true;
   }
   bool seal(unsigned char* tag) override {
-    IMB_CHACHA20_POLY1305_ENC_FINALIZE(functions_, &context_, tag, kRecordTagBytes);
+    IMB_CHACHA20_POLY1305_ENC_FINALIZE(functions_, &context_, tag, kAeadTagBytes);
     return true;
   }
   bool open(const unsigned char* tag) override {
-    unsigned char found[kRecordTagBytes];
-    IMB_CHACHA20_POLY1305_DEC_FINALIZE(functions_, &context_, found, kRecordTagBytes);
-    return CRYPTO_memcmp(found, tag, kRecordTagBytes) == 0;
+    unsigned char found[kAeadTagBytes];
+    IMB_CHACHA20_POLY1305_DEC_FINALIZE(functions_, &context_, found, kAeadTagBytes);
+    return CRYPTO_memcmp(found, tag, kAeadTagBytes) == 0;
   }
 
  private:
@@ -187,38 +204,38 @@ class VectorChaCha final : public RecordCipher {
 
 }  // namespace
 
-bool RecordCipher::seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+bool Aead::seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
                               unsigned char* tag) {
   return start(nonce, associated) && add(text, raw(text)) && seal(tag);
 }
 
-bool RecordCipher::open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
+bool Aead::open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
                               const unsigned char* tag) {
   return start(nonce, associated) && add(text, raw(text)) && open(tag);
 }
 
-std::unique_ptr<RecordCipher> make_openssl_cipher(int nid, std::span<const unsigned char> key,
-                                                  RecordCipher::Use use) {
-  return std::make_unique<OpensslCipher>(nid, key, use);
+std::unique_ptr<Aead> make_openssl_aead(int nid, std::span<const unsigned char> key,
+                                                  Aead::Use use) {
+  return std::make_unique<OpensslAead>(nid, key, use);
 }
 
-std::unique_ptr<RecordCipher> make_vector_cipher([[maybe_unused]] int nid,
+std::unique_ptr<Aead> make_vector_aead([[maybe_unused]] int nid,
                                                  [[maybe_unused]] std::span<const unsigned char> key,
-                                                 [[maybe_unused]] RecordCipher::Use use) {
+                                                 [[maybe_unused]] Aead::Use use) {
 #ifdef LONGHAUL_IPSEC_MB
-  if (nid != NID_aes_128_gcm && nid != NID_chacha20_poly1305) return nullptr;
   IMB_MGR* functions = vector_functions();
   if (!functions) return nullptr;
   if (nid == NID_chacha20_poly1305) return std::make_unique<VectorChaCha>(functions, key, use);
-  return std::make_unique<VectorGcm>(functions, key, use);
+  if (nid == NID_aes_128_gcm) return std::make_unique<VectorGcm<Aes128Gcm>>(functions, key, use);
+  if (nid == NID_aes_256_gcm) return std::make_unique<VectorGcm<Aes256Gcm>>(functions, key, use);
 #endif
   return nullptr;
 }
 
-std::unique_ptr<RecordCipher> make_record_cipher(int nid, std::span<const unsigned char> key,
-                                                 RecordCipher::Use use) {
-  auto vector = make_vector_cipher(nid, key, use);
-  return vector ? std::move(vector) : make_openssl_cipher(nid, key, use);
+std::unique_ptr<Aead> make_aead(int nid, std::span<const unsigned char> key,
+                                                 Aead::Use use) {
+  auto vector = make_vector_aead(nid, key, use);
+  return vector ? std::move(vector) : make_openssl_aead(nid, key, use);
 }
 
-}  // namespace longhaul::link
+}  // namespace longhaul

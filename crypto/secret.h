@@ -9,7 +9,7 @@
 
 #include "codecs/byte_writer.h"
 
-namespace longhaul::link {
+namespace longhaul {
 
 template <std::size_t Size>
 struct Secret {
@@ -47,4 +47,4 @@ class SecretBytes {
   Buffer bytes_;
 };
 
-}  // namespace longhaul::link
+}  // namespace longhaul
