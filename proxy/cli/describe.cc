@@ -67,6 +67,10 @@ void link(std::string& text, const Config& config) {
             (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
             " and must show " + peer.fingerprint + ".\n";
     text += "    Behind it: " + (peer.networks.empty() ? "no network" : networks(peer.networks)) + ".\n";
+    if (!peer.names.empty())
+      text += "    Resolved there: " +
+              join(peer.names, [](const config::NamePattern& pattern) { return pattern.to_text(); }) +
+              ".\n";
     text += "    Sent to it: " +
             (peer.rate_bits == 0 ? "as much as is measured to pass"
                                  : "at most " + config::rate_to_text(peer.rate_bits)) +

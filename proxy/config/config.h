@@ -15,6 +15,7 @@
 
 #include "proxy/config/features.h"
 #include "proxy/config/host_port.h"
+#include "proxy/config/name_pattern.h"
 #include "proxy/config/network.h"
 
 namespace longhaul::config {
@@ -37,7 +38,8 @@ struct Peer {
   std::string name;
   std::optional<HostPort> address;  // none: this peer dials us
   std::string fingerprint;        // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
-  std::vector<Network> networks;  // destinations that lie behind this peer
+  std::vector<Network> networks;  // destinations behind this peer, and clients it may speak for
+  std::vector<NamePattern> names;  // destinations given as names that this peer resolves
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
 };

@@ -85,7 +85,11 @@ std::optional<Network> parse_network(std::string_view text) {
 std::optional<Network> parse_network_loosely(std::string_view text) {
   const auto network = split(text);
   if (!network) return std::nullopt;
-  return Network{cut(network->address, network->prefix_length), network->prefix_length};
+  return network_of(network->address, network->prefix_length);
+}
+
+Network network_of(const ip::address& address, unsigned prefix_length) {
+  return {cut(address, prefix_length), prefix_length};
 }
 
 std::string to_text(const Network& network) {

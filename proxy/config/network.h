@@ -19,6 +19,8 @@ struct Network {
 std::optional<Network> parse_network(std::string_view text);
 // The same, but bits after the prefix are cut off: what a person probably meant, for messages.
 std::optional<Network> parse_network_loosely(std::string_view text);
+// The network of that prefix length which holds the address.
+Network network_of(const boost::asio::ip::address& address, unsigned prefix_length);
 std::string to_text(const Network& network);
 // An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.
 bool contains(const Network& network, const boost::asio::ip::address& address);

@@ -102,8 +102,8 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 6> kKeys{"name",     "address", "fingerprint",
-                                                           "networks", "rate",    "dictionary_memory"};
+    static constexpr std::array<std::string_view, 7> kKeys{
+        "name", "address", "fingerprint", "networks", "names", "rate", "dictionary_memory"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -112,6 +112,7 @@ class Reader {
       const Text typed = section.required_text("fingerprint", "sha256:…");
       peer.fingerprint = fingerprint(section, typed);
       peer.networks = networks(section, "networks");
+      peer.names = name_patterns(section, "names");
       peer.rate_bits = rate(section, "rate");
       peer.dictionary_memory_bytes =
           size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
@@ -142,6 +143,12 @@ class Reader {
             section.line(), "networks",
             "has " + to_text(network) + ", which already lies behind the peer \"" + other.name +
                 "\"; of overlapping networks the longest prefix counts, equal ones cannot be told apart.");
+    for (const NamePattern& pattern : peer.names)
+      if (std::find(other.names.begin(), other.names.end(), pattern) != other.names.end())
+        section.fail(section.line(), "names",
+                     "has \"" + pattern.to_text() + "\", which the peer \"" + other.name +
+                         "\" already has; of overlapping names the longest counts, equal ones cannot be told "
+                         "apart.");
   }
 
   void read_identity(const Section& top) {

@@ -37,15 +37,29 @@ FlowPolicy policy_for(const Config& config, const Features& global, const boost:
   return policy;
 }
 
-const Peer* peer_for(const Config& config, const std::optional<boost::asio::ip::address>& destination) {
-  if (!destination) return config.peers.size() == 1 ? &config.peers.front() : nullptr;
+const Peer* peer_for(const Config& config, const boost::asio::ip::address& address) {
   const Peer* best = nullptr;
   unsigned best_length = 0;
   for (const Peer& peer : config.peers)
     for (const Network& network : peer.networks)
-      if (contains(network, *destination) && (best == nullptr || network.prefix_length > best_length))
+      if (contains(network, address) && (best == nullptr || network.prefix_length > best_length))
         best = &peer, best_length = network.prefix_length;
   return best;
+}
+
+const Peer* peer_for_name(const Config& config, std::string_view host) {
+  const Peer* best = nullptr;
+  const NamePattern* longest = nullptr;
+  bool claimed = false;
+  for (const Peer& peer : config.peers) {
+    for (const NamePattern& pattern : peer.names) {
+      claimed = true;
+      // A whole name is longer than every suffix of it, so it wins.
+      if (matches(pattern, host) && (!longest || pattern.name.size() > longest->name.size()))
+        best = &peer, longest = &pattern;
+    }
+  }
+  return !claimed && config.peers.size() == 1 ? &config.peers.front() : best;
 }
 
 }  // namespace longhaul::config

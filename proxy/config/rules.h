@@ -23,8 +23,10 @@ FlowPolicy policy_for(const Config& config, const Features& global, const boost:
 bool matches(const Rule& rule, const boost::asio::ip::address& client,
              const std::optional<boost::asio::ip::address>& destination, std::uint16_t port);
 
-// The peer whose networks hold the destination; of several the one with the longest prefix. None: nullptr. A
-// destination that is a name belongs to the only peer there is, or to none.
-const Peer* peer_for(const Config& config, const std::optional<boost::asio::ip::address>& destination);
+// The peer whose networks hold the address; of several the one with the longest prefix. None: nullptr.
+const Peer* peer_for(const Config& config, const boost::asio::ip::address& address);
+// The peer whose names match; of several the longest, and a name itself before those below it. Where no peer
+// claims any name, all names belong to the only peer there is. None: nullptr.
+const Peer* peer_for_name(const Config& config, std::string_view host);
 
 }  // namespace longhaul::config

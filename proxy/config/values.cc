@@ -54,6 +54,22 @@ std::vector<Network> networks(const Section& section, std::string_view key) {
   return list;
 }
 
+std::vector<NamePattern> name_patterns(const Section& section, std::string_view key) {
+  std::vector<NamePattern> list;
+  for (const Text& typed : section.texts(key, "*.corp.example")) {
+    auto pattern = parse_name_pattern(typed.value);
+    if (!pattern)
+      section.fail(typed.line, key,
+                   "has \"" + typed.value +
+                       "\", which is no host name; write for example \"files.corp.example\", "
+                       "\"*.corp.example\" for all names below it, or \"*\" for every name.");
+    if (std::find(list.begin(), list.end(), *pattern) != list.end())
+      section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
+    list.push_back(*std::move(pattern));
+  }
+  return list;
+}
+
 std::uint64_t rate(const Section& section, std::string_view key) {
   const auto typed = section.text(key, "51.84mbit");
   if (!typed) return 0;

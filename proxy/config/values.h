@@ -18,6 +18,7 @@ namespace longhaul::config {
 std::string name_value(const Section& section, std::string_view key, std::string_view example);
 HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind);
 std::vector<Network> networks(const Section& section, std::string_view key);
+std::vector<NamePattern> name_patterns(const Section& section, std::string_view key);
 // Bits a second; 0 where the key is absent.
 std::uint64_t rate(const Section& section, std::string_view key);
 // In small letters, as keys are compared.

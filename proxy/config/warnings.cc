@@ -55,13 +55,19 @@ std::vector<std::string> warnings(const Config& config) {
     if (peer.name == config.site) list.push_back("The peer \"" + peer.name + "\" has the name of this site.");
     if (takes_flows && peer.networks.empty())
       list.push_back("The peer \"" + peer.name + "\" has no networks, so no flow to an address goes to it.");
+    if (!config.link.allow.empty() && peer.networks.empty())
+      list.push_back("The peer \"" + peer.name +
+                     "\" has no networks, so its clients' addresses are shown to no server, and flows that "
+                     "ask for that (transparent mode, source = \"auto\" or \"client\") are refused.");
   }
-  for (const Forward& forward : config.forwards)
-    if (const auto address = parse_address(forward.to.host);
-        !config.peers.empty() && !peer_for(config, address))
-      list.push_back(
-          "The forward to " + to_text(forward.to) + " goes past the link: " +
-          (address ? "no peer's networks hold it." : "with several peers, a name belongs to none of them."));
+  for (const Forward& forward : config.forwards) {
+    const auto address = parse_address(forward.to.host);
+    if (config.peers.empty() ||
+        (address ? peer_for(config, *address) : peer_for_name(config, forward.to.host)))
+      continue;
+    list.push_back("The forward to " + to_text(forward.to) + " goes past the link: " +
+                   (address ? "no peer's networks hold it." : "no peer's names match it."));
+  }
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

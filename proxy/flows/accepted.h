@@ -31,7 +31,8 @@ enum class ConnectOutcome : std::uint8_t {
   not_allowed,
   timed_out,
   name_not_found,
-  failed
+  failed,
+  client_not_allowed  // the far side does not show this client's address to servers
 };
 
 struct Accepted {

@@ -62,6 +62,24 @@ bool peer_may_dial(const std::vector<config::Network>& allow, const address& wan
   });
 }
 
+bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& peer,
+                   const std::vector<config::Network>& own_networks, const address& client) {
+  const address plain = unmapped(client);
+  if (never_dialled(plain) || is_loopback(plain) || is_link_local(plain)) return false;
+  const auto longest_of = [&](const std::vector<config::Network>& networks) {
+    int longest = -1;
+    for (const config::Network& network : networks)
+      if (config::contains(network, plain))
+        longest = std::max(longest, static_cast<int>(network.prefix_length));
+    return longest;
+  };
+  const int longest = longest_of(peer.networks);
+  return longest > longest_of(own_networks) &&
+         std::all_of(peers.begin(), peers.end(), [&](const config::Peer& other) {
+           return &other == &peer || longest > longest_of(other.networks);
+         });
+}
+
 bool client_may_dial(const address& client, const address& wanted, const std::vector<address>& own) {
   const address plain = unmapped(wanted);
   if (never_dialled(plain)) return false;

@@ -5,7 +5,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <vector>
 
-#include "proxy/config/network.h"
+#include "proxy/config/config.h"
 
 namespace longhaul::flows {
 
@@ -22,6 +22,12 @@ bool never_dialled(const boost::asio::ip::address& address);
 // exactly: a single address, or (loopback and link-local) a network of nothing else.
 bool peer_may_dial(const std::vector<config::Network>& allow, const boost::asio::ip::address& wanted,
                    const std::vector<boost::asio::ip::address>& own);
+
+// Whether servers may be shown this client's address for a peer (one of `peers`): an address belongs to the
+// peer whose networks hold it with the longest prefix, unless this machine is itself in a network with the same
+// prefix or a longer one. Loopback, link-local and multicast addresses belong to no peer.
+bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& peer,
+                   const std::vector<config::Network>& own_networks, const boost::asio::ip::address& client);
 
 // For a client that names its destination itself and need not have an account here: everything but this
 // machine's own addresses and cable, unless the client is on this machine too.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "proxy/flows/allow.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::flows {
@@ -33,6 +34,24 @@ modules::Ends ends_of(const FlowRecord& record) {
   modules::Ends ends{.server_port = record.destination.port};
   std::transform(bytes.begin(), bytes.end(), ends.client.begin(), [](auto each) { return std::byte{each}; });
   return ends;
+}
+
+// What the near side is told about a flow that is not begun here for that reason.
+ConnectOutcome outcome_of(Reason reason) {
+  return reason == Reason::client_not_in_networks ? ConnectOutcome::client_not_allowed
+                                                  : ConnectOutcome::failed;
+}
+
+// Why a flow that the far side did not connect was not optimised.
+Reason reason_of(ConnectOutcome outcome) {
+  switch (outcome) {
+    case ConnectOutcome::not_allowed:
+      return Reason::peer_refused;
+    case ConnectOutcome::client_not_allowed:
+      return Reason::client_not_in_networks;
+    default:
+      return Reason::destination_refused;
+  }
 }
 
 Reason reason_of(link::LinkState state) {
@@ -92,7 +111,8 @@ Flows::~Flows() = default;
 Decision Flows::decide(const asio::ip::address& client, const Destination& destination) const {
   auto address = address_of(destination);
   Decision decision{.policy = config::policy_for(config_, features_, client, address, destination.port)};
-  const config::Peer* peer = config::peer_for(config_, address);
+  const config::Peer* peer =
+      address ? config::peer_for(config_, *address) : config::peer_for_name(config_, destination.host);
   if (peer) decision.peer = peer->name;
   auto past = [&](Reason reason) {
     decision.reason = reason;
@@ -228,8 +248,7 @@ void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
     if (answer.source_fallback) table_.give_reason(record, Reason::source_fallback);
     return;
   }
-  Reason reason =
-      answer.outcome == ConnectOutcome::not_allowed ? Reason::peer_refused : Reason::destination_refused;
+  const Reason reason = reason_of(answer.outcome);
   table_.give_reason(record, reason);
   auto now = std::chrono::steady_clock::now();
   if (unreachable_.size() >= kRememberedMost)
@@ -314,15 +333,26 @@ void Flows::cut_all() {
 // ------------------------------------------------------------------------------------------ before the
 // server
 
+// optimised: the flow begins.
+Reason Flows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
+  if (table_.live().size() >= config_.limits.flows) return Reason::flow_limit;
+  const bool shows_client = request.client && request.source != config::Source::proxy;
+  const auto& own_networks = own_.networks_at(std::chrono::steady_clock::now());
+  if (shows_client &&
+      !peer_may_show(config_.peers, link.peer(), own_networks, request.client->address()))
+    return Reason::client_not_in_networks;
+  return Reason::optimised;
+}
+
 void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
   const link::OpenRequest& request = stream.request();
-  const bool above_limit = table_.live().size() >= config_.limits.flows;
+  const Reason reason = admit(link, request);
   FlowRecord record{.client = request.client.value_or(tcp::endpoint{}),
                     .destination = request.destination,
                     .origin = Origin::forward,
                     .far_side = true,
                     .peer = link.peer().name,
-                    .reason = above_limit ? Reason::flow_limit : Reason::optimised,
+                    .reason = reason,
                     .features = request.features,
                     .started = std::chrono::steady_clock::now()};
   FlowRecord& added = table_.add(std::move(record));
@@ -332,23 +362,28 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                               {"to", added.destination.to_text()},
                               {"from_peer", added.peer}});
   }
-  if (above_limit) {
-    log::info("flow_refused", {{"flow", added.id},
-                               {"to", added.destination.to_text()},
-                               {"from_peer", added.peer},
-                               {"reason", explain(Reason::flow_limit).code}});
-    link::OpenAnswer answer{.outcome = ConnectOutcome::failed};
-    stream.give_answer(answer);
-    stream.abort();
-    link.release(stream.id());
-    return table_.remove(added.id, FlowTable::End::reset);
-  }
+  if (reason != Reason::optimised) return refuse_opened(link, stream, added);
   own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
   DialRequest dial{.destination = request.destination,
                    .client = request.client,
                    .source = request.client ? request.source : config::Source::proxy,
                    .check = DialRequest::Check::peer};
   asio::co_spawn(io_, serve(added.id, std::move(dial)), asio::detached);
+}
+
+void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record) {
+  const ReasonText& why = explain(record.reason);
+  if (peer_refusals_.may_write(record.peer + ' ' + std::string(why.code), std::chrono::steady_clock::now()))
+    log::warn("flow_refused", {{"flow", record.id},
+                               {"client", record.client.address().to_string()},
+                               {"to", record.destination.to_text()},
+                               {"from_peer", record.peer},
+                               {"reason", why.code},
+                               {"remedy", why.remedy}});
+  stream.give_answer({.outcome = outcome_of(record.reason)});
+  stream.abort();
+  link.release(stream.id());
+  table_.remove(record.id, FlowTable::End::reset);
 }
 
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {

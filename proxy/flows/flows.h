@@ -14,7 +14,9 @@
 #include "proxy/flows/dialer.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/linked_flow.h"
+#include "proxy/flows/own_addresses.h"
 #include "proxy/flows/relay.h"
+#include "proxy/log/seldom.h"
 
 namespace longhaul::flows {
 
@@ -57,6 +59,8 @@ class Flows {
  private:
   void start_linked(Accepted accepted, Decision decision);
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
+  Reason admit(const link::PeerLink& link, const link::OpenRequest& request);
+  void refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record);
   std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
@@ -77,6 +81,8 @@ class Flows {
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
   modules::List modules_;
   Relay relay_;
+  OwnAddresses own_;
+  log::Seldom peer_refusals_;
   std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
 
   // Destinations that could not be reached over the link a moment ago, and why.

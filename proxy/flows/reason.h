@@ -13,11 +13,12 @@ namespace longhaul::flows {
 enum class Reason {
   optimised,            // carried over the link with the features in force
   transport_off,        // features say transport = off (preset B)
-  no_peer_for_network,  // no peer's `networks` holds the destination
+  no_peer_for_network,  // no peer's `networks` or `names` holds the destination
   link_never_up,        // the peer has not been reached since start
   link_down,            // the link was there and is gone
   link_silent,          // the path stopped answering; new flows go past at once
   peer_refused,         // the far proxy may not dial that destination
+  client_not_in_networks,  // the far proxy shows the client's address to no server
   destination_refused,  // the server (or a router) refused; remembered for a while
   flow_limit,           // more flows than `limits.flows`
   memory_limit,         // the memory cap leaves no room: past the link, or over it without the module
@@ -44,8 +45,8 @@ inline constexpr std::array kReasonTable{
                "The features in force say transport = off, so this proxy relays the flow past the link.",
                "longhaul set transport=auto, or change the rule that matches the flow"},
     ReasonText{Reason::no_peer_for_network, "no_peer_for_network",
-               "No peer's `networks` holds the destination.",
-               "add the destination's network to the [[peer]] that stands before it"},
+               "No peer's `networks` or `names` holds the destination.",
+               "add the destination's network or name to the [[peer]] that stands before it"},
     ReasonText{Reason::link_never_up, "link_never_up",
                "The peer has not been reached since this daemon started.",
                "see the log for the reason of the last attempt: address, port, firewall or fingerprint"},
@@ -55,6 +56,11 @@ inline constexpr std::array kReasonTable{
                "check the WAN between the sites; flows use the link again once it answers"},
     ReasonText{Reason::peer_refused, "peer_refused", "The far proxy is not allowed to dial the destination.",
                "add the destination to [link] allow on the far side"},
+    ReasonText{Reason::client_not_in_networks, "client_not_in_networks",
+               "The flow's client has an address that the far proxy shows to no server for this site: it does "
+               "not lie in the `networks` that the far side has for this site.",
+               "add the client's network to `networks` of this site's [[peer]] at the far side, or set source = "
+               "\"proxy\""},
     ReasonText{Reason::destination_refused, "destination_refused",
                "The server refused a connection a moment ago, so the next ones go to it directly.",
                "start the service; the entry ends by itself after a few seconds"},

@@ -258,7 +258,7 @@ Result<OpenAnswer> parse_answer(Bytes body) {
   auto outcome = in.u8(), flags = in.u8();
   if (!outcome || !flags) return LinkError::malformed_record;
   OpenAnswer answer;
-  bool known = *outcome <= static_cast<std::uint8_t>(flows::ConnectOutcome::failed);
+  bool known = *outcome <= static_cast<std::uint8_t>(flows::ConnectOutcome::client_not_allowed);
   answer.outcome = known ? static_cast<flows::ConnectOutcome>(*outcome) : flows::ConnectOutcome::failed;
   answer.source_fallback = *flags & 1;
   answer.module_accepted = *flags & 2;

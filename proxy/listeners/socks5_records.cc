@@ -114,6 +114,7 @@ Reply reply_for(flows::ConnectOutcome outcome) {
     case ConnectOutcome::network_unreachable:
       return Reply::network_unreachable;
     case ConnectOutcome::not_allowed:
+    case ConnectOutcome::client_not_allowed:
       return Reply::not_allowed;
     case ConnectOutcome::timed_out:
       return Reply::ttl_expired;

@@ -129,6 +129,12 @@ TEST_CASE("every mistake is one sentence with file and line") {
            "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnetworks = [\"10.0.0.0/8\"]\nfingerprint = \"sha256:" +
            std::string(64, 'b') + "\"\n"),
        "dir/a.toml:10: [[peer]] networks has 10.0.0.0/8, which already lies behind the peer \"b\"; "},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnames = [\"*.Corp\"]\n" + kFingerprint +
+                  "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnames = [\"*.corp\"]\nfingerprint = \"sha256:" +
+                  std::string(64, 'b') + "\"\n"),
+       "dir/a.toml:10: [[peer]] names has \"*.corp\", which the peer \"b\" already has; "},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnames = [\"*corp\"]\n" + kFingerprint),
+       "dir/a.toml:8: [[peer]] names has \"*corp\", which is no host name; write for example "},
       // Interception.
       {"site = \"a\"\n[intercept]\nmode = \"tproxi\"\n",
        "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it is \"tproxy\" or \"off\"."},

@@ -72,7 +72,40 @@ TEST_CASE("a destination belongs to the peer with the longest prefix") {
   CHECK(peer_for(config, make_address("10.2.1.1")) == &config.peers[1]);
   CHECK(peer_for(config, make_address("fd00::1")) == &config.peers[0]);
   CHECK(peer_for(config, make_address("192.168.0.1")) == nullptr);
-  CHECK(peer_for(config, std::nullopt) == nullptr);
+}
+
+TEST_CASE("a name belongs to the peer with the longest match, or to the only peer where none claims names") {
+  Config config;
+  config.peers.resize(3);
+  CHECK(peer_for_name(config, "files.corp") == nullptr);
+  const auto claim = [&](std::size_t peer, std::string_view text) {
+    config.peers[peer].names.push_back(parse_name_pattern(text).value());
+  };
+  claim(0, "*.corp");
+  claim(1, "*.Branch.corp");
+  claim(1, "files.corp");
+  claim(2, "*.files.corp");
+  CHECK(peer_for_name(config, "FILES.corp") == &config.peers[1]);
+  CHECK(peer_for_name(config, "a.files.corp.") == &config.peers[2]);
+  CHECK(peer_for_name(config, "a.b.branch.CORP") == &config.peers[1]);
+  CHECK(peer_for_name(config, "branch.corp") == &config.peers[0]);
+  CHECK(peer_for_name(config, "corp") == nullptr);
+  CHECK(peer_for_name(config, "files.xcorp") == nullptr);
+  claim(2, "*");
+  CHECK(peer_for_name(config, "corp") == &config.peers[2]);
   config.peers.resize(1);
-  CHECK(peer_for(config, std::nullopt) == &config.peers[0]);
+  CHECK(peer_for_name(config, "elsewhere.example") == nullptr);
+  config.peers[0].names.clear();
+  CHECK(peer_for_name(config, "elsewhere.example") == &config.peers[0]);
+}
+
+TEST_CASE("a name pattern is a name, the names below a domain, or every name") {
+  for (const char* text : {"a", "files.corp", "*.corp", "*", "xn--bcher-kva.example", "_ldap._tcp.corp", "3com.example"})
+    CHECK(parse_name_pattern(text).value().to_text() == text);
+  CHECK(parse_name_pattern("*.Corp.").value().to_text() == "*.corp");
+  for (const std::string& text :
+       {std::string(), std::string("."), std::string("*."), std::string("*corp"), std::string("**"), std::string("a..b"),
+        std::string(".a"), std::string("a.*.b"), std::string("a b"), std::string("10.0.0.1"), std::string("fd00::1"),
+        std::string(64, 'a'), std::string("b\xc3\xbc.example")})
+    CHECK_FALSE(parse_name_pattern(text));
 }

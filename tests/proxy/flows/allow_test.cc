@@ -19,6 +19,34 @@ bool peer_may(std::vector<std::string> allow, const char* wanted, std::vector<st
 
 }  // namespace
 
+TEST_CASE("an address is shown for the peer that has the longest prefix, and never for two") {
+  std::vector<config::Peer> peers(2);
+  const auto networks = [](std::vector<std::string> texts) {
+    std::vector<config::Network> list;
+    for (const auto& text : texts) list.push_back(config::parse_network(text).value());
+    return list;
+  };
+  peers[0].networks = networks({"10.0.0.0/8", "fd00::/16", "0.0.0.0/0", "::/0"});
+  peers[1].networks = networks({"10.1.0.0/16", "10.2.2.7/32", "fd00:1::/32"});
+  const auto own = networks({"10.2.0.0/16", "10.2.2.0/24", "127.0.0.0/8", "fd00:2::/64", "10.1.3.0/24"});
+  const auto shows = [&](std::size_t peer, const char* client) {
+    return flows::peer_may_show(peers, peers[peer], own, make_address(client));
+  };
+  for (const char* client : {"10.9.0.1", "192.0.2.1", "::ffff:10.9.0.1", "fd00:9::1", "2001:db8::1"}) {
+    CHECK(shows(0, client));
+    CHECK_FALSE(shows(1, client));
+  }
+  for (const char* client : {"10.1.0.1", "::ffff:10.1.0.1", "fd00:1::1", "10.2.2.7"}) {
+    CHECK_FALSE(shows(0, client));
+    CHECK(shows(1, client));
+  }
+  // Of this machine's own networks, and of none.
+  for (const char* client :
+       {"10.2.0.9", "10.2.2.9", "::ffff:10.2.2.9", "fd00:2::9", "10.1.3.1", "127.0.0.1", "::1", "::ffff:127.0.0.1",
+        "169.254.1.1", "fe80::1", "224.0.0.1", "ff02::1", "255.255.255.255", "0.0.0.0", "::"})
+    for (const std::size_t peer : {0, 1}) CHECK_FALSE(shows(peer, client));
+}
+
 TEST_CASE("a peer may have dialled only what allow names") {
   CHECK(peer_may({"10.1.0.0/16"}, "10.1.2.3"));
   CHECK_FALSE(peer_may({"10.1.0.0/16"}, "10.2.0.1"));

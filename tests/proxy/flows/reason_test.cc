@@ -22,6 +22,7 @@ bool named(Reason reason) {
     case Reason::link_down:
     case Reason::link_silent:
     case Reason::peer_refused:
+    case Reason::client_not_in_networks:
     case Reason::destination_refused:
     case Reason::flow_limit:
     case Reason::memory_limit:

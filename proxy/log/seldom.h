@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets an event that outsiders cause be logged at most once a minute for each of them, so that nobody can fill
+// the log. Counting the events is left to the counters of whoever logs them.
+#pragma once
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace longhaul::log {
+
+class Seldom {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::minutes kPause{1};
+  static constexpr std::size_t kKeys = 1024;  // while so many have had their line, nobody else gets one
+
+  bool may_write(std::string_view key, TimePoint now) {
+    if (const auto found = next_.find(key); found != next_.end()) {
+      if (now < found->second) return false;
+      found->second = now + kPause;
+      return true;
+    }
+    if (next_.size() >= kKeys) std::erase_if(next_, [&](const auto& entry) { return entry.second <= now; });
+    if (next_.size() >= kKeys) return false;
+    next_.emplace(key, now + kPause);
+    return true;
+  }
+
+ private:
+  std::map<std::string, TimePoint, std::less<>> next_;  // when the key may have its next line
+};
+
+}  // namespace longhaul::log
