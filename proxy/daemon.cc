@@ -15,6 +15,7 @@
 #include <fstream>
 #include <random>
 
+#include "proxy/config/changes.h"
 #include "proxy/config/read.h"
 #include "proxy/control/controlled.h"
 #include "proxy/control/server.h"
@@ -31,6 +32,7 @@
 #include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
 #include "proxy/path_keeper.h"
+#include "proxy/peer_addresses.h"
 #include "proxy/version.h"
 
 namespace longhaul {
@@ -99,19 +101,25 @@ class Daemon final : public control::Controlled {
   void change_features(const config::Features& features) override;
   asio::awaitable<control::Cleared> clear_cache() override;
   boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
+  boost::system::result<std::vector<std::string>, control::Refusal> reload() override;
 
  private:
   void start();
+  void reload_on_hangup(asio::signal_set& signals);
+  void add_link(const config::Peer& peer);
+  void apply(config::Config config, identity::Identity identity);
+  void apply_peers();
   void finish();
   void stop();
   asio::awaitable<void> shut_down();
   void log_findings();
-  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer);
+  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer, const link::TlsEngine& tls);
   link::udp::PathBook paths() const;
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
+  void know_peers();
 
-  const config::Config& config_;
+  config::Config config_;  // in force; a reload replaces what it holds
   asio::io_context io_{1};
   identity::Identity identity_;
   link::TlsContext tls_;
@@ -123,7 +131,9 @@ class Daemon final : public control::Controlled {
   DiskDictionary disk_;  // before the links, whose codecs use it
   link::LinkShared shared_;
   std::vector<std::unique_ptr<link::PeerLink>> links_;
+  std::vector<std::unique_ptr<link::PeerLink>> removed_links_;  // stopped; their last events may be on their way
   PathKeeper path_keeper_;
+  PeerAddresses peer_addresses_;
   flows::FlowTable table_;
   flows::Dialer dialer_;
   flows::Flows flows_;
@@ -157,35 +167,43 @@ Daemon::Daemon(const config::Config& config)
           }),
       shared_{.io = io_,
               .tls = tls_,
-              .config = config.link,
+              .config = config_.link,
               .site = config.site,
-              .own_fingerprint = identity_.fingerprint,
               .pool = pool_,
               .retained = retained_,
               .allowed = config.features,
               .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
               .total_rate = {.bits = config.link.total_rate_bits},
               .modules = names_of(modules_),
-              .make_codec = [this](const config::Peer& peer) { return make_codec(peer); },
+              .make_codec = [this](const config::Peer& peer,
+                                   const link::TlsEngine& tls) { return make_codec(peer, tls); },
+              .on_connected =
+                  [this](const link::PeerLink& link, const asio::ip::address& from) {
+                    peer_addresses_.seen(link.peer().name, from);
+                    know_peers();
+                  },
               .on_peer_allows = [this] { flows_.apply_features(); },
               .on_link_lost = [this](const link::PeerLink& link) { flows_.on_link_lost(link); },
               .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
+      peer_addresses_(config.state_dir / "peer-addresses"),
       dialer_({.allow = config.link.allow}),
-      flows_(io_, config, features_, table_, dialer_, links_, modules_) {
+      flows_(io_, config_, features_, table_, dialer_, links_, modules_) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
-  for (const config::Peer& peer : config.peers)
-    links_.push_back(std::make_unique<link::PeerLink>(
-        shared_, peer,
-        [this](link::PeerLink& link, link::Stream& stream) { flows_.on_opened(link, stream); }));
-  for (auto& link : links_)
-    if (const auto memory = path_keeper_.known().find(link->peer().fingerprint)) link->recall(*memory);
+  for (const config::Peer& peer : config.peers) add_link(peer);
+}
+
+void Daemon::add_link(const config::Peer& peer) {
+  links_.push_back(std::make_unique<link::PeerLink>(
+      shared_, peer, [this](link::PeerLink& link, link::Stream& stream) { flows_.on_opened(link, stream); }));
+  for (const std::string& key : peer.fingerprints)
+    if (const auto memory = path_keeper_.known().find(key)) links_.back()->recall(*memory);
 }
 
 link::udp::PathBook Daemon::paths() const {
   link::udp::PathBook book;
   for (const auto& link : links_)
-    if (const auto memory = link->path_memory()) book.put(link->peer().fingerprint, *memory);
+    if (const auto memory = link->path_memory()) book.put(link->peer().fingerprints.front(), *memory);
   return book;
 }
 
@@ -206,6 +224,11 @@ std::vector<asio::ip::address> Daemon::peer_addresses() const {
   return addresses;
 }
 
+// Places are kept for their handshakes, whoever else comes.
+void Daemon::know_peers() {
+  if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
+}
+
 void Daemon::start() {
   auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
   auto has_room = [this] { return flows_.has_room(); };
@@ -215,6 +238,7 @@ void Daemon::start() {
   if (config_.link.listen)
     link_listener_ = std::make_unique<link::LinkListener>(shared_, *config_.link.listen, links_,
                                                           config_.limits.handshakes);
+  know_peers();
   for (const config::Forward& forward : config_.forwards)
     forwards_.push_back(std::make_unique<listeners::ForwardListener>(io_, forward, begin, has_room));
   if (config_.socks.listen)
@@ -247,7 +271,8 @@ void Daemon::start() {
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
-std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer) {
+std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
+                                                         const link::TlsEngine& tls) {
   const std::uint64_t memory = peer.dictionary_memory_bytes.value_or(config_.dictionary.memory_bytes);
   std::random_device random;
   return std::make_unique<reduction::Reduction>(
@@ -255,8 +280,8 @@ std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& pee
                          .peer_ring_bytes = memory,
                          .epoch = std::uint64_t{random()} << 32 | random(),
                          .store = disk_.store(),
-                         .site = site_id(identity_.fingerprint),
-                         .twin_site = site_id(peer.fingerprint)});
+                         .site = site_id(tls.own_fingerprint()),
+                         .twin_site = site_id(tls.peer_fingerprint())});
 }
 
 void Daemon::log_findings() {
@@ -303,6 +328,14 @@ asio::awaitable<void> Daemon::shut_down() {
   io_.stop();
 }
 
+void Daemon::reload_on_hangup(asio::signal_set& signals) {
+  signals.async_wait([this, &signals](boost::system::error_code error, int) {
+    if (error) return;
+    (void)reload();  // logged
+    reload_on_hangup(signals);
+  });
+}
+
 int Daemon::run() {
   raise_descriptor_limit();
   keep_freed_memory();
@@ -310,8 +343,11 @@ int Daemon::run() {
   std::signal(SIGPIPE, SIG_IGN);
   start();
   asio::signal_set signals(io_, SIGINT, SIGTERM);
-  signals.async_wait([this](boost::system::error_code error, int number) {
+  asio::signal_set hangup(io_, SIGHUP);
+  reload_on_hangup(hangup);
+  signals.async_wait([this, &hangup](boost::system::error_code error, int number) {
     if (error) return;
+    hangup.cancel();
     log::info("stopping", {{"signal", number}});
     watchdog_.reset();
     asio::co_spawn(io_, shut_down(), asio::detached);
@@ -335,6 +371,7 @@ control::Status Daemon::status() const {
   status.flows_limit = config_.limits.flows;
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
+  if (link_listener_) status.strangers_refused = link_listener_->refused();
   status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes() + module_memory_->used_bytes();
   status.memory_short = pool_.used_up() || retained_.used_up();
   status.module_bytes = module_memory_->used_bytes();
@@ -404,6 +441,82 @@ boost::system::result<void, control::Refusal> Daemon::intercept(control::Interce
   if (!done) return control::Refusal{done.error().message};
   log::info(action == control::InterceptAction::up ? "intercept_up" : "intercept_down", {});
   return {};
+}
+
+boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload() {
+  const auto refuse = [](const std::string& sentence) {
+    log::warn("reload_refused", {{"reason", sentence}, {"effect", "the configuration in force stays"}});
+    return control::Refusal{sentence};
+  };
+  try {
+    config::Config config = config::read(config_.file);
+    identity::Identity identity = identity::load(config);
+    const link::TlsContext usable(identity);  // or OpenSSL says why not
+    config::Changes changes = config::changes(config_, config);
+    if (!changes.fixed.empty()) {
+      std::string list;
+      for (const std::string& each : changes.fixed) list += (list.empty() ? "" : ", ") + each;
+      return refuse(config.file.string() + ": " + list +
+                    " cannot be changed while the daemon runs; restart it, or take that change back. Nothing was "
+                    "changed.");
+    }
+    if (identity.fingerprint != identity_.fingerprint)
+      changes.live.push_back("the key of this site: now " + identity.fingerprint);
+    apply(std::move(config), std::move(identity));
+    for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
+    if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});
+    return std::move(changes.live);
+  } catch (const std::exception& error) {
+    return refuse(error.what());
+  }
+}
+
+// Everything was checked: from here on nothing fails.
+void Daemon::apply(config::Config config, identity::Identity identity) {
+  const bool new_key = identity.fingerprint != identity_.fingerprint;
+  // What `longhaul set` has changed since stays, unless the file says something else than before.
+  const bool new_features = config.features != config_.features;
+  config_ = std::move(config);
+  identity_ = std::move(identity);
+  for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
+  for (const std::string& warning : config::warnings(config_)) log::warn("configuration", {{"warning", warning}});
+  tls_ = link::TlsContext(identity_);
+  dialer_.allow(config_.link.allow);
+  shared_.total_rate.bits = config_.link.total_rate_bits;
+  if (link_listener_) link_listener_->set_max_handshakes(config_.limits.handshakes);
+  apply_peers();
+  if (new_key)
+    for (auto& link : links_) link->renew();
+  if (new_features)
+    change_features(config_.features);
+  else
+    flows_.apply_features();  // the rules may give running flows others
+}
+
+void Daemon::apply_peers() {
+  const auto configured = [this](const std::string& name) {
+    return std::ranges::find(config_.peers, name, &config::Peer::name);
+  };
+  const auto gone = std::stable_partition(links_.begin(), links_.end(), [&](const auto& link) {
+    return configured(link->peer().name) != config_.peers.end();
+  });
+  for (auto link = gone; link != links_.end(); ++link) {
+    (*link)->stop();
+    removed_links_.push_back(std::move(*link));
+  }
+  links_.erase(gone, links_.end());
+  for (auto& link : links_)
+    if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
+  for (const config::Peer& peer : config_.peers) {
+    const auto has = [&](const auto& link) { return link->peer().name == peer.name; };
+    if (std::ranges::any_of(links_, has)) continue;
+    add_link(peer);
+    links_.back()->start();
+  }
+  pool_.share_among(static_cast<std::uint32_t>(links_.size()));
+  know_peers();
+  if (auto set = interception_->set_peers(peer_addresses()); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
 }
 
 }  // namespace

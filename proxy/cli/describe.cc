@@ -12,10 +12,10 @@ using config::Config;
 using config::Fail;
 
 template <class List, class Print>
-std::string join(const List& list, Print print) {
+std::string join(const List& list, Print print, std::string_view between = ", ") {
   std::string text;
   for (const auto& item : list) {
-    if (!text.empty()) text += ", ";
+    if (!text.empty()) text += between;
     text += print(item);
   }
   return text;
@@ -65,7 +65,8 @@ void link(std::string& text, const Config& config) {
   for (const config::Peer& peer : config.peers) {
     text += "  The peer \"" + peer.name + "\" " +
             (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
-            " and must show " + peer.fingerprint + ".\n";
+            " and must show " +
+            join(peer.fingerprints, [](const std::string& key) { return key; }, " or ") + ".\n";
     text += "    Behind it: " + (peer.networks.empty() ? "no network" : networks(peer.networks)) + ".\n";
     if (!peer.names.empty())
       text += "    Resolved there: " +

@@ -208,6 +208,8 @@ void show_links(const json::array& links, std::ostream& out) {
       out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';
 }
 
+constexpr std::string_view kNothingYet = "nothing yet";
+
 // What was counted, without what is zero.
 std::string counters_line(const json::value& counters) {
   std::string said;
@@ -218,7 +220,7 @@ std::string counters_line(const json::value& counters) {
     const bool bytes = words.ends_with("bytes");
     said += (said.empty() ? "" : ", ") + words + " " + (bytes ? bytes_text(number(value)) : text(value));
   }
-  return said.empty() ? "nothing yet" : said;
+  return said.empty() ? std::string(kNothingYet) : said;
 }
 
 void show_modules(const json::array& modules, std::ostream& out) {
@@ -272,6 +274,8 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "disk", disk_line(status.at("disk_dictionary")));
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
+  if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
+    line(out, "strangers", "refused: " + refused);
   const auto state = text(intercept.at("state"));
   line(out, "intercept",
        (state == "not_configured" ? "not configured" : state) +
@@ -371,6 +375,12 @@ void show_cleared(const json::value& answer, std::ostream& out) {
     else
       out << text(peer.at("peer")) << " cleared " << bytes_text(number(peer.at("disk_bytes")))
           << " on its disk\n";
+}
+
+void show_reloaded(const json::value& answer, std::ostream& out) {
+  const auto& changed = answer.at("changed").as_array();
+  if (changed.empty()) out << "nothing changed: the configuration was so already\n";
+  for (const auto& each : changed) out << "changed " << text(each) << '\n';
 }
 
 void show_rules(const json::value& intercept, std::ostream& out) {

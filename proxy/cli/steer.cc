@@ -116,6 +116,13 @@ TextResult<void> clear_cache(ControlClient& daemon, const Options& options, std:
   return {};
 }
 
+TextResult<void> reload(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const auto answer = daemon.post("/v1/reload", json::object{});
+  if (answer.has_error()) return answer.error();
+  options.json ? print_json(*answer, out) : show_reloaded(*answer, out);
+  return {};
+}
+
 TextResult<void> intercept(ControlClient& daemon, const Options& options, std::ostream& out) {
   const bool print = options.action == "print";
   const auto answer = print ? daemon.get("/v1/intercept")
@@ -204,6 +211,7 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   set_command->add_option("settings", options.settings, "such as compression=false, or preset=T")
       ->type_name("FEATURE=VALUE");
   add("clear-cache", "Forget what was learnt for sending repeats once", clear_cache);
+  add("reload", "Read the configuration again and apply it without losing a flow: keys, peers, rules, limits", reload);
   auto* const intercept_command =
       add("intercept", "Put in, take out or show the rules of transparent mode", intercept);
   intercept_command->add_option("action", options.action, "up, down or print")

@@ -2,6 +2,7 @@
 // What a configuration file says, as plain structs: every field with its default. Reading is in read.h;
 // checks that need the host (interfaces, ports, sysctls) are in the parts that use them.
 #pragma once
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
@@ -25,6 +26,7 @@ using namespace std::chrono_literals;
 struct Identity {
   std::filesystem::path certificate;  // relative paths are relative to the configuration file
   std::filesystem::path private_key;
+  bool operator==(const Identity&) const = default;
 };
 
 struct Link {
@@ -32,16 +34,24 @@ struct Link {
   std::vector<Network> allow;         // what this site may dial for its peers; empty: nothing
   std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
+  bool operator==(const Link&) const = default;
 };
 
 struct Peer {
   std::string name;
   std::optional<HostPort> address;  // none: this peer dials us
-  std::string fingerprint;        // "sha256:" and 64 hex digits: SHA-256 of the peer's public key (SPKI, DER)
-  std::vector<Network> networks;  // destinations behind this peer, and clients it may speak for
+  // Each "sha256:" and 64 hex digits: SHA-256 of a public key (SPKI, DER) that the peer may show. At least one;
+  // several while the peer's key is being changed.
+  std::vector<std::string> fingerprints;
+  static constexpr std::size_t kMostFingerprints = 4;
+  bool has_key(const std::string& fingerprint) const {
+    return std::find(fingerprints.begin(), fingerprints.end(), fingerprint) != fingerprints.end();
+  }
+  std::vector<Network> networks;   // destinations behind this peer, and clients it may speak for
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
+  bool operator==(const Peer&) const = default;
 };
 
 // What is remembered of what was sent, so that repeats need not be sent again.
@@ -51,6 +61,7 @@ struct Dictionary {
   std::filesystem::path directory = "dictionary";  // relative to state_dir
   static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
   static constexpr std::uint64_t kMinDisk = 64ull << 20, kMaxDisk = 1ull << 44;
+  bool operator==(const Dictionary&) const = default;
 };
 
 enum class Source : std::uint8_t { automatic, client, proxy };
@@ -62,15 +73,18 @@ struct Intercept {
   std::uint16_t port = 7650;  // the local transparent listener
   Source source = Source::automatic;
   Fail fail = Fail::open;
+  bool operator==(const Intercept&) const = default;
 };
 
 struct Forward {
   HostPort listen;
   HostPort to;  // a name is resolved at the far side
+  bool operator==(const Forward&) const = default;
 };
 
 struct Socks {
   std::optional<HostPort> listen;
+  bool operator==(const Socks&) const = default;
 };
 
 // First match wins; an empty list matches everything. `features` are applied on top of the global ones.
@@ -80,22 +94,26 @@ struct Rule {
   std::vector<Network> from_networks;
   std::vector<std::pair<std::string, std::string>> features;  // name, value, checked when read
   std::optional<Fail> fail;
+  bool operator==(const Rule&) const = default;
 };
 
 struct Control {
   HostPort listen{"127.0.0.1", 7601};
   std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
+  bool operator==(const Control&) const = default;
 };
 
 struct Limits {
   std::uint32_t flows = 16'384;
-  std::uint32_t handshakes = 64;              // TLS handshakes in progress
+  std::uint32_t handshakes = 256;             // in progress that others began, beside those of known addresses
   std::uint64_t memory_bytes = 512ull << 20;  // buffers of all flows together, both directions
+  bool operator==(const Limits&) const = default;
 };
 
 struct Log {
   std::string level = "info";  // error, warn, info, debug, trace
   bool json = false;
+  bool operator==(const Log&) const = default;
 };
 
 struct Config {

@@ -109,8 +109,8 @@ class Reader {
       peer.name = name_value(section, "name", "datacenter");
       if (const auto typed = section.text("address", "10.10.100.2:7600"))
         peer.address = host_port(section, "address", *typed, HostKind::address_or_name);
-      const Text typed = section.required_text("fingerprint", "sha256:…");
-      peer.fingerprint = fingerprint(section, typed);
+      const std::vector<Text> keys = fingerprints(section);
+      for (const Text& key : keys) peer.fingerprints.push_back(key.value);
       peer.networks = networks(section, "networks");
       peer.names = name_patterns(section, "names");
       peer.rate_bits = rate(section, "rate");
@@ -121,18 +121,19 @@ class Reader {
                      "\"" + peer.name +
                          "\" has no address to dial and [link] has no listen to be dialled at: give "
                          "one of the two.");
-      for (const Peer& other : config_.peers) compare(section, typed.line, other, peer);
+      for (const Peer& other : config_.peers) compare(section, keys, other, peer);
       config_.peers.push_back(std::move(peer));
     }
   }
 
-  static void compare(const Section& section, std::size_t fingerprint_line, const Peer& other,
+  static void compare(const Section& section, const std::vector<Text>& keys, const Peer& other,
                       const Peer& peer) {
     if (other.name == peer.name)
       section.fail(section.line(), "name", "= \"" + peer.name + "\" is already the name of another peer.");
-    if (other.fingerprint == peer.fingerprint)
-      section.fail(fingerprint_line, "fingerprint",
-                   "is already that of the peer \"" + other.name + "\"; each site needs a key of its own.");
+    for (const Text& key : keys)
+      if (other.has_key(key.value))
+        section.fail(key.line, "fingerprint",
+                     "is already that of the peer \"" + other.name + "\"; each site needs a key of its own.");
     if (peer.address && other.address == peer.address)
       section.fail(
           section.line(), "address",

@@ -155,6 +155,14 @@ std::vector<Text> Section::texts(std::string_view key, std::string_view example)
   return values;
 }
 
+std::vector<Text> Section::required_texts(std::string_view key, std::string_view example) const {
+  const toml::node* node = table_.get(key);
+  if (node == nullptr || !node->is_array()) return {required_text(key, example)};
+  auto values = texts(key, example);
+  if (values.empty()) fail(line_of(*node), key, "is empty; write for example [" + in_quotes(example) + "].");
+  return values;
+}
+
 std::vector<std::uint16_t> Section::ports(std::string_view key) const {
   std::vector<std::uint16_t> values;
   const toml::array* list = array(key, "445, 139");

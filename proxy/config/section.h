@@ -41,6 +41,8 @@ class Section {
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t least, std::uint64_t most) const;
   std::vector<Text> texts(std::string_view key, std::string_view example) const;
+  // One text or a list of them; required, and not an empty list.
+  std::vector<Text> required_texts(std::string_view key, std::string_view example) const;
   std::vector<std::uint16_t> ports(std::string_view key) const;
   // A feature's value in the form that `set_feature` takes, whether typed as text, boolean or number.
   // "a.b" is also found where TOML puts it without quotes: as b in the table a.

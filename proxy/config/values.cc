@@ -82,6 +82,8 @@ std::uint64_t rate(const Section& section, std::string_view key) {
   return *bits;
 }
 
+namespace {
+
 std::string fingerprint(const Section& section, const Text& typed) {
   constexpr std::string_view kPrefix = "sha256:";
   std::string value = typed.value;
@@ -96,6 +98,23 @@ std::string fingerprint(const Section& section, const Text& typed) {
         "must be \"sha256:\" and 64 hexadecimal digits; copy the line that `longhaul keygen` printed on "
         "the peer.");
   return value;
+}
+
+}  // namespace
+
+std::vector<Text> fingerprints(const Section& section) {
+  std::vector<Text> list = section.required_texts("fingerprint", "sha256:…");
+  if (list.size() > Peer::kMostFingerprints)
+    section.fail(list.front().line, "fingerprint",
+                 "names " + std::to_string(list.size()) + " keys; a peer may have " +
+                     std::to_string(Peer::kMostFingerprints) + ".");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    list[i].value = fingerprint(section, list[i]);
+    for (std::size_t before = 0; before < i; ++before)
+      if (list[before].value == list[i].value)
+        section.fail(list[i].line, "fingerprint", "names the same key twice.");
+  }
+  return list;
 }
 
 std::optional<std::string> kernel_name(const Section& section, std::string_view key,

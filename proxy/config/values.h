@@ -21,8 +21,8 @@ std::vector<Network> networks(const Section& section, std::string_view key);
 std::vector<NamePattern> name_patterns(const Section& section, std::string_view key);
 // Bits a second; 0 where the key is absent.
 std::uint64_t rate(const Section& section, std::string_view key);
-// In small letters, as keys are compared.
-std::string fingerprint(const Section& section, const Text& typed);
+// One or a list, required, in small letters, as keys are compared; each with its line.
+std::vector<Text> fingerprints(const Section& section);
 // The name of one of the kernel's congestion controls.
 std::optional<std::string> kernel_name(const Section& section, std::string_view key,
                                        std::string_view example);

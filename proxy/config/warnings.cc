@@ -48,7 +48,7 @@ std::vector<std::string> warnings(const Config& config) {
   if (takes_flows && config.peers.empty())
     list.push_back("There is no [[peer]], so every flow goes past the link.");
   for (const Peer& peer : config.peers) {
-    if (is_placeholder(peer.fingerprint))
+    if (std::any_of(peer.fingerprints.begin(), peer.fingerprints.end(), is_placeholder))
       list.push_back("The peer \"" + peer.name +
                      "\" has the placeholder of the examples for a fingerprint; "
                      "`longhaul keygen` on the peer prints the right one.");

@@ -27,7 +27,7 @@ using http::verb;
 
 constexpr std::string_view kFlowPrefix = "/v1/flows/";
 
-enum class Topic { metrics, status, flows, flow, why, features, clear_cache, intercept };
+enum class Topic { metrics, status, flows, flow, why, features, clear_cache, intercept, reload };
 
 struct Route {
   Topic topic;
@@ -44,6 +44,7 @@ constexpr std::array kRoutes{
     Route{Topic::features, "/v1/features", "GET, HEAD, PATCH, POST"},
     Route{Topic::clear_cache, "/v1/clear-cache", "POST"},
     Route{Topic::intercept, "/v1/intercept", "GET, HEAD, POST"},
+    Route{Topic::reload, "/v1/reload", "POST"},
 };
 
 const Route* find_route(std::string_view path) {
@@ -249,6 +250,14 @@ Answer change_intercept(Controlled& daemon, std::string_view body) {
   return answer_json(view_intercept(daemon));
 }
 
+Answer reload(Controlled& daemon) {
+  const auto done = daemon.reload();
+  if (done.has_error()) return refusal(status::conflict, done.error().sentence);
+  json::array changed;
+  for (const std::string& change : *done) changed.emplace_back(change);
+  return answer_json({{"changed", std::move(changed)}});
+}
+
 Answer no_such_path(std::string_view path) {
   return refusal(status::not_found,
                  "there is no " + in_quotes(path) + "; the API is under /v1/, metrics at /metrics");
@@ -327,6 +336,8 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
       co_return reads ? answer_json(view(daemon_.features())) : change_features(daemon_, request.body);
     case Topic::intercept:
       co_return reads ? answer_json(view_intercept(daemon_)) : change_intercept(daemon_, request.body);
+    case Topic::reload:
+      co_return reload(daemon_);
     case Topic::clear_cache: {
       const auto cleared = co_await daemon_.clear_cache();
       co_return answer_json(view(cleared));

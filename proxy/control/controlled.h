@@ -14,6 +14,7 @@
 #include "proxy/config/features.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
+#include "proxy/link/refusal.h"
 #include "proxy/link/status.h"
 
 namespace longhaul::control {
@@ -29,6 +30,7 @@ struct Status {
   std::uint64_t flows_limit = 0;
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
   std::uint64_t handshakes_limit = 0;
+  link::RefusalCounts strangers_refused{};  // connections to the link's port, by reason
   std::uint64_t memory_bytes = 0;  // buffers of all flows, both directions
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t module_bytes = 0;      // among them, what application modules hold
@@ -85,6 +87,8 @@ class Controlled {
   // Done at once; the answer waits for the peers', within reason.
   virtual boost::asio::awaitable<Cleared> clear_cache() = 0;
   virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
+  // Reads the configuration's file again and applies it, as a whole or not at all; answers what has changed.
+  virtual boost::system::result<std::vector<std::string>, Refusal> reload() = 0;
 };
 
 }  // namespace longhaul::control

@@ -285,6 +285,13 @@ void add_udp(Families& families, const Status& status) {
       .sample({}, status.unknown_datagrams);
 }
 
+void add_refusals(Families& families, const Status& status) {
+  auto refused = families.counter("strangers_refused_total",
+                                   "Connections to the link's port that ended before their key was known, by reason.");
+  for (const auto& row : link::kRefusalTable)
+    refused.sample({{"reason", row.code}}, status.strangers_refused[static_cast<std::size_t>(row.refusal)]);
+}
+
 }  // namespace
 
 std::string metrics_text(const Status& status, const flows::FlowTable& flows, const ApiCounters& api) {
@@ -302,6 +309,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
+  add_refusals(families, status);
   families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);
   families.gauge("memory_limit_bytes", "The cap on buffers of all flows.")
       .sample({}, status.memory_limit_bytes);

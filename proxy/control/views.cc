@@ -59,6 +59,12 @@ json::object by_reason(const flows::CountByReason& counts) {
   return object;
 }
 
+json::object by_refusal(const link::RefusalCounts& counts) {
+  json::object object;
+  for (const auto& row : link::kRefusalTable) object[row.code] = counts[static_cast<std::size_t>(row.refusal)];
+  return object;
+}
+
 json::object view_counters(const modules::Counters& counters) {
   json::object object;
   for (const auto& counter : modules::kCounterNames) object[counter.name] = counters.*counter.value;
@@ -337,6 +343,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"ports", view_ports(flows)},
       {"modules", view_modules(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
+      {"strangers", {{"refused", by_refusal(status.strangers_refused)}}},
       {"memory",
        {{"bytes", status.memory_bytes},
         {"limit_bytes", status.memory_limit_bytes},

@@ -76,7 +76,7 @@ bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& p
   const int longest = longest_of(peer.networks);
   return longest > longest_of(own_networks) &&
          std::all_of(peers.begin(), peers.end(), [&](const config::Peer& other) {
-           return &other == &peer || longest > longest_of(other.networks);
+           return other.name == peer.name || longest > longest_of(other.networks);
          });
 }
 

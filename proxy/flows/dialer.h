@@ -64,6 +64,8 @@ class Dialer {
   // Whether answers to clients' addresses come back to this process: where no rules divert them, `auto` does
   // not wait for them in vain, and `client` fails at once.
   void show_clients(bool can) { can_show_clients_ = can; }
+  // What peers may have dialled from now on.
+  void allow(std::vector<config::Network> networks) { config_.allow = std::move(networks); }
 
  private:
   struct Attempt;
@@ -72,7 +74,7 @@ class Dialer {
   boost::asio::awaitable<void> dial_address(const DialRequest& request, std::chrono::milliseconds limit,
                                             Dialled& result);
 
-  const DialerConfig config_;
+  DialerConfig config_;
   NameResolver resolver_;
   OwnAddresses own_;
   SourceMemory memory_;

@@ -123,7 +123,7 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   };
   if (decision.policy.features.transport == config::Transport::off) return past(Reason::transport_off);
   if (!peer) return past(Reason::no_peer_for_network);
-  auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return &l->peer() == peer; });
+  auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l->peer().name == peer->name; });
   if (link == links_.end()) return past(Reason::link_never_up);
   if (Reason reason = reason_of((*link)->state()); reason != Reason::optimised) return past(reason);
   // What both sides allow is in force, so the peer can switch the transport off, too.

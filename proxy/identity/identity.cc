@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "proxy/config/read.h"
 
@@ -37,6 +38,16 @@ FilePtr open(const std::filesystem::path& file, std::string_view what) {
 int no_passphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
+}
+
+// What the key is for, where peers would not take it: the handshake knows two signatures (link/tls_engine.cc).
+std::string unusable_kind(const EVP_PKEY* key) {
+  if (EVP_PKEY_is_a(key, "ED25519") == 1) return {};
+  const char* name = EVP_PKEY_get0_type_name(key);
+  const std::string kind = name ? name : "an unknown algorithm";
+  char group[80] = "";
+  if (EVP_PKEY_get_group_name(key, group, sizeof group, nullptr) != 1) return ERR_clear_error(), kind;
+  return std::string_view(group) == "prime256v1" ? std::string() : kind + " " + group;
 }
 
 }  // namespace
@@ -73,6 +84,9 @@ Identity load(const config::Identity& files) {
     fail(files.private_key,
          "the private key is not that of the certificate " + files.certificate.string() + ".");
 
+  if (const std::string kind = unusable_kind(identity.private_key.get()); !kind.empty())
+    fail(files.private_key, "this is a key for " + kind +
+                                ", and the link takes EC P-256 and Ed25519 only; `longhaul keygen NAME` makes one.");
   auto fingerprint = fingerprint_of(identity.certificate.get());
   if (!fingerprint) fail(files.certificate, "the certificate's key cannot be encoded.");
   identity.fingerprint = *std::move(fingerprint);
@@ -91,7 +105,7 @@ Identity load(const config::Identity& files) {
 Identity load(const config::Config& config) {
   Identity identity = load(config.identity);
   for (const config::Peer& peer : config.peers)
-    if (peer.fingerprint == identity.fingerprint)
+    if (peer.has_key(identity.fingerprint))
       fail(config.file,
            "the peer \"" + peer.name +
                "\" has the fingerprint of this site's own key; each site needs a key of its own.");

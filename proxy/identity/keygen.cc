@@ -3,11 +3,9 @@
 #include "proxy/identity/keygen.h"
 
 #include <fcntl.h>
-#include <openssl/bn.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,13 +13,10 @@
 #include <cstring>
 #include <vector>
 
-#include "proxy/identity/identity.h"
+#include "proxy/identity/certificate.h"
 
 namespace longhaul::identity {
 namespace {
-
-constexpr long kDay = 24 * 60 * 60;
-constexpr long kValidDays = 20 * 365 + 5;
 
 [[noreturn]] void fail(const std::string& sentence) { throw KeygenError(sentence); }
 
@@ -38,44 +33,6 @@ void check_name(const std::string& name) {
     good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                     c == '_' || c == '.');
   if (!good) fail("The name must be 1 to 63 letters, digits, dots, dashes or underscores.");
-}
-
-void add_extension(X509* certificate, int nid, const char* value) {
-  X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, nid, value);
-  const bool added = extension != nullptr && X509_add_ext(certificate, extension, -1) == 1;
-  X509_EXTENSION_free(extension);
-  if (!added) fail_in_openssl("write the certificate's extensions");
-}
-
-// 127 random bits, positive (RFC 5280 section 4.1.2.2 allows 20 octets).
-void set_serial(X509* certificate) {
-  BIGNUM* number = BN_new();
-  const bool set = number != nullptr && BN_rand(number, 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
-                   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nullptr;
-  BN_free(number);
-  if (!set) fail_in_openssl("draw a serial number");
-}
-
-CertificatePtr self_signed(const std::string& name, EVP_PKEY* key) {
-  CertificatePtr certificate(X509_new());
-  X509* c = certificate.get();
-  if (c == nullptr || X509_set_version(c, X509_VERSION_3) != 1) fail_in_openssl("make a certificate");
-  set_serial(c);
-  X509_NAME* subject = X509_get_subject_name(c);
-  if (X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                                 reinterpret_cast<const unsigned char*>(name.data()),
-                                 static_cast<int>(name.size()), -1, 0) != 1 ||
-      X509_set_issuer_name(c, subject) != 1)
-    fail_in_openssl("name the certificate");
-  // A day back, since the clocks of two sites differ.
-  if (X509_gmtime_adj(X509_getm_notBefore(c), -kDay) == nullptr ||
-      X509_time_adj_ex(X509_getm_notAfter(c), kValidDays, 0, nullptr) == nullptr ||
-      X509_set_pubkey(c, key) != 1)
-    fail_in_openssl("fill in the certificate");
-  add_extension(c, NID_basic_constraints, "critical,CA:FALSE");
-  add_extension(c, NID_key_usage, "critical,digitalSignature");
-  if (X509_sign(c, key, EVP_sha256()) == 0) fail_in_openssl("sign the certificate");
-  return certificate;
 }
 
 std::string pem(BIO* memory) {
@@ -134,7 +91,7 @@ Made keygen(const std::string& name, const std::filesystem::path& folder) {
   check_name(name);
   const KeyPtr key(EVP_EC_gen("P-256"));
   if (!key) fail_in_openssl("make a key");
-  const CertificatePtr certificate = self_signed(name, key.get());
+  const CertificatePtr certificate = named_certificate(key.get(), name);
   auto fingerprint = fingerprint_of(certificate.get());
   if (!fingerprint) fail_in_openssl("encode the public key");
   Made made{folder / (name + ".crt"), folder / (name + ".key"), *std::move(fingerprint)};

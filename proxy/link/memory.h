@@ -24,6 +24,9 @@ class CreditPool {
         shared_(cap_bytes - floor_ * max_streams),
         free_(shared_) {}
 
+  // The number of peers has changed.
+  void share_among(std::uint32_t sessions) { sessions_ = std::max<std::uint32_t>(sessions, 1); }
+
   std::uint64_t floor_bytes() const { return floor_; }
   std::uint64_t free_bytes() const { return free_; }
   std::uint64_t granted_bytes() const { return shared_ - free_; }  // above the floors

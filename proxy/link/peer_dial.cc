@@ -47,19 +47,24 @@ Duration with_jitter(Duration time) {
 
 }  // namespace
 
-void PeerLink::start() {
-  if (!peer_.address) return;
-  asio::co_spawn(shared_.io, keep_dialling(), asio::detached);
+void PeerLink::start() { asio::co_spawn(shared_.io, keep_dialling(), asio::detached); }
+
+bool PeerLink::wants_to_dial() const {
+  return peer_.address && (carriers_.empty() || wants_anew_ || (session_ && session_->silent()));
 }
 
-bool PeerLink::wants_to_dial() const { return carriers_.empty() || (session_ && session_->silent()); }
-
 // Of two connections that were dialled from both ends, the one dialled by the lower fingerprint stays.
-bool PeerLink::own_dial_stays() const {
-  bool lower = shared_.own_fingerprint < peer_.fingerprint;
+bool PeerLink::own_dial_stays(const TlsEngine& against) const {
+  bool lower = against.own_fingerprint() < against.peer_fingerprint();
   bool have_own =
       dial_ == Dial::saying_hello || (!carriers_.empty() && carrier_dialled_here_ && !session_->silent());
   return lower && have_own;
+}
+
+std::string PeerLink::expected_keys() const {
+  std::string text;
+  for (const std::string& key : peer_.fingerprints) text += (text.empty() ? "" : " or ") + key;
+  return text;
 }
 
 void PeerLink::log_failure(const std::string& why) {
@@ -92,12 +97,13 @@ asio::awaitable<void> PeerLink::keep_dialling() {
 asio::awaitable<bool> PeerLink::dial_once() {
   auto self = self_;
   dial_ = Dial::connecting;
+  const config::HostPort at = *peer_.address;  // a reload may change it meanwhile
   asio::ip::tcp::resolver resolver(shared_.io);
   boost::system::error_code error;
-  auto addresses = co_await resolver.async_resolve(peer_.address->host, std::to_string(peer_.address->port),
+  auto addresses = co_await resolver.async_resolve(at.host, std::to_string(at.port),
                                                    asio::redirect_error(asio::use_awaitable, error));
   if (!*self || stopped_) co_return false;
-  if (error) co_return log_failure("cannot resolve " + peer_.address->host + ": " + error.message()), false;
+  if (error) co_return log_failure("cannot resolve " + at.host + ": " + error.message()), false;
 
   asio::ip::tcp::socket socket(shared_.io);
   for (const auto& address : addresses) {
@@ -118,25 +124,26 @@ asio::awaitable<bool> PeerLink::dial_once() {
     if (error == asio::error::operation_aborted) error = asio::error::timed_out;
   }
   if (error || !socket.is_open()) {
-    log_failure("cannot connect to " + peer_.address->host + ":" + std::to_string(peer_.address->port) +
-                ": " + error.message());
+    log_failure("cannot connect to " + config::to_text(at) + ": " + error.message());
     co_return false;
   }
 
-  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler);
+  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler,
+                           [expected = peer_](const std::string& key) { return expected.has_key(key); });
   ++shared_.handshakes;
   auto shaken = co_await connection.handshake(kHandshakeLimit);
   --shared_.handshakes;
   if (!*self || stopped_) co_return false;
+  if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
+    log_failure("whoever answers at " + connection.remote() + " shows the key " +
+                connection.tls().peer_fingerprint() + ", and [[peer]] fingerprint expects " + expected_keys() +
+                "; if that is the peer's key, put it there and run `longhaul reload`");
+    connection.end();  // with the alert
+    co_return false;
+  }
   if (!shaken) {
     std::string text = connection.tls().error_text();
     co_return log_failure("TLS handshake failed: " + (text.empty() ? shaken.error().message() : text)), false;
-  }
-  if (connection.tls().peer_fingerprint() != peer_.fingerprint) {
-    log_failure("the peer at " + connection.remote() + " shows the key " +
-                connection.tls().peer_fingerprint() + ", and the configuration expects " + peer_.fingerprint);
-    connection.refuse(CloseCode::refused, "your key is not the one that this side expects");
-    co_return false;
   }
   dial_ = Dial::saying_hello;
   HelloFrame hello{
@@ -158,11 +165,14 @@ asio::awaitable<bool> PeerLink::dial_once() {
   if (!answer) {
     // A peer that does not know our key ends the connection in its half of the handshake, which shows only
     // here.
+    if (connection.tls().refusal() == Refusal::rejected_by_peer)
+      co_return log_failure("the peer does not accept the key of this site, " + connection.tls().own_fingerprint() +
+                            "; put that into the fingerprint of this site's [[peer]] there and run `longhaul "
+                            "reload`"),
+          false;
     std::string text = connection.tls().error_text();
-    co_return log_failure(
-        "the peer ended the connection: " + (text.empty() ? answer.error().message() : text) +
-        "; its log says why, most often that no [[peer]] there has the key of this site, " +
-        shared_.own_fingerprint),
+    co_return log_failure("the peer ended the connection: " + (text.empty() ? answer.error().message() : text) +
+                          "; its log says why"),
         false;
   }
   if (auto* close = std::get_if<CloseFrame>(&*answer))
@@ -208,7 +218,9 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     connection.refuse(CloseCode::protocol_error, "this side speaks version 1 of the link protocol");
     co_return;
   }
-  if (own_dial_stays())
+  if (connection.tls().own_fingerprint() != shared_.tls.fingerprint())
+    co_return connection.refuse(CloseCode::busy, "try again: the key of this side has changed");
+  if (own_dial_stays(connection.tls()))
     co_return connection.refuse(CloseCode::duplicate, "already connected from the other end");
   bool knows = session_ && hello->session == session_id_;
   if (!knows && hello->session != Token{} && dial_ == Dial::saying_hello) {

@@ -73,12 +73,45 @@ void PeerLink::stop() {
   count_for_total_rate();
 }
 
+void PeerLink::update(const config::Peer& peer) {
+  peer_ = peer;
+  if (session_ && !peer_.has_key(peer_key_)) {
+    log::warn("link_revoked", {{"peer", peer_.name}, {"key", peer_key_}});
+    drop_carriers(CloseCode::refused, "the key of this connection is not accepted any more");
+    end_session();
+  }
+  last_error_.clear();  // what hindered the last attempt may be gone
+  dial_timer_.cancel();
+  choose_carrier();
+}
+
+void PeerLink::renew() {
+  if (!carriers_.empty() && carrier_dialled_here_ && peer_.address) {
+    wants_anew_ = true;
+  } else if (!carriers_.empty()) {
+    drop_carriers(CloseCode::busy, "dial again: the key of this side has changed");
+    after_activity();
+  }
+  dial_timer_.cancel();
+}
+
+void PeerLink::drop_carriers(CloseCode code, const std::string& why) {
+  for (auto& carrier : carriers_) {
+    carrier->close(code, why);
+    closed_bytes_sent_ += carrier->bytes_sent();
+    closed_bytes_received_ += carrier->bytes_received();
+    if (session_) session_->detach(carrier->id(), Clock::now());
+  }
+  carriers_.clear();
+  choose_carrier();
+}
+
 void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
                      const HelloFrame& theirs) {
   if (!session_ || session_id_ != session_id) {
     end_session();
     // Both sides' histories begin with the session, and so agree.
-    if (shared_.make_codec && theirs.blocks == kBlockVersion) codec_ = shared_.make_codec(peer_);
+    if (shared_.make_codec && theirs.blocks == kBlockVersion) codec_ = shared_.make_codec(peer_, connection.tls());
     relief_ = {};
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
     session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());
@@ -87,6 +120,11 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   } else {
     log::info("link_resumed", {{"peer", peer_.name}, {"streams", session_->live_streams()}});
   }
+  boost::system::error_code no_address;
+  const auto remote = connection.socket().remote_endpoint(no_address);
+  if (!no_address && shared_.on_connected) shared_.on_connected(*this, remote.address());
+  peer_key_ = connection.tls().peer_fingerprint();
+  wants_anew_ = connection.tls().own_fingerprint() != shared_.tls.fingerprint();
   std::string congestion_control =
       set_link_options(connection.socket().native_handle(), shared_.config.congestion_control);
   begin_udp(connection, side, terms);

@@ -28,15 +28,17 @@ struct LinkShared {
   const TlsContext& tls;
   const config::Link& config;
   std::string site;
-  std::string own_fingerprint;
   CreditPool& pool;
   RetainedBudget& retained;
   config::Features allowed;       // by this side, for any flow
   std::uint32_t max_streams = 0;  // that one peer may have open
   TotalRate total_rate;
   std::vector<ModuleName> modules{};  // whose halves this side has
-  // Makes one for each session with a peer that makes and reads blocks, too. None: nobody here does.
-  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&)> make_codec{};
+  // Makes one for each session with a peer that makes and reads blocks, too; `tls` tells the keys of both. None:
+  // nobody here does.
+  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&, const TlsEngine& tls)> make_codec{};
+  // The peer has proved its key from there.
+  std::function<void(const PeerLink&, const boost::asio::ip::address&)> on_connected{};
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
   // It is no longer `up`: told from the loop, like events.
   std::function<void(PeerLink&)> on_link_lost{};
@@ -64,8 +66,15 @@ class PeerLink final : private CarrierOwner {
   ~PeerLink() override;
 
   const config::Peer& peer() const { return peer_; }
-  // Dials from now on, if the peer has an address.
+  // Dials from now on, while the peer has an address.
   void start();
+  // The peer's entry in the configuration has changed. What needs a new connection or a new session to change
+  // waits for one; a connection that was made with a key that is not among the peer's any more ends at once,
+  // and with it the session.
+  void update(const config::Peer& peer);
+  // This site's key has changed: connects anew and gives up the old connection once there is another, or, where
+  // the peer dialled it, ends the old one so that the peer dials again. The session goes on.
+  void renew();
   // Tells the peer and closes; nothing is dialled any more.
   void stop();
 
@@ -116,7 +125,8 @@ class PeerLink final : private CarrierOwner {
   boost::asio::awaitable<void> keep_dialling();
   boost::asio::awaitable<bool> dial_once();
   bool wants_to_dial() const;
-  bool own_dial_stays() const;
+  bool own_dial_stays(const TlsEngine& against) const;
+  std::string expected_keys() const;
   // What the two HELLOs say of packets; no endpoint: there will be none.
   struct UdpTerms {
     udp::UdpEndpoint* endpoint = nullptr;
@@ -133,6 +143,7 @@ class PeerLink final : private CarrierOwner {
   void count_for_total_rate();
   void relieve_processor();
   void end_session();
+  void drop_carriers(CloseCode code, const std::string& why);
   void deliver_events();
   void note_state();
   void watch_for_end();
@@ -140,7 +151,7 @@ class PeerLink final : private CarrierOwner {
   void log_failure(const std::string& why);
 
   LinkShared& shared_;
-  const config::Peer& peer_;
+  config::Peer peer_;
   OnOpened on_opened_;
   std::unique_ptr<reduction::Reduction> codec_;  // of the session, which it outlives
   ReductionTotals reduction_totals_;
@@ -151,6 +162,8 @@ class PeerLink final : private CarrierOwner {
   std::vector<ModuleName> peer_modules_;               // of the session's peer
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
   bool carrier_dialled_here_ = false;
+  std::string peer_key_;      // that the peer showed on the newest connection
+  bool wants_anew_ = false;   // a connection with this site's new key
   CarrierId last_carrier_ = 0;
   udp::UdpPaths udp_;
   std::uint64_t last_epoch_ = 0;  // of UDP keys

@@ -61,9 +61,10 @@ boost::system::error_code timed_out() { return asio::error::timed_out; }
 
 }  // namespace
 
-TlsConnection::TlsConnection(asio::ip::tcp::socket socket, const TlsContext& context, Side side)
+TlsConnection::TlsConnection(asio::ip::tcp::socket socket, const TlsContext& context, Side side,
+                             TlsEngine::AcceptsKey accepts)
     : socket_(std::move(socket)),
-      tls_(std::make_unique<TlsEngine>(context, side)),
+      tls_(std::make_unique<TlsEngine>(context, side, std::move(accepts))),
       remote_(describe(socket_)),
       side_(side) {}
 
@@ -76,20 +77,29 @@ asio::awaitable<Result<void>> TlsConnection::flush() {
   co_return Result<void>{};
 }
 
-asio::awaitable<Result<void>> TlsConnection::receive_some() {
+asio::awaitable<Result<void>> TlsConnection::receive_some(const HandshakePace* pace) {
   std::array<std::byte, 16 * 1024> scratch;
   boost::system::error_code error;
   std::size_t size = co_await socket_.async_read_some(asio::buffer(scratch),
                                                       asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return error;
-  auto taken = tls_->receive(std::span(scratch).first(size), plain_);
+  if (pace) co_await pace->turns.next(pace->standing);
+  const Duration before = pace ? thread_time() : Duration{};
+  // The time may have passed while the turn had not come.
+  Result<void> taken = asio::error::operation_aborted;
+  if (socket_.is_open()) taken = tls_->receive(std::span(scratch).first(size), plain_);
+  if (pace) {
+    const Duration processor = thread_time() - before;
+    pace->turns.done(processor);
+    pace->charge(processor);
+  }
   // Even after an error: what waits there is the alert that tells the peer.
   co_await flush();
   if (taken && tls_->closed_by_peer()) co_return boost::system::error_code(asio::error::eof);
   co_return taken;
 }
 
-asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
+asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit, const HandshakePace* pace) {
   TimePoint start = Clock::now();
   Deadline deadline(socket_, limit);
   if (side_ == Side::dialler)
@@ -99,7 +109,7 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit) {
     if (tls_->established()) break;
     // A peer that refuses us ends the connection together with its last word of the handshake: what it says
     // is there.
-    if (auto got = co_await receive_some(); !got && !tls_->established())
+    if (auto got = co_await receive_some(pace); !got && !tls_->established())
       co_return deadline.passed() ? Result<void>(timed_out()) : got;
   }
   handshake_time_ = Clock::now() - start;
@@ -134,6 +144,18 @@ asio::awaitable<Result<void>> TlsConnection::write_frame(const Frame frame) {
   co_return co_await flush();
 }
 
+void TlsConnection::cut() {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void TlsConnection::end() {
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  auto executor = socket_.get_executor();
+  asio::co_spawn(executor, close_after_reading(std::move(socket_)), asio::detached);
+}
+
 void TlsConnection::refuse(CloseCode code, std::string text) {
   boost::system::error_code ignored;
   Buffer plain;
@@ -143,9 +165,7 @@ void TlsConnection::refuse(CloseCode code, std::string text) {
     socket_.non_blocking(true, ignored);
     socket_.write_some(asio::buffer(tls_->outgoing()), ignored);
   }
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  auto executor = socket_.get_executor();
-  asio::co_spawn(executor, close_after_reading(std::move(socket_)), asio::detached);
+  end();
 }
 
 }  // namespace longhaul::link

@@ -8,21 +8,34 @@
 #include <memory>
 
 #include "proxy/link/frames.h"
+#include "proxy/link/handshake_turns.h"
 #include "proxy/link/tls_engine.h"
 
 namespace longhaul::link {
 
+// How the steps of a handshake that somebody else began wait for their turns. Borrowed until it is over.
+struct HandshakePace {
+  HandshakeTurns& turns;
+  Standing standing;
+  std::function<void(Duration processor)> charge;  // told what each step took
+};
+
 class TlsConnection {
  public:
-  TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side);
+  TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side,
+                TlsEngine::AcceptsKey accepts);
 
-  // Both complete with an error when `limit` has passed.
-  boost::asio::awaitable<Result<void>> handshake(Duration limit);
+  // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at once.
+  boost::asio::awaitable<Result<void>> handshake(Duration limit, const HandshakePace* pace = nullptr);
   boost::asio::awaitable<Result<Frame>> read_frame(Duration limit);
   boost::asio::awaitable<Result<void>> write_frame(const Frame frame);
 
   // Says why and closes; never waits.
   void refuse(CloseCode code, std::string text);
+  // Closes so that what was sent last, such as an alert, still arrives; never waits.
+  void end();
+  // Closes at once: whatever waits for this connection completes with an error.
+  void cut();
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }
   TlsEngine& tls() { return *tls_; }
@@ -31,7 +44,7 @@ class TlsConnection {
   Duration handshake_time() const { return handshake_time_; }  // about one round trip
 
  private:
-  boost::asio::awaitable<Result<void>> receive_some();
+  boost::asio::awaitable<Result<void>> receive_some(const HandshakePace* pace = nullptr);
   boost::asio::awaitable<Result<void>> flush();
 
   boost::asio::ip::tcp::socket socket_;

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "proxy/identity/certificate.h"
+
 namespace longhaul::link {
 namespace {
 
@@ -14,9 +16,34 @@ namespace {
 // earlier.
 constexpr std::uint64_t kBytesPerKey = 32ull << 30;
 
-std::string openssl_error() {
-  unsigned long code = ERR_get_error();
-  ERR_clear_error();
+Refusal refusal_of(unsigned long code) {
+  switch (ERR_GET_REASON(code)) {
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_UNEXPECTED_MESSAGE:
+    case SSL_R_RECORD_LENGTH_MISMATCH:
+    case SSL_R_BAD_RECORD_TYPE:
+      return Refusal::not_tls;
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+    case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
+    case SSL_R_NO_SUITABLE_GROUPS:
+      return Refusal::unsupported;
+    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+      return Refusal::too_long;
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+      return Refusal::no_certificate;
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+      return Refusal::rejected_by_peer;
+    default:
+      return Refusal::failed;
+  }
+}
+
+std::string openssl_text(unsigned long code) {
   if (code == 0) return "the connection ended during the handshake";
   char text[256];
   ERR_error_string_n(code, text, sizeof text);
@@ -24,9 +51,26 @@ std::string openssl_error() {
   return reason ? reason : text;
 }
 
+std::string openssl_error() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  return openssl_text(code);
+}
+
+// What peers need and nothing else: each further group is work that a stranger can ask for with one ClientHello.
+// The key that is agreed on resists quantum computers where the library has ML-KEM (OpenSSL 3.5); both shares are
+// sent then, so that an older peer needs no second round trip.
+bool set_key_exchange(SSL_CTX* context) {
+  const bool set = SSL_CTX_set1_groups_list(context, "*X25519MLKEM768:*X25519:P-256") == 1 ||
+                   SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1;
+  ERR_clear_error();
+  return set && SSL_CTX_set1_sigalgs_list(context, "ecdsa_secp256r1_sha256:ed25519") == 1;
+}
+
 // RFC 8446, sections 4 and 6.
 constexpr std::uint8_t kKeyUpdate = 24;
-constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kUserCanceled = 90;
+constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kBadCertificate = 42,
+                       kUserCanceled = 90;
 
 SecretBytes from_hex(std::string_view digits) {
   SecretBytes bytes(digits.size() / 2);
@@ -40,12 +84,15 @@ SecretBytes from_hex(std::string_view digits) {
 
 }  // namespace
 
-TlsContext::TlsContext(const identity::Identity& identity) : context_(SSL_CTX_new(TLS_method())) {
+TlsContext::TlsContext(const identity::Identity& identity)
+    : context_(SSL_CTX_new(TLS_method())), fingerprint_(identity.fingerprint) {
   SSL_CTX* context = context_.get();
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   // 128 bits are enough and the fastest here; the others for peers without AES instructions.
   SSL_CTX_set_ciphersuites(context,
                            "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
+  if (!set_key_exchange(context)) throw std::runtime_error("OpenSSL has no X25519 or P-256: " + openssl_error());
+  SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
   // Sessions of the link outlive connections by other means; tickets would only be a second way in.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);
@@ -56,9 +103,10 @@ TlsContext::TlsContext(const identity::Identity& identity) : context_(SSL_CTX_ne
   SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
   // Keys are pinned: chains, dates and names say nothing here. The handshake still proves that the peer has
   // the key.
-  SSL_CTX_set_cert_verify_callback(
-      context, [](X509_STORE_CTX*, void*) { return 1; }, nullptr);
-  if (SSL_CTX_use_certificate(context, identity.certificate.get()) != 1 ||
+  SSL_CTX_set_cert_verify_callback(context, &TlsEngine::check_key, nullptr);
+  // To a stranger the certificate shows the key, which TLS has no way to hide, and nothing else of the site.
+  const auto certificate = identity::nameless_certificate(identity.private_key.get());
+  if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, identity.private_key.get()) != 1)
     throw std::runtime_error("OpenSSL refuses the certificate or key: " + openssl_error());
 }
@@ -71,6 +119,8 @@ int TlsEngine::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read
     return 0;
   }
   *read = std::min(size, engine->incoming_.size());
+  engine->handshake_bytes_ += *read;
+  if (engine->handshake_bytes_ > kMostHandshakeBytes) return 0;  // an error, since no retry is asked for
   std::memcpy(out, engine->incoming_.data(), *read);
   engine->incoming_ = engine->incoming_.subspan(*read);
   return 1;
@@ -96,7 +146,11 @@ BIO_METHOD* TlsEngine::bio_method() {
   return method;
 }
 
-TlsEngine::TlsEngine(const TlsContext& context, Side side) : ssl_(SSL_new(context.get())), side_(side) {
+TlsEngine::TlsEngine(const TlsContext& context, Side side, AcceptsKey accepts)
+    : ssl_(SSL_new(context.get())),
+      side_(side),
+      accepts_(std::move(accepts)),
+      own_fingerprint_(context.fingerprint()) {
   BIO* bio = BIO_new(bio_method());
   if (!ssl_ || !bio) throw std::bad_alloc();
   BIO_set_data(bio, this);
@@ -110,8 +164,31 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side) : ssl_(SSL_new(contex
   }
 }
 
+// Asked while the Certificate is read, before the CertificateVerify that follows it: nothing is computed with a key
+// that no peer has, and a dialler has not shown its own certificate yet.
+int TlsEngine::check_key(X509_STORE_CTX* shown, void*) {
+  const auto* ssl =
+      static_cast<SSL*>(X509_STORE_CTX_get_ex_data(shown, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* engine = static_cast<TlsEngine*>(SSL_get_app_data(ssl));
+  auto fingerprint = identity::fingerprint_of(X509_STORE_CTX_get0_cert(shown));
+  if (engine && fingerprint) {
+    engine->peer_fingerprint_ = *fingerprint;
+    if (engine->accepts_(*fingerprint)) return 1;
+  }
+  X509_STORE_CTX_set_error(shown, X509_V_ERR_CERT_REJECTED);  // bad_certificate, in the alert
+  return 0;
+}
+
 Result<void> TlsEngine::failure() {
-  error_text_ = openssl_error();
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  error_text_ = openssl_text(code);
+  if (handshake_bytes_ > kMostHandshakeBytes)
+    refusal_ = Refusal::too_long;
+  else if (ERR_GET_REASON(code) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+    refusal_ = Refusal::unknown_key;
+  else
+    refusal_ = refusal_of(code);
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 
@@ -119,9 +196,7 @@ Result<void> TlsEngine::shake_hands() {
   ERR_clear_error();
   int done = SSL_do_handshake(ssl_.get());
   if (done != 1) return SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ ? Result<void>{} : failure();
-  auto fingerprint = identity::fingerprint_of(SSL_get0_peer_certificate(ssl_.get()));
-  if (!fingerprint) return fingerprint.error();
-  peer_fingerprint_ = *fingerprint;
+  if (peer_fingerprint_.empty()) return failure();
   return take_over();
 }
 
@@ -198,6 +273,7 @@ Result<void> TlsEngine::on_alert(Bytes alert) {
   if (description == kUserCanceled) return {};
   closed_by_peer_ = description == kCloseNotify;
   if (closed_by_peer_) return {};
+  if (description == kBadCertificate) refusal_ = Refusal::rejected_by_peer;
   error_text_ = std::string("the peer's TLS says: ") + SSL_alert_desc_string_long(description);
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. libssl shakes hands; the records
-// that follow are made and read in tls_records.h. Both sides show a certificate; whose key it is, is told by
-// its fingerprint, and whether that key may come in is the caller's decision.
+// that follow are made and read in tls_records.h. Both sides show a certificate, of which only the fingerprint of
+// its key counts; the caller decides whether that key may come in, before the peer proves that it has it.
 #pragma once
 #include <openssl/ssl.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,28 +14,37 @@
 #include "codecs/result.h"
 #include "crypto/secret.h"
 #include "proxy/identity/identity.h"
+#include "proxy/link/refusal.h"
 #include "proxy/link/tls_records.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
 
-// What all connections of a site have in common. Outlives the engines.
+// What all connections of a site have in common. Engines keep what they need of it.
 class TlsContext {
  public:
   // Throws std::runtime_error when OpenSSL refuses the identity.
   explicit TlsContext(const identity::Identity& identity);
   SSL_CTX* get() const { return context_.get(); }
+  const std::string& fingerprint() const { return fingerprint_; }  // of this site's key
 
  private:
   struct Free {
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   };
   std::unique_ptr<SSL_CTX, Free> context_;
+  std::string fingerprint_;
 };
 
 class TlsEngine {
  public:
-  TlsEngine(const TlsContext& context, Side side);
+  // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else that
+  // comes is shorter than that.
+  static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
+  // Whether the key with this fingerprint may come in.
+  using AcceptsKey = std::function<bool(const std::string& fingerprint)>;
+
+  TlsEngine(const TlsContext& context, Side side, AcceptsKey accepts);
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
 
@@ -56,12 +66,15 @@ class TlsEngine {
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }
-  // Of the peer's key, "sha256:…"; empty before the handshake is done.
+  // Of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty before it comes.
   const std::string& peer_fingerprint() const { return peer_fingerprint_; }
+  const std::string& own_fingerprint() const { return own_fingerprint_; }
   // Ciphertext that waits to be sent; the caller takes from its front.
   Buffer& outgoing() { return outgoing_; }
   // What OpenSSL said about the last error.
   const std::string& error_text() const { return error_text_; }
+  // The same as one of few cases. After a handshake that failed.
+  Refusal refusal() const { return refusal_; }
 
  private:
   struct Free {
@@ -72,6 +85,7 @@ class TlsEngine {
   static long bio_control(BIO* bio, int command, long number, void* pointer);
   static BIO_METHOD* bio_method();
   static void take_secret(const SSL* ssl, const char* line);
+  static int check_key(X509_STORE_CTX* shown, void*);
   friend class TlsContext;
 
   Result<void> shake_hands();
@@ -84,6 +98,8 @@ class TlsEngine {
 
   std::unique_ptr<SSL, Free> ssl_;
   Side side_;
+  AcceptsKey accepts_;
+  std::size_t handshake_bytes_ = 0;  // that came
   // The handshake's secrets for what follows it, until they are taken over.
   SecretBytes dialler_secret_, acceptor_secret_;
   std::optional<RecordSealer> sealer_;
@@ -95,8 +111,9 @@ class TlsEngine {
   bool established_ = false;
   bool closed_by_peer_ = false;
   bool answer_key_update_ = false;
-  std::string peer_fingerprint_;
+  std::string peer_fingerprint_, own_fingerprint_;
   std::string error_text_;
+  Refusal refusal_ = Refusal::failed;
 };
 
 }  // namespace longhaul::link

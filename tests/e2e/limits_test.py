@@ -54,10 +54,12 @@ class Limits(unittest.TestCase):
 
     def test_handshakes_in_progress_are_bounded(self):
         self.start(datacenter={"limits": {"handshakes": 2}})
-        silent = [tcp.connect(self.lab, DATACENTER_WAN, LINK_PORT, "branch") for _ in range(2)]
+        # Strangers, since places are kept for the branch's address; a source has a quarter of them, at least one.
+        silent = [tcp.connect(self.lab, DATACENTER_WAN, LINK_PORT, node) for node in ("client", "server")]
         until(lambda: self.datacenter.status()["handshakes"] == {"now": 2, "limit": 2}, what="two handshakes")
-        self.assertTrue(tcp.is_reset(self.lab, DATACENTER_WAN, LINK_PORT, "branch"))
+        self.assertTrue(tcp.is_reset(self.lab, DATACENTER_WAN, LINK_PORT, "client"))
         self.assertEqual(self.datacenter.link()["state"], "up")
+        self.assertEqual(self.datacenter.status()["strangers"]["refused"]["no_place"], 1)
         for connection in silent:
             connection.close()
         until(lambda: self.datacenter.status()["handshakes"]["now"] == 0, what="the handshakes are over")

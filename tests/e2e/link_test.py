@@ -79,7 +79,7 @@ class Keys(unittest.TestCase):
         self.branch.settings["peer"][0]["fingerprint"] = expected
         self.start()
         self.wait_log(self.branch, "link_failed", "peer=datacenter", self.datacenter.fingerprint, expected)
-        self.wait_log(self.datacenter, "peer=branch", "your key is not the one that this side expects")
+        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=rejected_by_peer")
         self.assertIn(self.datacenter.fingerprint, self.branch.link()["last_error"])
         self.assertIn(self.datacenter.fingerprint, self.branch.longhaul("status"))
         self.assert_no_link()
@@ -87,9 +87,13 @@ class Keys(unittest.TestCase):
     def test_the_listener_refuses_an_unknown_key_and_both_sides_say_whose(self):
         self.datacenter.settings["peer"][0]["fingerprint"] = self.datacenter.keygen("another")
         self.start()
-        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, self.branch.fingerprint)
-        self.wait_log(self.branch, "link_failed", "peer=datacenter", f"no peer here has your key {self.branch.fingerprint}")
+        self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=unknown_key", self.branch.fingerprint)
+        self.wait_log(self.branch, "link_failed", "peer=datacenter",
+                      f"the peer does not accept the key of this site, {self.branch.fingerprint}")
         self.assert_no_link()
+
+    def refused(self):
+        return sum(self.datacenter.status()["strangers"]["refused"].values())
 
     def test_strangers_without_a_key_or_without_tls_get_nothing_and_are_logged(self):
         self.start()
@@ -97,10 +101,9 @@ class Keys(unittest.TestCase):
         for words, sent in (("openssl", "s_client", "-quiet", "-connect", f"{DATACENTER_WAN}:{LINK_PORT}"), ""), \
                 (("openssl", "s_client", "-quiet", "-tls1_2", "-connect", f"{DATACENTER_WAN}:{LINK_PORT}"), ""), \
                 (("nc", "-N", DATACENTER_WAN, str(LINK_PORT)), "GET / HTTP/1.0\r\n\r\n"):
-            before = self.datacenter.process.log().count("link_refused")
+            before = self.refused()
             self.lab.run("client", "timeout", "5", *words, check=False, text=sent)
-            until(lambda: self.datacenter.process.log().count("link_refused") > before,
-                  what=f"{words[0]} is refused")
+            until(lambda: self.refused() > before, what=f"{words[0]} is refused")
         self.assertEqual(self.datacenter.link()["state"], "up")
         self.assertEqual(self.datacenter.link()["carriers_attached"], 1)
 

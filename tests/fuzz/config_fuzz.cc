@@ -16,7 +16,8 @@ void obey(const Config& config) {
   require(!config.site.empty());
   for (const Peer& peer : config.peers) {
     require(peer.address || config.link.listen);
-    require(peer.fingerprint.size() == 7 + 64);
+    require(!peer.fingerprints.empty() && peer.fingerprints.size() <= Peer::kMostFingerprints);
+    for (const std::string& fingerprint : peer.fingerprints) require(fingerprint.size() == 7 + 64);
     for (const Network& network : peer.networks) require(parse_network(to_text(network)) == network);
   }
   Features copy;

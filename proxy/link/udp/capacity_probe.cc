@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kMemory = 60s;     // after which the line may be another one
 constexpr Duration kLate = 2ms;       // a sender's timers are, and a receiver's stamps may be by half of it
 constexpr double kNew = 0.1;          // weight of one burst in the mean
-constexpr std::uint64_t kFewest = 4;  // packets from the first that was told of to the last
+constexpr std::uint64_t kFewestTold = 4;  // packets from the first that was told of to the last
 constexpr unsigned kInVain = 3;       // bursts, before it is left for a while
 constexpr Duration kLeft = 20s;
 }  // namespace
@@ -53,7 +53,7 @@ void CapacityProbe::on_sample(const RateSample& sample) {
     if (!first_) first_ = last_;
   } else if (static_cast<std::int16_t>(sample.sent_epoch - burst_.epoch) > 0) {
     answered_ = true;
-    if (left_ <= 0 && first_ && last_->bytes >= first_->bytes + kFewest * sample.full_packet_bytes)
+    if (left_ <= 0 && first_ && last_->bytes >= first_->bytes + kFewestTold * sample.full_packet_bytes)
       conclude(*first_, *last_, sample.now);
   }
 }

@@ -172,7 +172,7 @@ Dictionary:
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:
-  16384 flows, 64 handshakes at a time, 512MiB of buffers; dictionaries are beside that.
+  16384 flows, 256 handshakes at a time, 512MiB of buffers; dictionaries are beside that.
 Log:
   info and worse, as key=value lines on standard error.
 )");

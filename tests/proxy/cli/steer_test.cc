@@ -170,6 +170,17 @@ TEST_CASE("set changes features with the token, and says what changed") {
   CHECK(has(typed.errors, "FEATURE=VALUE"));
 }
 
+TEST_CASE("a reload prints what has changed, or why nothing has") {
+  RunningApi api;
+  api.start();
+  const Shell shell(api.port());
+  CHECK(shell.type({"reload"}).out == "changed [[peer]] datacenter: fingerprint\n");
+  api.on_loop([&] { return api.daemon.mistake = "b.toml:7: no"; });
+  const auto refused = shell.type({"reload"});
+  CHECK(refused.exit_code == 1);
+  CHECK(has(refused.errors, "b.toml:7: no"));
+}
+
 TEST_CASE("the cache is cleared and interception steered") {
   RunningApi api;
   api.start();

@@ -102,6 +102,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:8: [[peer]] fingerprint must be \"sha256:\" and 64 hexadecimal digits; copy the line that "
        "`longhaul "
        "keygen` printed on the peer."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = []\n"),
+       "dir/a.toml:8: [[peer]] fingerprint is empty; write for example [\"sha256:…\"]."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = [\n\"sha256:" + kHex + "\",\n\"sha256:" +
+                  kHex + "\"]\n"),
+       "dir/a.toml:10: [[peer]] fingerprint names the same key twice."},
       {after_head("[[peer]]\nname = \"b\"\n" + kFingerprint),
        "dir/a.toml:5: [[peer]] \"b\" has no address to dial and [link] has no listen to be dialled at: give "
        "one of the "

@@ -52,7 +52,8 @@ dictionary_memory = "1GiB"
 [[peer]]
 name = "second"
 address = "second.example:7600"
-fingerprint = "SHA256:BBbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+fingerprint = ["SHA256:BBbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+               "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"]
 
 [intercept]
 mode = "tproxy"
@@ -119,11 +120,12 @@ json = true
   REQUIRE(config.peers.size() == 2);
   CHECK(config.peers[0].name == "datacenter");
   CHECK(config.peers[0].address == HostPort{"fd00:100::2", 7600});
-  CHECK(config.peers[0].fingerprint == "sha256:" + kHex);
+  CHECK(config.peers[0].fingerprints == std::vector{"sha256:" + kHex});
   CHECK(config.peers[0].networks.size() == 2);
   CHECK(config.peers[0].rate_bits == 51'840'000);
   CHECK(config.peers[1].address == HostPort{"second.example", 7600});
-  CHECK(config.peers[1].fingerprint == "sha256:" + std::string(64, 'b'));
+  CHECK(config.peers[1].fingerprints ==
+        std::vector{"sha256:" + std::string(64, 'b'), "sha256:" + std::string(64, 'c')});
   CHECK(config.intercept.mode == Intercept::Mode::tproxy);
   CHECK(config.intercept.interfaces == std::vector<std::string>{"lan0", "lan0.12"});
   CHECK(config.intercept.port == 7651);

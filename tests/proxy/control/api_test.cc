@@ -279,6 +279,17 @@ TEST_CASE("clearing the cache says how much was cleared") {
   CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 0u);
 }
 
+TEST_CASE("a reload tells what has changed, or what is wrong with the new configuration") {
+  RunningApi api;
+  api.start();
+  CHECK(post(api, "/v1/reload", "").json().at("changed").at(0) == "[[peer]] datacenter: fingerprint");
+  api.on_loop([&] { return api.daemon.mistake = "b.toml:7: [[peer]] has no key \"x\"."; });
+  const auto refused = post(api, "/v1/reload", "");
+  CHECK(refused.status == 409);
+  CHECK(refused.json().at("error") == "b.toml:7: [[peer]] has no key \"x\".");
+  CHECK(get(api, "/v1/reload").status == 405);
+}
+
 TEST_CASE("the metrics are Prometheus text, one type for each name, a counter for each reason") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {7, 0, 0, 9};

@@ -42,6 +42,11 @@ class FakeDaemon final : public Controlled {
     return {};
   }
 
+  boost::system::result<std::vector<std::string>, Refusal> reload() override {
+    if (!mistake.empty()) return Refusal{mistake};
+    return std::vector<std::string>{"[[peer]] datacenter: fingerprint"};
+  }
+
   flows::FlowRecord& add_flow(const std::string& ends, flows::Reason reason = flows::Reason::optimised) {
     const auto tuple = flows::parse_tuple(ends).value();
     flows::FlowRecord record;
@@ -82,6 +87,7 @@ class FakeDaemon final : public Controlled {
   Cleared cache{
       .memory_bytes = 1 << 20, .disk_bytes = 5 << 20, .peers = {{"datacenter", 7 << 20}, {"b", {}}}};
   bool fail_closed = false;
+  std::string mistake;  // in the configuration, for a reload
 };
 
 inline link::LinkStatus link_up(std::string peer) {

@@ -21,6 +21,7 @@ bool peer_may(std::vector<std::string> allow, const char* wanted, std::vector<st
 
 TEST_CASE("an address is shown for the peer that has the longest prefix, and never for two") {
   std::vector<config::Peer> peers(2);
+  peers[0].name = "one", peers[1].name = "two";
   const auto networks = [](std::vector<std::string> texts) {
     std::vector<config::Network> list;
     for (const auto& text : texts) list.push_back(config::parse_network(text).value());

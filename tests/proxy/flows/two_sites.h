@@ -30,7 +30,6 @@ struct Site {
                .tls = tls,
                .config = config.link,
                .site = config.site,
-               .own_fingerprint = identity.fingerprint,
                .pool = pool,
                .retained = retained,
                .allowed = config.features,
@@ -41,7 +40,7 @@ struct Site {
         dialer({.allow = config.link.allow}),
         flows(io, config, features, table, dialer, links, modules) {
     if (reduces == Reduces::yes)
-      shared.make_codec = [](const config::Peer&) {
+      shared.make_codec = [](const config::Peer&, const link::TlsEngine&) {
         return std::make_unique<reduction::Reduction>(
             reduction::Options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = 1});
       };
@@ -83,7 +82,7 @@ class TwoSites {
     settings.features.transport = config::Transport::tcp;
     settings.link.allow = {loopback};
     settings.site = "far";
-    settings.peers = {{.name = "near", .address = {}, .fingerprint = near_key.fingerprint, .networks = {}}};
+    settings.peers = {{.name = "near", .address = {}, .fingerprints = {near_key.fingerprint}, .networks = {}}};
     far = std::make_unique<Site>(io, settings, far_key, far_modules, reduces);
     far->listener =
         std::make_unique<link::LinkListener>(far->shared, config::HostPort{"127.0.0.1", 0}, far->links, 8);
@@ -92,7 +91,7 @@ class TwoSites {
     if (line) far->shared.udp.reset();
     settings.peers = {{.name = "far",
                        .address = config::HostPort{"127.0.0.1", line ? line(port) : port},
-                       .fingerprint = far_key.fingerprint,
+                       .fingerprints = {far_key.fingerprint},
                        .networks = {loopback}}};
     near = std::make_unique<Site>(io, settings, near_key, near_modules, reduces);
     near->links[0]->start();

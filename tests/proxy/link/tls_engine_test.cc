@@ -21,6 +21,8 @@ TlsContext make_context() {
   return TlsContext(identity::load(config::Identity{made.certificate, made.private_key}));
 }
 
+bool any_key(const std::string&) { return true; }
+
 Buffer some_bytes(std::size_t size, unsigned seed) {
   std::mt19937 random(seed);
   Buffer bytes(size);
@@ -34,6 +36,7 @@ class Libssl {
   Libssl(const TlsContext& context, Side side, const char* ciphers) : ssl_(SSL_new(context.get())) {
     SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     REQUIRE(SSL_set_ciphersuites(ssl_.get(), ciphers) == 1);
+    SSL_set_verify(ssl_.get(), SSL_VERIFY_NONE, nullptr);  // which is the engines' affair
     side == Side::dialler ? SSL_set_connect_state(ssl_.get()) : SSL_set_accept_state(ssl_.get());
   }
   SSL* get() { return ssl_.get(); }
@@ -114,7 +117,7 @@ void exchange(TlsEngine& engine, Libssl& peer, std::size_t size, std::size_t ste
 // Two engines after their handshake.
 struct Engines {
   TlsContext context = make_context();
-  TlsEngine dialler{context, Side::dialler}, acceptor{context, Side::acceptor};
+  TlsEngine dialler{context, Side::dialler, any_key}, acceptor{context, Side::acceptor, any_key};
   Engines() {
     Buffer plain;
     REQUIRE(dialler.send({}));
@@ -135,7 +138,7 @@ TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side,
   const auto* ciphers =
       GENERATE("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384");
   const Side side = GENERATE(Side::dialler, Side::acceptor);
-  TlsEngine engine(context, side);
+  TlsEngine engine(context, side, any_key);
   Libssl peer(context, side == Side::dialler ? Side::acceptor : Side::dialler, ciphers);
   if (side == Side::acceptor) SSL_do_handshake(peer.get());
   shake_hands(engine, peer);
@@ -167,7 +170,7 @@ TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side,
 
 TEST_CASE("a refusal of libssl's is told by its name") {
   const TlsContext context = make_context();
-  TlsEngine engine(context, Side::dialler);
+  TlsEngine engine(context, Side::dialler, any_key);
   Libssl peer(context, Side::acceptor, "TLS_AES_128_GCM_SHA256");
   shake_hands(engine, peer);
   REQUIRE(engine.send(as_bytes("some bytes")));
@@ -246,7 +249,7 @@ TEST_CASE("what came before a broken record is delivered, and nothing behind the
 
 TEST_CASE("bytes that come behind the handshake in one piece with its end are not lost") {
   const TlsContext context = make_context();
-  TlsEngine dialler(context, Side::dialler), acceptor(context, Side::acceptor);
+  TlsEngine dialler(context, Side::dialler, any_key), acceptor(context, Side::acceptor, any_key);
   Buffer plain;
   REQUIRE(dialler.send({}));
   REQUIRE(acceptor.receive(take(dialler), plain));
@@ -255,4 +258,113 @@ TEST_CASE("bytes that come behind the handshake in one piece with its end are no
   REQUIRE(dialler.send(as_bytes("early")));
   REQUIRE(acceptor.receive(take(dialler), plain));
   CHECK(as_text(plain) == "early");
+}
+
+namespace {
+
+// Runs a handshake until neither says anything more, and gives what the first of the two to fail said.
+Result<void> run(TlsEngine& dialler, TlsEngine& acceptor) {
+  Buffer plain;
+  Result<void> done = dialler.send({});
+  while (done && (!dialler.outgoing().empty() || !acceptor.outgoing().empty())) {
+    done = acceptor.receive(take(dialler), plain);
+    if (done) done = dialler.receive(take(acceptor), plain);
+  }
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("a dialler shows its own key only to one that it expects") {
+  const TlsContext here = make_context(), there = make_context();
+  std::string shown;
+  TlsEngine dialler(here, Side::dialler, [&](const std::string& key) { return shown = key, false; });
+  bool asked = false;
+  TlsEngine acceptor(there, Side::acceptor, [&](const std::string&) { return asked = true; });
+  CHECK_FALSE(run(dialler, acceptor));
+  CHECK(shown == there.fingerprint());
+  CHECK(dialler.refusal() == link::Refusal::unknown_key);
+  CHECK(dialler.peer_fingerprint() == there.fingerprint());
+  CHECK_FALSE(asked);
+  Buffer plain;
+  CHECK_FALSE(acceptor.receive(take(dialler), plain));  // the alert
+  CHECK(acceptor.refusal() == link::Refusal::rejected_by_peer);
+}
+
+TEST_CASE("an acceptor refuses a key that it does not know, and the dialler is told") {
+  const TlsContext here = make_context(), there = make_context();
+  TlsEngine dialler(here, Side::dialler, any_key);
+  TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) { return key != here.fingerprint(); });
+  CHECK_FALSE(run(dialler, acceptor));
+  CHECK(acceptor.refusal() == link::Refusal::unknown_key);
+  CHECK(acceptor.peer_fingerprint() == here.fingerprint());
+  REQUIRE(dialler.established());
+  Buffer plain;
+  CHECK_FALSE(dialler.receive(take(acceptor), plain));
+  CHECK(dialler.refusal() == link::Refusal::rejected_by_peer);
+}
+
+TEST_CASE("a key is refused before its proof is looked at") {
+  const TlsContext context = make_context(), there = make_context();
+  TlsEngine acceptor(there, Side::acceptor, [](const std::string&) { return false; });
+  Libssl peer(context, Side::dialler, "TLS_AES_128_GCM_SHA256");
+  Buffer plain;
+  SSL_do_handshake(peer.get());
+  REQUIRE(acceptor.receive(peer.take(), plain));
+  peer.give(take(acceptor));
+  REQUIRE(SSL_do_handshake(peer.get()) == 1);
+  // Certificate, CertificateVerify and Finished, each in a record of its own: the first is enough for a refusal.
+  const Buffer flight = peer.take();
+  std::size_t at = 0, records = 0;
+  Result<void> taken = Result<void>{};
+  while (taken && at < flight.size()) {
+    const std::size_t size = 5 + (std::to_integer<std::size_t>(flight[at + 3]) << 8) +
+                             std::to_integer<std::size_t>(flight[at + 4]);
+    taken = acceptor.receive(Bytes(flight).subspan(at, size), plain);
+    at += size;
+    ++records;
+  }
+  CHECK_FALSE(taken);
+  CHECK(acceptor.refusal() == link::Refusal::unknown_key);
+  CHECK(at < flight.size());
+}
+
+TEST_CASE("only X25519 and P-256 are agreed on, and only with short handshakes") {
+  const TlsContext context = make_context();
+  const auto refused_with = [&](const char* groups) {
+    TlsEngine acceptor(context, Side::acceptor, any_key);
+    Libssl peer(context, Side::dialler, "TLS_AES_128_GCM_SHA256");
+    REQUIRE(SSL_set1_groups_list(peer.get(), groups) == 1);
+    SSL_do_handshake(peer.get());
+    Buffer plain;
+    const auto taken = acceptor.receive(peer.take(), plain);
+    return taken ? std::string() : std::string(link::explain(acceptor.refusal()).code);
+  };
+  CHECK(refused_with("X25519") == "");
+  CHECK(refused_with("P-256") == "");
+  for (const char* groups : {"ffdhe8192", "ffdhe2048", "P-521", "P-384", "X448"}) {
+    INFO(groups);
+    CHECK(refused_with(groups) == "unsupported");
+  }
+  TlsEngine acceptor(context, Side::acceptor, any_key);
+  Buffer plain, hello = {std::byte{22}, std::byte{3}, std::byte{1}, std::byte{64}, std::byte{0},
+                         std::byte{1},  std::byte{0}, std::byte{255}, std::byte{0}};
+  hello.resize(5 + 16'384);
+  REQUIRE(acceptor.receive(Bytes(hello).first(hello.size() - 10), plain));
+  CHECK_FALSE(acceptor.receive(Bytes(hello).last(10), plain));
+  CHECK(acceptor.refusal() == link::Refusal::too_long);
+}
+
+TEST_CASE("what is shown to whoever connects names nobody") {
+  const TemporaryFolder folder;
+  const auto made = identity::keygen("branch-in-oslo", folder.path());
+  const TlsContext context(identity::load(config::Identity{made.certificate, made.private_key}));
+  X509* shown = SSL_CTX_get0_certificate(context.get());
+  CHECK(identity::fingerprint_of(shown).value() == made.fingerprint);
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(shown, &der);
+  const std::string text(reinterpret_cast<char*>(der), static_cast<std::size_t>(size));
+  OPENSSL_free(der);
+  CHECK(text.find("oslo") == std::string::npos);
+  CHECK(X509_NAME_entry_count(X509_get_subject_name(shown)) == 0);
 }

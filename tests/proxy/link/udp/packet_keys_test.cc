@@ -45,7 +45,11 @@ struct Sites {
   struct Connection {
     TlsEngine dialler, acceptor;
     explicit Connection(Sites& pair)
-        : dialler(pair.context_a, Side::dialler), acceptor(pair.context_b, Side::acceptor) {}
+        : dialler(pair.context_a, Side::dialler, expects(pair.identity_b)),
+          acceptor(pair.context_b, Side::acceptor, expects(pair.identity_a)) {}
+    static TlsEngine::AcceptsKey expects(const identity::Identity& peer) {
+      return [key = peer.fingerprint](const std::string& shown) { return shown == key; };
+    }
     void shake_hands() {
       REQUIRE(dialler.send({}).has_value());
       Buffer plain;

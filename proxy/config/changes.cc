@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table whose keys can all be changed is compared key by key; of any other table those keys that can be are made
+// equal first, and what still differs needs a restart. So a key that is added and forgotten here needs a restart.
+#include "proxy/config/changes.h"
+
+#include <algorithm>
+
+namespace longhaul::config {
+namespace {
+
+const Peer* find(const std::vector<Peer>& peers, const std::string& name) {
+  const auto found = std::find_if(peers.begin(), peers.end(), [&](const Peer& peer) { return peer.name == name; });
+  return found == peers.end() ? nullptr : &*found;
+}
+
+std::string differences(const Peer& before, const Peer& after) {
+  std::string list;
+  const auto note = [&](bool differs, std::string_view key) {
+    if (differs) list += (list.empty() ? "" : ", ") + std::string(key);
+  };
+  note(before.address != after.address, "address");
+  note(before.fingerprints != after.fingerprints, "fingerprint");
+  note(before.networks != after.networks, "networks");
+  note(before.names != after.names, "names");
+  note(before.rate_bits != after.rate_bits, "rate");
+  note(before.dictionary_memory_bytes != after.dictionary_memory_bytes, "dictionary_memory");
+  if (list.empty() && before != after) list = "other settings";
+  return list;
+}
+
+void compare_peers(const Config& before, const Config& after, Changes& changes) {
+  for (const Peer& peer : before.peers)
+    if (!find(after.peers, peer.name)) changes.live.push_back("[[peer]] " + peer.name + ": removed");
+  for (const Peer& peer : after.peers) {
+    const Peer* old = find(before.peers, peer.name);
+    if (!old)
+      changes.live.push_back("[[peer]] " + peer.name + ": added");
+    else if (*old != peer)
+      changes.live.push_back("[[peer]] " + peer.name + ": " + differences(*old, peer));
+  }
+}
+
+}  // namespace
+
+Changes changes(const Config& before, const Config& after) {
+  Changes changes;
+  const auto live = [&](bool differs, std::string_view key) {
+    if (differs) changes.live.emplace_back(key);
+  };
+  const auto fixed = [&](bool differs, std::string_view key) {
+    if (differs) changes.fixed.emplace_back(key);
+  };
+  compare_peers(before, after, changes);
+  live(before.rules != after.rules, "[[rule]]");
+  live(before.features != after.features, "[features]");
+
+  live(before.identity.certificate != after.identity.certificate, "[identity] certificate");
+  live(before.identity.private_key != after.identity.private_key, "[identity] private_key");
+
+  Link link = before.link;
+  live(link.allow != after.link.allow, "[link] allow");
+  live(link.total_rate_bits != after.link.total_rate_bits, "[link] total_rate");
+  live(link.congestion_control != after.link.congestion_control, "[link] congestion_control");
+  link.allow = after.link.allow;
+  link.total_rate_bits = after.link.total_rate_bits;
+  link.congestion_control = after.link.congestion_control;
+  fixed(link != after.link, "[link] listen");
+
+  Limits limits = before.limits;
+  live(limits.handshakes != after.limits.handshakes, "[limits] handshakes");
+  limits.handshakes = after.limits.handshakes;
+  // Credit is set aside for as many flows as there could be at the start.
+  if (after.limits.flows < limits.flows) {
+    live(true, "[limits] flows");
+    limits.flows = after.limits.flows;
+  }
+  fixed(limits.flows != after.limits.flows, "[limits] flows (more than before)");
+  limits.flows = after.limits.flows;
+  fixed(limits != after.limits, "[limits]");
+
+  fixed(before.site != after.site, "site");
+  fixed(before.state_dir != after.state_dir, "state_dir");
+  fixed(before.intercept != after.intercept, "[intercept]");
+  fixed(before.forwards != after.forwards, "[[forward]]");
+  fixed(before.socks != after.socks, "[socks]");
+  fixed(before.dictionary != after.dictionary, "[dictionary]");
+  fixed(before.control != after.control, "[control]");
+  fixed(before.log != after.log, "[log]");
+  return changes;
+}
+
+}  // namespace longhaul::config

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the configuration in force and the one just read, and whether a running daemon can change it.
+// Leaves applying it to the daemon.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::config {
+
+struct Changes {
+  std::vector<std::string> live;   // what a reload changes, one phrase each: "[[peer]] branch: rate"
+  std::vector<std::string> fixed;  // what only a restart changes, as the file calls it: "[link] listen"
+};
+
+// `after` has been read and is valid. The contents of the identity's files are not compared.
+Changes changes(const Config& before, const Config& after);
+
+}  // namespace longhaul::config

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a connection to the link's port ended before its sender was known as a peer: a code, a sentence and a
+// remedy for each case, in one table. Counting and logging are in refusal_log.h.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace longhaul::link {
+
+enum class Refusal : std::uint8_t {
+  source_rate,       // more handshakes from one source than its budget
+  no_place,          // too many in progress
+  timed_out,         // not done in time
+  ended,             // by the other side, before the handshake was done
+  not_tls,           // another protocol
+  unsupported,       // TLS without anything that both sides do
+  too_long,          // handshake messages that no peer sends
+  no_certificate,    // nothing to know a peer by
+  unknown_key,       // a key that no [[peer]] has
+  rejected_by_peer,  // the other side does not accept this site's key
+  failed,            // anything else that OpenSSL refuses
+};
+
+struct RefusalText {
+  Refusal refusal;
+  std::string_view code;      // in status and metrics
+  std::string_view sentence;  // what happened
+  std::string_view remedy;    // what the operator can do if the sender is one of the sites
+};
+
+inline constexpr std::array kRefusalTable{
+    RefusalText{Refusal::source_rate, "source_rate", "too many handshakes from this source",
+                "none if it is a stranger; a peer that reconnects so often logs why"},
+    RefusalText{Refusal::no_place, "no_place", "too many handshakes are in progress",
+                "raise [limits] handshakes if this happens without an attack"},
+    RefusalText{Refusal::timed_out, "timed_out", "the handshake did not end in time",
+                "none if it is a stranger; for a peer, check the path for loss and its MTU"},
+    RefusalText{Refusal::ended, "ended", "the other side ended the connection during the handshake",
+                "none if it is a stranger; a peer logs why"},
+    RefusalText{Refusal::not_tls, "not_tls", "the other side does not speak TLS",
+                "none if it is a stranger; a peer must dial this port and nothing must change its bytes"},
+    RefusalText{Refusal::unsupported, "unsupported",
+                "the other side offers no TLS 1.3 with X25519 or P-256 and an ECDSA P-256 or Ed25519 signature",
+                "none if it is a stranger; bring a peer to the same version"},
+    RefusalText{Refusal::too_long, "too_long", "the handshake is longer than that of any peer",
+                "none if it is a stranger; a peer's certificate must be shorter than 8 KiB, as `longhaul keygen` "
+                "makes it"},
+    RefusalText{Refusal::no_certificate, "no_certificate", "the other side showed no certificate",
+                "none: it is no peer"},
+    RefusalText{Refusal::unknown_key, "unknown_key", "no [[peer]] has the key that the other side showed",
+                "if it is a peer, add the fingerprint to its [[peer]] and run `longhaul reload`"},
+    RefusalText{Refusal::rejected_by_peer, "rejected_by_peer",
+                "the other side does not accept the key of this site",
+                "if it is a peer, add this site's fingerprint to the [[peer]] there"},
+    RefusalText{Refusal::failed, "failed", "the TLS handshake failed", "none if it is a stranger"},
+};
+
+constexpr const RefusalText& explain(Refusal refusal) {
+  return kRefusalTable[static_cast<std::size_t>(refusal)];
+}
+
+using RefusalCounts = std::array<std::uint64_t, kRefusalTable.size()>;
+
+}  // namespace longhaul::link

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered of the sources of connections, for a bounded number of them. A source is what one host can
+// have addresses of at no cost: one IPv4 address, or the /64 of an IPv6 address.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <list>
+#include <utility>
+
+#include "codecs/keyed_hash.h"
+
+namespace longhaul::link {
+
+// An IPv4 client of a listener for both families has an address of IPv4.
+inline boost::asio::ip::address unmapped(const boost::asio::ip::address& address) {
+  namespace ip = boost::asio::ip;
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return ip::make_address_v4(ip::v4_mapped, address.to_v6());
+}
+
+using SourceKey = std::uint64_t;
+// IPv4 addresses take numbers that stand for no IPv6 network in use (0:ffff::/32).
+inline SourceKey source_key(const boost::asio::ip::address& of) {
+  const auto address = unmapped(of);
+  if (address.is_v4()) return 0xffffull << 32 | address.to_v4().to_uint();
+  SourceKey key = 0;
+  const auto bytes = address.to_v6().to_bytes();
+  for (std::size_t i = 0; i < 8; ++i) key = key << 8 | bytes[i];
+  return key;
+}
+
+template <class Value>
+class SourceTable {
+ public:
+  explicit SourceTable(std::size_t most) : most_(most) {}
+
+  // A source that is not there is made; when the table is full, it replaces the one that was not asked for
+  // longest.
+  Value& operator[](SourceKey key) {
+    if (auto known = by_key_.find(key); known != by_key_.end()) {
+      entries_.splice(entries_.begin(), entries_, known->second);
+      return known->second->second;
+    }
+    if (entries_.size() >= most_) {
+      by_key_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    entries_.emplace_front(key, Value{});
+    by_key_[key] = entries_.begin();
+    return entries_.front().second;
+  }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  std::size_t most_;
+  std::list<std::pair<SourceKey, Value>> entries_;  // the one asked for last is first
+  KeyedMap<SourceKey, typename std::list<std::pair<SourceKey, Value>>::iterator> by_key_;
+};
+
+}  // namespace longhaul::link
