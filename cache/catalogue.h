@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered of each segment beside its file, so that a start need not open every file (FORMAT.md,
-// section 4). An interface, for RocksDB stands behind it and tests put something else there.
+// section 5). An interface, for RocksDB stands behind it and tests put something else there.
 #pragma once
 #include <functional>
 
@@ -27,14 +27,17 @@ class Catalogue {
   virtual Result<void> remove(std::uint64_t number) = 0;
 };
 
-// Opens the one in `folder`, or makes it. `why` gets what its maker says of a failure.
-using CatalogueOpener =
-    std::function<Result<std::unique_ptr<Catalogue>>(const std::string& folder, std::string& why)>;
-Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, std::string& why);
+// Opens the one in `folder`, or makes it. Its records are encrypted with `key`. `why` gets what its maker
+// says of a failure.
+using CatalogueOpener = std::function<Result<std::unique_ptr<Catalogue>>(
+    const std::string& folder, const DictionaryKey& key, std::string& why)>;
+Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, const DictionaryKey& key,
+                                                          std::string& why);
 
-// The value of a record; number and stamp are not in it.
-Buffer encode_record(const Record& record);
-// Nothing: it is damaged, or belongs to another number.
-std::optional<Record> decode_record(std::uint64_t number, Bytes value);
+// The value of a record, encrypted; number and stamp are not in it. `salt` comes from draw_salt(), for this
+// call alone. Nothing: OpenSSL failed.
+std::optional<Buffer> encode_record(const DictionaryKey& key, const Salt& salt, const Record& record);
+// Nothing: it is damaged, of another key, or belongs to another number.
+std::optional<Record> decode_record(const DictionaryKey& key, std::uint64_t number, Bytes value);
 
 }  // namespace longhaul::cache

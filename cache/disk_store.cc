@@ -34,6 +34,8 @@ std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
 DiskStore::DiskStore(DiskStoreOptions options)
     : options_(std::move(options)),
       folder_({.path = options_.directory,
+               .key_file = options_.key_file,
+               .credential = options_.credential,
                .files = options_.files,
                .open_catalogue = options_.open_catalogue,
                .note = [this](std::string line) { mailbox_.put(Note{std::move(line)}); }}),
@@ -103,8 +105,14 @@ std::uint64_t DiskStore::clear() {
   std::uint64_t bytes = 0;
   while (Slot slot = inventory_.next_to_go()) {
     bytes += inventory_.at(slot).name.length;
-    drop_slot(slot, File::remove);
+    drop_slot(slot, File::gone);
   }
+  cleared_key_ = ClearedKey::pending;
+  writer_.post([this, clear = ++clears_] {
+    const bool destroyed = folder_.clear();
+    mailbox_.put(Cleared{clear, destroyed, folder_.overhead_bytes()});
+  });
+  if (state_ == State::starting) start();  // what is still being read is gone
   return bytes;
 }
 
@@ -190,15 +198,17 @@ StoreCounters DiskStore::counters() const {
 
 void DiskStore::start() {
   state_ = State::starting;
-  writer_.post([this] {
-    bool usable =
-        folder_.start([this](Record&& record) { mailbox_.put_below(kFoundAhead, Found{std::move(record)}); });
-    mailbox_.put(Started{usable, folder_.overhead_bytes()});
+  found_.clear();
+  writer_.post([this, start = ++starts_] {
+    bool usable = folder_.start(
+        [&](Record&& record) { mailbox_.put_below(kFoundAhead, Found{start, std::move(record)}); });
+    mailbox_.put(Started{start, usable, folder_.overhead_bytes()});
   });
 }
 
 // Nobody is told before all are known and fit under the cap.
 void DiskStore::on(Found& found) {
+  if (found.start != starts_) return;
   Record& record = found.record;
   last_number_ = std::max(last_number_, record.number);
   last_stamp_ = std::max(last_stamp_, record.stamp);
@@ -213,6 +223,7 @@ void DiskStore::on(Found& found) {
 
 void DiskStore::on(Started& started) {
   overhead_ = started.overhead;
+  if (started.start != starts_) return;
   if (started.usable) {
     become_ready();
   } else {
@@ -261,6 +272,12 @@ void DiskStore::on(Written& written) {
     }
   }
   make_room(0);
+}
+
+void DiskStore::on(Cleared& cleared) {
+  overhead_ = cleared.overhead;
+  if (cleared.clear == clears_)
+    cleared_key_ = cleared.key_destroyed ? ClearedKey::destroyed : ClearedKey::kept;
 }
 
 void DiskStore::on(Removed& removed) {

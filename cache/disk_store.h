@@ -16,6 +16,8 @@ namespace longhaul::cache {
 
 struct DiskStoreOptions {
   std::string directory;
+  std::string key_file;                         // empty: `key` in the directory (key_file.h)
+  std::string credential;                       // a file that is needed to decrypt too; empty: none
   std::uint64_t cap_bytes = 0;                  // at least kMinCapBytes
   std::size_t queue_bytes = 64u << 20;          // of puts that were not written yet
   std::size_t loading_bytes = 64u << 20;        // of loads that were not answered yet
@@ -37,8 +39,10 @@ class DiskStore final : public reduction::SegmentStore {
   void detach(reduction::SegmentListener& listener) override;
   Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) override;
   void drop(const SegmentName& name) override;
-  // Drops all of them, those that are still being written too; how many bytes of content that were.
+  // Drops all of them, those that are still being written too, and has the key destroyed; how many bytes of
+  // content that were.
   std::uint64_t clear();
+  ClearedKey cleared_key() const { return cleared_key_; }
   std::vector<SegmentName> list() const override;
   void find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) override;
   reduction::LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
@@ -52,10 +56,17 @@ class DiskStore final : public reduction::SegmentStore {
 
  private:
   struct Found {
+    std::uint64_t start;
     Record record;
   };
   struct Started {
+    std::uint64_t start;
     bool usable;
+    std::uint64_t overhead;
+  };
+  struct Cleared {
+    std::uint64_t clear;
+    bool key_destroyed;
     std::uint64_t overhead;
   };
   struct Written {
@@ -76,7 +87,7 @@ class DiskStore final : public reduction::SegmentStore {
   struct Note {
     std::string line;
   };
-  using Event = std::variant<Found, Started, Written, Removed, Loaded, Note>;
+  using Event = std::variant<Found, Started, Cleared, Written, Removed, Loaded, Note>;
   struct Load {
     reduction::SegmentListener* listener;  // null: detached
     std::uint32_t size;
@@ -88,6 +99,7 @@ class DiskStore final : public reduction::SegmentStore {
 
   void on(Found& found);
   void on(Started& started);
+  void on(Cleared& cleared);
   void on(Written& written);
   void on(Removed& removed);
   void on(Loaded& loaded);
@@ -119,6 +131,8 @@ class DiskStore final : public reduction::SegmentStore {
   std::uint64_t overhead_ = 0;
   std::uint64_t puts_without_folder_ = 0;
   enum class State { starting, ready, unusable } state_ = State::starting;
+  std::uint64_t starts_ = 0, clears_ = 0;  // so far: what comes of an earlier one is out of date
+  ClearedKey cleared_key_ = ClearedKey::none;
   StoreCounters counters_;
   std::vector<Event> taken_;
   std::uint64_t events_ = 0;  // taken so far

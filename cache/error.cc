@@ -12,9 +12,13 @@ class Category final : public boost::system::error_category {
       case StoreError::truncated:
         return "the file ends too early";
       case StoreError::damaged:
-        return "a checksum does not match";
+        return "it is damaged, or was written with another key";
       case StoreError::wrong_digest:
         return "the bytes are not those that the name promises";
+      case StoreError::no_randomness:
+        return "the system gives no random bytes";
+      case StoreError::no_cipher:
+        return "OpenSSL has failed";
       case StoreError::catalogue:
         return "the catalogue failed";
     }

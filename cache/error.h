@@ -7,8 +7,10 @@ namespace longhaul::cache {
 
 enum class StoreError {
   truncated = 1,  // a file ends before what it should hold
-  damaged,        // a checksum does not match
+  damaged,        // it was not written so, or with another key
   wrong_digest,   // the bytes are not those that the name promises
+  no_randomness,  // for a key or a salt
+  no_cipher,      // OpenSSL has failed
   catalogue,      // RocksDB reports something; its own words are in the note
 };
 

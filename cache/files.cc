@@ -13,90 +13,59 @@
 #include <climits>
 #include <utility>
 
+#include "cache/descriptor.h"
 #include "cache/error.h"
 
 namespace longhaul::cache {
 namespace {
 
-boost::system::error_code last_error() { return {errno, boost::system::system_category()}; }
-
-class Descriptor {
- public:
-  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
-  ~Descriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  explicit operator bool() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 // A kernel that is not preemptible keeps its CPU until a call has copied everything: megabytes would make
 // packets wait for milliseconds.
 constexpr std::size_t kWrittenAtOnce = 256 << 10;
 
-// How many of `vectors` hold no more than `most` bytes together, one at least.
-int fitting(std::span<const iovec> vectors, std::size_t most) {
-  std::size_t count = 0;
-  for (std::size_t bytes = 0; count < vectors.size(); ++count)
-    if ((bytes += vectors[count].iov_len) > most) break;
-  return static_cast<int>(std::max<std::size_t>(count, 1));
-}
-
-// Calls `transfer(iovecs, count)` until all of `vectors` is moved, whatever part of them a call takes.
-template <class Transfer>
-Result<void> move_all(std::vector<iovec>& vectors, Transfer&& transfer) {
-  std::size_t first = 0;
-  for (;;) {
-    while (first < vectors.size() && vectors[first].iov_len == 0) ++first;
-    if (first == vectors.size()) return {};
-    int count = static_cast<int>(std::min<std::size_t>(vectors.size() - first, IOV_MAX));
-    ssize_t moved = transfer(&vectors[first], count);
-    if (moved < 0 && errno == EINTR) continue;
-    if (moved < 0) return last_error();
-    if (moved == 0) return make_error_code(StoreError::truncated);
-    for (auto rest = static_cast<std::size_t>(moved); rest > 0;) {
-      iovec& vector = vectors[first];
-      std::size_t done = std::min(rest, vector.iov_len);
-      vector.iov_base = static_cast<char*>(vector.iov_base) + done;
-      vector.iov_len -= done;
-      rest -= done;
-      if (vector.iov_len == 0) ++first;
-    }
-  }
-}
-
 class SystemFiles final : public Files {
  public:
-  Result<void> write(const std::string& path, std::span<const Bytes> parts) override {
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  Result<void> write(const std::string& path, const FileContent& content) override {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return last_error();
-    std::vector<iovec> vectors;
-    vectors.reserve(parts.size());
-    for (Bytes part : parts) vectors.push_back({const_cast<std::byte*>(part.data()), part.size()});
-    return move_all(vectors, [&](iovec* from, int count) {
-      count = fitting({from, static_cast<std::size_t>(count)}, kWrittenAtOnce);
-      return count == 1 ? ::write(file.get(), from->iov_base, std::min(from->iov_len, kWrittenAtOnce))
-                        : ::writev(file.get(), from, count);
-    });
+    for (;;) {
+      auto part = content();
+      if (!part) return part.error();
+      if (part->empty()) return {};
+      for (Bytes left = *part; !left.empty();) {
+        ssize_t written = ::write(file.get(), left.data(), std::min(left.size(), kWrittenAtOnce));
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return last_error();
+        left = left.subspan(static_cast<std::size_t>(written));
+      }
+    }
   }
 
   Result<void> read(const std::string& path, std::uint64_t offset,
                     std::span<const MutableBytes> into) override {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file) return last_error();
     std::vector<iovec> vectors;
     vectors.reserve(into.size());
     for (MutableBytes part : into) vectors.push_back({part.data(), part.size()});
-    return move_all(vectors, [&](iovec* to, int count) {
-      ssize_t moved = ::preadv(file.get(), to, count, static_cast<off_t>(offset));
-      if (moved > 0) offset += static_cast<std::uint64_t>(moved);
-      return moved;
-    });
+    for (std::size_t first = 0;;) {
+      while (first < vectors.size() && vectors[first].iov_len == 0) ++first;
+      if (first == vectors.size()) return {};
+      int count = static_cast<int>(std::min<std::size_t>(vectors.size() - first, IOV_MAX));
+      ssize_t moved = ::preadv(file.get(), &vectors[first], count, static_cast<off_t>(offset));
+      if (moved < 0 && errno == EINTR) continue;
+      if (moved < 0) return last_error();
+      if (moved == 0) return make_error_code(StoreError::truncated);
+      offset += static_cast<std::uint64_t>(moved);
+      for (auto rest = static_cast<std::size_t>(moved); rest > 0;) {
+        iovec& vector = vectors[first];
+        std::size_t done = std::min(rest, vector.iov_len);
+        vector.iov_base = static_cast<char*>(vector.iov_base) + done;
+        vector.iov_len -= done;
+        rest -= done;
+        if (vector.iov_len == 0) ++first;
+      }
+    }
   }
 
   Result<void> remove(const std::string& path) override {
@@ -135,7 +104,7 @@ Files& system_files() {
 }
 
 Result<DirectoryLock> DirectoryLock::take(const std::string& path, std::string& taken_by) {
-  int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return last_error();
   DirectoryLock lock(descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {

@@ -2,6 +2,7 @@
 // The few things the store does to files, as an interface, so that tests can let any of them fail. Leaves
 // formats to segment_file.h; RocksDB does its own input and output.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,12 +18,15 @@ struct FileEntry {
   std::uint64_t bytes = 0;
 };
 
+// Gives what a file shall hold, from its beginning on and some at a time; nothing: that was all. What it gave
+// is valid until it is called again. An error ends the writing.
+using FileContent = std::function<Result<Bytes>()>;
+
 class Files {
  public:
   virtual ~Files() = default;
-  // Makes a file that was not there of the parts, one behind the other. After an error part of it may be
-  // there.
-  virtual Result<void> write(const std::string& path, std::span<const Bytes> parts) = 0;
+  // Makes a file that was not there. After an error, of the content's too, part of it may be there.
+  virtual Result<void> write(const std::string& path, const FileContent& content) = 0;
   // Fills all of `into`, one after the other, with what begins at `offset`.
   virtual Result<void> read(const std::string& path, std::uint64_t offset,
                             std::span<const MutableBytes> into) = 0;

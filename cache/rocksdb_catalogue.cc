@@ -14,14 +14,14 @@ namespace longhaul::cache {
 namespace {
 
 constexpr char kVersionKey = 'V', kSegmentKey = 'S', kUseKey = 'U';
-constexpr char kVersion = 1;
+constexpr char kVersion = 2;
 
 // Small in memory and on disk, nothing preallocated: what it takes counts against the cap.
 rocksdb::Options options() {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.paranoid_checks = true;
-  options.compression = rocksdb::kNoCompression;  // fingerprints do not compress
+  options.compression = rocksdb::kNoCompression;  // what is encrypted does not compress
   options.write_buffer_size = 2 << 20;
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 4 << 20;
@@ -62,7 +62,8 @@ std::string_view view(const rocksdb::Slice& slice) { return {slice.data(), slice
 
 class RocksdbCatalogue final : public Catalogue {
  public:
-  explicit RocksdbCatalogue(std::unique_ptr<rocksdb::DB> db) : db_(std::move(db)) {}
+  RocksdbCatalogue(std::unique_ptr<rocksdb::DB> db, const DictionaryKey& key)
+      : db_(std::move(db)), key_(key) {}
 
   Result<void> read(const std::function<void(Record&&)>& visit) override {
     rocksdb::ReadOptions reading;
@@ -77,7 +78,7 @@ class RocksdbCatalogue final : public Catalogue {
     for (at->Seek(std::string(1, kSegmentKey)); at->Valid() && at->key()[0] == kSegmentKey; at->Next()) {
       if (at->key().size() != 9) return make_error_code(StoreError::catalogue);
       std::uint64_t number = read_number(view(at->key()).substr(1));
-      auto record = decode_record(number, as_bytes(view(at->value())));
+      auto record = decode_record(key_, number, as_bytes(view(at->value())));
       if (!record) return make_error_code(StoreError::catalogue);
       if (auto stamp = stamps.find(number); stamp != stamps.end()) record->stamp = stamp->second;
       visit(std::move(*record));
@@ -87,9 +88,12 @@ class RocksdbCatalogue final : public Catalogue {
   }
 
   Result<void> add(const Record& record) override {
-    Buffer value = encode_record(record);
+    auto salt = draw_salt();
+    if (!salt) return salt.error();
+    auto value = encode_record(key_, *salt, record);
+    if (!value) return make_error_code(StoreError::no_cipher);
     return answer(db_->Put(writing_, key(kSegmentKey, record.number),
-                           {reinterpret_cast<const char*>(value.data()), value.size()}));
+                           {reinterpret_cast<const char*>(value->data()), value->size()}));
   }
 
   Result<void> use(std::uint64_t number, std::uint64_t stamp) override {
@@ -110,12 +114,14 @@ class RocksdbCatalogue final : public Catalogue {
   }
 
   std::unique_ptr<rocksdb::DB> db_;
+  DictionaryKey key_;
   rocksdb::WriteOptions writing_;  // into the log, without waiting for the disk
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, std::string& why) {
+Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, const DictionaryKey& key,
+                                                          std::string& why) {
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(options(), folder, &opened);
   std::unique_ptr<rocksdb::DB> db(opened);
@@ -134,7 +140,7 @@ Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& fol
     why = status.ok() ? "it has another version" : status.ToString();
     return make_error_code(StoreError::catalogue);
   }
-  return std::unique_ptr<Catalogue>(std::make_unique<RocksdbCatalogue>(std::move(db)));
+  return std::unique_ptr<Catalogue>(std::make_unique<RocksdbCatalogue>(std::move(db), key));
 }
 
 }  // namespace longhaul::cache

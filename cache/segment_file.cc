@@ -12,91 +12,154 @@
 namespace longhaul::cache {
 namespace {
 
-constexpr std::string_view kMagic("LHSEG\0\0\1", 8);
-constexpr std::size_t kHeaderBytes = 8 + reduction::kSegmentNameBytes + 4 + 8;
+constexpr std::string_view kMagic("LHSEG\0\0\2", 8);
+constexpr std::size_t kSaltedBytes = 8 + sizeof(Salt);  // magic and salt: what is not encrypted
+constexpr std::size_t kDescriptionBytes = reduction::kSegmentNameBytes + 4;
+constexpr std::size_t kHeaderBytes = kSaltedBytes + kAeadTagBytes + kDescriptionBytes;
 constexpr std::size_t kHookBytes = 8 + 4;
-constexpr std::size_t kChecksumBytes = 8;
-static_assert(kHeaderBytes == 72);
+static_assert(kHeaderBytes == 112);
 
-using Checksum = std::array<std::byte, kChecksumBytes>;
+// The numbers of a file's parts, which are their nonces.
+constexpr std::uint32_t kDescriptionPart = 0, kHooksPart = 1, kFirstPiece = 2;
 
-Checksum stored(std::uint64_t checksum) {
-  Checksum bytes;
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(checksum >> (56 - 8 * i) & 0xff);
-  return bytes;
-}
+// So many pieces are encrypted and then written: few enough to stay in the processor's cache between the two.
+constexpr std::size_t kPiecesAtOnce = 4;
 
-std::uint64_t seed_of(const SegmentName& name) {
-  std::uint64_t seed = 0;
-  for (std::size_t i = 0; i < 8; ++i) seed = seed << 8 | std::to_integer<std::uint64_t>(name.digest[i]);
-  return seed;
+using Tag = std::array<std::byte, kAeadTagBytes>;
+
+unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+std::span<const unsigned char> raw(Bytes bytes) {
+  return {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()};
 }
 
 std::size_t pieces_of(std::uint32_t length) { return (length + kPieceBytes - 1) / kPieceBytes; }
 
-std::uint64_t checksum_of(Bytes bytes, std::uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+// With what hooks and pieces are authenticated, so that they pass for no other segment's.
+Buffer bound_to(const SegmentName& name) {
+  Buffer bytes;
+  ByteWriter writer(bytes);
+  reduction::write_name(name, writer);
+  return bytes;
 }
 
-// Cuts parts of any sizes into pieces and computes their checksums.
-class PieceCutter {
+// A tag and the encrypted part behind it, of what stands there in the clear; false: OpenSSL failed.
+bool seal_part(Aead& cipher, std::uint32_t part, Bytes associated, MutableBytes tag_and_text) {
+  return cipher.seal_whole(part_nonce(part), raw(associated), tag_and_text.subspan(kAeadTagBytes),
+                           raw(tag_and_text.data()));
+}
+
+// A segment's file as it is written, part after part.
+class SegmentContent {
  public:
-  PieceCutter(const SegmentName& name, std::vector<Bytes>& out, std::span<Checksum> checksums)
-      : seed_(seed_of(name)),
+  SegmentContent(const DictionaryKey& key, const Salt& salt, const SegmentName& name,
+                 std::span<const Slice> parts, std::span<const Hook> hooks)
+      : cipher_(key.cipher(kMagic, salt, Aead::Use::seal)),
+        salt_(salt),
+        name_(name),
+        bound_(bound_to(name)),
+        hooks_(hooks),
+        parts_(parts),
         left_(name.length),
-        out_(out),
-        checksums_(checksums),
-        state_(XXH3_createState()) {
-    begin_piece();
+        digest_(XXH3_createState()) {
+    XXH3_128bits_reset(digest_.get());
   }
 
-  void add(Bytes part) {
-    while (!part.empty()) {
-      Bytes taken = part.first(std::min(part.size(), piece_left_));
-      part = part.subspan(taken.size());
-      bool whole = taken.size() == piece_left_ && piece_new_;
-      if (whole) {
-        out_.push_back(checksums_[index_]);
-        out_.push_back(taken);
-        checksums_[index_] = stored(checksum_of(taken, seed_ + index_));
-      } else {
-        if (piece_new_) {
-          out_.push_back(checksums_[index_]);
-          XXH3_64bits_reset_withSeed(state_.get(), seed_ + index_);
-        }
-        out_.push_back(taken);
-        XXH3_64bits_update(state_.get(), taken.data(), taken.size());
-      }
-      piece_new_ = false;
-      piece_left_ -= taken.size();
-      left_ -= taken.size();
-      if (piece_left_ > 0) continue;
-      if (!whole) checksums_[index_] = stored(XXH3_64bits_digest(state_.get()));
-      ++index_;
-      begin_piece();
+  Result<Bytes> next() {
+    out_.clear();
+    switch (stage_) {
+      case Stage::header:
+        stage_ = Stage::pieces;
+        return answer(make_header());
+      case Stage::pieces:
+        if (left_ > 0) return answer(make_pieces());
+        if (!has_right_digest()) return make_error_code(StoreError::wrong_digest);
+        stage_ = Stage::end;
+        return answer(make_hooks());
+      case Stage::end:
+        break;
     }
+    return Bytes();
   }
 
  private:
-  void begin_piece() {
-    piece_left_ = std::min(left_, kPieceBytes);
-    piece_new_ = true;
+  enum class Stage : std::uint8_t { header, pieces, end };
+
+  Result<Bytes> answer(bool made) const {
+    if (!made) return make_error_code(StoreError::no_cipher);
+    return Bytes(out_);
   }
 
-  std::uint64_t seed_;
-  std::size_t left_;
-  std::vector<Bytes>& out_;
-  std::span<Checksum> checksums_;
-  std::unique_ptr<XXH3_state_t, decltype([](XXH3_state_t* state) { XXH3_freeState(state); })> state_;
-  std::size_t index_ = 0;
-  std::size_t piece_left_ = 0;
-  bool piece_new_ = true;
+  bool make_header() {
+    ByteWriter writer(out_);
+    writer.bytes(as_bytes(kMagic));
+    writer.bytes(salt_);
+    writer.bytes(Tag{});
+    reduction::write_name(name_, writer);
+    writer.fixed16(static_cast<std::uint16_t>(hooks_.size() >> 16));
+    writer.fixed16(static_cast<std::uint16_t>(hooks_.size() & 0xffff));
+    return seal_part(*cipher_, kDescriptionPart, as_bytes(kMagic), MutableBytes(out_).subspan(kSaltedBytes));
+  }
+
+  bool make_pieces() {
+    out_.resize(kPiecesAtOnce * (kAeadTagBytes + kPieceBytes));
+    std::size_t filled = 0;
+    for (std::size_t i = 0; i < kPiecesAtOnce && left_ > 0; ++i) {
+      std::size_t size = std::min(left_, kPieceBytes);
+      if (!make_piece(size, out_.data() + filled)) return false;
+      filled += kAeadTagBytes + size;
+      left_ -= size;
+    }
+    out_.resize(filled);
+    return true;
+  }
+
+  bool make_piece(std::size_t size, std::byte* out) {
+    if (!cipher_->start(part_nonce(kFirstPiece + piece_++), raw(bound_))) return false;
+    for (std::size_t done = 0; done < size;) {
+      Bytes part = parts_.front().bytes().subspan(taken_);
+      part = part.first(std::min(part.size(), size - done));
+      XXH3_128bits_update(digest_.get(), part.data(), part.size());
+      if (!part.empty() && !cipher_->add(part, raw(out) + kAeadTagBytes + done)) return false;
+      done += part.size();
+      taken_ += part.size();
+      if (taken_ < parts_.front().size()) continue;
+      parts_ = parts_.subspan(1);
+      taken_ = 0;
+    }
+    return cipher_->seal(raw(out));
+  }
+
+  bool make_hooks() {
+    out_.resize(kAeadTagBytes);
+    ByteWriter writer(out_);
+    write_hooks(hooks_, writer);
+    return seal_part(*cipher_, kHooksPart, bound_, out_);
+  }
+
+  bool has_right_digest() const {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(digest_.get()));
+    return std::memcmp(canonical.digest, name_.digest.data(), name_.digest.size()) == 0;
+  }
+
+  std::unique_ptr<Aead> cipher_;
+  const Salt& salt_;
+  const SegmentName& name_;
+  Buffer bound_;
+  std::span<const Hook> hooks_;
+  std::span<const Slice> parts_;  // from the one that is being encrypted on
+  std::size_t taken_ = 0;         // of that one
+  std::size_t left_;              // of all
+  std::uint32_t piece_ = 0;
+  std::unique_ptr<XXH3_state_t, decltype([](XXH3_state_t* state) { XXH3_freeState(state); })> digest_;
+  Buffer out_;
+  Stage stage_ = Stage::header;
 };
 
 }  // namespace
 
 std::uint64_t segment_file_bytes(std::uint32_t length, std::size_t hooks) {
-  return kHeaderBytes + pieces_of(length) * kChecksumBytes + length + hooks * kHookBytes + kChecksumBytes;
+  return kHeaderBytes + pieces_of(length) * kAeadTagBytes + length + kAeadTagBytes + hooks * kHookBytes;
 }
 
 void write_hooks(std::span<const Hook> hooks, ByteWriter& writer) {
@@ -120,79 +183,79 @@ bool read_hooks(ByteReader& reader, std::size_t count, std::uint32_t length, std
   return true;
 }
 
-Result<void> write_segment(Files& files, const std::string& path, const SegmentName& name,
-                           std::span<const Slice> parts, std::span<const Hook> hooks) {
-  if (reduction::segment_digest(parts) != name.digest) return make_error_code(StoreError::wrong_digest);
-  Buffer header, tail;
-  ByteWriter head(header);
-  head.bytes(as_bytes(kMagic));
-  reduction::write_name(name, head);
-  head.fixed16(static_cast<std::uint16_t>(hooks.size() >> 16));
-  head.fixed16(static_cast<std::uint16_t>(hooks.size() & 0xffff));
-  head.fixed64(checksum_of(header, 0));
-  tail.reserve(hooks.size() * kHookBytes + kChecksumBytes);
-  ByteWriter behind(tail);
-  write_hooks(hooks, behind);
-  behind.fixed64(checksum_of(tail, seed_of(name)));
-
-  std::vector<Checksum> checksums(pieces_of(name.length));
-  std::vector<Bytes> out;
-  out.reserve(2 + 2 * checksums.size() + parts.size());
-  out.push_back(header);
-  PieceCutter cutter(name, out, checksums);
-  for (const Slice& part : parts) cutter.add(part.bytes());
-  out.push_back(tail);
-  return files.write(path, out);
+Result<void> write_segment(Files& files, const std::string& path, const DictionaryKey& key, const Salt& salt,
+                           const SegmentName& name, std::span<const Slice> parts,
+                           std::span<const Hook> hooks) {
+  std::size_t size = 0;
+  for (const Slice& part : parts) size += part.size();
+  if (size != name.length) return make_error_code(StoreError::wrong_digest);
+  SegmentContent content(key, salt, name, parts, hooks);
+  return files.write(path, [&] { return content.next(); });
 }
 
-Result<Slice> read_segment(Files& files, const std::string& path, const SegmentName& name,
-                           std::uint32_t offset, std::uint32_t size) {
+Result<Slice> read_segment(Files& files, const std::string& path, const DictionaryKey& key,
+                           const SegmentName& name, std::uint32_t offset, std::uint32_t size) {
   assert(size > 0 && offset < name.length && size <= name.length - offset);
+  std::array<std::byte, kMagic.size()> magic;
+  Salt salt;
+  const std::array<MutableBytes, 2> head{magic, salt};
+  if (auto read = files.read(path, 0, head); !read) return read.error();
+  if (as_text(magic) != kMagic) return make_error_code(StoreError::damaged);
+
   std::size_t first = offset / kPieceBytes, last = (std::size_t{offset} + size - 1) / kPieceBytes;
   std::size_t begin = first * kPieceBytes, end = std::min<std::size_t>((last + 1) * kPieceBytes, name.length);
   std::byte* memory = nullptr;
   Slice slice = Slice::unfilled(end - begin, memory);
-  std::vector<Checksum> checksums(last - first + 1);
+  std::vector<Tag> tags(last - first + 1);
   std::vector<MutableBytes> into;
-  into.reserve(2 * checksums.size());
+  into.reserve(2 * tags.size());
   auto piece = [&](std::size_t index) {
     std::size_t start = index * kPieceBytes;
     return MutableBytes(memory + start, std::min(kPieceBytes, end - begin - start));
   };
-  for (std::size_t i = 0; i < checksums.size(); ++i) {
-    into.push_back(checksums[i]);
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    into.push_back(tags[i]);
     into.push_back(piece(i));
   }
-  if (auto read = files.read(path, kHeaderBytes + first * (kChecksumBytes + kPieceBytes), into); !read)
+  if (auto read = files.read(path, kHeaderBytes + first * (kAeadTagBytes + kPieceBytes), into); !read)
     return read.error();
-  for (std::size_t i = 0; i < checksums.size(); ++i)
-    if (stored(checksum_of(piece(i), seed_of(name) + first + i)) != checksums[i])
+  auto cipher = key.cipher(kMagic, salt, Aead::Use::open);
+  const Buffer bound = bound_to(name);
+  for (std::size_t i = 0; i < tags.size(); ++i)
+    if (!cipher->open_whole(part_nonce(static_cast<std::uint32_t>(kFirstPiece + first + i)), raw(bound),
+                            piece(i), raw(tags[i].data())))
       return make_error_code(StoreError::damaged);
   return slice.sub(offset - begin, size);
 }
 
-Result<Description> read_description(Files& files, const std::string& path, std::uint64_t file_bytes) {
-  std::array<std::byte, kHeaderBytes> header;
-  MutableBytes into(header);
-  if (auto read = files.read(path, 0, {&into, 1}); !read) return read.error();
-  ByteReader reader(header);
-  bool known = as_text(*reader.bytes(kMagic.size())) == kMagic;
+Result<Description> read_description(Files& files, const std::string& path, const DictionaryKey& key,
+                                     std::uint64_t file_bytes) {
+  std::array<std::byte, kMagic.size()> magic;
+  Salt salt;
+  Tag tag;
+  std::array<std::byte, kDescriptionBytes> text;
+  const std::array<MutableBytes, 4> header{magic, salt, tag, text};
+  if (auto read = files.read(path, 0, header); !read) return read.error();
+  auto cipher = key.cipher(kMagic, salt, Aead::Use::open);
+  if (as_text(magic) != kMagic ||
+      !cipher->open_whole(part_nonce(kDescriptionPart), raw(as_bytes(kMagic)), text, raw(tag.data())))
+    return make_error_code(StoreError::damaged);
+  ByteReader reader(text);
   auto name = reduction::read_name(reader);
-  if (!known || !name) return make_error_code(StoreError::damaged);
+  if (!name) return make_error_code(StoreError::damaged);
   std::size_t hooks = std::size_t{*reader.fixed16()} << 16;
   hooks |= *reader.fixed16();
-  if (*reader.fixed64() != checksum_of(Bytes(header).first(kHeaderBytes - kChecksumBytes), 0) ||
-      hooks > max_hooks(name->length))
-    return make_error_code(StoreError::damaged);
+  if (hooks > max_hooks(name->length)) return make_error_code(StoreError::damaged);
   if (segment_file_bytes(name->length, hooks) != file_bytes) return make_error_code(StoreError::truncated);
 
-  Buffer tail(hooks * kHookBytes + kChecksumBytes);
-  into = tail;
-  if (auto read = files.read(path, file_bytes - tail.size(), {&into, 1}); !read) return read.error();
+  Buffer tail(hooks * kHookBytes);
+  const std::array<MutableBytes, 2> behind{tag, tail};
+  if (auto read = files.read(path, file_bytes - kAeadTagBytes - tail.size(), behind); !read)
+    return read.error();
   Description description{.name = *name, .hooks = {}};
-  ByteReader behind(tail);
-  if (!read_hooks(behind, hooks, name->length, description.hooks) ||
-      *behind.fixed64() != checksum_of(Bytes(tail).first(hooks * kHookBytes), seed_of(*name)))
+  ByteReader hook_reader(tail);
+  if (!cipher->open_whole(part_nonce(kHooksPart), raw(bound_to(*name)), tail, raw(tag.data())) ||
+      !read_hooks(hook_reader, hooks, name->length, description.hooks))
     return make_error_code(StoreError::damaged);
   return description;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One segment in one file, FORMAT.md section 3: written whole, read in verified parts. Leaves where files lie
-// and which there are to segment_folder.h.
+// One segment in one file, FORMAT.md section 4: encrypted and written from front to back, read in verified
+// parts. Leaves where files lie and which there are to segment_folder.h, and the key to dictionary_key.h.
 #pragma once
+#include "cache/dictionary_key.h"
 #include "cache/files.h"
 #include "codecs/reduction/segments.h"
 
@@ -21,16 +22,20 @@ struct Description {
 constexpr std::size_t max_hooks(std::uint32_t length) { return length / 2048 + 8; }
 std::uint64_t segment_file_bytes(std::uint32_t length, std::size_t hooks);
 
-// An error if the parts do not have the name's digest, before anything is written.
-Result<void> write_segment(Files& files, const std::string& path, const SegmentName& name,
-                           std::span<const Slice> parts, std::span<const Hook> hooks);
+// `salt` comes from draw_salt(), for this call alone. After an error part of the file may be there: if the
+// parts do not have the name's length and digest, too.
+Result<void> write_segment(Files& files, const std::string& path, const DictionaryKey& key, const Salt& salt,
+                           const SegmentName& name, std::span<const Slice> parts,
+                           std::span<const Hook> hooks);
 
-// The range must not be empty and lie in the segment. Every piece that it touches is checked.
-Result<Slice> read_segment(Files& files, const std::string& path, const SegmentName& name,
-                           std::uint32_t offset, std::uint32_t size);
+// The range must not be empty and lie in the segment. Every piece that it touches is authenticated, as one of
+// this segment and of that place in it.
+Result<Slice> read_segment(Files& files, const std::string& path, const DictionaryKey& key,
+                           const SegmentName& name, std::uint32_t offset, std::uint32_t size);
 
-// Of a file of `file_bytes`; an error if it is torn, or none of ours. Pieces are not read.
-Result<Description> read_description(Files& files, const std::string& path, std::uint64_t file_bytes);
+// Of a file of `file_bytes`; an error if it is torn, or none of ours, or of another key. Pieces are not read.
+Result<Description> read_description(Files& files, const std::string& path, const DictionaryKey& key,
+                                     std::uint64_t file_bytes);
 
 // Hooks as they stand in files and in the catalogue. Reading checks each offset against `length`.
 void write_hooks(std::span<const Hook> hooks, ByteWriter& writer);

@@ -28,6 +28,14 @@ std::string file_of(std::uint64_t number) {
   return std::string(sizeof digits - size, '0') + std::string(digits, size);
 }
 
+KeyFile open_key_file(const SegmentFolder::Options& options) {
+  try {
+    return KeyFile(options.key_file.empty() ? options.path + "/key" : options.key_file, options.credential);
+  } catch (const std::runtime_error& error) {
+    throw StoreUnusable(error.what());
+  }
+}
+
 bool is_missing(const boost::system::error_code& error) {
   return error == boost::system::errc::no_such_file_or_directory;
 }
@@ -37,7 +45,8 @@ bool is_missing(const boost::system::error_code& error) {
 SegmentFolder::SegmentFolder(Options options)
     : options_(std::move(options)),
       segments_path_(options_.path + "/segments"),
-      catalogue_path_(options_.path + "/catalogue") {
+      catalogue_path_(options_.path + "/catalogue"),
+      key_file_(open_key_file(options_)) {
   std::error_code ignored;  // what matters is whether the lock can be made there
   std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(), ignored);
   (void)options_.files->make_folder(options_.path);
@@ -67,6 +76,21 @@ bool SegmentFolder::lock() {
   return true;
 }
 
+bool SegmentFolder::load_key() {
+  std::string replaced;
+  auto loaded = key_file_.load_or_make(replaced);
+  if (!replaced.empty()) note(replaced);
+  if (!loaded) note("the dictionary's key cannot be read or made: " + loaded.error().message());
+  std::lock_guard lock(key_mutex_);
+  key_ = loaded ? std::make_shared<const DictionaryKey>(*loaded) : nullptr;
+  return key_ != nullptr;
+}
+
+std::shared_ptr<const DictionaryKey> SegmentFolder::key() const {
+  std::lock_guard lock(key_mutex_);
+  return key_;
+}
+
 bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
   usable_ = false;
   catalogue_.reset();
@@ -77,6 +101,7 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
     note("the directory " + options_.path + " cannot be used");
     return false;
   }
+  if (!load_key()) return false;
   auto listed = options_.files->list(segments_path_);
   if (!listed) {
     note("the segments in " + options_.path + " cannot be listed: " + listed.error().message());
@@ -89,12 +114,8 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
   std::vector<Record> records;
   if (!open_catalogue() || !read_catalogue(records)) {
     // It says nothing that the files do not say.
-    std::error_code ignored;
-    catalogue_.reset();
-    std::filesystem::remove_all(catalogue_path_, ignored);
-    (void)options_.files->make_folder(catalogue_path_);
     records.clear();
-    (void)open_catalogue();
+    make_catalogue_anew();
   }
   std::size_t gone = 0, torn = 0, adopted = 0;
   std::erase_if(records, [&](const Record& record) {
@@ -108,7 +129,7 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
     return true;
   });
   for (auto [number, bytes] : files) {
-    auto description = read_description(*options_.files, path_of(number), bytes);
+    auto description = read_description(*options_.files, path_of(number), *key_, bytes);
     if (!description) {
       ++torn;
       remove_file(number, bytes);
@@ -123,7 +144,9 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
   }
   if (gone + torn + adopted > 0)
     note("forgotten at the start: " + std::to_string(gone) + " segments without their file, " +
-         std::to_string(torn) + " torn files; found again without the catalogue: " + std::to_string(adopted));
+         std::to_string(torn) +
+         " files that are torn or of another key; found again without the catalogue: " +
+         std::to_string(adopted));
   std::sort(records.begin(), records.end(),
             [](const Record& a, const Record& b) { return a.number < b.number; });
   usable_ = true;
@@ -134,7 +157,7 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
 
 bool SegmentFolder::open_catalogue() {
   std::string why;
-  auto opened = options_.open_catalogue(catalogue_path_, why);
+  auto opened = options_.open_catalogue(catalogue_path_, *key_, why);
   if (!opened) {
     note("the catalogue in " + catalogue_path_ + " cannot be opened: " + why);
     return false;
@@ -142,6 +165,14 @@ bool SegmentFolder::open_catalogue() {
   catalogue_ = std::move(*opened);
   writes_without_catalogue_ = 0;
   return true;
+}
+
+void SegmentFolder::make_catalogue_anew() {
+  std::error_code ignored;
+  catalogue_.reset();
+  std::filesystem::remove_all(catalogue_path_, ignored);
+  (void)options_.files->make_folder(catalogue_path_);
+  (void)open_catalogue();
 }
 
 // The store goes on without: the files say all, at the next start.
@@ -153,7 +184,9 @@ void SegmentFolder::close_catalogue(const std::string& why) {
 
 bool SegmentFolder::read_catalogue(std::vector<Record>& records) {
   auto read = catalogue_->read([&](Record&& record) { records.push_back(std::move(record)); });
-  if (!read) note("the catalogue in " + catalogue_path_ + " is damaged: it is made anew from the files");
+  if (!read)
+    note("the catalogue in " + catalogue_path_ +
+         " is damaged or of another key: it is made anew from the files");
   return read.has_value();
 }
 
@@ -166,9 +199,13 @@ SegmentFolder::Written SegmentFolder::write(const Record& record, std::span<cons
   if (!usable_) return Written::lost;
   remove_stuck();
   reopen_catalogue_at_times();
-  auto written = write_segment(*options_.files, path_of(record.number), record.name, parts, record.hooks);
+  const auto salt = draw_salt();
+  auto written = salt ? write_segment(*options_.files, path_of(record.number), *key_, *salt, record.name,
+                                      parts, record.hooks)
+                      : Result<void>(salt.error());
   if (!written && written.error() == make_error_code(StoreError::wrong_digest)) {
     note("a segment was refused: " + written.error().message());
+    remove_file(record.number, record.file_bytes);
     return Written::wrong_digest;
   }
   if (!written && is_missing(written.error())) {
@@ -206,9 +243,26 @@ void SegmentFolder::use(std::uint64_t number, std::uint64_t stamp) {
   if (!catalogue_->use(number, stamp)) close_catalogue("a use cannot be noted");
 }
 
+bool SegmentFolder::clear() {
+  auto destroyed = key_file_.destroy();
+  if (!destroyed)
+    note("the dictionary's key cannot be destroyed (" + destroyed.error().message() +
+         "): copies of its files can still be decrypted with it");
+  if (!usable_) return destroyed.has_value();
+  if (auto listed = options_.files->list(segments_path_))
+    for (const FileEntry& entry : *listed)
+      if (auto number = number_of(entry.name)) remove_file(*number, entry.bytes);
+  usable_ = load_key();
+  if (usable_) make_catalogue_anew();
+  measure();
+  return destroyed.has_value();
+}
+
 Result<Slice> SegmentFolder::read(std::uint64_t number, const SegmentName& name, std::uint32_t offset,
                                   std::uint32_t size) const {
-  return read_segment(*options_.files, path_of(number), name, offset, size);
+  const auto used = key();
+  if (!used) return make_error_code(StoreError::damaged);
+  return read_segment(*options_.files, path_of(number), *used, name, offset, size);
 }
 
 // One that stays counts as long as it stays.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The directory: segment files and the catalogue beside them, brought into agreement at a start, and kept in
-// working order whatever the disk does (FORMAT.md, sections 2 to 5). Used by one thread, but for read(),
+// working order whatever the disk does (FORMAT.md, sections 2 to 6). Used by one thread, but for read(),
 // which any thread may call. Leaves what should be kept to disk_store.h.
 #pragma once
+#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "cache/catalogue.h"
+#include "cache/key_file.h"
 
 namespace longhaul::cache {
 
@@ -26,6 +28,8 @@ class SegmentFolder {
  public:
   struct Options {
     std::string path;
+    std::string key_file;    // empty: `key` in the directory
+    std::string credential;  // a file that is needed beside it; empty: none
     Files* files = &system_files();
     CatalogueOpener open_catalogue = open_rocksdb_catalogue;
     std::function<void(std::string)> note;  // one line for the log; called by the thread that uses the folder
@@ -43,6 +47,9 @@ class SegmentFolder {
   Written write(const Record& record, std::span<const Slice> parts);
   void remove(std::uint64_t number, std::uint64_t file_bytes);
   void use(std::uint64_t number, std::uint64_t stamp);
+  // Destroys the key, so that nothing that was written can be decrypted any more, makes another one, and
+  // removes all files. False: the key is still there, which the log says too; the files are removed even so.
+  bool clear();
 
   Result<Slice> read(std::uint64_t number, const SegmentName& name, std::uint32_t offset,
                      std::uint32_t size) const;
@@ -54,7 +61,10 @@ class SegmentFolder {
  private:
   std::string path_of(std::uint64_t number) const;
   bool lock();
+  bool load_key();
+  std::shared_ptr<const DictionaryKey> key() const;
   bool open_catalogue();
+  void make_catalogue_anew();
   void close_catalogue(const std::string& why);
   bool read_catalogue(std::vector<Record>& records);
   void reopen_catalogue_at_times();
@@ -68,6 +78,9 @@ class SegmentFolder {
   Options options_;
   std::string segments_path_, catalogue_path_;
   std::optional<DirectoryLock> lock_;
+  KeyFile key_file_;
+  mutable std::mutex key_mutex_;
+  std::shared_ptr<const DictionaryKey> key_;  // set while the folder is usable
   std::unique_ptr<Catalogue> catalogue_;
   std::unordered_map<std::uint64_t, std::uint64_t> stuck_;  // number and size
   std::uint64_t catalogue_bytes_ = 0;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store on disk counts: plain numbers, returned by value. Leaves to others what is shown of them.
+// What a store on disk says of itself: plain values, returned by value. Leaves to others what is shown of
+// them.
 #pragma once
 #include <cstdint>
 
 namespace longhaul::cache {
+
+// What became of the key under which everything was encrypted when the store was last cleared. Pending: the
+// disk has not answered yet; kept: it refused, and the log says why.
+enum class ClearedKey : std::uint8_t { none, pending, destroyed, kept };
 
 struct StoreCounters {
   bool ready = false;  // the directory was read

@@ -423,10 +423,15 @@ asio::awaitable<control::Cleared> Daemon::clear_cache() {
   asio::steady_timer timer(io_);
   const auto latest = std::chrono::steady_clock::now() + 2s;
   auto said = [](const auto& link) { return !link->usable() || link->cleared_by_peer(); };
-  while (!std::all_of(links_.begin(), links_.end(), said) && std::chrono::steady_clock::now() < latest) {
+  auto all_said = [&] {
+    return std::all_of(links_.begin(), links_.end(), said) &&
+           disk_.cleared_key() != cache::ClearedKey::pending;
+  };
+  while (!all_said() && std::chrono::steady_clock::now() < latest) {
     timer.expires_after(5ms);
     co_await timer.async_wait(asio::use_awaitable);
   }
+  cleared.disk_key = disk_.cleared_key();
   for (const auto& link : links_)
     cleared.peers.push_back(
         {link->peer().name, link->usable() ? link->cleared_by_peer() : std::optional<std::uint64_t>()});

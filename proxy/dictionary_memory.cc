@@ -10,7 +10,7 @@ constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kIndexShare = 16;     // of a history that is sent (codecs/dedup/README.md)
 constexpr std::uint64_t kReadAheadShare = 8;  // of the same (DiskTier::waiting_bytes)
 constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;  // one, and the memory of the last
-// The disk dictionary's index, and RocksDB (cache/FORMAT.md, section 7).
+// The disk dictionary's index, and RocksDB (cache/FORMAT.md, section 8).
 constexpr std::uint64_t kStoredForMiB = 256 * kMiB;
 constexpr std::uint64_t kCatalogue = 16 * kMiB;
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <boost/asio/post.hpp>
 #include <charconv>
+#include <cstdlib>
 
 #include "proxy/log/log.h"
 
@@ -10,6 +11,19 @@ namespace longhaul {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+
+namespace {
+
+// What systemd hands to a service (systemd.exec, "Credentials"); empty where there is none of that name.
+std::string credential() {
+  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
+  if (folder == nullptr || *folder == '\0') return {};
+  auto file = std::filesystem::path(folder) / "longhaul-dictionary.key";
+  std::error_code unknown;
+  return std::filesystem::exists(file, unknown) || unknown ? file.string() : std::string();
+}
+
+}  // namespace
 
 DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config,
                                std::function<void()> progressed, std::function<void()> second)
@@ -20,6 +34,8 @@ DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& confi
   try {
     store_ = std::make_unique<cache::DiskStore>(
         cache::DiskStoreOptions{.directory = directory.string(),
+                                .key_file = (config.state_dir / "dictionary.key").string(),
+                                .credential = credential(),
                                 .cap_bytes = config.dictionary.disk_bytes,
                                 .wake = [this] { asio::post(io_, [this] { poll(); }); },
                                 .log =

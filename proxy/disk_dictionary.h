@@ -32,8 +32,9 @@ class DiskDictionary {
     const auto counted = counters();
     return counted ? counted->memory_bytes + counted->queued_bytes : 0;
   }
-  // Everything is dropped; how many bytes that were.
+  // Everything is dropped, and the key destroyed; how many bytes that were.
   std::uint64_t clear();
+  cache::ClearedKey cleared_key() const { return store_ ? store_->cleared_key() : cache::ClearedKey::none; }
   void stop() { timer_.cancel(); }
 
  private:

@@ -375,6 +375,15 @@ void show_cleared(const json::value& answer, std::ostream& out) {
     else
       out << text(peer.at("peer")) << " cleared " << bytes_text(number(peer.at("disk_bytes")))
           << " on its disk\n";
+  const auto& key = answer.at("disk_key");
+  if (key == "destroyed")
+    out << "the key of the dictionary on disk was destroyed: copies of its files cannot be decrypted any "
+           "more\n";
+  if (key == "kept")
+    out << "the key of the dictionary on disk could not be destroyed, the log says why: copies of its files "
+           "can still be decrypted with it\n";
+  if (key == "pending")
+    out << "the key of the dictionary on disk is being destroyed, and the disk has not answered yet\n";
 }
 
 void show_reloaded(const json::value& answer, std::ostream& out) {

@@ -64,6 +64,7 @@ struct Cleared {
     std::optional<std::uint64_t> disk_bytes;  // that it dropped; none: its link is not up, or it did not say
   };
   std::vector<Peer> peers;
+  cache::ClearedKey disk_key = cache::ClearedKey::none;
 };
 
 // Why the daemon did not do as asked: one sentence for the person who asked.

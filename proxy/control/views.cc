@@ -374,6 +374,20 @@ json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) 
   return object;
 }
 
+json::value view(cache::ClearedKey key) {
+  switch (key) {
+    case cache::ClearedKey::none:
+      break;
+    case cache::ClearedKey::pending:
+      return "pending";
+    case cache::ClearedKey::destroyed:
+      return "destroyed";
+    case cache::ClearedKey::kept:
+      return "kept";
+  }
+  return nullptr;
+}
+
 json::object view(const Cleared& cleared) {
   json::array peers;
   for (const auto& peer : cleared.peers)
@@ -382,6 +396,7 @@ json::object view(const Cleared& cleared) {
                      {"disk_bytes", peer.disk_bytes ? json::value(*peer.disk_bytes) : json::value()}});
   return {{"memory_bytes", cleared.memory_bytes},
           {"disk_bytes", cleared.disk_bytes},
+          {"disk_key", view(cleared.disk_key)},
           {"peers", std::move(peers)}};
 }
 

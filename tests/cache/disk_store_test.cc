@@ -195,10 +195,10 @@ TEST_CASE("a directory that cannot be made is an error that names it") {
 
 // A disk that waits until it is let go.
 struct Gate final : Files {
-  Result<void> write(const std::string& path, std::span<const Bytes> parts) override {
+  Result<void> write(const std::string& path, const FileContent& content) override {
     std::unique_lock lock(mutex);
     changed.wait(lock, [this] { return open; });
-    return system_files().write(path, parts);
+    return system_files().write(path, content);
   }
   Result<void> read(const std::string& path, std::uint64_t offset,
                     std::span<const MutableBytes> into) override {

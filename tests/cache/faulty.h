@@ -2,6 +2,7 @@
 // A disk of which any operation can be made to fail: files and catalogue count together.
 #pragma once
 #include <atomic>
+#include <utility>
 
 #include "cache/catalogue.h"
 #include "cache/error.h"
@@ -33,11 +34,14 @@ class FaultyFiles final : public Files {
   explicit FaultyFiles(Faults& faults) : faults_(faults) {}
 
   // A write that fails leaves half of the file.
-  Result<void> write(const std::string& path, std::span<const Bytes> parts) override {
-    if (!faults_.fails()) return system_files().write(path, parts);
-    std::vector<Bytes> half(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(parts.size() / 2 + 1));
-    half.back() = half.back().first(half.back().size() / 2);
-    (void)system_files().write(path, half);
+  Result<void> write(const std::string& path, const FileContent& content) override {
+    if (!faults_.fails()) return system_files().write(path, content);
+    Buffer all;
+    for (auto part = content(); part && !part->empty(); part = content()) append(all, *part);
+    bool given = false;
+    (void)system_files().write(path, [&]() -> Result<Bytes> {
+      return std::exchange(given, true) ? Bytes() : Bytes(all).first(all.size() / 2);
+    });
     return faults_.reason();
   }
   Result<void> read(const std::string& path, std::uint64_t offset,
@@ -93,13 +97,13 @@ class FaultyCatalogue final : public Catalogue {
 };
 
 inline CatalogueOpener faulty_catalogue(Faults& faults, CatalogueOpener open) {
-  return [&faults, open = std::move(open)](const std::string& folder,
+  return [&faults, open = std::move(open)](const std::string& folder, const DictionaryKey& key,
                                            std::string& why) -> Result<std::unique_ptr<Catalogue>> {
     if (faults.fails()) {
       why = "the test says so";
       return make_error_code(StoreError::catalogue);
     }
-    auto opened = open(folder, why);
+    auto opened = open(folder, key, why);
     if (!opened) return opened.error();
     return std::unique_ptr<Catalogue>(std::make_unique<FaultyCatalogue>(std::move(*opened), faults));
   };

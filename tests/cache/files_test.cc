@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "cache/error.h"
 #include "tests/proxy/temporary_folder.h"
 
 using namespace longhaul;
@@ -16,18 +17,41 @@ TEST_CASE("what is written in many calls is read as one, however large its parts
   std::mt19937_64 random(1);
   std::vector<Buffer> parts;
   Buffer all;
-  for (const std::size_t size : {std::size_t{3}, std::size_t{0}, std::size_t{700'001}, std::size_t{256} << 10,
+  for (const std::size_t size : {std::size_t{3}, std::size_t{700'001}, std::size_t{256} << 10,
                                  (std::size_t{256} << 10) + 1, std::size_t{1}, std::size_t{90'000},
                                  std::size_t{90'000}, std::size_t{90'000}}) {
     Buffer& part = parts.emplace_back(size);
     for (std::byte& byte : part) byte = static_cast<std::byte>(random());
     append(all, part);
   }
-  const std::vector<Bytes> views(parts.begin(), parts.end());
-  REQUIRE(files.write(path, views));
+  std::size_t next = 0;
+  REQUIRE(files.write(path, [&]() -> Result<Bytes> {
+    return next < parts.size() ? Bytes(parts[next++]) : Bytes();
+  }));
   Buffer got(all.size());
   const std::array<MutableBytes, 1> into{MutableBytes(got)};
   REQUIRE(files.read(path, 0, into));
   CHECK(got == all);
   CHECK(std::filesystem::file_size(path) == all.size());
+}
+
+TEST_CASE("a content that fails ends the writing with its error") {
+  TemporaryFolder folder;
+  const std::string path = (folder.path() / "record").string();
+  const auto error = make_error_code(StoreError::wrong_digest);
+  CHECK(system_files().write(path, [&]() -> Result<Bytes> { return error; }).error() == error);
+}
+
+TEST_CASE("a file is neither written nor read through a link") {
+  TemporaryFolder folder;
+  folder.write("victim", "before");
+  const std::string link = (folder.path() / "link").string();
+  std::filesystem::create_symlink(folder.path() / "victim", link);
+  CHECK_FALSE(system_files().write(link, [] { return Result<Bytes>(); }));
+  std::array<std::byte, 6> got{};
+  const std::array<MutableBytes, 1> into{MutableBytes(got)};
+  CHECK_FALSE(system_files().read(link, 0, into));
+  std::string taken_by;
+  CHECK_FALSE(DirectoryLock::take(link, taken_by).has_value());
+  CHECK(folder.read("victim") == "before");
 }

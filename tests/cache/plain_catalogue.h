@@ -41,7 +41,8 @@ class PlainCatalogue final : public Catalogue {
 // What was in a folder is there again when it is opened again, unless the folder was emptied meanwhile.
 inline CatalogueOpener plain_catalogues() {
   auto all = std::make_shared<std::map<std::string, std::shared_ptr<PlainCatalogue::Records>>>();
-  return [all](const std::string& folder, std::string& why) -> Result<std::unique_ptr<Catalogue>> {
+  return [all](const std::string& folder, const DictionaryKey&,
+               std::string& why) -> Result<std::unique_ptr<Catalogue>> {
     auto& records = (*all)[folder];
     const auto mark = std::filesystem::path(folder) / "CURRENT";
     if (!records || !std::filesystem::exists(mark)) records = std::make_shared<PlainCatalogue::Records>();

@@ -188,7 +188,8 @@ TEST_CASE("the cache is cleared and interception steered") {
   CHECK(shell.type({"clear-cache"}).out ==
         "cleared 1.00 MiB in memory and 5.00 MiB on disk\n"
         "datacenter cleared 7.00 MiB on its disk\n"
-        "b has not said what it cleared\n");
+        "b has not said what it cleared\n"
+        "the key of the dictionary on disk was destroyed: copies of its files cannot be decrypted any more\n");
   CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
   CHECK(shell.type({"intercept", "print"}).out == "# in place\ntable inet longhaul {\n}\n");
   CHECK(shell.type({"intercept", "down"}).out == "interception is down\n");

@@ -276,6 +276,7 @@ TEST_CASE("clearing the cache says how much was cleared") {
   CHECK(cleared.at("disk_bytes") == 5u << 20);
   CHECK(cleared.at("peers").at(0).at("disk_bytes") == 7u << 20);
   CHECK(cleared.at("peers").at(1).at("disk_bytes").is_null());
+  CHECK(cleared.at("disk_key") == "destroyed");
   CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 0u);
 }
 

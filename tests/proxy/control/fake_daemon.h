@@ -84,8 +84,10 @@ class FakeDaemon final : public Controlled {
              .links = {}};
   flows::FlowTable table;
   config::Features in_force;
-  Cleared cache{
-      .memory_bytes = 1 << 20, .disk_bytes = 5 << 20, .peers = {{"datacenter", 7 << 20}, {"b", {}}}};
+  Cleared cache{.memory_bytes = 1 << 20,
+                .disk_bytes = 5 << 20,
+                .peers = {{"datacenter", 7 << 20}, {"b", {}}},
+                .disk_key = cache::ClearedKey::destroyed};
   bool fail_closed = false;
   std::string mistake;  // in the configuration, for a reload
 };

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The key under which everything in the directory is encrypted, and how each file and record gets a key of
+// its own from it (FORMAT.md, section 3). Leaves to key_file.h where it comes from.
+#pragma once
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "codecs/result.h"
+#include "crypto/aead.h"
+#include "crypto/secret.h"
+
+namespace longhaul::cache {
+
+// Random, and drawn anew for every file and record: under its key each part's number is used as a nonce once.
+using Salt = std::array<std::byte, 32>;
+Result<Salt> draw_salt();
+
+class DictionaryKey {
+ public:
+  static constexpr std::size_t kBytes = 32;
+  explicit DictionaryKey(const Secret<kBytes>& bytes) : bytes_(bytes) {}
+
+  // AES-256-GCM for what begins with this magic, which says what it is and in which version, and this salt.
+  // For the calling thread alone. Throws std::bad_alloc.
+  std::unique_ptr<Aead> cipher(std::string_view magic, const Salt& salt, Aead::Use use) const;
+
+ private:
+  Secret<kBytes> bytes_;
+};
+
+// The nonce of a part of a file or record: its number, big-endian.
+std::array<unsigned char, 12> part_nonce(std::uint32_t part);
+
+}  // namespace longhaul::cache
