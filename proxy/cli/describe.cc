@@ -66,7 +66,8 @@ void link(std::string& text, const Config& config) {
     text += "  The peer \"" + peer.name + "\" " +
             (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
             " and must show " +
-            join(peer.fingerprints, [](const std::string& key) { return key; }, " or ") + ".\n";
+            join(peer.fingerprints, [](const std::string& key) { return key; }, " or ") +
+            (peer.preshared_key_file ? ", and have the secret in " + peer.preshared_key_file->string() : "") + ".\n";
     text += "    Behind it: " + (peer.networks.empty() ? "no network" : networks(peer.networks)) + ".\n";
     if (!peer.names.empty())
       text += "    Resolved there: " +

@@ -20,6 +20,7 @@ std::string differences(const Peer& before, const Peer& after) {
   };
   note(before.address != after.address, "address");
   note(before.fingerprints != after.fingerprints, "fingerprint");
+  note(before.preshared_key_file != after.preshared_key_file, "preshared_key_file");
   note(before.networks != after.networks, "networks");
   note(before.names != after.names, "names");
   note(before.rate_bits != after.rate_bits, "rate");

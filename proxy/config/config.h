@@ -47,6 +47,7 @@ struct Peer {
   bool has_key(const std::string& fingerprint) const {
     return std::find(fingerprints.begin(), fingerprints.end(), fingerprint) != fingerprints.end();
   }
+  std::optional<std::filesystem::path> preshared_key_file;  // a secret beside the keys, the same at both sites
   std::vector<Network> networks;   // destinations behind this peer, and clients it may speak for
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured

@@ -102,8 +102,9 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 7> kKeys{
-        "name", "address", "fingerprint", "networks", "names", "rate", "dictionary_memory"};
+    static constexpr std::array<std::string_view, 8> kKeys{
+        "name",  "address", "fingerprint", "preshared_key_file", "networks",
+        "names", "rate",    "dictionary_memory"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -111,6 +112,8 @@ class Reader {
         peer.address = host_port(section, "address", *typed, HostKind::address_or_name);
       const std::vector<Text> keys = fingerprints(section);
       for (const Text& key : keys) peer.fingerprints.push_back(key.value);
+      if (const auto file = section.text("preshared_key_file", "datacenter.psk"))
+        peer.preshared_key_file = beside_file(file->value);
       peer.networks = networks(section, "networks");
       peer.names = name_patterns(section, "names");
       peer.rate_bits = rate(section, "rate");

@@ -27,6 +27,10 @@ struct LinkListener::State {
         std::ranges::find_if(links, [&](const auto& link) { return link->peer().has_key(fingerprint); });
     return found == links.end() ? nullptr : found->get();
   }
+  std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const {
+    const PeerLink* link = link_of(fingerprint);
+    return link ? link->find_key(fingerprint) : std::nullopt;
+  }
 };
 
 LinkListener::LinkListener(LinkShared& shared, const config::HostPort& at,
@@ -70,7 +74,7 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
     co_return;
   }
   connection.emplace(std::move(socket), shared.tls, Side::acceptor,
-                     [state](const std::string& key) { return state->link_of(key) != nullptr; });
+                     [state](const std::string& key) { return state->find_key(key); });
   const HandshakePace pace{state->turns, place->standing, [&](Duration processor) {
                              state->gate.charge(*place, processor, Clock::now());
                            }};

@@ -49,6 +49,12 @@ Duration with_jitter(Duration time) {
 
 void PeerLink::start() { asio::co_spawn(shared_.io, keep_dialling(), asio::detached); }
 
+std::optional<TlsEngine::KnownKey> PeerLink::find_key(const std::string& fingerprint) const {
+  if (!peer_.has_key(fingerprint)) return std::nullopt;
+  const auto secret = shared_.preshared.find(peer_.name);
+  return TlsEngine::KnownKey{secret == shared_.preshared.end() ? nullptr : secret->second};
+}
+
 bool PeerLink::wants_to_dial() const {
   return peer_.address && (carriers_.empty() || wants_anew_ || (session_ && session_->silent()));
 }
@@ -129,13 +135,15 @@ asio::awaitable<bool> PeerLink::dial_once() {
   }
 
   TlsConnection connection(std::move(socket), shared_.tls, Side::dialler,
-                           [expected = peer_](const std::string& key) { return expected.has_key(key); });
+                           [self](const std::string& key) {
+                             return *self ? (*self)->find_key(key) : std::nullopt;
+                           });
   ++shared_.handshakes;
   auto shaken = co_await connection.handshake(kHandshakeLimit);
   --shared_.handshakes;
   if (!*self || stopped_) co_return false;
   if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
-    log_failure("whoever answers at " + connection.remote() + " shows the key " +
+    log_failure("the host at " + connection.remote() + " shows the key " +
                 connection.tls().peer_fingerprint() + ", and [[peer]] fingerprint expects " + expected_keys() +
                 "; if that is the peer's key, put it there and run `longhaul reload`");
     connection.end();  // with the alert
@@ -209,9 +217,11 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   auto* hello = frame ? std::get_if<HelloFrame>(&*frame) : nullptr;
   if (!hello) {
     auto* close = frame ? std::get_if<CloseFrame>(&*frame) : nullptr;
-    co_return log_failure(close   ? "the peer refuses: " + close->text
-                          : frame ? "the peer did not say HELLO"
-                                  : "no HELLO from the peer: " + frame.error().message());
+    const std::string& said = connection.tls().error_text();
+    log_failure(close   ? "the peer refuses: " + close->text
+                : frame ? "the peer did not say HELLO"
+                        : "no HELLO from the peer: " + (said.empty() ? frame.error().message() : said));
+    co_return connection.end();  // with the alert, where there is one
   }
   if (hello->version != kProtocolVersion) {
     log_failure(make_error_code(LinkError::version_mismatch).message());

@@ -28,6 +28,7 @@ struct LinkShared {
   const TlsContext& tls;
   const config::Link& config;
   std::string site;
+  identity::PresharedKeys preshared;
   CreditPool& pool;
   RetainedBudget& retained;
   config::Features allowed;       // by this side, for any flow
@@ -66,6 +67,8 @@ class PeerLink final : private CarrierOwner {
   ~PeerLink() override;
 
   const config::Peer& peer() const { return peer_; }
+  // What this side has beside that key of the peer's; nothing: it is none of them.
+  std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const;
   // Dials from now on, while the peer has an address.
   void start();
   // The peer's entry in the configuration has changed. What needs a new connection or a new session to change

@@ -62,9 +62,9 @@ boost::system::error_code timed_out() { return asio::error::timed_out; }
 }  // namespace
 
 TlsConnection::TlsConnection(asio::ip::tcp::socket socket, const TlsContext& context, Side side,
-                             TlsEngine::AcceptsKey accepts)
+                             TlsEngine::FindKey find)
     : socket_(std::move(socket)),
-      tls_(std::make_unique<TlsEngine>(context, side, std::move(accepts))),
+      tls_(std::make_unique<TlsEngine>(context, side, std::move(find))),
       remote_(describe(socket_)),
       side_(side) {}
 

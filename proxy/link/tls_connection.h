@@ -23,7 +23,7 @@ struct HandshakePace {
 class TlsConnection {
  public:
   TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side,
-                TlsEngine::AcceptsKey accepts);
+                TlsEngine::FindKey find);
 
   // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at once.
   boost::asio::awaitable<Result<void>> handshake(Duration limit, const HandshakePace* pace = nullptr);

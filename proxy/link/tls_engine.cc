@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "crypto/hkdf.h"
 #include "proxy/identity/certificate.h"
 
 namespace longhaul::link {
@@ -146,10 +147,10 @@ BIO_METHOD* TlsEngine::bio_method() {
   return method;
 }
 
-TlsEngine::TlsEngine(const TlsContext& context, Side side, AcceptsKey accepts)
+TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
     : ssl_(SSL_new(context.get())),
       side_(side),
-      accepts_(std::move(accepts)),
+      find_(std::move(find)),
       own_fingerprint_(context.fingerprint()) {
   BIO* bio = BIO_new(bio_method());
   if (!ssl_ || !bio) throw std::bad_alloc();
@@ -173,7 +174,7 @@ int TlsEngine::check_key(X509_STORE_CTX* shown, void*) {
   auto fingerprint = identity::fingerprint_of(X509_STORE_CTX_get0_cert(shown));
   if (engine && fingerprint) {
     engine->peer_fingerprint_ = *fingerprint;
-    if (engine->accepts_(*fingerprint)) return 1;
+    if (auto known = engine->find_(*fingerprint)) return engine->peer_key_ = std::move(*known), 1;
   }
   X509_STORE_CTX_set_error(shown, X509_V_ERR_CERT_REJECTED);  // bad_certificate, in the alert
   return 0;
@@ -210,6 +211,14 @@ void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = secret();
 }
 
+// Whoever learns the agreed secret one day, with a quantum computer say, still needs this one.
+void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) const {
+  if (!peer_key_.preshared) return;
+  SecretBytes mixed(secret.size());
+  hkdf(peer_key_.preshared->bytes, secret, std::as_bytes(std::span(label)), {mixed.data(), mixed.size()});
+  secret = std::move(mixed);
+}
+
 // No record under these keys was made or read by libssl: it has no tickets to send, and it reads no further
 // than the record it wants.
 Result<void> TlsEngine::take_over() {
@@ -217,6 +226,8 @@ Result<void> TlsEngine::take_over() {
   bool dials = side_ == Side::dialler;
   if (SSL_has_pending(ssl_.get()) || !cipher || dialler_secret_.empty() || acceptor_secret_.empty())
     return failure();
+  mix_in_preshared("longhaul preshared dialler", dialler_secret_);
+  mix_in_preshared("longhaul preshared acceptor", acceptor_secret_);
   sealer_.emplace(cipher, dials ? dialler_secret_ : acceptor_secret_);
   opener_.emplace(cipher, dials ? acceptor_secret_ : dialler_secret_);
   dialler_secret_ = {};
@@ -258,7 +269,15 @@ Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
 Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
   std::size_t before = plain.size();
   auto type = opener_->open(record, plain);
-  if (!type) return refuse(kBadRecordMac);
+  if (!type) {
+    auto refused = refuse(kBadRecordMac);
+    // Both have proved their keys by now, so only what is mixed in can differ.
+    if (!heard_)
+      error_text_ = "the first record cannot be opened: preshared_key_file of the [[peer]] must hold the same secret "
+                    "at both sites, or be at neither";
+    return refused;
+  }
+  heard_ = true;
   if (*type == ContentType::application_data) return {};
   Buffer message(plain.begin() + static_cast<std::ptrdiff_t>(before), plain.end());
   plain.resize(before);
@@ -329,6 +348,7 @@ Result<SecretBytes> TlsEngine::export_keying_material(std::string_view label, By
     ERR_clear_error();
     return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
   }
+  mix_in_preshared("longhaul preshared export", exported);
   return exported;
 }
 

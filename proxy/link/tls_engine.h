@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@
 #include "codecs/result.h"
 #include "crypto/secret.h"
 #include "proxy/identity/identity.h"
+#include "proxy/identity/preshared_key.h"
 #include "proxy/link/refusal.h"
 #include "proxy/link/tls_records.h"
 #include "proxy/link/types.h"
@@ -41,10 +43,14 @@ class TlsEngine {
   // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else that
   // comes is shorter than that.
   static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
-  // Whether the key with this fingerprint may come in.
-  using AcceptsKey = std::function<bool(const std::string& fingerprint)>;
+  // What this side has beside a key that it accepts.
+  struct KnownKey {
+    std::shared_ptr<const identity::PresharedKey> preshared{};  // null: nothing
+  };
+  // Of the key with this fingerprint; nothing: it may not come in.
+  using FindKey = std::function<std::optional<KnownKey>(const std::string& fingerprint)>;
 
-  TlsEngine(const TlsContext& context, Side side, AcceptsKey accepts);
+  TlsEngine(const TlsContext& context, Side side, FindKey find);
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
 
@@ -90,6 +96,7 @@ class TlsEngine {
 
   Result<void> shake_hands();
   Result<void> take_over();
+  void mix_in_preshared(std::string_view label, SecretBytes& secret) const;
   Result<void> receive_record(Bytes record, Buffer& plain);
   Result<void> on_alert(Bytes alert);
   Result<void> on_handshake_message(Bytes message);
@@ -98,7 +105,9 @@ class TlsEngine {
 
   std::unique_ptr<SSL, Free> ssl_;
   Side side_;
-  AcceptsKey accepts_;
+  FindKey find_;
+  KnownKey peer_key_;
+  bool heard_ = false;  // a record has been opened
   std::size_t handshake_bytes_ = 0;  // that came
   // The handshake's secrets for what follows it, until they are taken over.
   SecretBytes dialler_secret_, acceptor_secret_;

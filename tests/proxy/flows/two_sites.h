@@ -30,6 +30,7 @@ struct Site {
                .tls = tls,
                .config = config.link,
                .site = config.site,
+               .preshared = {},
                .pool = pool,
                .retained = retained,
                .allowed = config.features,

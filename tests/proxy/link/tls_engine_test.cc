@@ -21,7 +21,8 @@ TlsContext make_context() {
   return TlsContext(identity::load(config::Identity{made.certificate, made.private_key}));
 }
 
-bool any_key(const std::string&) { return true; }
+using Known = std::optional<TlsEngine::KnownKey>;
+Known any_key(const std::string&) { return TlsEngine::KnownKey{}; }
 
 Buffer some_bytes(std::size_t size, unsigned seed) {
   std::mt19937 random(seed);
@@ -278,9 +279,9 @@ Result<void> run(TlsEngine& dialler, TlsEngine& acceptor) {
 TEST_CASE("a dialler shows its own key only to one that it expects") {
   const TlsContext here = make_context(), there = make_context();
   std::string shown;
-  TlsEngine dialler(here, Side::dialler, [&](const std::string& key) { return shown = key, false; });
+  TlsEngine dialler(here, Side::dialler, [&](const std::string& key) { return shown = key, Known(); });
   bool asked = false;
-  TlsEngine acceptor(there, Side::acceptor, [&](const std::string&) { return asked = true; });
+  TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) { return asked = true, any_key(key); });
   CHECK_FALSE(run(dialler, acceptor));
   CHECK(shown == there.fingerprint());
   CHECK(dialler.refusal() == link::Refusal::unknown_key);
@@ -294,7 +295,9 @@ TEST_CASE("a dialler shows its own key only to one that it expects") {
 TEST_CASE("an acceptor refuses a key that it does not know, and the dialler is told") {
   const TlsContext here = make_context(), there = make_context();
   TlsEngine dialler(here, Side::dialler, any_key);
-  TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) { return key != here.fingerprint(); });
+  TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) {
+    return key == here.fingerprint() ? Known() : any_key(key);
+  });
   CHECK_FALSE(run(dialler, acceptor));
   CHECK(acceptor.refusal() == link::Refusal::unknown_key);
   CHECK(acceptor.peer_fingerprint() == here.fingerprint());
@@ -306,7 +309,7 @@ TEST_CASE("an acceptor refuses a key that it does not know, and the dialler is t
 
 TEST_CASE("a key is refused before its proof is looked at") {
   const TlsContext context = make_context(), there = make_context();
-  TlsEngine acceptor(there, Side::acceptor, [](const std::string&) { return false; });
+  TlsEngine acceptor(there, Side::acceptor, [](const std::string&) { return Known(); });
   Libssl peer(context, Side::dialler, "TLS_AES_128_GCM_SHA256");
   Buffer plain;
   SSL_do_handshake(peer.get());
@@ -367,4 +370,38 @@ TEST_CASE("what is shown to whoever connects names nobody") {
   OPENSSL_free(der);
   CHECK(text.find("oslo") == std::string::npos);
   CHECK(X509_NAME_entry_count(X509_get_subject_name(shown)) == 0);
+}
+
+TEST_CASE("a preshared key protects what follows the handshake, and one that differs is told of") {
+  const TlsContext context = make_context();
+  const auto with = [](unsigned seed) {
+    auto key = std::make_shared<identity::PresharedKey>();
+    key->bytes.fill(static_cast<std::byte>(seed));
+    return [key, seed](const std::string&) { return Known(TlsEngine::KnownKey{seed == 0 ? nullptr : key}); };
+  };
+  const unsigned one = GENERATE(0u, 1u), two = GENERATE(0u, 1u, 2u);
+  TlsEngine dialler(context, Side::dialler, with(one)), acceptor(context, Side::acceptor, with(two));
+  REQUIRE(run(dialler, acceptor));
+  REQUIRE(dialler.established());
+  REQUIRE(acceptor.established());
+  const auto exported = [](const TlsEngine& engine) {
+    return *engine.export_keying_material("EXPERIMENTAL test", as_bytes("context"), 64);
+  };
+  CHECK((exported(dialler) == exported(acceptor)) == (one == two));
+  Buffer plain;
+  REQUIRE(dialler.send(as_bytes("hello")));
+  const auto taken = acceptor.receive(take(dialler), plain);
+  CHECK(taken.has_value() == (one == two));
+  if (one == two) {
+    CHECK(as_text(plain) == "hello");
+    REQUIRE(dialler.renew_key());
+    REQUIRE(dialler.send(as_bytes(" again")));
+    REQUIRE(acceptor.receive(take(dialler), plain));
+    CHECK(as_text(plain) == "hello again");
+  } else {
+    CHECK(plain.empty());
+    CHECK(acceptor.error_text().starts_with("the first record cannot be opened: preshared_key_file"));
+    CHECK_FALSE(dialler.receive(take(acceptor), plain));
+    CHECK(dialler.error_text().starts_with("the first record cannot be opened: preshared_key_file"));
+  }
 }

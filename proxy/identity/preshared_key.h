@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A secret that two sites share beside their keys, from a file. What it is mixed into is said in
+// link/PROTOCOL.md, section 2.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "crypto/secret.h"
+#include "proxy/config/config.h"
+
+namespace longhaul::identity {
+
+using PresharedKey = Secret<32>;
+// By the peer's name; a peer without one is not there.
+using PresharedKeys = std::map<std::string, std::shared_ptr<const PresharedKey>>;
+
+// 64 hexadecimal digits, as `openssl rand -hex 32` prints them, in a file that only its owner may read. Throws
+// config::ConfigError, which names the file.
+PresharedKey load_preshared_key(const std::filesystem::path& file);
+PresharedKeys load_preshared_keys(const config::Config& config);
+
+}  // namespace longhaul::identity
