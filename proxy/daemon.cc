@@ -169,7 +169,7 @@ Daemon::Daemon(const config::Config& config)
               .tls = tls_,
               .config = config_.link,
               .site = config.site,
-              .preshared = identity::load_preshared_keys(config),
+              .preshared = identity_.preshared,
               .pool = pool_,
               .retained = retained_,
               .allowed = config.features,
@@ -458,7 +458,6 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
     config::Config config = config::read(config_.file);
     identity::Identity identity = identity::load(config);
     const link::TlsContext usable(identity);  // or OpenSSL says why not
-    identity::PresharedKeys preshared = identity::load_preshared_keys(config);
     config::Changes changes = config::changes(config_, config);
     if (!changes.fixed.empty()) {
       std::string list;
@@ -469,11 +468,10 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
     }
     if (identity.fingerprint != identity_.fingerprint)
       changes.live.push_back("the key of this site: now " + identity.fingerprint);
-    for (const auto& [peer, key] : preshared)
-      if (const auto before = shared_.preshared.find(peer);
-          before != shared_.preshared.end() && *before->second != *key)
+    for (const auto& [peer, key] : identity.preshared)
+      if (const auto before = identity_.preshared.find(peer);
+          before != identity_.preshared.end() && *before->second != *key)
         changes.live.push_back("the preshared key of " + peer + ", for the next connection");
-    shared_.preshared = std::move(preshared);
     apply(std::move(config), std::move(identity));
     for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
     if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});
@@ -493,6 +491,7 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : config::warnings(config_)) log::warn("configuration", {{"warning", warning}});
   tls_ = link::TlsContext(identity_);
+  shared_.preshared = identity_.preshared;
   dialer_.allow(config_.link.allow);
   shared_.total_rate.bits = config_.link.total_rate_bits;
   if (link_listener_) link_listener_->set_max_handshakes(config_.limits.handshakes);

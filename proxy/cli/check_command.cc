@@ -15,7 +15,6 @@
 #include "proxy/cli/describe.h"
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
-#include "proxy/identity/preshared_key.h"
 #include "proxy/intercept/host_checks.h"
 
 namespace longhaul::cli {
@@ -56,7 +55,6 @@ int check(const Typed& typed, std::ostream& out) {
   const config::Config config = config::read(typed.file);
   Report report{.errors = {}, .warnings = config::warnings(config)};
   const identity::Identity identity = identity::load(config);
-  (void)identity::load_preshared_keys(config);
   report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());
   if (!typed.file_only) look_at_host(config, report);
   out << describe(config, identity.fingerprint);

@@ -109,6 +109,7 @@ Identity load(const config::Config& config) {
       fail(config.file,
            "the peer \"" + peer.name +
                "\" has the fingerprint of this site's own key; each site needs a key of its own.");
+  identity.preshared = load_preshared_keys(config);
   return identity;
 }
 

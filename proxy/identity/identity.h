@@ -11,6 +11,7 @@
 
 #include "codecs/result.h"
 #include "proxy/config/config.h"
+#include "proxy/identity/preshared_key.h"
 
 namespace longhaul::identity {
 
@@ -25,6 +26,7 @@ struct Identity {
   CertificatePtr certificate;
   KeyPtr private_key;
   std::string fingerprint;
+  PresharedKeys preshared;  // that peers have beside their keys
   std::vector<std::string> warnings;  // sentences: a key that others may read, a certificate past its time
 };
 
@@ -36,7 +38,7 @@ Result<std::string> fingerprint_of(X509* certificate);
 // Reads both files and checks that they belong together. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
-// The same for a whole configuration, in which no peer may have this site's own key.
+// The same for a whole configuration, in which no peer may have this site's own key, with the preshared keys.
 Identity load(const config::Config& config);
 
 }  // namespace longhaul::identity
