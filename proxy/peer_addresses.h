@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers from which address each peer was connected last, over restarts, so that the listener can keep places for
-// the handshakes of peers that dial in. Leaves the keeping of places to link/handshake_gate.h.
+// Remembers from which address each peer was connected last, over restarts, so that the listener can keep
+// places for the handshakes of peers that dial in. Leaves the keeping of places to link/handshake_gate.h.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <filesystem>

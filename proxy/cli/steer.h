@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that steer a running daemon: status, flows, why, set, clear-cache, intercept. Each is one or a
+// The commands that steer a running daemon: status, flows, why, set, clear-cache, reload, intercept. Each is one or a
 // few requests to the control API; what the answers look like on a screen is in tables.h.
 #pragma once
 #include <iosfwd>

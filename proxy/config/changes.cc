@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table whose keys can all be changed is compared key by key; of any other table those keys that can be are made
-// equal first, and what still differs needs a restart. So a key that is added and forgotten here needs a restart.
+// A table whose keys can all be changed is compared key by key; of any other table those keys that can be are
+// made equal first, and what still differs needs a restart. So a key that is added and forgotten here needs a
+// restart.
 #include "proxy/config/changes.h"
 
 #include <algorithm>
@@ -9,7 +10,8 @@ namespace longhaul::config {
 namespace {
 
 const Peer* find(const std::vector<Peer>& peers, const std::string& name) {
-  const auto found = std::find_if(peers.begin(), peers.end(), [&](const Peer& peer) { return peer.name == name; });
+  const auto found =
+      std::find_if(peers.begin(), peers.end(), [&](const Peer& peer) { return peer.name == name; });
   return found == peers.end() ? nullptr : &*found;
 }
 
@@ -86,7 +88,6 @@ Changes changes(const Config& before, const Config& after) {
   fixed(before.socks != after.socks, "[socks]");
   fixed(before.dictionary != after.dictionary, "[dictionary]");
   fixed(before.control != after.control, "[control]");
-  fixed(before.process != after.process, "[process]");
   fixed(before.log != after.log, "[log]");
   return changes;
 }

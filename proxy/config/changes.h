@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the configuration in force and the one just read, and whether a running daemon can change it.
-// Leaves applying it to the daemon.
+// What differs between the configuration in force and the one just read, and whether a running daemon can
+// change it. Leaves applying it to the daemon.
 #pragma once
 #include <string>
 #include <vector>

@@ -25,15 +25,15 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     fail_with(file, std::string("the preshared key cannot be read: ") + std::strerror(errno) +
-                        "; `openssl rand -hex 32` makes one, which both sites need, and which must be readable by "
-                        "root, or, for `longhaul reload`, by the user that the daemon runs as.");
+                        "; `openssl rand -hex 32` makes one, which both sites need.");
   struct stat status {};
   Secret<80> text;  // two digits for each byte, an end of line, and one more to see that nothing follows
   const bool known = ::fstat(descriptor, &status) == 0;
   const ssize_t size = ::read(descriptor, text.bytes.data(), text.bytes.size());
   ::close(descriptor);
   if (!known || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    fail_with(file, "others may use this preshared key: chmod 600 it, and make another if they have read it.");
+    fail_with(file,
+              "others may use this preshared key: chmod 600 it, and make another if they have read it.");
   PresharedKey key;
   const char* digits = reinterpret_cast<const char*>(text.bytes.data());
   bool good = size >= 64;
@@ -43,7 +43,8 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
     good = error == std::errc{} && end == digits + 2 * i + 2;
     key.bytes[i] = std::byte{value};
   }
-  for (ssize_t i = 64; good && i < size; ++i) good = digits[i] == '\n' || digits[i] == '\r' || digits[i] == ' ';
+  for (ssize_t i = 64; good && i < size; ++i)
+    good = digits[i] == '\n' || digits[i] == '\r' || digits[i] == ' ';
   if (!good || size == static_cast<ssize_t>(text.bytes.size()))
     fail_with(file, "a preshared key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them.");
   return key;

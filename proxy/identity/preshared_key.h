@@ -16,8 +16,8 @@ using PresharedKey = Secret<32>;
 // By the peer's name; a peer without one is not there.
 using PresharedKeys = std::map<std::string, std::shared_ptr<const PresharedKey>>;
 
-// 64 hexadecimal digits, as `openssl rand -hex 32` prints them, in a file that only its owner may read. Throws
-// config::ConfigError, which names the file.
+// 64 hexadecimal digits, as `openssl rand -hex 32` prints them, in a file that only its owner may read.
+// Throws config::ConfigError, which names the file.
 PresharedKey load_preshared_key(const std::filesystem::path& file);
 PresharedKeys load_preshared_keys(const config::Config& config);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which connection to the link's port may begin a handshake: budgets for each source, places for all, and places
-// kept for the addresses of known peers. Decided before a byte is read or a key is made; pure.
+// Which connection to the link's port may begin a handshake: budgets for each source, places for all, and
+// places kept for the addresses of known peers. Decided before a byte is read or a key is made; pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <boost/system/result.hpp>
@@ -30,7 +30,8 @@ class HandshakeGate {
   static constexpr double kBurst = 16, kPerSecond = 2;
   static constexpr double kKnownBurst = 64, kKnownPerSecond = 8;
   static constexpr Duration kProcessorPerHandshake = std::chrono::milliseconds(1);
-  // In progress at the same time: of one source among the places for all, and for each known address beside them.
+  // In progress at the same time: of one source among the places for all, and for each known address beside
+  // them.
   static constexpr std::uint32_t kPlacesPerSource = 16, kPlacesPerKnown = 4;
   // Remembered; one that is forgotten has its budget anew.
   static constexpr std::size_t kMostSources = 8192;
@@ -50,8 +51,8 @@ class HandshakeGate {
   void know(const std::vector<boost::asio::ip::address>& addresses);
 
   // A place until leave(), or the reason for a refusal. Where all places are taken, the oldest handshake of a
-  // source that comes repeatedly gives up its place; where there is none, the oldest first contact gives up its
-  // place to a newer one.
+  // source that comes repeatedly gives up its place; where there is none, the oldest first contact gives up
+  // its place to a newer one.
   boost::system::result<Place, Refusal> admit(const boost::asio::ip::address& from, TimePoint now,
                                               GiveUp give_up);
   void leave(const Place& place);

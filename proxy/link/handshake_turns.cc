@@ -22,7 +22,8 @@ HandshakeTurns::~HandshakeTurns() {
 }
 
 asio::awaitable<void> HandshakeTurns::next(Standing standing) {
-  auto turn = std::make_shared<asio::steady_timer>(pause_.get_executor(), asio::steady_timer::time_point::max());
+  auto turn =
+      std::make_shared<asio::steady_timer>(pause_.get_executor(), asio::steady_timer::time_point::max());
   waiting_[static_cast<std::size_t>(standing)].push_back(turn);
   // Through the loop, also where nobody waits: others have had their turn before.
   asio::post(pause_.get_executor(), [this, alive = std::weak_ptr(turn)] {

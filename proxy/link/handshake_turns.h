@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets handshakes of others take their steps one at a time, with pauses in which the loop serves flows: all of them
-// together get a tenth of the processor, and those of known peers go first.
+// Lets handshakes of others take their steps one at a time, with pauses in which the loop serves flows: all
+// of them together get a tenth of the processor, and those of known peers go first.
 #pragma once
+#include <array>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <array>
 #include <deque>
 #include <memory>
 
@@ -34,8 +34,8 @@ class HandshakeTurns {
 
   boost::asio::steady_timer pause_;
   std::array<std::deque<Waiting>, 3> waiting_;  // by standing
-  bool taken_ = false;    // somebody has the turn
-  bool pausing_ = false;  // until `pause_` expires only known peers have turns
+  bool taken_ = false;                          // somebody has the turn
+  bool pausing_ = false;                        // until `pause_` expires only known peers have turns
 };
 
 // The processor time that this thread has used.

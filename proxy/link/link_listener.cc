@@ -75,9 +75,8 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
   }
   connection.emplace(std::move(socket), shared.tls, Side::acceptor,
                      [state](const std::string& key) { return state->find_key(key); });
-  const HandshakePace pace{state->turns, place->standing, [&](Duration processor) {
-                             state->gate.charge(*place, processor, Clock::now());
-                           }};
+  const HandshakePace pace{state->turns, place->standing,
+                           [&](Duration processor) { state->gate.charge(*place, processor, Clock::now()); }};
   ++shared.handshakes;
   auto shaken = co_await connection->handshake(kHandshakeLimit, &pace);
   --shared.handshakes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the connections that peers dial, sees whose key they show, and hands them to that peer's link. Everybody
-// else is refused early, counted and logged; README.md says what that costs.
+// Takes the connections that peers dial, sees whose key they show, and hands them to that peer's link.
+// Everybody else is refused early, counted and logged; README.md says what that costs.
 #pragma once
 #include <memory>
 #include <vector>

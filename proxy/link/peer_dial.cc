@@ -134,18 +134,17 @@ asio::awaitable<bool> PeerLink::dial_once() {
     co_return false;
   }
 
-  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler,
-                           [self](const std::string& key) {
-                             return *self ? (*self)->find_key(key) : std::nullopt;
-                           });
+  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler, [self](const std::string& key) {
+    return *self ? (*self)->find_key(key) : std::nullopt;
+  });
   ++shared_.handshakes;
   auto shaken = co_await connection.handshake(kHandshakeLimit);
   --shared_.handshakes;
   if (!*self || stopped_) co_return false;
   if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
     log_failure("the host at " + connection.remote() + " shows the key " +
-                connection.tls().peer_fingerprint() + ", and [[peer]] fingerprint expects " + expected_keys() +
-                "; if that is the peer's key, put it there and run `longhaul reload`");
+                connection.tls().peer_fingerprint() + ", and [[peer]] fingerprint expects " +
+                expected_keys() + "; if that is the peer's key, put it there and run `longhaul reload`");
     connection.end();  // with the alert
     co_return false;
   }
@@ -174,13 +173,14 @@ asio::awaitable<bool> PeerLink::dial_once() {
     // A peer that does not know our key ends the connection in its half of the handshake, which shows only
     // here.
     if (connection.tls().refusal() == Refusal::rejected_by_peer)
-      co_return log_failure("the peer does not accept the key of this site, " + connection.tls().own_fingerprint() +
+      co_return log_failure("the peer does not accept the key of this site, " +
+                            connection.tls().own_fingerprint() +
                             "; put that into the fingerprint of this site's [[peer]] there and run `longhaul "
                             "reload`"),
           false;
     std::string text = connection.tls().error_text();
-    co_return log_failure("the peer ended the connection: " + (text.empty() ? answer.error().message() : text) +
-                          "; its log says why"),
+    co_return log_failure("the peer ended the connection: " +
+                          (text.empty() ? answer.error().message() : text) + "; its log says why"),
         false;
   }
   if (auto* close = std::get_if<CloseFrame>(&*answer))

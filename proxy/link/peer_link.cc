@@ -111,7 +111,8 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   if (!session_ || session_id_ != session_id) {
     end_session();
     // Both sides' histories begin with the session, and so agree.
-    if (shared_.make_codec && theirs.blocks == kBlockVersion) codec_ = shared_.make_codec(peer_, connection.tls());
+    if (shared_.make_codec && theirs.blocks == kBlockVersion)
+      codec_ = shared_.make_codec(peer_, connection.tls());
     relief_ = {};
     SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
     session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());

@@ -35,9 +35,10 @@ struct LinkShared {
   std::uint32_t max_streams = 0;  // that one peer may have open
   TotalRate total_rate;
   std::vector<ModuleName> modules{};  // whose halves this side has
-  // Makes one for each session with a peer that makes and reads blocks, too; `tls` tells the keys of both. None:
-  // nobody here does.
-  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&, const TlsEngine& tls)> make_codec{};
+  // Makes one for each session with a peer that makes and reads blocks, too; `tls` tells the keys of both.
+  // None: nobody here does.
+  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&, const TlsEngine& tls)>
+      make_codec{};
   // The peer has proved its key from there.
   std::function<void(const PeerLink&, const boost::asio::ip::address&)> on_connected{};
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
@@ -75,8 +76,8 @@ class PeerLink final : private CarrierOwner {
   // waits for one; a connection that was made with a key that is not among the peer's any more ends at once,
   // and with it the session.
   void update(const config::Peer& peer);
-  // This site's key has changed: connects anew and gives up the old connection once there is another, or, where
-  // the peer dialled it, ends the old one so that the peer dials again. The session goes on.
+  // This site's key has changed: connects anew and gives up the old connection once there is another, or,
+  // where the peer dialled it, ends the old one so that the peer dials again. The session goes on.
   void renew();
   // Tells the peer and closes; nothing is dialled any more.
   void stop();
@@ -165,8 +166,8 @@ class PeerLink final : private CarrierOwner {
   std::vector<ModuleName> peer_modules_;               // of the session's peer
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
   bool carrier_dialled_here_ = false;
-  std::string peer_key_;      // that the peer showed on the newest connection
-  bool wants_anew_ = false;   // a connection with this site's new key
+  std::string peer_key_;     // that the peer showed on the newest connection
+  bool wants_anew_ = false;  // a connection with this site's new key
   CarrierId last_carrier_ = 0;
   udp::UdpPaths udp_;
   std::uint64_t last_epoch_ = 0;  // of UDP keys

@@ -40,12 +40,14 @@ inline constexpr std::array kRefusalTable{
                 "none if it is a stranger; a peer logs why"},
     RefusalText{Refusal::not_tls, "not_tls", "the other side does not speak TLS",
                 "none if it is a stranger; a peer must dial this port and nothing must change its bytes"},
-    RefusalText{Refusal::unsupported, "unsupported",
-                "the other side offers no TLS 1.3 with X25519 or P-256 and an ECDSA P-256 or Ed25519 signature",
-                "none if it is a stranger; bring a peer to the same version"},
-    RefusalText{Refusal::too_long, "too_long", "the handshake is longer than that of any peer",
-                "none if it is a stranger; a peer's certificate must be shorter than 8 KiB, as `longhaul keygen` "
-                "makes it"},
+    RefusalText{
+        Refusal::unsupported, "unsupported",
+        "the other side offers no TLS 1.3 with X25519 or P-256 and an ECDSA P-256 or Ed25519 signature",
+        "none if it is a stranger; bring a peer to the same version"},
+    RefusalText{
+        Refusal::too_long, "too_long", "the handshake is longer than that of any peer",
+        "none if it is a stranger; a peer's certificate must be shorter than 8 KiB, as `longhaul keygen` "
+        "makes it"},
     RefusalText{Refusal::no_certificate, "no_certificate", "the other side showed no certificate",
                 "none: it is no peer"},
     RefusalText{Refusal::unknown_key, "unknown_key", "no [[peer]] has the key that the other side showed",

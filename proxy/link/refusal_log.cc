@@ -19,8 +19,8 @@ bool RefusalLog::may_log(TimePoint now) {
   return true;
 }
 
-void RefusalLog::refused(const boost::asio::ip::tcp::endpoint& from, Refusal refusal, const std::string& detail,
-                         TimePoint now) {
+void RefusalLog::refused(const boost::asio::ip::tcp::endpoint& from, Refusal refusal,
+                         const std::string& detail, TimePoint now) {
   ++counts_[static_cast<std::size_t>(refusal)];
   Source& source = sources_[source_key(from.address())];
   if (source.logged != TimePoint{} && now - source.logged < kInterval) {

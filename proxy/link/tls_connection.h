@@ -25,7 +25,8 @@ class TlsConnection {
   TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side,
                 TlsEngine::FindKey find);
 
-  // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at once.
+  // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at
+  // once.
   boost::asio::awaitable<Result<void>> handshake(Duration limit, const HandshakePace* pace = nullptr);
   boost::asio::awaitable<Result<Frame>> read_frame(Duration limit);
   boost::asio::awaitable<Result<void>> write_frame(const Frame frame);

@@ -58,9 +58,9 @@ std::string openssl_error() {
   return openssl_text(code);
 }
 
-// What peers need and nothing else: each further group is work that a stranger can ask for with one ClientHello.
-// The key that is agreed on resists quantum computers where the library has ML-KEM (OpenSSL 3.5); both shares are
-// sent then, so that an older peer needs no second round trip.
+// What peers need and nothing else: each further group is work that a stranger can ask for with one
+// ClientHello. The key that is agreed on resists quantum computers where the library has ML-KEM
+// (OpenSSL 3.5); both shares are sent then, so that an older peer needs no second round trip.
 bool set_key_exchange(SSL_CTX* context) {
   const bool set = SSL_CTX_set1_groups_list(context, "*X25519MLKEM768:*X25519:P-256") == 1 ||
                    SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1;
@@ -92,7 +92,8 @@ TlsContext::TlsContext(const identity::Identity& identity)
   // 128 bits are enough and the fastest here; the others for peers without AES instructions.
   SSL_CTX_set_ciphersuites(context,
                            "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
-  if (!set_key_exchange(context)) throw std::runtime_error("OpenSSL has no X25519 or P-256: " + openssl_error());
+  if (!set_key_exchange(context))
+    throw std::runtime_error("OpenSSL has no X25519 or P-256: " + openssl_error());
   SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
   // Sessions of the link outlive connections by other means; tickets would only be a second way in.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
@@ -165,8 +166,8 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
   }
 }
 
-// Asked while the Certificate is read, before the CertificateVerify that follows it: nothing is computed with a key
-// that no peer has, and a dialler has not shown its own certificate yet.
+// Asked while the Certificate is read, before the CertificateVerify that follows it: nothing is computed with
+// a key that no peer has, and a dialler has not shown its own certificate yet.
 int TlsEngine::check_key(X509_STORE_CTX* shown, void*) {
   const auto* ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(shown, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -273,8 +274,9 @@ Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
     auto refused = refuse(kBadRecordMac);
     // Both have proved their keys by now, so only what is mixed in can differ.
     if (!heard_)
-      error_text_ = "the first record cannot be opened: preshared_key_file of the [[peer]] must hold the same secret "
-                    "at both sites, or be at neither";
+      error_text_ =
+          "the first record cannot be opened: preshared_key_file of the [[peer]] must hold the same secret "
+          "at both sites, or be at neither";
     return refused;
   }
   heard_ = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. libssl shakes hands; the records
-// that follow are made and read in tls_records.h. Both sides show a certificate, of which only the fingerprint of
-// its key counts; the caller decides whether that key may come in, before the peer proves that it has it.
+// that follow are made and read in tls_records.h. Both sides show a certificate, of which only the
+// fingerprint of its key counts; the caller decides whether that key may come in, before the peer proves that
+// it has it.
 #pragma once
 #include <openssl/ssl.h>
 
@@ -40,8 +41,8 @@ class TlsContext {
 
 class TlsEngine {
  public:
-  // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else that
-  // comes is shorter than that.
+  // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else
+  // that comes is shorter than that.
   static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
   // What this side has beside a key that it accepts.
   struct KnownKey {
@@ -72,7 +73,8 @@ class TlsEngine {
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }
-  // Of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty before it comes.
+  // Of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty before it
+  // comes.
   const std::string& peer_fingerprint() const { return peer_fingerprint_; }
   const std::string& own_fingerprint() const { return own_fingerprint_; }
   // Ciphertext that waits to be sent; the caller takes from its front.
@@ -107,7 +109,7 @@ class TlsEngine {
   Side side_;
   FindKey find_;
   KnownKey peer_key_;
-  bool heard_ = false;  // a record has been opened
+  bool heard_ = false;               // a record has been opened
   std::size_t handshake_bytes_ = 0;  // that came
   // The handshake's secrets for what follows it, until they are taken over.
   SecretBytes dialler_secret_, acceptor_secret_;

@@ -52,7 +52,7 @@ def client_hello(group=X25519, padding=0):
 def give_addresses(lab, count, node="branch"):
     """Adds `count` addresses to the WAN interface of `node` that the datacenter can answer, each a source of its own."""
     addresses = [f"{ADDRESSES}.{number // 200 + 1}.{number % 200 + 1}" for number in range(count)]
-    lab.run(node, "ip", "-batch", "-", text="".join(f"addr add {address}/16 dev wan0\n" for address in addresses))
+    lab.run(node, "ip", "-batch", "-", text="".join(f"addr replace {address}/16 dev wan0\n" for address in addresses))
     lab.run("datacenter", "ip", "route", "replace", f"{ADDRESSES}.0.0/16", "dev", "wan0")
     return addresses
 

@@ -30,7 +30,8 @@ TEST_CASE("peers, rules, features, keys and some limits change while the daemon 
   CHECK(live(kPeer, kPeer) == List{});
   CHECK(live(kPeer, "") == List{"[[peer]] b: removed"});
   CHECK(live("", kPeer) == List{"[[peer]] b: added"});
-  CHECK(live(kPeer, kPeer + "rate = \"1mbit\"\nnetworks = [\"10.0.0.0/8\"]\n") == List{"[[peer]] b: networks, rate"});
+  CHECK(live(kPeer, kPeer + "rate = \"1mbit\"\nnetworks = [\"10.0.0.0/8\"]\n") ==
+        List{"[[peer]] b: networks, rate"});
   CHECK(live(kPeer, "[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = [\"sha256:" + test::kHex +
                         "\", \"sha256:" + std::string(64, 'c') + "\"]\n") == List{"[[peer]] b: fingerprint"});
   CHECK(live("", "[[rule]]\nto_ports = [1]\n") == List{"[[rule]]"});

@@ -20,7 +20,9 @@ std::string standing_of(HandshakeGate& gate, const char* from, TimePoint now = k
   return kNames[static_cast<std::size_t>(place->standing)];
 }
 
-std::string stranger(int number) { return "10.1." + std::to_string(number / 250) + "." + std::to_string(number % 250); }
+std::string stranger(int number) {
+  return "10.1." + std::to_string(number / 250) + "." + std::to_string(number % 250);
+}
 
 }  // namespace
 

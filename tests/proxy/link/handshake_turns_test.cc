@@ -28,9 +28,9 @@ TEST_CASE("known peers have their turns first, then first contacts, then the oth
   std::string order;
   asio::co_spawn(io, step(turns, Standing::repeated, "a", 20ms, order), asio::detached);
   io.run_one();  // its coroutine begins
-  for (const auto& [standing, name] : {std::pair{Standing::repeated, "b"}, std::pair{Standing::first, "c"},
-                                       std::pair{Standing::known, "d"}, std::pair{Standing::known, "e"},
-                                       std::pair{Standing::first, "f"}})
+  for (const auto& [standing, name] :
+       {std::pair{Standing::repeated, "b"}, std::pair{Standing::first, "c"}, std::pair{Standing::known, "d"},
+        std::pair{Standing::known, "e"}, std::pair{Standing::first, "f"}})
     asio::co_spawn(io, step(turns, standing, name, 0ms, order), asio::detached);
   io.run();
   CHECK(order == "adecfb");
@@ -45,7 +45,8 @@ TEST_CASE("after a step others wait for nine times as long as it took, and known
   asio::co_spawn(io, step(turns, Standing::first, "a", 30ms, order), asio::detached);
   asio::co_spawn(io, step(turns, Standing::first, "b", 0ms, order), asio::detached);
   asio::co_spawn(
-      io, [](HandshakeTurns& of, std::string& log, Duration& after, TimePoint since) -> asio::awaitable<void> {
+      io,
+      [](HandshakeTurns& of, std::string& log, Duration& after, TimePoint since) -> asio::awaitable<void> {
         co_await of.next(Standing::known);
         after = Clock::now() - since;
         log += "k";

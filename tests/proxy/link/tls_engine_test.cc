@@ -281,7 +281,8 @@ TEST_CASE("a dialler shows its own key only to one that it expects") {
   std::string shown;
   TlsEngine dialler(here, Side::dialler, [&](const std::string& key) { return shown = key, Known(); });
   bool asked = false;
-  TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) { return asked = true, any_key(key); });
+  TlsEngine acceptor(there, Side::acceptor,
+                     [&](const std::string& key) { return asked = true, any_key(key); });
   CHECK_FALSE(run(dialler, acceptor));
   CHECK(shown == there.fingerprint());
   CHECK(dialler.refusal() == link::Refusal::unknown_key);
@@ -316,7 +317,8 @@ TEST_CASE("a key is refused before its proof is looked at") {
   REQUIRE(acceptor.receive(peer.take(), plain));
   peer.give(take(acceptor));
   REQUIRE(SSL_do_handshake(peer.get()) == 1);
-  // Certificate, CertificateVerify and Finished, each in a record of its own: the first is enough for a refusal.
+  // Certificate, CertificateVerify and Finished, each in a record of its own: the first is enough for a
+  // refusal.
   const Buffer flight = peer.take();
   std::size_t at = 0, records = 0;
   Result<void> taken = Result<void>{};
@@ -350,7 +352,7 @@ TEST_CASE("only X25519 and P-256 are agreed on, and only with short handshakes")
     CHECK(refused_with(groups) == "unsupported");
   }
   TlsEngine acceptor(context, Side::acceptor, any_key);
-  Buffer plain, hello = {std::byte{22}, std::byte{3}, std::byte{1}, std::byte{64}, std::byte{0},
+  Buffer plain, hello = {std::byte{22}, std::byte{3}, std::byte{1},   std::byte{64}, std::byte{0},
                          std::byte{1},  std::byte{0}, std::byte{255}, std::byte{0}};
   hello.resize(5 + 16'384);
   REQUIRE(acceptor.receive(Bytes(hello).first(hello.size() - 10), plain));
