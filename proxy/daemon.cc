@@ -88,7 +88,7 @@ std::vector<link::ModuleName> names_of(modules::List modules) {
 
 class Daemon final : public control::Controlled {
  public:
-  explicit Daemon(const config::Config& config);
+  Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement);
 
   int run();
 
@@ -120,6 +120,7 @@ class Daemon final : public control::Controlled {
   void know_peers();
 
   config::Config config_;  // in force; a reload replaces what it holds
+  const process::Confinement confinement_;
   asio::io_context io_{1};
   identity::Identity identity_;
   link::TlsContext tls_;
@@ -147,9 +148,10 @@ class Daemon final : public control::Controlled {
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 
-Daemon::Daemon(const config::Config& config)
+Daemon::Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement)
     : config_(config),
-      identity_(identity::load(config)),
+      confinement_(std::move(confinement)),
+      identity_(std::move(identity)),
       tls_(identity_),
       features_(config.features),
       module_memory_(std::make_shared<modules::Memory>(config.limits.memory_bytes / 4)),
@@ -190,6 +192,7 @@ Daemon::Daemon(const config::Config& config)
       peer_addresses_(config.state_dir / "peer-addresses"),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config_, features_, table_, dialer_, links_, modules_) {
+  for (const std::string& warning : confinement_.warnings) log::warn("process", {{"warning", warning}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const config::Peer& peer : config.peers) add_link(peer);
 }
@@ -356,6 +359,7 @@ int Daemon::run() {
   log::info("started", {{"site", config_.site},
                         {"version", version()},
                         {"fingerprint", identity_.fingerprint},
+                        {"user", confinement_.user},
                         {"control", config::to_text(config_.control.listen)}});
   io_.run();
   log::info("stopped", {});
@@ -366,7 +370,7 @@ int Daemon::run() {
 // Controlled
 
 control::Status Daemon::status() const {
-  control::Status status{.site = config_.site, .version = std::string(version())};
+  control::Status status{.site = config_.site, .version = std::string(version()), .confinement = confinement_};
   status.uptime =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
   status.flows_limit = config_.limits.flows;
@@ -532,10 +536,11 @@ void Daemon::apply_peers() {
 
 }  // namespace
 
-int run_daemon(const config::Config& config) {
+int run_daemon(const config::Config& config, identity::Identity identity,
+               process::Confinement confinement) {
   // What cannot work on this host is one sentence; everything that was begun is undone by its owner.
   try {
-    Daemon daemon(config);
+    Daemon daemon(config, std::move(identity), std::move(confinement));
     return daemon.run();
   } catch (const config::ConfigError&) {
     throw;

@@ -3,11 +3,16 @@
 // Leaves reading the configuration and setting up the log to the command line.
 #pragma once
 #include "proxy/config/config.h"
+#include "proxy/identity/identity.h"
+#include "proxy/process/confinement.h"
 
 namespace longhaul {
 
+// `identity` was read while this process could read what root alone may; `confinement` is what it was put under
+// since, and is only reported here.
+//
 // Returns the program's exit code: 0 after SIGTERM or SIGINT, 1 when something failed (already logged).
 // Throws config::ConfigError before anything is started where the configuration cannot work on this host.
-int run_daemon(const config::Config& config);
+int run_daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement);
 
 }  // namespace longhaul

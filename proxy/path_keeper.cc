@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/path_keeper.h"
 
-#include <fstream>
-#include <iterator>
+#include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/process/private_file.h"
 
 namespace longhaul {
 
@@ -16,26 +16,19 @@ namespace {
 // After kill -9 so much is forgotten at most.
 constexpr auto kInterval = 10s;
 
-std::string read_up_to(const std::filesystem::path& file, std::size_t most) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(most, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(most));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return text;
-}
-
 }  // namespace
 
 PathKeeper::PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
                        std::function<PathBook()> collect)
     : file_(std::move(file)), collect_(std::move(collect)), timer_(io) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file_, error)) return;
-  if (auto book = PathBook::parse(read_up_to(file_, PathBook::kMostBytes + 1)))
+  const auto read = process::read_private_file(file_, PathBook::kMostBytes + 1);
+  if (!read && read.error() == boost::system::errc::no_such_file_or_directory) return;
+  auto book = read ? PathBook::parse(read->text) : std::nullopt;
+  if (book)
     written_ = std::move(*book);
   else
     log::warn("paths", {{"file", file_.string()},
-                        {"reason", "damaged, or of another version"},
+                        {"reason", read ? "damaged, or of another version" : process::reason_of(read.error())},
                         {"effect", "lines are measured anew"}});
 }
 
@@ -55,24 +48,16 @@ void PathKeeper::wait() {
   });
 }
 
-// Under another name first, so that a crash leaves the old file or the new one. Nothing waits for the device:
-// what a power cut damages is not believed.
+// What a power cut damages is not believed.
 void PathKeeper::save(const PathBook& book) {
-  const auto draft = file_.string() + ".new";
-  std::error_code error;
-  {
-    std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-    out << book.text() << std::flush;
-    if (!out) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) std::filesystem::rename(draft, file_, error);
-  if (!error) {
+  const auto replaced = process::replace_private_file(file_, book.text());
+  if (replaced) {
     written_ = book;
     return;
   }
   if (std::exchange(complained_, true)) return;
   log::warn("paths", {{"file", file_.string()},
-                      {"reason", "cannot be written: " + error.message()},
+                      {"reason", "cannot be written: " + process::reason_of(replaced.error())},
                       {"effect", "after a restart lines are measured anew"}});
 }
 

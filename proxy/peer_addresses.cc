@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/peer_addresses.h"
 
-#include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/process/private_file.h"
 
 namespace longhaul {
 
 namespace ip = boost::asio::ip;
 
 PeerAddresses::PeerAddresses(std::filesystem::path file) : file_(std::move(file)) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file_, error)) return;
-  std::string text(kMostFileBytes, '\0');
-  std::ifstream in(file_, std::ios::binary);
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  std::istringstream lines(text);
+  const auto read = process::read_private_file(file_, kMostFileBytes);
+  if (!read) return;
+  std::istringstream lines(read->text);
   for (std::string peer, address; lines >> peer >> address;) {
     boost::system::error_code no_address;
     const auto parsed = ip::make_address(address, no_address);
@@ -44,20 +40,13 @@ void PeerAddresses::seen(const std::string& peer, const ip::address& address) {
   save();
 }
 
-// Under another name first, so that a crash leaves the old file or the new one.
 void PeerAddresses::save() {
-  const auto draft = file_.string() + ".new";
-  std::error_code error;
-  {
-    std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-    for (const auto& [peer, address] : last_) out << peer << ' ' << address.to_string() << '\n';
-    out << std::flush;
-    if (!out) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) std::filesystem::rename(draft, file_, error);
-  if (!error || std::exchange(complained_, true)) return;
+  std::string text;
+  for (const auto& [peer, address] : last_) text += peer + ' ' + address.to_string() + '\n';
+  const auto replaced = process::replace_private_file(file_, text);
+  if (replaced || std::exchange(complained_, true)) return;
   log::warn("peer_addresses", {{"file", file_.string()},
-                               {"reason", "cannot be written: " + error.message()},
+                               {"reason", "cannot be written: " + process::reason_of(replaced.error())},
                                {"effect", "after a restart no places are kept for peers that dial in"}});
 }
 

@@ -16,6 +16,7 @@
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
 #include "proxy/intercept/host_checks.h"
+#include "proxy/process/confinement.h"
 
 namespace longhaul::cli {
 namespace {
@@ -44,6 +45,12 @@ void look_at_congestion_control(const std::string& name, Report& report) {
 }
 
 void look_at_host(const config::Config& config, Report& report) {
+  const auto append = [](std::vector<std::string>& list, std::vector<std::string> more) {
+    for (std::string& sentence : more) list.push_back(std::move(sentence));
+  };
+  process::Findings found = process::findings(config);
+  append(report.errors, std::move(found.errors));
+  append(report.warnings, std::move(found.warnings));
   if (!config.peers.empty()) look_at_congestion_control(config.link.congestion_control, report);
   for (const intercept::Finding& finding : intercept::host_findings(config)) {
     auto& list = finding.weight == intercept::Finding::Weight::blocks ? report.errors : report.warnings;

@@ -133,6 +133,12 @@ void house(std::string& text, const Config& config) {
           std::to_string(config.limits.handshakes) + " handshakes at a time, " +
           config::size_to_text(config.limits.memory_bytes) + " of buffers" +
           (most == 0 ? "" : "; dictionaries are beside that") + ".\n";
+  text += "Process:\n  Started as root, it " +
+          (config.process.user == "root"
+               ? std::string("stays root, with every capability")
+               : "becomes the user " + config.process.user + " and keeps net_admin and net_bind_service") +
+          "; system calls and files that it does not need are " +
+          (config.process.sandbox ? "forbidden to it" : "not forbidden to it (sandbox = false)") + ".\n";
   text += std::string("Log:\n  ") + config.log.level + " and worse, as " +
           (config.log.json ? "JSON" : "key=value") + " lines on standard error.\n";
 }

@@ -5,7 +5,9 @@
 
 #include "proxy/config/read.h"
 #include "proxy/daemon.h"
+#include "proxy/identity/identity.h"
 #include "proxy/log/log.h"
+#include "proxy/process/confinement.h"
 
 namespace longhaul::cli {
 
@@ -15,10 +17,14 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("FILE", *file, "the configuration, such as examples/branch.toml")->required();
   command->callback([file, &exit_code] {
     const config::Config config = config::read(*file);
+    // Root's last acts: reading keys that root alone may read, then giving up root's rights. Both come before
+    // the first thread, which is the log's.
+    identity::Identity identity = identity::load(config);
+    process::Confinement confinement = process::confine(config);
     const log::Session logging(config.log);
     for (const std::string& warning : config::warnings(config))
       log::warn("configuration", {{"warning", warning}});
-    exit_code = run_daemon(config);
+    exit_code = run_daemon(config, std::move(identity), std::move(confinement));
   });
 }
 

@@ -241,6 +241,20 @@ void show_reasons(const json::value& flows, std::ostream& out) {
   table.print(out);
 }
 
+// What the daemon may do on its host.
+std::string process_line(const json::value& process) {
+  const auto& capabilities = process.at("capabilities").as_array();
+  std::string said = "user " + text(process.at("user")) + "; capabilities";
+  if (capabilities.empty()) said += " none";
+  constexpr std::size_t kMostNamed = 4;  // root has about forty
+  for (std::size_t i = 0; i < capabilities.size() && capabilities.size() <= kMostNamed; ++i)
+    said += (i == 0 ? " " : ", ") + text(capabilities[i]);
+  if (capabilities.size() > kMostNamed) said += " " + std::to_string(capabilities.size()) + " of them";
+  said += process.at("system_call_filter").as_bool() ? "; system calls filtered" : "; system calls not filtered";
+  const auto version = number(process.at("landlock_version"));
+  return said + (version == 0 ? "; no Landlock" : "; Landlock " + std::to_string(version));
+}
+
 std::string module_text(const json::value& module) {
   if (module.is_null()) return "-";
   return text(module.at("name")) + (text(module.at("state")) == "running" ? "" : " (aside)");
@@ -260,6 +274,7 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "site",
        text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
            age(status.at("uptime_s")));
+  line(out, "process", process_line(status.at("process")));
   line(out, "flows",
        text(flows.at("live")) + " live of " + text(flows.at("limit")) + " allowed; " +
            text(flows.at("started")) + " started, " + text(flows.at("ended")) + " ended, " +

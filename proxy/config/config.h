@@ -111,6 +111,13 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+// What the daemon may do on its host.
+struct Process {
+  std::string user = "longhaul";  // that it becomes where root starts it; "root": stays root
+  bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
+  bool operator==(const Process&) const = default;
+};
+
 struct Log {
   std::string level = "info";  // error, warn, info, debug, trace
   bool json = false;
@@ -132,6 +139,7 @@ struct Config {
   Dictionary dictionary;
   Control control;
   Limits limits;
+  Process process;
   Log log;
 };
 

@@ -3,6 +3,8 @@
 // Leaves types, unknown keys and the shape of a message to section.cc.
 #include "proxy/config/read.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,13 +21,20 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::array<std::string_view, 14> kTopKeys{"site",       "state_dir", "identity", "link",     "peer",
-                                                    "intercept",  "forward",   "socks",    "features", "rule",
-                                                    "dictionary", "control",   "limits",   "log"};
+constexpr std::array<std::string_view, 15> kTopKeys{
+    "site", "state_dir", "identity", "link", "peer", "intercept", "forward", "socks", "features", "rule",
+    "dictionary", "control", "limits", "process", "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
 
 enum class Files { check, ignore };
+
+// The daemon reads its keys as root when it starts, and as its own user when it is told to read them again.
+std::string who_cannot(int error) {
+  return error == EACCES ? " by the user with the number " + std::to_string(::geteuid()) +
+                               "; chown it to that user, with mode 0600, or restart the daemon"
+                         : std::string();
+}
 
 class Reader {
  public:
@@ -45,6 +54,7 @@ class Reader {
     read_rules(top);
     read_dictionary(top);
     read_limits(top);
+    read_process(top);
     read_log(top);
     read_identity(top);
   }
@@ -171,9 +181,11 @@ class Reader {
     const Text typed = section.required_text(key, example);
     const std::filesystem::path path = beside_file(typed.value);
     if (files_ == Files::ignore) return path;
-    if (!std::filesystem::is_regular_file(path) || !std::ifstream(path)) {
-      const std::string reason = std::filesystem::exists(path)
-                                     ? "cannot be read"
+    std::error_code error;
+    errno = 0;
+    if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
+      const std::string reason = errno == EACCES || std::filesystem::exists(path, error)
+                                     ? "cannot be read" + who_cannot(errno)
                                      : "is not there; `longhaul keygen " + config_.site + "` makes it";
       section.fail(typed.line, key,
                    "= \"" + typed.value + "\": the file " + path.string() + " " + reason + ".");
@@ -311,6 +323,18 @@ class Reader {
                           "\"; it is a size from \"1MiB\" to \"1TiB\", such as \"512MiB\".");
       limits.memory_bytes = *bytes;
     }
+  }
+
+  void read_process(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"user", "sandbox"};
+    const auto section = top.table("process", kKeys);
+    if (!section) return;
+    if (const auto user = section->text("user", "longhaul")) {
+      if (user->value.empty() || user->value.size() > 32)
+        section->fail(user->line, "user", "must be the name of a user on this host, such as \"longhaul\".");
+      config_.process.user = user->value;
+    }
+    config_.process.sandbox = section->boolean("sandbox").value_or(config_.process.sandbox);
   }
 
   void read_log(const Section& top) {

@@ -16,6 +16,7 @@
 #include "proxy/flows/tuple.h"
 #include "proxy/link/refusal.h"
 #include "proxy/link/status.h"
+#include "proxy/process/confinement.h"
 
 namespace longhaul::control {
 
@@ -26,6 +27,7 @@ enum class InterceptAction : std::uint8_t { up, down };
 struct Status {
   std::string site;
   std::string version;
+  process::Confinement confinement;  // what this process may do on its host
   std::chrono::seconds uptime{0};
   std::uint64_t flows_limit = 0;
   std::uint64_t handshakes = 0;  // TLS handshakes in progress

@@ -3,7 +3,6 @@
 // whoever could read it may have done so.
 #include "proxy/control/token.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -17,6 +16,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "proxy/process/private_file.h"
+
 namespace longhaul::control {
 namespace {
 
@@ -25,21 +26,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kTokenBytes = 32;       // as hex: 64 characters
 constexpr std::size_t kLeastCharacters = 32;  // of a token that an operator wrote
 constexpr std::size_t kMostCharacters = 512;
-
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  int get() const { return descriptor_; }
-  bool is_open() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_;
-};
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
@@ -66,47 +52,32 @@ void make_directories(const fs::path& directory) {
 // Written under another name and linked into place, so that a reader sees the whole token or none, and of two
 // daemons that start at once only one makes it.
 void make_token(const fs::path& file) {
-  const auto fail = [&file](int error) {
-    throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason_of(error));
+  const auto fail = [&file](const std::string& reason) {
+    throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason);
   };
   const auto draft = file.string() + "." + std::to_string(::getpid());
   ::unlink(draft.c_str());
-  {
-    const File out{::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-    if (!out.is_open()) fail(errno);
-    const auto text = random_token() + "\n";
-    if (::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      const int error = errno;
-      ::unlink(draft.c_str());
-      fail(error);
-    }
-  }
+  if (const auto made = process::make_private_file(draft, random_token() + "\n"); !made)
+    fail(process::reason_of(made.error()));
   const int linked = ::link(draft.c_str(), file.c_str());
   const int error = errno;
   ::unlink(draft.c_str());
-  if (linked != 0 && error != EEXIST) fail(error);
+  if (linked != 0 && error != EEXIST) fail(reason_of(error));
 }
 
 }  // namespace
 
 boost::system::result<std::string, TokenError> read_token(const fs::path& file) {
-  const File in{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!in.is_open()) {
-    const int error = errno;
-    return TokenError{"cannot read the control token " + file.string() + ": " + reason_of(error),
-                      error == ENOENT};
-  }
-  struct stat about {};
-  if (::fstat(in.get(), &about) != 0 || !S_ISREG(about.st_mode))
-    return TokenError{"the control token " + file.string() + " is not a file"};
-  if ((about.st_mode & 077) != 0)
+  const auto read = process::read_private_file(file, kMostCharacters + 2);
+  if (!read)
+    return TokenError{"cannot read the control token " + file.string() + ": " + process::reason_of(read.error()) +
+                          "; it must be a file that the daemon's user may read, or be absent: then it is made",
+                      read.error() == boost::system::errc::no_such_file_or_directory};
+  if ((read->mode & 077) != 0)
     return TokenError{"the control token " + file.string() +
                       " is open to other users: remove the file, a new one is made at the next start"};
 
-  std::array<char, kMostCharacters + 2> buffer{};
-  const auto got = ::read(in.get(), buffer.data(), buffer.size());
-  if (got < 0) return TokenError{"cannot read the control token " + file.string() + ": " + reason_of(errno)};
-  std::string_view text{buffer.data(), static_cast<std::size_t>(got)};
+  std::string_view text = read->text;
   while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with(' ')) text.remove_suffix(1);
   const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   if (text.size() < kLeastCharacters || text.size() > kMostCharacters || !printable)
@@ -125,8 +96,7 @@ std::string load_or_make_token(const fs::path& state_dir, const fs::path& token_
     token = read_token(file);
   }
   if (token.has_error())
-    throw std::runtime_error(token.error().sentence +
-                             "; state_dir must be a folder that the user who runs this may write");
+    throw std::runtime_error(token.error().sentence);
   return *token;
 }
 

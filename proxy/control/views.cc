@@ -236,6 +236,15 @@ json::value view(const std::optional<cache::StoreCounters>& disk) {
           {"hits", disk->hits}};
 }
 
+json::object view(const process::Confinement& process) {
+  json::array capabilities;
+  for (const std::string& name : process.capabilities) capabilities.emplace_back(name);
+  return {{"user", process.user},
+          {"capabilities", std::move(capabilities)},
+          {"system_call_filter", process.filters_system_calls},
+          {"landlock_version", process.landlock_version}};
+}
+
 std::string_view to_text(Path path) {
   switch (path) {
     case Path::over_link:
@@ -329,6 +338,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"site", status.site},
       {"version", status.version},
       {"uptime_s", status.uptime.count()},
+      {"process", view(status.confinement)},
       {"features", view(features)},
       {"links", std::move(links)},
       {"flows",

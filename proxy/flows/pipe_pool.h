@@ -42,7 +42,8 @@ class Pipe {
 
 class PipePool {
  public:
-  static constexpr std::size_t kPipeBytes = 1 << 20;  // /proc/sys/fs/pipe-max-size, what every user may have
+  // The relay's 128 of them stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, what a user may have.
+  static constexpr std::size_t kPipeBytes = 512 << 10;
   static constexpr std::size_t kKept = 16;            // empty pipes kept for the next flows
 
   // At most so many at once; each may hold kPipeBytes of kernel memory while a reader is slow.

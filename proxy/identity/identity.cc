@@ -75,11 +75,17 @@ Identity load(const config::Identity& files) {
   if (!identity.certificate) fail(files.certificate, "this is no certificate in PEM form.");
 
   const FilePtr key_file = open(files.private_key, "private key");
+  std::setvbuf(key_file.get(), nullptr, _IONBF, 0);  // no copy of the key stays behind in a buffer
   bool asked = false;
   identity.private_key.reset(PEM_read_PrivateKey(key_file.get(), nullptr, no_passphrase, &asked));
   if (!identity.private_key)
     fail(files.private_key, asked ? "the private key has a passphrase, and a daemon has nobody to ask for it."
                                   : "this is no private key in PEM form.");
+  struct stat about {};
+  if (fstat(fileno(key_file.get()), &about) != 0 || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    fail(files.private_key,
+         "others may read or change this private key, and may have done so; make a new one with `longhaul "
+         "keygen`, or, where nobody can have read it, chmod 600 it.");
   if (X509_check_private_key(identity.certificate.get(), identity.private_key.get()) != 1)
     fail(files.private_key,
          "the private key is not that of the certificate " + files.certificate.string() + ".");
@@ -91,10 +97,6 @@ Identity load(const config::Identity& files) {
   if (!fingerprint) fail(files.certificate, "the certificate's key cannot be encoded.");
   identity.fingerprint = *std::move(fingerprint);
 
-  struct stat status {};
-  if (fstat(fileno(key_file.get()), &status) == 0 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    identity.warnings.push_back("Others may use the private key " + files.private_key.string() +
-                                ": chmod 600 it.");
   // Peers pin the key, so the link goes on; but a person who looks at dates should not be misled.
   if (X509_cmp_current_time(X509_get0_notAfter(identity.certificate.get())) < 0)
     identity.warnings.push_back("The certificate " + files.certificate.string() +

@@ -27,7 +27,7 @@ struct Identity {
   KeyPtr private_key;
   std::string fingerprint;
   PresharedKeys preshared;  // that peers have beside their keys
-  std::vector<std::string> warnings;  // sentences: a key that others may read, a certificate past its time
+  std::vector<std::string> warnings;  // sentences: a certificate past its time
 };
 
 // "sha256:" and 64 hex digits: SHA-256 over the SubjectPublicKeyInfo, DER. A new certificate for the same key
@@ -35,7 +35,8 @@ struct Identity {
 // can be encoded (bad_message).
 Result<std::string> fingerprint_of(X509* certificate);
 
-// Reads both files and checks that they belong together. Throws config::ConfigError, which names the file.
+// Reads both files and checks that they belong together. A private key that others than its owner may read or write
+// is refused: somebody may have done so. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
 // The same for a whole configuration, in which no peer may have this site's own key, with the preshared keys.

@@ -3,9 +3,11 @@
 #include "proxy/identity/keygen.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <cstring>
 #include <vector>
 
+#include "proxy/config/config.h"
 #include "proxy/identity/certificate.h"
 
 namespace longhaul::identity {
@@ -58,13 +61,21 @@ std::string pem_of(X509* certificate) {
   return pem(memory);
 }
 
+// Root makes it, and a daemon that root started reads it again at a reload, when it is no longer root.
+void give_to_daemon(int file) {
+  if (::geteuid() != 0) return;
+  const std::string user = config::Process{}.user;
+  if (const passwd* entry = ::getpwnam(user.c_str())) (void)!::fchown(file, entry->pw_uid, entry->pw_gid);
+}
+
 // Takes back the files it made unless told to keep them.
 class NewFiles {
  public:
   ~NewFiles() {
     for (const auto& file : made_) ::unlink(file.c_str());
   }
-  void write(const std::filesystem::path& file, mode_t mode, const std::string& text) {
+  enum class Owner { maker, daemon };
+  void write(const std::filesystem::path& file, mode_t mode, Owner owner, const std::string& text) {
     const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor < 0) {
       if (errno == EEXIST)
@@ -72,6 +83,7 @@ class NewFiles {
       fail(file.string() + " cannot be made: " + std::strerror(errno) + ".");
     }
     made_.push_back(file);
+    if (owner == Owner::daemon) give_to_daemon(descriptor);
     const bool written = ::fchmod(descriptor, mode) == 0 &&  // whatever the umask is
                          ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                          ::fsync(descriptor) == 0;
@@ -96,8 +108,10 @@ Made keygen(const std::string& name, const std::filesystem::path& folder) {
   if (!fingerprint) fail_in_openssl("encode the public key");
   Made made{folder / (name + ".crt"), folder / (name + ".key"), *std::move(fingerprint)};
   NewFiles files;
-  files.write(made.private_key, 0600, pem_of(key.get()));
-  files.write(made.certificate, 0644, pem_of(certificate.get()));
+  std::string secret = pem_of(key.get());
+  files.write(made.private_key, 0600, NewFiles::Owner::daemon, secret);
+  OPENSSL_cleanse(secret.data(), secret.size());
+  files.write(made.certificate, 0644, NewFiles::Owner::maker, pem_of(certificate.get()));
   files.keep();
   return made;
 }

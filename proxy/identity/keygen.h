@@ -19,7 +19,8 @@ struct Made {
   std::string fingerprint;
 };
 
-// Writes NAME.key (mode 0600) and NAME.crt into `folder`; never over a file that is there.
+// Writes NAME.key (mode 0600) and NAME.crt into `folder`; never over a file that is there. Where root makes it and
+// there is a user "longhaul", the key belongs to that user.
 //
 // The key is EC P-256: every TLS 1.3 implementation must have it (RFC 8446 section 9.1), hardware modules and
 // FIPS builds of OpenSSL do too, and OpenSSL signs with it faster than with Ed25519. The certificate is

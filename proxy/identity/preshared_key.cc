@@ -25,7 +25,8 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     fail_with(file, std::string("the preshared key cannot be read: ") + std::strerror(errno) +
-                        "; `openssl rand -hex 32` makes one, which both sites need.");
+                        "; `openssl rand -hex 32` makes one, which both sites need, and which must be readable by "
+                        "root, or, for `longhaul reload`, by the user that the daemon runs as.");
   struct stat status {};
   Secret<80> text;  // two digits for each byte, an end of line, and one more to see that nothing follows
   const bool known = ::fstat(descriptor, &status) == 0;

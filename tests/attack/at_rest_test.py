@@ -89,6 +89,7 @@ class Disks(unittest.TestCase):
         for part in ("segments", "catalogue"):
             shutil.rmtree(branch.folder / "state/dictionary" / part)
             shutil.copytree(copy / part, branch.folder / "state/dictionary" / part)
+        branch.lab.run("branch", "chown", "-R", "longhaul", branch.folder / "state/dictionary")
         branch.start()
         self.pair.wait_link()
         until(lambda: stored(branch) == 0, what="what was put back is removed")

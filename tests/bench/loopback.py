@@ -35,6 +35,7 @@ class Loopback(labs.Lab):
             finally:
                 labs.enter(home)
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"longhaul-{self.name}-"))
+        self.scratch.chmod(0o711)  # daemons run as a user of their own, who passes through it
         labs.Lab.running.append(self)
         for words in ("link set lo up", *(f"address add {address}/32 dev lo" for address in ADDRESSES),
                       *(f"route replace local {address} dev lo table local congctl {CONGESTION_CONTROL}"

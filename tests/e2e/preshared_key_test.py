@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A secret that both sites share beside their keys."""
 
+import shutil
 import unittest
 
 import tcp
@@ -18,6 +19,7 @@ class PresharedKey(unittest.TestCase):
         file = site.folder / "peer.psk"
         file.write_text(secret + "\n")
         file.chmod(mode)
+        shutil.chown(file, "longhaul")  # who reads it again at a reload
         site.settings["peer"][0]["preshared_key_file"] = "peer.psk"
 
     def start(self):

@@ -71,7 +71,6 @@ class Refusals(unittest.TestCase):
 
     def test_transparent_mode_without_privilege_is_refused(self):
         self.site.write()
-        os.chmod(self.site.folder / "state", 0o777)
         done = self.lab.run("datacenter", "setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin", PROGRAM,
                             "run", self.site.file, check=False, cwd=self.site.folder)
         self.assertEqual(done.returncode, 2, done.stderr)

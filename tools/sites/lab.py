@@ -87,6 +87,7 @@ class Lab:
                 if options.with_pid:
                     self.keeper_file.write_text(str(self._start_keeper(options.with_pid)))
                 scratch = tempfile.mkdtemp(prefix=f"longhaul-{self.name}-")
+                os.chmod(scratch, 0o711)  # daemons run as a user of their own, who passes through it
                 self.scratch_file.write_text(scratch)
                 self.network.make(options.cc, options.proxy_cc, options.buffers, options.mtu,
                                   bridge=options.no_emulator)

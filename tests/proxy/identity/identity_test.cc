@@ -108,13 +108,18 @@ TEST_CASE("an identity that cannot be used is refused with the file's name") {
         at + "none: the certificate cannot be read: No such file or directory.");
 }
 
-TEST_CASE("a key that others may read is a warning") {
+TEST_CASE("a key that others may read or change is refused") {
   const TemporaryFolder folder;
   const auto made = keygen("a", folder.path());
-  REQUIRE(chmod(made.private_key.c_str(), 0640) == 0);
-  CHECK(identity::load(files(made)).warnings ==
-        std::vector<std::string>{"Others may use the private key " + made.private_key.string() +
-                                 ": chmod 600 it."});
+  for (const mode_t mode : {0640u, 0604u, 0620u, 0610u, 0644u}) {
+    REQUIRE(chmod(made.private_key.c_str(), mode) == 0);
+    CHECK_THAT(load_sentence(files(made)),
+               Catch::StartsWith(made.private_key.string() + ": others may read") && Catch::Contains("chmod 600"));
+  }
+  for (const mode_t mode : {0600u, 0400u}) {
+    REQUIRE(chmod(made.private_key.c_str(), mode) == 0);
+    CHECK(identity::load(files(made)).warnings.empty());
+  }
 }
 
 TEST_CASE("a key with a passphrase is refused without waiting for one") {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which user the daemon runs as: the one that [process] user names where root started it, else the one that
+// started it. Leaves becoming that user to privileges.h.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::process {
+
+struct Account {
+  std::string name;
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+// Throws config::ConfigError, with the command that makes the user, where root starts the daemon and there is
+// no such user. Asks the system's user database, so it must run before file_access.h takes files away.
+Account account_for(const config::Config& config);
+
+// For messages: the user's name, or the number of one without a name.
+std::string name_of(uid_t uid);
+
+}  // namespace longhaul::process

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry to this folder: makes of a process that root started one that can do little more than carry flows.
+// Each measure is in a file of its own; here is their order.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::process {
+
+// What is in force, for the operator.
+struct Confinement {
+  std::string user;
+  std::vector<std::string> capabilities;  // as in privileges.h
+  bool filters_system_calls = false;
+  int landlock_version = 0;  // 0: files are guarded by their modes alone
+  std::vector<std::string> warnings;
+};
+
+// Called once, by the thread that is still the only one, after everything was read that root alone may read.
+// Afterwards this process and its threads
+//   - are the user of [process] user, where root started it, with two capabilities at most;
+//   - make new files for that user alone (umask 077), in directories that nobody else can change;
+//   - cannot be traced, read or dumped by processes of that user, and leave no core file;
+//   - open no files and make no system calls beyond what the daemon needs, unless [process] sandbox = false.
+// Throws config::ConfigError with a remedy; the process is then to end.
+Confinement confine(const config::Config& config);
+
+// What confine() would refuse or warn of, for `longhaul check`. Changes nothing.
+struct Findings {
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;
+};
+Findings findings(const config::Config& config);
+
+}  // namespace longhaul::process

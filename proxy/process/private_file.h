@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files that only the daemon may read or change. No link is followed and nothing is opened that is not a
+// file, so that what somebody planted in their place is an error and not a way to another file.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "codecs/result.h"
+
+namespace longhaul::process {
+
+struct PrivateFile {
+  std::string text;
+  mode_t mode = 0;
+};
+
+// The first `most` bytes. Errors: too_many_symbolic_link_levels for a symbolic link, not_supported for what is no
+// file, no_such_file_or_directory, and what else the system says. Never waits.
+Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::size_t most);
+
+// A new file with mode 0600, whatever the umask; file_exists where there is something already. A file that could
+// not be written whole is removed again.
+Result<void> make_private_file(const std::filesystem::path& file, std::string_view text);
+
+// Writes it under another name (with ".new" after it) and renames it, so that a crash leaves the old file or the
+// new one. Nothing waits for the device.
+Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text);
+
+// For messages: what an operator has to know about one of those errors.
+std::string reason_of(const boost::system::error_code& error);
+
+}  // namespace longhaul::process
