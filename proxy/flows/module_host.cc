@@ -33,6 +33,8 @@ constexpr auto kSurroundingsEvery = 100ms;
 // nothing moves, goes on without its module, and how often a flow that has frames waiting for answers takes
 // one more piece from the stream: the client's word for which the server waits may be in it.
 constexpr std::size_t kHeldInAnyCase = 64 * 1024;
+// The same of what a module knows of the connection: some thousand open files.
+constexpr std::size_t kStateInAnyCase = 1024 * 1024;
 constexpr auto kLookAgainAfter = 50ms;
 constexpr auto kPatienceWithoutMemory = 1s;
 
@@ -75,14 +77,17 @@ std::optional<link::TimePoint> ModuleHost::next_timeout() const {
 
 void ModuleHost::count_memory() {
   queued_bytes_ = module_->queued_bytes();
-  const std::size_t held = to_stream_bytes_ + to_lan_.size() + module_->held_bytes() + queued_bytes_;
+  state_bytes_ = module_->state_bytes();
+  const std::size_t held = to_stream_bytes_ + to_lan_.size() + module_->held_bytes() + queued_bytes_ +
+                           twin_reader_.held_bytes() + state_bytes_;
   memory_->add(held);
   memory_->remove(counted_bytes_);
   counted_bytes_ = held;
 }
 
 bool ModuleHost::lan_is_held_back() const {
-  return memory_->is_short() && counted_bytes_ - queued_bytes_ > kHeldInAnyCase;
+  return memory_->is_short() && (counted_bytes_ - queued_bytes_ - state_bytes_ > kHeldInAnyCase ||
+                                 state_bytes_ > kStateInAnyCase);
 }
 
 bool ModuleHost::stream_is_held_back() const { return memory_->is_short() && queued_bytes_ > kHeldInAnyCase; }
@@ -96,7 +101,8 @@ void ModuleHost::watch_memory(TimePoint now) {
   if (stream_is_held_back() && !aborts_) look_again_at_ = now + kLookAgainAfter;
   if (!held_back) return held_back_since_.reset();
   look_again_at_ = now + kLookAgainAfter;
-  if (!held_back_since_ || to_stream_bytes_ != 0 || module_->held_bytes() == 0) held_back_since_ = now;
+  const bool holds = module_->held_bytes() != 0 || state_bytes_ > kStateInAnyCase;
+  if (!held_back_since_ || to_stream_bytes_ != 0 || !holds) held_back_since_ = now;
   if (now - *held_back_since_ < kPatienceWithoutMemory) return;
   module_->give_up_memory(now);
   take_outputs(now);
@@ -195,7 +201,9 @@ bool ModuleHost::take_messages(TimePoint now, link::Duration round_trip) {
 void ModuleHost::on_record(TimePoint now, Slice body) {
   if (aborts_) return;
   auto said = twin_reader_.feed(std::move(body));
-  if (!said) return take(now, modules::Abort{});
+  // No message of ours is so long that it would come in so many pieces.
+  const bool too_much = memory_->is_short() && twin_reader_.held_bytes() > kHeldInAnyCase;
+  if (!said || too_much) return take(now, modules::Abort{});
   if (!*said) return;
   if ((*said)->message) {
     module_->from_twin(now, std::move(*(*said)->message));
@@ -228,8 +236,10 @@ void ModuleHost::take(TimePoint, modules::ToStream output) {
   if (!output.bytes.empty()) put(Item::Kind::raw, std::move(output.bytes));
 }
 
-void ModuleHost::take(TimePoint, modules::ToTwin output) {
-  assert(output.message.size() <= modules::kMaxTwinMessage);
+// A module bounds its messages; should one depend on what others have sent all the same, its flow ends, and
+// no other.
+void ModuleHost::take(TimePoint now, modules::ToTwin output) {
+  if (output.message.size() > modules::kMaxTwinMessage) return take(now, modules::Abort{});
   if (!stream_over_) put(Item::Kind::message, std::move(output.message));
 }
 

@@ -119,6 +119,7 @@ class ModuleHost {
   std::shared_ptr<modules::Memory> memory_;
   std::size_t counted_bytes_ = 0;  // in memory_
   std::size_t queued_bytes_ = 0;   // among them, frames that wait for the LAN's answers
+  std::size_t state_bytes_ = 0;    // and what the module knows of the connection
   std::optional<TimePoint> held_back_since_, look_again_at_;
   TimePoint fed_at_{};  // from the stream, last
 

@@ -105,6 +105,9 @@ class Module {
   // Beside them, whole frames of the stream that wait for what the LAN says first. Where memory is short it
   // is the stream, then, that is read no further.
   virtual std::size_t queued_bytes() const { return 0; }
+  // Beside both, what it keeps about the connection: it grows with what the LAN has open or has asked, not
+  // with what waits.
+  virtual std::size_t state_bytes() const { return 0; }
   // There is no memory for the rest of what it holds parts of: from the LAN it steps aside as soon as it can.
   virtual void give_up_memory(TimePoint) {}
 

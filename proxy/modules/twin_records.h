@@ -28,6 +28,7 @@ class TwinReader {
   };
   // Nothing: a piece, or a kind that this version does not know. An error ends the flow.
   Result<std::optional<Said>> feed(Slice body);
+  std::size_t held_bytes() const { return pieces_.capacity(); }
 
  private:
   Buffer pieces_;

@@ -74,6 +74,7 @@ void AheadCache::forget(const OpenKey& key) {
   auto open = opens_.find(key);
   if (open == opens_.end()) return;
   clear(open->second);
+  with_read_.erase(key);
   opens_.erase(open);
 }
 
@@ -102,23 +103,12 @@ std::uint64_t AheadCache::seen(const OpenKey& key) const {
 }
 
 void AheadCache::pushed(const Ahead& ahead, const Slice& bytes) {
-  for (auto& [message, waiting] : waiting_) {
-    if (waiting.forwarded || waiting.open != ahead.open || waiting.stamp != ahead.stamp) continue;
-    if (ahead.end_of_file) waiting.end_of_file = ahead.end_of_file;
-    std::uint64_t begin = std::max(waiting.offset, ahead.offset);
-    std::uint64_t end = std::min(waiting.end, end_of(ahead.offset, bytes));
-    if (begin < end) {
-      std::vector<std::pair<std::uint64_t, Slice>> gaps;
-      Slice part =
-          bytes.sub(static_cast<std::size_t>(begin - ahead.offset), static_cast<std::size_t>(end - begin));
-      for_each_gap(waiting.pieces, begin, part,
-                   [&](std::uint64_t at, Slice gap) { gaps.emplace_back(at, gap); });
-      for (auto& [at, gap] : gaps) waiting.pieces.emplace(at, std::move(gap));
-    }
-    if (auto data = gather(waiting.pieces, waiting.offset, waiting.end, waiting.end_of_file))
-      ready_.push_back({message, waiting.open, waiting.offset, std::move(*data)});
+  if (ahead.offset >= kMostOffset) return;  // no file is that large
+  if (const auto numbers = waiting_for_.find(ahead.open); numbers != waiting_for_.end()) {
+    for (const MessageNumber number : numbers->second) take(number, waiting_.at(number), ahead, bytes);
   }
-  for (const Ready& ready : ready_) waiting_.erase(ready.message);
+  for (const Ready& ready : ready_)
+    if (const auto waiting = waiting_.find(ready.message); waiting != waiting_.end()) stop_waiting(waiting);
 
   auto found = opens_.find(ahead.open);
   if (found == opens_.end()) {
@@ -137,9 +127,59 @@ void AheadCache::pushed(const Ahead& ahead, const Slice& bytes) {
     if (ready.open != ahead.open) continue;
     for (auto piece = first_behind(open.pieces, ready.offset);
          piece != open.pieces.end() && piece->first < ready.offset + ready.data.length; ++piece)
-      piece->second.read =
-          piece->second.read || end_of(piece->first, piece->second.bytes) <= ready.offset + ready.data.length;
+      if (end_of(piece->first, piece->second.bytes) <= ready.offset + ready.data.length)
+        now_read(found->first, open, piece);
   }
+}
+
+// For one READ that waits.
+void AheadCache::take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes) {
+  if (waiting.forwarded || waiting.stamp != ahead.stamp) return;
+  const std::uint64_t begin = std::max(waiting.offset, ahead.offset);
+  const std::uint64_t end = std::min(waiting.end, end_of(ahead.offset, bytes));
+  if (begin < end) {
+    std::vector<std::pair<std::uint64_t, Slice>> gaps;
+    const Slice part =
+        bytes.sub(static_cast<std::size_t>(begin - ahead.offset), static_cast<std::size_t>(end - begin));
+    for_each_gap(waiting.pieces, begin, part,
+                 [&](std::uint64_t at, Slice gap) { gaps.emplace_back(at, gap); });
+    for (auto& [at, gap] : gaps) {
+      waiting.held += gap.size();
+      waiting_bytes_ += gap.size();
+      const std::uint64_t end_of_it = waiting.end_of_file.value_or(waiting.end);
+      if (at < end_of_it) waiting.lacking -= std::min<std::uint64_t>(gap.size(), end_of_it - at);
+      waiting.pieces.emplace(at, std::move(gap));
+    }
+  }
+  // The end is told with each, and is another one once or twice at most under one stamp.
+  constexpr unsigned kMostEnds = 8;
+  const bool ends = ahead.end_of_file && ahead.end_of_file != waiting.end_of_file && waiting.ends < kMostEnds;
+  if (ends) {
+    ++waiting.ends;
+    waiting.end_of_file = ahead.end_of_file;
+    waiting.lacking = lacking(waiting);
+  }
+  if (waiting.lacking != 0) return;
+  if (auto data = gather(waiting.pieces, waiting.offset, waiting.end, waiting.end_of_file))
+    ready_.push_back({number, waiting.open, waiting.offset, std::move(*data)});
+}
+
+std::uint64_t AheadCache::lacking(const Waiting& waiting) {
+  const std::uint64_t end =
+      waiting.end_of_file ? std::min(waiting.end, std::max(*waiting.end_of_file, waiting.offset)) : waiting.end;
+  std::uint64_t bytes = end - waiting.offset;
+  for (const auto& [begin, piece] : waiting.pieces)
+    if (begin < end) bytes -= std::min<std::uint64_t>(piece.size(), end - begin);
+  return bytes;
+}
+
+void AheadCache::stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting) {
+  waiting_bytes_ -= waiting->second.held;
+  if (const auto numbers = waiting_for_.find(waiting->second.open); numbers != waiting_for_.end()) {
+    numbers->second.erase(waiting->first);
+    if (numbers->second.empty()) waiting_for_.erase(numbers);
+  }
+  waiting_.erase(waiting);
 }
 
 void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, const Slice& bytes) {
@@ -151,11 +191,12 @@ void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, c
   insert(open, offset, bytes);
   for (auto piece = first_behind(open.pieces, offset);
        piece != open.pieces.end() && piece->first < end_of(offset, bytes); ++piece)
-    piece->second.read = true;
+    now_read(found->first, open, piece);
 }
 
 std::variant<ReadData, Asked> AheadCache::ask(const OpenKey& key, MessageNumber message, std::uint64_t offset,
                                               std::uint32_t length) {
+  if (const auto before = waiting_.find(message); before != waiting_.end()) stop_waiting(before);
   Open& open = opens_.at(key);
   std::uint64_t end = offset + length;
   Waiting waiting{
@@ -172,18 +213,23 @@ std::variant<ReadData, Asked> AheadCache::ask(const OpenKey& key, MessageNumber 
       if (!missing) asked.missing_from = at;
       missing = true;
       asked.missing_to = begin;
+      waiting.lacking += begin - at;
     }
+    waiting.held += until - begin;
     waiting.pieces.emplace(begin, piece->second.bytes.sub(static_cast<std::size_t>(begin - piece->first),
                                                           static_cast<std::size_t>(until - begin)));
     at = until;
-    if (until == end_of(piece->first, piece->second.bytes)) piece->second.read = true;
+    if (until == end_of(piece->first, piece->second.bytes)) now_read(key, open, piece);
   }
   if (at < end) {
     if (!missing) asked.missing_from = at;
     missing = true;
     asked.missing_to = end;
+    waiting.lacking += end - at;
   }
   if (!missing) return *gather(waiting.pieces, offset, end, std::nullopt);
+  waiting_bytes_ += waiting.held;
+  waiting_for_[key].insert(message);
   waiting_.insert_or_assign(message, std::move(waiting));
   return asked;
 }
@@ -200,13 +246,14 @@ void AheadCache::forwarded(MessageNumber message) {
   if (waiting == waiting_.end()) return;
   waiting->second.forwarded = true;
   waiting->second.pieces.clear();
+  waiting_bytes_ -= std::exchange(waiting->second.held, 0);
 }
 
 std::optional<AheadCache::Answered> AheadCache::answered(MessageNumber message) {
   auto waiting = waiting_.find(message);
   if (waiting == waiting_.end()) return std::nullopt;
   Answered answered{waiting->second.open, waiting->second.stamp, waiting->second.offset};
-  waiting_.erase(waiting);
+  stop_waiting(waiting);
   return answered;
 }
 
@@ -224,38 +271,48 @@ void AheadCache::clear(Open& open) {
   for (const auto& [offset, piece] : open.pieces)
     if (!piece.read) wasted_bytes_ += piece.bytes.size();
   open.pieces.clear();
+  open.read.clear();
   held_bytes_ -= open.held_bytes;
   account_->held_bytes -= open.held_bytes;
   open.held_bytes = 0;
   open.end_of_file.reset();
 }
 
-void AheadCache::release(Open& open, std::map<std::uint64_t, Piece>::iterator piece) {
+void AheadCache::release(Open& open, Pieces::iterator piece) {
   std::uint64_t bytes = piece->second.bytes.size();
+  if (piece->second.read) open.read.erase(piece->first);
   open.pieces.erase(piece);
   open.held_bytes -= bytes;
   held_bytes_ -= bytes;
   account_->held_bytes -= bytes;
 }
 
+void AheadCache::now_read(const OpenKey& key, Open& open, Pieces::iterator piece) {
+  if (std::exchange(piece->second.read, true)) return;
+  if (open.read.empty()) with_read_.insert(key);
+  open.read.insert(piece->first);
+}
+
+bool AheadCache::lacks(const Open& open, std::uint64_t bytes) const {
+  return open.held_bytes + bytes > bounds_.open_bytes || held_bytes_ + bytes > bounds_.flow_bytes ||
+         account_->held_bytes + bytes > account_->most_bytes;
+}
+
+void AheadCache::give_up_read(Open& open, const Open& wanting, std::uint64_t bytes) {
+  while (lacks(wanting, bytes) && !open.read.empty()) release(open, open.pieces.find(*open.read.begin()));
+}
+
 // What was read goes first, this open's before others'. What was not read is never given up for what comes
 // later: that would be fetched twice.
 bool AheadCache::make_room(Open& open, std::uint64_t bytes) {
-  auto lacks = [&](const Open& of) {
-    return of.held_bytes + bytes > bounds_.open_bytes || held_bytes_ + bytes > bounds_.flow_bytes ||
-           account_->held_bytes + bytes > account_->most_bytes;
-  };
-  auto give_up_read = [&](Open& of) {
-    for (auto piece = of.pieces.begin(); lacks(open) && piece != of.pieces.end();) {
-      auto next = std::next(piece);
-      if (piece->second.read) release(of, piece);
-      piece = next;
-    }
-  };
-  if (lacks(open)) give_up_read(open);
-  for (auto other = opens_.begin(); lacks(open) && other != opens_.end(); ++other)
-    give_up_read(other->second);
-  return !lacks(open);
+  if (open.pieces.size() >= kMostSmallPieces + open.held_bytes / kUsualPieceBytes) return false;
+  give_up_read(open, open, bytes);
+  while (lacks(open, bytes) && !with_read_.empty()) {
+    const auto other = opens_.find(*with_read_.begin());
+    if (other != opens_.end()) give_up_read(other->second, open, bytes);
+    if (other == opens_.end() || other->second.read.empty()) with_read_.erase(with_read_.begin());
+  }
+  return !lacks(open, bytes);
 }
 
 void AheadCache::insert(Open& open, std::uint64_t offset, const Slice& bytes) {

@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb {
@@ -81,6 +83,8 @@ class AheadCache {
   std::optional<Answered> answered(MessageNumber message);
   bool waits(MessageNumber message) const { return waiting_.contains(message); }
   std::size_t waiting() const { return waiting_.size(); }
+  // Gathered for those that wait.
+  std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
   // What may be ahead of this client, unread: what is, and a quarter of what all flows leave. Once for each
   // time that it becomes another by an eighth; nothing while no file is open.
@@ -99,6 +103,7 @@ class AheadCache {
   struct Open {
     Stamp stamp;
     std::map<std::uint64_t, Piece> pieces;  // disjoint, by offset
+    std::set<std::uint64_t> read;           // the offsets of those that were
     std::optional<std::uint64_t> end_of_file;
     std::uint64_t held_bytes = 0;
     std::uint64_t seen = 0;  // Ahead messages
@@ -110,18 +115,35 @@ class AheadCache {
     bool forwarded = false;
     std::map<std::uint64_t, Slice> pieces;  // gathered so far, disjoint
     std::optional<std::uint64_t> end_of_file;
+    std::uint64_t lacking = 0;  // bytes, up to the end of the file
+    unsigned ends = 0;          // how often another end was told
+    std::uint64_t held = 0;     // of the pieces
   };
+  using Pieces = std::map<std::uint64_t, Piece>;
+
+  // The bytes of a piece cost some more to keep; what comes in smaller ones, many of them, is not kept.
+  static constexpr std::size_t kMostSmallPieces = 1024, kUsualPieceBytes = 1024;
+  static constexpr std::uint64_t kMostOffset = 1ull << 62;
 
   void clear(Open& open);
   bool make_room(Open& open, std::uint64_t bytes);
   void insert(Open& open, std::uint64_t offset, const Slice& bytes);
-  void release(Open& open, std::map<std::uint64_t, Piece>::iterator piece);
+  void release(Open& open, Pieces::iterator piece);
+  void now_read(const OpenKey& key, Open& open, Pieces::iterator piece);
+  void give_up_read(Open& open, const Open& wanting, std::uint64_t bytes);
+  bool lacks(const Open& open, std::uint64_t bytes) const;
+  void take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes);
+  static std::uint64_t lacking(const Waiting& waiting);
+  void stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting);
 
   std::shared_ptr<AheadAccount> account_;
   AheadBounds bounds_;
   std::unordered_map<OpenKey, Open, OpenKeyHash> opens_;
-  std::unordered_map<MessageNumber, Waiting> waiting_;
+  KeyedMap<MessageNumber, Waiting> waiting_;
+  std::unordered_map<OpenKey, std::set<MessageNumber>, OpenKeyHash> waiting_for_;
+  std::set<OpenKey> with_read_;  // opens that hold pieces that were read
   std::deque<Ready> ready_;
+  std::uint64_t waiting_bytes_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t wasted_bytes_ = 0;
   std::uint64_t allowance_;  // as told last

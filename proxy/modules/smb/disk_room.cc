@@ -15,6 +15,7 @@ std::uint64_t reserve(std::uint64_t available_bytes) {
 }  // namespace
 
 void DiskRoom::told(DiskTree tree, std::uint64_t available_bytes, std::uint64_t counted_bytes) {
+  if (!trees_.contains(tree) && trees_.size() >= kMostTrees) return;
   State& state = trees_[tree];
   state.available_bytes = available_bytes;
   // A peer that counted more than was promised would make room out of nothing.

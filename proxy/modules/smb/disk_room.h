@@ -34,6 +34,7 @@ class DiskRoom {
   void forget(DiskTree tree) { trees_.erase(tree); }
 
  private:
+  static constexpr std::size_t kMostTrees = 4096;
   struct State {
     std::optional<std::uint64_t> available_bytes;
     std::uint64_t counted_bytes = 0, promised_bytes = 0;

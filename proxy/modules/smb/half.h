@@ -105,6 +105,9 @@ class Half {
 
   // Frames of the stream that wait here for answers of the LAN.
   virtual std::size_t queued_bytes() const { return 0; }
+  // What it keeps about the connection, about: opens, requests, answers that were not asked for yet. Without
+  // what the account of all flows counts (ahead_cache.h).
+  virtual std::size_t state_bytes() const { return 0; }
 
   virtual void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) = 0;
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless

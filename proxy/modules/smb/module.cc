@@ -170,7 +170,8 @@ void SmbModule::twin_stepped_aside(TimePoint now) {
 }
 
 std::size_t SmbModule::held_bytes() const {
-  return lan_.held_bytes() + stream_.held_bytes() + (attaching_ ? attached_.size() - attached_missing_ : 0);
+  return lan_.held_bytes() + stream_.held_bytes() + (offer_ ? offer_->bytes.size() : 0) +
+         (attaching_ ? attached_.size() - attached_missing_ : 0);
 }
 
 void SmbModule::give_up_memory(TimePoint now) {

@@ -45,6 +45,7 @@ class SmbModule final : public modules::Module {
   std::optional<TimePoint> next_timeout() const override;
   std::size_t held_bytes() const override;
   std::size_t queued_bytes() const override { return half_ ? half_->queued_bytes() : 0; }
+  std::size_t state_bytes() const override { return half_ ? half_->state_bytes() : 0; }
   void give_up_memory(TimePoint now) override;
   const modules::Counters& counters() const override;
   flows::Reason reason() const override;

@@ -42,15 +42,22 @@ bool less_natural(const std::u16string& a, const std::u16string& b) {
 }  // namespace
 
 void NextFiles::add(std::u16string name, std::uint64_t size) {
-  sorted_ = false;
   files_.push_back({.name = std::move(name), .size = size});
 }
 
 void NextFiles::clear() { *this = NextFiles(); }
 
+bool NextFiles::is_worth_sorting() const {
+  const std::size_t added = files_.size() - sorted_;
+  return added != 0 && (files_.size() <= kFewFiles || added >= sorted_ / 8 ||
+                        opened_since_ * kFilesForEachOpen >= files_.size());
+}
+
 void NextFiles::sort() {
-  if (sorted_) return;
-  sorted_ = true;
+  ++opened_since_;
+  if (!is_worth_sorting()) return;
+  sorted_ = files_.size();
+  opened_since_ = 0;
   ahead_ = 0;
   for (Order& order : orders_) {
     order = Order{};
@@ -66,6 +73,10 @@ void NextFiles::sort() {
   arrange(orders_[kByUnits], by(std::less<std::u16string>()));
   arrange(orders_[2], by(less_folded));
   arrange(orders_[3], by(less_natural));
+  for (Order& order : orders_) {
+    order.at.resize(files_.size());
+    for (std::uint32_t i = 0; i < order.files.size(); ++i) order.at[order.files[i]] = i;
+  }
 }
 
 std::optional<std::uint32_t> NextFiles::find(const std::u16string& name) const {
@@ -89,8 +100,7 @@ void NextFiles::follow(Order& order, std::uint32_t file) {
       return;
     }
   }
-  const auto found = std::find(order.files.begin(), order.files.end(), file);
-  order.last = static_cast<std::size_t>(found - order.files.begin());
+  order.last = order.at[file];
   order.run = 0;
 }
 
@@ -115,7 +125,7 @@ bool NextFiles::opened(const std::u16string& name) {
   return true;
 }
 
-bool NextFiles::in_order() const { return sorted_ && orders_[followed_].run != 0; }
+bool NextFiles::in_order() const { return sorted_ != 0 && orders_[followed_].run != 0; }
 
 const NextFiles::File* NextFiles::next(std::size_t most) {
   if (!in_order() || ahead_ >= most) return nullptr;

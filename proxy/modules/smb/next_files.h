@@ -41,10 +41,12 @@ class NextFiles {
   static constexpr std::size_t kMostSkipped = 8;
   struct Order {
     std::vector<std::uint32_t> files;
+    std::vector<std::uint32_t> at;  // where each file stands
     std::optional<std::size_t> last;  // where the file opened last stands
     unsigned run = 0;                 // files opened one behind the other, without the first
   };
 
+  bool is_worth_sorting() const;
   void sort();
   std::optional<std::uint32_t> find(const std::u16string& name) const;
   static void follow(Order& order, std::uint32_t file);
@@ -52,7 +54,10 @@ class NextFiles {
 
   std::vector<File> files_;
   std::array<Order, kOrders> orders_;
-  bool sorted_ = false;
+  // Sorting all of them again for each that is added would cost too much: only for many, or after a while.
+  static constexpr std::size_t kFewFiles = 64, kFilesForEachOpen = 16;
+  std::size_t sorted_ = 0;         // of files_, the first
+  std::size_t opened_since_ = 0;  // more were added
   std::size_t ahead_ = 0;     // files given out behind the one opened last
   std::size_t followed_ = 0;  // the order in which they were given out
 };

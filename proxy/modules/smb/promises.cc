@@ -36,6 +36,7 @@ Promises::Verdict Promises::promise(const Open& open, Message message, Range ran
   OpenState& state = opens_[open];
   if (state.failed || state.stopped) return Verdict::refused;
   Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
+  state.messages.insert(message);
   // A small write never overtakes one that waits for room: the client sees its answers in the order it asked.
   drop_settled();
   if (conditions == Conditions::open_question) {
@@ -85,6 +86,7 @@ std::optional<Promises::Settled> Promises::kept(Message message, Status status, 
   const Entry entry = found->second;
   entries_.erase(found);
   OpenState& open = opens_[entry.open];
+  open.messages.erase(message);
   if (!entry.answered) {
     --open.held;
     if (is_error(status)) open.failed = true;  // the client hears of it by this very answer
@@ -163,14 +165,10 @@ std::size_t Promises::waiting(const Open& open) const {
   return found == opens_.end() ? 0 : std::size_t{found->second.outstanding} + found->second.held;
 }
 
-bool Promises::overlaps(const Open& open, std::uint64_t offset, std::uint64_t length) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
-    const Entry& entry = each.second;
-    // Written so that no sum can wrap: offsets reach up to 2^64 - 1.
-    return entry.open == open &&
-           (offset <= entry.range.offset ? entry.range.offset - offset < length
-                                         : offset - entry.range.offset < entry.range.length);
-  });
+std::vector<Promises::Message> Promises::messages(const Open& open) const {
+  const auto found = opens_.find(open);
+  if (found == opens_.end()) return {};
+  return {found->second.messages.begin(), found->second.messages.end()};
 }
 
 bool Promises::forget(const Open& open) {
@@ -178,9 +176,7 @@ bool Promises::forget(const Open& open) {
   if (found == opens_.end()) return true;
   OpenState& state = found->second;
   const bool clean = state.outstanding == 0 && state.failed_unreported == 0;
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    entry = entry->second.open == open ? entries_.erase(entry) : std::next(entry);
-  }
+  for (const Message message : state.messages) entries_.erase(message);
   audit_.broken_off += state.outstanding;
   audit_.outstanding -= state.outstanding;
   outstanding_bytes_ -= state.outstanding_bytes;

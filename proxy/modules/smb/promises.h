@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/status.h"
 #include "proxy/modules/smb/twin_messages.h"
 
@@ -94,7 +95,8 @@ class Promises {
   std::size_t waiting(const Open& open) const;  // promised and held writes without the server's answer
   std::size_t waiting() const { return entries_.size(); }
   bool waits_for(Message message) const { return entries_.contains(message); }
-  bool overlaps(const Open& open, std::uint64_t offset, std::uint64_t length) const;
+  // Of those that wait through this open.
+  std::vector<Message> messages(const Open& open) const;
 
   // Opens with something outstanding, or a late error that is not reported.
   std::vector<Open> owed() const;
@@ -126,13 +128,14 @@ class Promises {
     std::uint32_t failed_unreported = 0;
     Status late_status = Status::success;  // none; the first one counts
     bool failed = false, stopped = false;
+    KeyedSet<Message> messages;  // promised or held
   };
   bool room_for(const Range& range) const;
   void answer(Entry& entry, OpenState& open);
   void drop_settled();
   void reported(OpenState& open);
 
-  std::unordered_map<Message, Entry> entries_;
+  KeyedMap<Message, Entry> entries_;
   std::deque<Message> held_;  // in order of arrival; some may be settled already
   std::unordered_map<Open, OpenState, OpenKeyHash> opens_;
   std::uint64_t outstanding_bytes_ = 0;

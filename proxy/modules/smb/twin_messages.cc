@@ -2,6 +2,7 @@
 #include "proxy/modules/smb/twin_messages.h"
 
 #include "codecs/byte_reader.h"
+#include "codecs/keyed_hash.h"
 
 namespace longhaul::smb {
 namespace {
@@ -252,8 +253,8 @@ class Category final : public boost::system::error_category {
 std::size_t OpenKeyHash::operator()(const OpenKey& key) const {
   std::uint64_t halves[2];
   std::memcpy(halves, key.id.data(), sizeof(halves));
-  std::uint64_t mixed = (halves[0] ^ key.session) * 0x9E3779B97F4A7C15ull ^ halves[1] ^ key.tree;
-  return static_cast<std::size_t>(mixed ^ mixed >> 29);
+  const KeyedHash hash;
+  return hash(hash(halves[0], halves[1]), hash(key.session, key.tree));
 }
 
 const boost::system::error_category& twin_error_category() {

@@ -228,7 +228,9 @@ void Connection::on_negotiated(const Message& reply, const Pending& request) {
     return;
   }
   ready_ = true;
-  max_mpx_ = negotiated->max_mpx;
+  // Servers announce 50 or so; what waits for answers is looked through.
+  constexpr std::uint16_t kMostMpx = 256;
+  max_mpx_ = std::min(negotiated->max_mpx, kMostMpx);
   capabilities_ = negotiated->capabilities;
   if (negotiated->security_mode & kSigningRequired) why_untouchable_ = flows::Reason::smb_signed;
 }
@@ -238,6 +240,7 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   const auto file =
       opening.is_nt_create ? parse_nt_create_reply(block) : parse_open_reply(block, opening.open_andx_flags);
   if (!file || !file->is_disk_file || !is_disk(reply.header.tid)) return;
+  if (!opens_.contains(file->fid) && !has_room_for_opens(1)) return;
   Open open = opening.open;
   open.uid = reply.header.uid;
   open.tid = reply.header.tid;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "codecs/keyed_hash.h"
 #include "proxy/flows/reason.h"
 #include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"
@@ -99,7 +100,11 @@ class Connection {
   Open* open_of_serial(std::uint64_t serial);
   // The open that the first block of a request speaks of, asked by who opened it.
   Open* open_of(const Message& request);
-  std::unordered_map<std::uint16_t, Open>& opens() { return opens_; }
+  using Opens = KeyedMap<std::uint16_t, Open>;
+  Opens& opens() { return opens_; }
+  // As many are followed at a time: what a message costs grows with them. Others are like pipes: they pass.
+  bool has_room_for_opens(std::size_t more) const { return opens_.size() + more <= kMostOpens; }
+  std::size_t state_bytes() const { return opens_.size() * kOpenBytes + pending_.size() * kOpenBytes; }
 
   // NT LM 0.12 was agreed on, nothing is signed.
   bool is_ready() const { return ready_ && why_untouchable_ == flows::Reason::optimised; }
@@ -124,8 +129,12 @@ class Connection {
   std::uint16_t max_mpx_ = 1;
   std::uint32_t capabilities_ = 0, client_capabilities_ = 0;
   std::uint32_t client_buffer_ = 0;
-  std::unordered_map<MessageNumber, Pending> pending_;
-  std::unordered_map<std::uint16_t, Open> opens_;  // by FID, which is the connection's
+  static constexpr std::size_t kMostOpens = 256;
+  // About what one takes in memory, its name included.
+  static constexpr std::size_t kOpenBytes = 1024;
+
+  KeyedMap<MessageNumber, Pending> pending_;
+  Opens opens_;  // by FID, which is the connection's
   std::unordered_set<std::uint16_t> disk_trees_;
   std::uint64_t opened_ = 0;
 };

@@ -9,7 +9,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-constexpr std::size_t kMaxRemembered = 4096;
+constexpr std::size_t kMaxRemembered = 1024;
 
 }  // namespace
 
@@ -165,7 +165,7 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
     return frame.bytes;
   const FileName name = file_name(message.header.tid, create->name, message.header.is_unicode());
   if (name.path.empty() || name.stream || taken_back_.contains(name.path) ||
-      taken_back_.size() >= kMaxRemembered || on_behalf_.size() >= kMaxRemembered)
+      taken_back_.size() >= kMaxRemembered || !connection_.has_room_for_opens(on_behalf_.size() + 1))
     return frame.bytes;
   for (const auto& [fid, open] : connection_.opens())
     if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;

@@ -36,6 +36,7 @@ class Far final : public Half {
   bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
   flows::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
+  std::size_t state_bytes() const override { return connection_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint) override {}
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }

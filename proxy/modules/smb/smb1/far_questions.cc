@@ -25,7 +25,8 @@ std::optional<std::uint64_t> free_bytes(const Message& answer) {
 }  // namespace
 
 void FarQuestions::expect(const Expect& expect) {
-  if (expect.command != static_cast<std::uint16_t>(Command::trans2) || expected_.size() >= kMostOpening)
+  if (expect.command != static_cast<std::uint16_t>(Command::trans2) || expected_.size() >= kMostOpening ||
+      expect.request.size() != kQuestionBytes)
     return;
   auto& questions = expected_[expect.message];
   if (questions.size() < kMostQuestions) questions.push_back(expect.request);
@@ -40,7 +41,7 @@ void FarQuestions::opened(const Open& open, MessageNumber by) {
 void FarQuestions::ask(const Open& open, const Slice& question) {
   Answer told{.open = open.key, .command = static_cast<std::uint16_t>(Command::trans2), .request = question};
   told.status = static_cast<std::uint32_t>(Status::pending);
-  if (question.size() != kQuestionBytes || !leg_.has_room()) return out_.tell(told);
+  if (!leg_.has_room()) return out_.tell(told);
   auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
   // What is asked by path is asked of the file that it named when it was opened.
   if (function == Trans2::query_path_information && is_of_file(u16_at(question.bytes(), 2)))

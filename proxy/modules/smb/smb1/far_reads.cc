@@ -28,8 +28,8 @@ ReadAheadLimits FarReads::limits() const {
 }
 
 void FarReads::opened(const Open& open) {
+  closed(open.key);
   File& file = files_[open.key];
-  file = {};
   // Who writes a new file does not read it.
   const bool empty = open.size_is_known && open.end_of_file == 0;
   // A READ shows in the file's time of last access: small files are read ahead only for clients that do read.
@@ -41,6 +41,7 @@ void FarReads::opened(const Open& open) {
   } else if (size) {
     file.policy.sized(*size);
   }
+  count(file);
   pump();
 }
 
@@ -48,7 +49,15 @@ void FarReads::closed(const OpenKey& key) {
   const auto found = files_.find(key);
   if (found == files_.end()) return;
   give_up(key, found->second);
+  ahead_bytes_ -= found->second.ahead_bytes;
+  waiting_.erase(key);
   files_.erase(found);
+}
+
+void FarReads::count(File& file) {
+  ahead_bytes_ -= file.ahead_bytes;
+  file.ahead_bytes = file.policy.ahead_bytes();
+  ahead_bytes_ += file.ahead_bytes;
 }
 
 void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& read) {
@@ -59,8 +68,10 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   File& file = found->second;
   file.may_plan = true;
   if (file.stamp != asked.stamp || !open->may_cache_reads() || stopped_ ||
-      asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open)) {
+      asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
+      file.swallowed.size() >= kMostSwallowed) {
     file.policy.on_read(read.offset, read.length, limits());
+    count(file);
     return read_through(asked.open, asked.message, frame);
   }
   Swallowed waits{frame, asked.message, {}};
@@ -70,14 +81,17 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   if (file.end_of_file && file.end_pushed_with > asked.seen)
     waits.missing.remove({*file.end_of_file, kForever});
   if (waits.missing.empty()) {  // all of it is on its way
-    return file.policy.on_read(read.offset, read.length, limits());
+    file.policy.on_read(read.offset, read.length, limits());
+    return count(file);
   }
   IntervalSet to_fetch = waits.missing;
   for (const auto& [id, range] : file.fetching) to_fetch.remove(range);
   for (const Interval& range : file.wanted) to_fetch.remove(range);
   if (!to_fetch.empty()) file.policy.missed(to_fetch.intervals().front().begin);
   file.policy.on_read(read.offset, read.length, limits());
+  count(file);
   for (const Interval& range : to_fetch.intervals()) file.wanted.push_back(range);
+  if (!file.wanted.empty()) waiting_.insert(asked.open);
   file.swallowed.push_back(std::move(waits));
   ++swallowed_;
   pump();
@@ -106,6 +120,7 @@ void FarReads::passed(const OpenKey& key, const ReadRequest& read) {
   const auto found = files_.find(key);
   if (found == files_.end()) return;
   found->second.policy.on_read(read.offset, read.length, limits());
+  count(found->second);
   found->second.may_plan = true;
 }
 
@@ -113,6 +128,7 @@ void FarReads::used(const Used& used) {
   const auto found = files_.find(used.open);
   if (found == files_.end()) return;
   found->second.policy.on_read(used.offset, used.length, limits());
+  count(found->second);
   counters_.ahead_used_bytes += used.length;
   pump();
 }
@@ -142,6 +158,7 @@ void FarReads::changed(const OpenKey& key) {
 
 void FarReads::make_void(File& file) {
   file.policy.forget_fetched();
+  count(file);
   file.wanted.clear();
   file.fetching.clear();
   file.pushes.clear();
@@ -169,8 +186,9 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
   }
   if (!open.may_read || !file.may_plan || stopped_ || !surroundings_.features.smb_read_ahead)
     return std::nullopt;
-  if (enough_is_ahead(now.largest_read)) return std::nullopt;
+  if (ahead_bytes_ + now.largest_read > most_ahead_bytes_) return std::nullopt;
   auto range = file.policy.next(now);
+  count(file);
   if (range && file.end_of_file) {
     if (range->begin >= *file.end_of_file) return std::nullopt;
     range->end = std::min(range->end, *file.end_of_file);
@@ -178,25 +196,28 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
   return range;
 }
 
-bool FarReads::enough_is_ahead(std::uint32_t more_bytes) const {
-  std::uint64_t ahead = more_bytes;
-  for (const auto& [key, file] : files_) ahead += file.policy.ahead_bytes();
-  return ahead > most_ahead_bytes_;
+// READs that wait come first, whatever their file; then a few files, the next few when it is called again.
+void FarReads::pump() {
+  for (auto key = waiting_.begin(); key != waiting_.end() && leg_.has_room();) {
+    const OpenKey open = *key++;
+    File& file = files_.at(open);
+    pump(open, file);
+    if (file.wanted.empty()) waiting_.erase(open);
+  }
+  for (std::size_t n = std::min(files_.size(), kMostAtOnce); n > 0 && leg_.has_room(); --n) {
+    auto next = files_.upper_bound(looked_at_);
+    if (next == files_.end()) next = files_.begin();
+    looked_at_ = next->first;
+    pump(next->first, next->second);
+  }
 }
 
-void FarReads::pump() {
-  // READs that wait come first, whatever their file.
-  for (const bool for_waiting : {true, false}) {
-    for (auto& [key, file] : files_) {
-      if (for_waiting == file.wanted.empty()) continue;
-      const Open* open = connection_.open(key);
-      if (!open) continue;
-      while (leg_.has_room()) {
-        const auto range = next(*open, file);
-        if (!range) break;
-        fetch(*open, file, *range);
-      }
-    }
+void FarReads::pump(const OpenKey& key, File& file) {
+  const Open* open = connection_.open(key);
+  while (open && leg_.has_room()) {
+    const auto range = next(*open, file);
+    if (!range) return;
+    fetch(*open, file, *range);
   }
 }
 
@@ -241,6 +262,7 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
   } else if (size < range.size()) {
     // Short at the end of the file, or where the server gives no more at once: a READ behind it tells.
     file.wanted.push_front({got.end, range.end});
+    waiting_.insert(key);
   }
   push(key, file, got, reply->data, end);
   pump();

@@ -7,7 +7,8 @@
 #pragma once
 #include <deque>
 #include <functional>
-#include <unordered_map>
+#include <map>
+#include <set>
 
 #include "codecs/interval_set.h"
 #include "proxy/modules/smb/read_ahead.h"
@@ -67,6 +68,7 @@ class FarReads {
     std::vector<Swallowed> swallowed;
     bool may_plan = true;  // false: void until the client's next READ
     bool is_void = true;   // nothing was fetched under this stamp
+    std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
   };
   void fetch(const Open& open, File& file, Interval range);
   void fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interval range, const Message& answer);
@@ -75,7 +77,6 @@ class FarReads {
   void read_through(const OpenKey& key, MessageNumber number, Slice frame);
   void make_void(File& file);
   std::optional<Interval> next(const Open& open, File& file);
-  bool enough_is_ahead(std::uint32_t more_bytes) const;
   ReadAheadLimits limits() const;
 
   Outputs& out_;
@@ -83,7 +84,16 @@ class FarReads {
   Connection& connection_;
   modules::Counters& counters_;
   modules::Surroundings surroundings_;
-  std::unordered_map<OpenKey, File, OpenKeyHash> files_;
+  void count(File& file);
+  void pump(const OpenKey& key, File& file);
+
+  // READs that one file has swallowed, and files that are looked at each time that there may be room.
+  static constexpr std::size_t kMostSwallowed = 64, kMostAtOnce = 16;
+
+  std::map<OpenKey, File> files_;
+  std::set<OpenKey> waiting_;  // those of which a READ waits for more
+  OpenKey looked_at_;          // last
+  std::uint64_t ahead_bytes_ = 0;
   std::uint64_t fetches_ = 0;
   std::uint64_t most_ahead_bytes_ = 64 << 20;
   std::size_t swallowed_ = 0;

@@ -5,6 +5,12 @@
 
 namespace longhaul::smb::smb1 {
 
+namespace {
+
+constexpr std::size_t kMostLetters = 1024;  // longer names may be any file's
+
+}  // namespace
+
 FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
   FileName result{.tid = tid};
   const std::size_t width = unicode ? 2 : 1;
@@ -13,6 +19,10 @@ FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
         unicode ? static_cast<char16_t>(u16_at(name, at)) : static_cast<char16_t>(u8_at(name, at));
     if (letter == u':') result.stream = true;
     if (letter == 0 || letter == u':') break;
+    if (result.path.size() == kMostLetters) {
+      result.exact = false;
+      break;
+    }
     if (letter == u'/') letter = u'\\';
     if (letter == u'\\' && (result.path.empty() || result.path.back() == u'\\')) continue;
     result.spelled.push_back(letter);

@@ -66,7 +66,8 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
     case Command::write_andx:
     case Command::flush:
     case Command::close:
-      if (const Open* open = connection_.open_of(message); open && has_answer(message))
+      if (const Open* open = connection_.open_of(message);
+          open && has_answer(message) && carriers_.size() < kMostRemembered)
         carriers_.insert_or_assign(number_of(message.header), open->key);
       break;
     default:
@@ -100,7 +101,7 @@ bool Near::read(const Frame& frame, const Message& message) {
   if (!open->may_cache_writes()) questions_.drop_same_file(*open);
   if (!features(&config::Features::smb_read_ahead) || !open->may_read || !open->may_cache_reads() ||
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
-      read->offset > (1ull << 62) || promises_.waiting(open->key) != 0)
+      read->offset > (1ull << 62) || promises_.waiting(open->key) != 0 || reads_.size() >= kMostReads)
     return false;
   const MessageNumber number = ++asked_for_;
   auto found = cache_.ask(open->key, number, read->offset, read->length);
@@ -206,7 +207,8 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   } else {
     out_.to_lan(frame.bytes);
   }
-  if (auto share = connecting_.extract(number); !share.empty() && message.header.status == 0)
+  if (auto share = connecting_.extract(number);
+      !share.empty() && message.header.status == 0 && shares_.size() < kMostRemembered)
     shares_.insert_or_assign(message.header.tid, std::move(share.mapped()));
   const auto answered = connection_.on_reply(message);
   if (!answered.request) return;

@@ -57,6 +57,10 @@ class Near final : public Half {
   void on_timeout(TimePoint) override {}
   std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
   const modules::Counters& counters() const override { return counters_; }
+  std::size_t state_bytes() const override {
+    return connection_.state_bytes() + questions_.held_bytes() + searches_.held_bytes() + looks_.held_bytes() +
+           cache_.waiting_bytes();
+  }
 
   const PromiseAudit& audit() const { return promises_.audit(); }
 
@@ -116,15 +120,18 @@ class Near final : public Half {
   NearLooks looks_;
   RawTransfer raw_;
   DiskRoom room_;
-  std::unordered_map<MessageNumber, Header> reads_;  // that wait, by a number of ours
-  std::unordered_map<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
-  std::unordered_map<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
+  // READs that wait for what is ahead, and what is remembered until the server answers: more goes on like
+  // any other request.
+  static constexpr std::size_t kMostReads = 128, kMostRemembered = 4096;
+  KeyedMap<MessageNumber, Header> reads_;  // that wait, by a number of ours
+  KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
+  KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
   // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
   enum class Loss : bool { nothing, times };
   std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
   bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
-  std::unordered_map<MessageNumber, OpenKey>
+  KeyedMap<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
   MessageNumber promised_ = 0;
   MessageNumber asked_for_ = 0;

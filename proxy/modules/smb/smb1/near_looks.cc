@@ -32,6 +32,7 @@ std::optional<Slice> NearLooks::take(TimePoint now, const Message& message) {
     return std::nullopt;
   }
   found->second.pop_front();
+  --count_;
   const auto reply = parse_message(handle.reply.bytes().subspan(kFrameHeadBytes));
   if (!reply) return std::nullopt;
   const auto file = parse_nt_create_reply(reply->first());
@@ -48,7 +49,9 @@ bool NearLooks::pushed(TimePoint now, const Answer& answer, const Slice& attache
     return true;
   active_ = true;
   const Open* open = connection_.open(answer.open);
-  if (open && open->may_cache_handle()) {
+  if (open && open->may_cache_handle() && count_ < kMostHandles && answer.request.size() <= kMostRequest &&
+      attached.size() <= kMostReply) {
+    ++count_;
     handles_[answer.open].push_back({answer.request, attached, now});
   } else {
     drop();
@@ -59,6 +62,7 @@ bool NearLooks::pushed(TimePoint now, const Answer& answer, const Slice& attache
 void NearLooks::drop() {
   if (!std::exchange(active_, false)) return;
   handles_.clear();
+  count_ = 0;
   out_.tell(Drop{looks_key(), ++epoch_});
 }
 

@@ -22,15 +22,20 @@ class NearLooks {
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
   // Nothing that was opened ahead may be used any more: the far half closes it.
   void drop();
+  std::size_t held_bytes() const { return count_ * (kMostRequest + kMostReply); }
 
  private:
   struct Handle {
     Slice request, reply;
     TimePoint came{};
   };
+  // More than the far half ever opens; larger ones are none that it sends.
+  static constexpr std::size_t kMostHandles = 256, kMostRequest = 4096, kMostReply = 1024;
+
   Outputs& out_;
   Connection& connection_;
   std::unordered_map<OpenKey, std::deque<Handle>, OpenKeyHash> handles_;
+  std::size_t count_ = 0;
   std::uint32_t epoch_ = 0;
   bool active_ = false;  // the far half may have opened some in this epoch
 };

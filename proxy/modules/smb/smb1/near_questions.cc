@@ -62,7 +62,7 @@ NearQuestions::NearQuestions(Outputs& out, Connection& connection, const Promise
 void NearQuestions::opening(const Message& message, Answers answers) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
-  if (!pending || !pending->opening || message.is_chained()) return;
+  if (!pending || !pending->opening || message.is_chained() || opening_.size() >= kMostOpening) return;
   Opening opening{kind_of(message), {}};
   if (answers == Answers::yes) {
     for (std::string& question : habits_.likely(opening.kind)) {
@@ -163,7 +163,7 @@ void NearQuestions::learn(const Message& message, const Transaction& part, const
     }
   };
   for (auto& [key, file] : files_)
-    if (is_meant(key) && file.asked.insert(question).second) habits_.asked(file.kind, question);
+    if (is_meant(key) && file.asked.size() < kMostAsked && file.asked.insert(question).second) habits_.asked(file.kind, question);
 }
 
 bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message& message,
@@ -173,8 +173,8 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   if (found == files_.end() || promises_.waiting(open->key) != 0) return false;
   File& file = found->second;
   if (const auto coming = file.coming.find(question);
-      coming != file.coming.end() && !coming->second.is_void) {
-    coming->second.held.push_back({message.header, frame.bytes});
+      coming != file.coming.end() && !coming->second.is_void && may_hold(frame)) {
+    coming->second.held.push_back({message.header, Slice::copy_of(frame.bytes.bytes())});
     ++holds_;
     return true;
   }
@@ -198,8 +198,8 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
     if (const auto coming = file->second.coming.find(question);
-        coming != file->second.coming.end() && !coming->second.is_void) {
-      coming->second.held.push_back({header, frame.bytes});
+        coming != file->second.coming.end() && !coming->second.is_void && may_hold(frame)) {
+      coming->second.held.push_back({header, Slice::copy_of(frame.bytes.bytes())});
       ++holds_;
       return true;
     }
@@ -226,9 +226,9 @@ bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Messag
   for (auto& [key, file] : files_) {
     const auto coming = file.coming.find(question);
     if (key.session != header.uid || key.tree != header.tid || coming == file.coming.end() ||
-        coming->second.is_void)
+        coming->second.is_void || !may_hold(frame))
       continue;
-    coming->second.held.push_back({header, frame.bytes});
+    coming->second.held.push_back({header, Slice::copy_of(frame.bytes.bytes())});
     ++holds_;
     return true;
   }
@@ -238,6 +238,7 @@ bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Messag
 
 void NearQuestions::go(const Header& header, std::optional<OpenKey> open, std::uint64_t generation,
                        const std::string& question) {
+  if (asked_.size() >= kMostOpening) return;
   asked_.insert_or_assign(number_of(header), Asked{open, generation, question});
 }
 

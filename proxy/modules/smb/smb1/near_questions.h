@@ -48,6 +48,7 @@ class NearQuestions {
   void changed();
   void forget(const OpenKey& key);
   bool is_idle() const { return holds_ == 0; }
+  std::size_t held_bytes() const { return files_.size() * kFileBytes + holds_ * kMostHeldFrame; }
 
  private:
   struct Known {
@@ -81,6 +82,14 @@ class NearQuestions {
   };
   using Volume = std::pair<std::uint32_t, std::string>;  // UID and TID, question
 
+  static constexpr std::size_t kFileBytes = 2048;  // with some answers, about
+  // Questions that wait, of all files; longer ones do not.
+  static constexpr std::size_t kMostHeld = 256, kMostHeldFrame = 1024;
+  static constexpr std::size_t kMostOpening = 4096, kMostAsked = 64;
+
+  bool may_hold(const Frame& frame) const {
+    return holds_ < kMostHeld && frame.bytes.size() <= kMostHeldFrame;
+  }
   bool about_file(TimePoint now, const Frame& frame, const Message& message, const std::string& question);
   bool about_path(TimePoint now, const Frame& frame, const Message& message, const FileName& name,
                   const std::string& question);
@@ -101,8 +110,8 @@ class NearQuestions {
   modules::Duration round_trip_{0};
   QuestionHabits habits_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  std::unordered_map<MessageNumber, Opening> opening_;
-  std::unordered_map<MessageNumber, Asked> asked_;
+  KeyedMap<MessageNumber, Opening> opening_;
+  KeyedMap<MessageNumber, Asked> asked_;
   std::map<Volume, Known> volumes_;
   std::uint64_t generations_ = 0;
   std::uint64_t volume_generation_ = 0;

@@ -16,11 +16,23 @@ bool equal(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), 
 
 }  // namespace
 
+void NearSearches::erase_pages(const OpenKey& key) {
+  const auto pages = pages_.extract(key);
+  if (pages.empty()) return;
+  for (const Page& page : pages.mapped()) held_bytes_ -= page.request.size() + page.attached.size();
+}
+
+void NearSearches::forget_waiting(const OpenKey& key) {
+  const auto waiting = waiting_.extract(key);
+  if (!waiting.empty()) held_bytes_ -= waiting.mapped().frame.size();
+}
+
 bool NearSearches::request(const Message& message, const Slice& frame) {
   const Header& header = message.header;
   if (header.command == Command::find_close2 && message.first().words.size() >= 2) {
     const OpenKey key = search_key(header.uid, header.tid, u16_at(message.first().words, 0));
-    pages_.erase(key);
+    erase_pages(key);
+    if (plain_.size() >= kMostPlain) out_.abort();
     plain_.insert(key);
     return false;
   }
@@ -33,11 +45,16 @@ bool NearSearches::request(const Message& message, const Slice& frame) {
   if (plain_.contains(key)) return false;
   const auto found = pages_.find(key);
   if (found == pages_.end() || found->second.empty()) {
-    waiting_.insert_or_assign(key, Waiting{header, frame, part->max_data, Slice::copy_of(part->parameters)});
+    if (waiting_.size() >= kMostWaiting) out_.abort();
+    forget_waiting(key);
+    held_bytes_ += frame.size();
+    waiting_.emplace(key, Waiting{header, Slice::copy_of(frame.bytes()), part->max_data,
+                                  Slice::copy_of(part->parameters)});
     return false;
   }
   const Page page = std::move(found->second.front());
   found->second.pop_front();
+  held_bytes_ -= page.request.size() + page.attached.size();
   if (give(key, page, header, part->parameters, part->max_data)) return true;
   go_plain(key);
   return false;
@@ -72,7 +89,7 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
 }
 
 void NearSearches::go_plain(const OpenKey& key) {
-  pages_.erase(key);
+  erase_pages(key);
   plain_.insert(key);
   out_.tell(Drop{key, 0});
 }
@@ -81,17 +98,18 @@ void NearSearches::answered(const Message& answer, const Pending* request) {
   if (!request || request->header.command != Command::trans2) return;
   const auto function = static_cast<Trans2>(request->function);
   if (function == Trans2::find_next2) {
-    std::erase_if(waiting_, [&](const auto& each) {
+    const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) {
       return number_of(each.second.header) == number_of(answer.header);
     });
+    if (waiting != waiting_.end()) forget_waiting(OpenKey(waiting->first));
   } else if (function == Trans2::find_first2 && answer.header.status == 0) {
     // A handle of this number begins anew.
     const auto part = parse_transaction(answer, answer.first());
     if (!part || part->parameters_at != 0 || part->parameters.size() < 2) return;
     const OpenKey key = search_key(answer.header.uid, answer.header.tid, u16_at(part->parameters, 0));
-    pages_.erase(key);
+    erase_pages(key);
     plain_.erase(key);
-    waiting_.erase(key);
+    forget_waiting(key);
   }
 }
 
@@ -102,11 +120,13 @@ bool NearSearches::pushed(const Answer& answer, const Slice& attached) {
   Page page{answer.status, answer.request, attached};
   const auto found = waiting_.find(answer.open);
   if (found == waiting_.end()) {
+    held_bytes_ += page.request.size() + page.attached.size();
+    if (held_bytes_ > kMostHeldBytes) out_.abort();
     pages_[answer.open].push_back(std::move(page));
     return true;
   }
-  const Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
+  const Waiting waiting = found->second;
+  forget_waiting(answer.open);
   if (give(answer.open, page, waiting.header, waiting.parameters.bytes(), waiting.max_data)) return true;
   go_plain(answer.open);
   out_.pass_on(waiting.frame);  // the far half has swallowed it

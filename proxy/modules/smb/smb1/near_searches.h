@@ -24,6 +24,7 @@ class NearSearches {
   // False: no answer about a search.
   bool pushed(const Answer& answer, const Slice& attached);
   bool is_idle() const { return waiting_.empty(); }
+  std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Page {
@@ -41,9 +42,15 @@ class NearSearches {
             std::uint32_t max_data);
   void go_plain(const OpenKey& key);
 
+  void erase_pages(const OpenKey& key);
+  void forget_waiting(const OpenKey& key);
+  // A twin of ours sends no more ahead, and no client searches so much at a time: the connection is reset.
+  static constexpr std::size_t kMostHeldBytes = 16 << 20, kMostWaiting = 1024, kMostPlain = 1 << 17;
+
   Outputs& out_;
   Connection& connection_;
   modules::Counters& counters_;
+  std::size_t held_bytes_ = 0;
   std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
   std::unordered_set<OpenKey, OpenKeyHash> plain_;  // what is pushed for these is dropped
   std::unordered_map<OpenKey, Waiting, OpenKeyHash> waiting_;

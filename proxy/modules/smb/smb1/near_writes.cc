@@ -189,7 +189,7 @@ bool Near::close(const Frame& frame, const Message& message) {
 
 void Near::learn_share(const Message& message) {
   for (const Block& block : message.blocks) {
-    if (block.command != Command::tree_connect_andx) continue;
+    if (block.command != Command::tree_connect_andx || connecting_.size() >= kMostRemembered) continue;
     if (const auto connect = parse_tree_connect_request(block, message.header))
       connecting_[number_of(message.header)] = file_name(0, connect->path, message.header.is_unicode()).path;
   }

@@ -87,21 +87,46 @@ void ServerLeg::flush() {
   while (!queue_.empty()) send_first();
 }
 
+void ServerLeg::count(const OpenKey& open, Counts what) {
+  if (what == Counts::begin) {
+    ++busy_[open];
+  } else if (const auto found = busy_.find(open); found != busy_.end() && --found->second == 0) {
+    busy_.erase(found);
+  }
+}
+
+void ServerLeg::count(const std::optional<Promise>& promise, Counts what) {
+  if (!promise) return;
+  promises_ += what == Counts::begin ? 1 : std::size_t(-1);
+  count(promise->open, what);
+}
+
+void ServerLeg::count(const Waiting& waiting, Counts what) {
+  count(waiting.promise, what);
+  if (waiting.scope.of == Scope::Of::open || waiting.scope.of == Scope::Of::closing)
+    count(waiting.scope.open, what);
+}
+
 void ServerLeg::queue(Waiting waiting) {
-  queued_bytes_ += waiting.frame.size();
+  // A small frame shares the memory of what came with it, which may be much more.
+  constexpr std::size_t kCopied = 16 << 10;
+  if (waiting.frame.size() <= kCopied && (!queue_.empty() || !may_go(waiting))) waiting.frame = Slice::copy_of(waiting.frame.bytes());
+  count(waiting, Counts::begin);
+  queued_bytes_ += waiting.frame.size() + kWaitingBytes;
   queue_.push_back(std::move(waiting));
 }
 
 void ServerLeg::send_first() {
   Waiting next = std::move(queue_.front());
   queue_.pop_front();
-  queued_bytes_ -= next.frame.size();
+  queued_bytes_ -= next.frame.size() + kWaitingBytes;
+  count(next, Counts::end);
   go(std::move(next));
 }
 
 void ServerLeg::go(Waiting next) {
   if (!next.renumbered) {
-    if (next.has_answer) clients_.insert(next.number);
+    if (next.has_answer && clients_.size() < kMostOutstanding) clients_.insert(next.number);
     if (next.raw)
       if (const auto header = parse_header(next.frame.bytes().subspan(kFrameHeadBytes))) raw_.begin(*header);
     out_.to_lan(std::move(next.frame));
@@ -110,6 +135,7 @@ void ServerLeg::go(Waiting next) {
   // The client may have used its MID again: to it the request is answered.
   const std::uint16_t mid = take_mid();
   own_[mid] = {std::move(next.on_answer), next.names, next.promise};
+  count(next.promise, Counts::begin);
   Renumbered request = renumbered(next.frame, kOwnPid, mid);
   out_.to_lan(std::move(request.head));
   out_.to_lan(std::move(request.rest));
@@ -157,28 +183,15 @@ bool ServerLeg::on_answer(const Message& answer) {
   // The callback may inject, which moves what is in the map, and must find its own request done.
   Own own = std::move(found->second);
   own_.erase(found);
-  if (own.on_answer && own.on_answer(answer) == Parts::more)
+  count(own.promise, Counts::end);
+  if (own.on_answer && own.on_answer(answer) == Parts::more) {
+    count(own.promise, Counts::begin);
     own_.insert_or_assign(answer.header.mid, std::move(own));
+  }
   pump();
   return true;
 }
 
-bool ServerLeg::is_busy(const OpenKey& open) const {
-  const auto of_open = [&](const auto& promise) { return promise && promise->open == open; };
-  return std::any_of(own_.begin(), own_.end(),
-                     [&](const auto& each) { return of_open(each.second.promise); }) ||
-         std::any_of(queue_.begin(), queue_.end(), [&](const Waiting& waiting) {
-           return of_open(waiting.promise) ||
-                  ((waiting.scope.of == Scope::Of::open || waiting.scope.of == Scope::Of::closing) &&
-                   waiting.scope.open == open);
-         });
-}
-
-bool ServerLeg::owes() const {
-  return std::any_of(own_.begin(), own_.end(),
-                     [](const auto& each) { return each.second.promise.has_value(); }) ||
-         std::any_of(queue_.begin(), queue_.end(),
-                     [](const Waiting& waiting) { return waiting.promise.has_value(); });
-}
+bool ServerLeg::is_busy(const OpenKey& open) const { return busy_.contains(open); }
 
 }  // namespace longhaul::smb::smb1

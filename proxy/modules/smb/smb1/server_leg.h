@@ -6,7 +6,6 @@
 #include <deque>
 #include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "codecs/interval_set.h"
 #include "proxy/modules/smb/half.h"
@@ -75,7 +74,7 @@ class ServerLeg {
   // Something promised on this open is not answered, or something of it waits to be sent.
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
-  bool owes() const;  // a promise without its answer
+  bool owes() const { return promises_ != 0; }  // a promise without its answer
   std::size_t queued_bytes() const { return queued_bytes_; }
   void pump();
   // All that is held goes at once.
@@ -98,6 +97,15 @@ class ServerLeg {
     std::optional<OpenKey> names;
     std::optional<Promise> promise;
   };
+  // What one that waits takes beside its frame, about.
+  static constexpr std::size_t kWaitingBytes = 256;
+  static constexpr std::size_t kMostOutstanding = 1 << 15;
+
+  // Counts what makes opens busy, and promises.
+  enum class Counts : bool { begin, end };
+  void count(const std::optional<Promise>& promise, Counts what);
+  void count(const Waiting& waiting, Counts what);
+  void count(const OpenKey& open, Counts what);
   void queue(Waiting waiting);
   void send_first();
   void go(Waiting next);
@@ -110,8 +118,10 @@ class ServerLeg {
   std::deque<Waiting> queue_;
   std::size_t queued_bytes_ = 0;
   RawTransfer raw_;
-  std::unordered_set<MessageNumber> clients_;  // sent, without an answer
+  KeyedSet<MessageNumber> clients_;  // sent, without an answer
   std::unordered_map<std::uint16_t, Own> own_;
+  std::unordered_map<OpenKey, std::size_t, OpenKeyHash> busy_;
+  std::size_t promises_ = 0;
   std::uint16_t last_mid_ = 0;
 };
 

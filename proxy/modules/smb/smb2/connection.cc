@@ -8,9 +8,8 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// A server grants no more than some thousands of credits; who has more requests than this without an answer
-// is not understood.
-constexpr std::size_t kMostPending = 1 << 16;
+// About what one takes in memory, with its place in tables.
+constexpr std::size_t kOpenBytes = 512, kPendingBytes = 384;
 constexpr SessionId kPreviousSession = ~SessionId{0};
 constexpr TreeId kPreviousTree = ~TreeId{0};
 
@@ -86,6 +85,13 @@ Result<Message> parse_message(const Frame& frame) {
   return Message(frame, std::move(*elements));
 }
 
+Message kept(const Message& message) {
+  constexpr std::size_t kCopied = 16 << 10;
+  if (message.frame.bytes.size() > kCopied) return message;
+  auto copy = parse_message({message.frame.kind, Slice::copy_of(message.frame.bytes.bytes())});
+  return copy ? std::move(*copy) : message;  // it was understood a moment ago
+}
+
 bool Open::may_read() const { return access & (access::read_data | access::execute); }
 bool Open::may_write() const { return access & access::write_data; }
 bool Open::write_through() const {
@@ -123,24 +129,16 @@ FileName file_name_of(TreeId tree, const CreateRequest& request, const Header& h
   for (std::size_t i = 0; i + 2 <= request.name.size(); i += 2) {
     auto letter = load_le<char16_t>(request.name, i);
     if (letter == u':') break;  // a stream of the file
+    if (name.path.size() == FileName::kMostLetters) {
+      name.exact = false;
+      break;
+    }
     if (letter == u'~') name.exact = false;
     if (letter >= u'a' && letter <= u'z') letter = static_cast<char16_t>(letter - u'a' + u'A');
     name.path.push_back(letter);
   }
   while (!name.path.empty() && name.path.back() == u'\\') name.path.pop_back();
   return name;
-}
-
-bool may_be_same_file(const FileName& a, const FileName& b) {
-  if (!a.exact || !b.exact) return true;
-  std::u16string_view left = a.path, right = b.path;
-  if (a.tree != b.tree) {  // shares may overlap: their last parts then are the same
-    left.remove_prefix(left.rfind(u'\\') + 1);
-    right.remove_prefix(right.rfind(u'\\') + 1);
-  }
-  // Servers fold letters beyond ASCII too, each to one letter.
-  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                    [](char16_t l, char16_t r) { return l == r || l > 0x7f || r > 0x7f; });
 }
 
 // ---- requests
@@ -150,7 +148,7 @@ Changes Connection::on_request(const Message& message) {
   Chain chain{.compound = !message.single()};
   for (const Element& element : message.elements) note(element, chain, changes);
   if (pending_.size() > kMostPending) {
-    pending_.clear();
+    while (!pending_.empty()) (void)take(pending_.begin());
     leave_alone(flows::Reason::smb_not_understood);
   }
   return changes;
@@ -179,12 +177,8 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
     case Command::session_setup: {
       auto setup = parse_session_setup_request(element.bytes);
       if (setup && setup->binding) make_untouchable(chain.session, flows::Reason::smb_multichannel);
-      // Somebody else may speak from here on: what is open already, only the server can judge (3.3.5.5.3).
-      for (auto& [file, open] : opens_) {
-        if (open->session != chain.session) continue;
-        open->caching = lease_state::none;
-        changes.push_back({Change::Kind::voided, open.get(), request.id});
-      }
+      begin_session_anew(chain.session);
+      if (!opens_.empty()) void_file(files_.any(), request, Alone::no, changes);
       break;
     }
     case Command::create: {
@@ -201,10 +195,10 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
         create->second.closed_in_compound = true;
       break;
     case Command::tree_disconnect:
+      leave_tree(chain.session, chain.tree);
+      break;
     case Command::logoff:
-      for (auto& [file, open] : opens_)
-        if (open->session == chain.session && (header.command == Command::logoff || open->tree == chain.tree))
-          open->closing = true;
+      leave_tree(chain.session, std::nullopt);
       break;
     case Command::flush:
       note_file(request, file_in(parse_flush_request(element.bytes)), chain);
@@ -224,21 +218,23 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
         request.offset = write->offset;
         request.length = static_cast<std::uint32_t>(write->data.size());
       }
-      voids(request, chain, changes);
+      voids(request, chain, chain.compound ? Alone::no : Alone::yes, changes);
       break;
     }
     case Command::lock:
       note_file(request, file_in(parse_lock_request(element.bytes)), chain);
-      if (auto* open = this->open(request.file))
-        for (Open* same : opens_of(open->name)) same->locked = true;
-      voids(request, chain, changes);
+      if (auto* open = this->open(request.file)) {
+        open->locked = true;
+        open->group->add(&FileCounts::locks);
+      }
+      voids(request, chain, Alone::no, changes);
       break;
     case Command::ioctl: {
       auto ioctl = parse_ioctl_request(element.bytes);
       note_file(request, file_in(ioctl), chain);
       if (ioctl && ioctl->code == fsctl::lmr_request_resiliency)
         if (auto* open = this->open(request.file)) open->durable = true;
-      if (!ioctl || !is_harmless(*ioctl)) voids(request, chain, changes);
+      if (!ioctl || !is_harmless(*ioctl)) voids(request, chain, Alone::no, changes);
       break;
     }
     case Command::query_directory: {
@@ -264,21 +260,37 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
     case Command::set_info: {
       auto set = parse_set_info_request(element.bytes);
       note_file(request, file_in(set), chain);
-      voids(request, chain, changes);
+      voids(request, chain, Alone::no, changes);
       if (!set) break;
       request.info_type = set->type;
       request.info_class = set->info_class;
       // A new name, which is not ours to follow: from now on it may be any.
       bool renames = set->info_class == file_info::rename || set->info_class == file_info::rename_ex ||
                      set->info_class == file_info::link;
-      if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames)
-        open->name.exact = false;
+      if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames) rename(*open);
       break;
     }
     default:
       break;
   }
-  pending_.insert_or_assign(request.id, std::move(request));
+  put(std::move(request));
+}
+
+void Connection::put(Pending request) {
+  if (const auto before = pending_.find(request.id); before != pending_.end()) (void)take(before);
+  if (request.opening) request.name_bytes = request.opening->name.path.size() * sizeof(char16_t);
+  name_bytes_ += request.name_bytes;
+  pending_.emplace(request.id, std::move(request));
+}
+
+// It has its answer, or needs none.
+Pending Connection::take(KeyedMap<MessageId, Pending>::iterator found) {
+  Pending request = std::move(found->second);
+  pending_.erase(found);
+  name_bytes_ -= request.name_bytes;
+  request.opens_file.reset();
+  request.changes_file.reset();
+  return request;
 }
 
 void Connection::note_create(const Element& element, Pending& request, Changes& changes) {
@@ -290,6 +302,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   auto create = parse_create_request(element.bytes);
   if (!create) {
     open.name.exact = false;
+    open.group = files_.any();
     return leave_alone(flows::Reason::smb_not_understood);
   }
   open.name = file_name_of(request.tree, *create, element.header);
@@ -301,8 +314,9 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
   // What a reconnect finds was named on another connection.
   if (open.reconnected) open.name.exact = false;
-  if (truncates(open.disposition))
-    for (Open* same : opens_of(open.name)) changes.push_back({Change::Kind::voided, same, request.id});
+  open.group = files_.group_of(open.name);
+  request.opens_file = Counted(open.group, &FileCounts::opening);
+  if (truncates(open.disposition)) void_file(open.group, request, Alone::no, changes);
 }
 
 void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& chain) {
@@ -321,17 +335,49 @@ void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& 
 }
 
 // The data of all opens that may be of the request's file.
-void Connection::voids(const Pending& request, const Chain& chain, Changes& changes) {
-  std::optional<FileName> name;
+void Connection::voids(Pending& request, const Chain& chain, Alone write, Changes& changes) {
+  // Of an open that we know nothing of, it may be any.
+  FileGroupRef file = files_.any();
   if (auto* open = this->open(request.file)) {
-    name = open->name;
+    file = open->group;
   } else if (auto create = chain.create ? pending_.find(*chain.create) : pending_.end();
              create != pending_.end() && create->second.opening) {
-    name = create->second.opening->name;
+    file = create->second.opening->group;
   }
-  // Of an open that we know nothing of, it may be any.
-  if (!name) name = FileName{.exact = false};
-  for (Open* same : opens_of(*name)) changes.push_back({Change::Kind::voided, same, request.id});
+  void_file(file, request, write, changes);
+}
+
+void Connection::void_file(const FileGroupRef& file, Pending& request, Alone write, Changes& changes) {
+  file->add(&FileCounts::changes);
+  if (write == Alone::yes) file->add(&FileCounts::writes);
+  request.changes_file = Counted(file, &FileCounts::unsettled);
+  changes.push_back({.kind = Change::Kind::voided, .by = request.id, .file = file});
+}
+
+void Connection::rename(Open& open) {
+  open.name.exact = false;
+  if (open.group->is_any()) return;
+  open.group->remove(&FileCounts::opens);
+  open.group = files_.any();
+  open.group->add(&FileCounts::opens);
+}
+
+// Each open is told once: until its tree or session has ended, or the server has refused that, it stays so.
+void Connection::leave_tree(SessionId session, std::optional<TreeId> tree) {
+  auto at = staying_.lower_bound({session, tree.value_or(0)});
+  while (at != staying_.end() && at->first.first == session && (!tree || at->first.second == *tree)) {
+    for (const FileId& file : at->second)
+      if (Open* open = this->open(file)) open->closing = true;
+    at = staying_.erase(at);
+  }
+}
+
+// Somebody else may speak from here on: what is open already, only the server can judge (3.3.5.5.3).
+void Connection::begin_session_anew(SessionId session) {
+  const auto since = since_setup_.extract(session);
+  if (since.empty()) return;
+  for (const FileId& file : since.mapped())
+    if (Open* open = this->open(file); open && open->session == session) open->caching = lease_state::none;
 }
 
 void Connection::cannot_be_replayed(MessageId create) {
@@ -347,12 +393,20 @@ void Connection::leave_alone(flows::Reason reason) {
 }
 
 void Connection::make_untouchable(SessionId session, flows::Reason reason) {
-  sessions_[session].untouchable = true;
+  if (sessions_.contains(session) || sessions_.size() < kMostSessions) {
+    sessions_[session].untouchable = true;
+  } else {
+    all_untouchable_ = true;
+  }
   untouchable_since(reason);
 }
 
 void Connection::session_expired(SessionId session) {
-  sessions_[session].expired = true;
+  if (sessions_.contains(session) || sessions_.size() < kMostSessions) {
+    sessions_[session].expired = true;
+  } else {
+    all_untouchable_ = true;
+  }
   untouchable_since(flows::Reason::smb_session);
 }
 
@@ -393,25 +447,18 @@ const Pending* Connection::pending(MessageId id) const {
   return found == pending_.end() ? nullptr : &found->second;
 }
 
-std::vector<Open*> Connection::opens_of(const FileName& name) {
-  std::vector<Open*> same;
-  for (const auto& [file, open] : opens_)
-    if (may_be_same_file(open->name, name)) same.push_back(open.get());
-  return same;
+bool Connection::being_opened(const FileGroup& file, MessageId except) const {
+  const Pending* own = pending(except);
+  const bool counts_own = own && own->opens_file && may_be_same_file(*own->opens_file.group(), file);
+  return file.count(&FileCounts::opening) > (counts_own ? 1u : 0u);
 }
 
-std::vector<Open*> Connection::opens_of(const LeaseKey& lease) {
-  std::vector<Open*> sharers;
-  for (const auto& [file, open] : opens_)
-    if (open->lease == lease) sharers.push_back(open.get());
-  return sharers;
+std::size_t Connection::LeaseHash::operator()(const LeaseKey& key) const {
+  return KeyedHash{}(load_le<std::uint64_t>(key, 0), load_le<std::uint64_t>(key, 8));
 }
 
-bool Connection::being_opened(const FileName& name, MessageId except) const {
-  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-    const Pending& request = entry.second;
-    return request.id != except && request.opening && may_be_same_file(request.opening->name, name);
-  });
+std::size_t Connection::state_bytes() const {
+  return opens_.size() * kOpenBytes + name_bytes_ + pending_.size() * kPendingBytes;
 }
 
 }  // namespace longhaul::smb::smb2

@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "proxy/flows/reason.h"
+#include "proxy/modules/smb/smb2/files.h"
 #include "proxy/modules/smb/smb2/records.h"
 #include "proxy/modules/smb/twin_messages.h"
 
@@ -26,17 +28,8 @@ struct Message {
   const Header& header() const { return elements.front().header; }
 };
 Result<Message> parse_message(const Frame& frame);
-
-// A name in a share, for asking whether two opens may be of one file.
-struct FileName {
-  TreeId tree = 0;
-  std::u16string path;  // as the client sent it, folded to upper case where that is ASCII, without its stream
-  bool exact =
-      true;  // false: other spellings may name the same file (8.3 names, letters beyond ASCII, by id)
-  bool operator==(const FileName&) const = default;
-};
-// Errs on the side of yes.
-bool may_be_same_file(const FileName& a, const FileName& b);
+// The same for keeping: a frame shares the memory of what came with it, which may be much more.
+Message kept(const Message& message);
 
 struct Session {
   bool expired = false;
@@ -56,6 +49,7 @@ struct Open {
   SessionId session = 0;
   TreeId tree = 0;
   FileName name;
+  FileGroupRef group;        // of `name`; none before the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
   std::uint32_t options = 0;
   std::uint32_t share_access = 0;
@@ -69,7 +63,7 @@ struct Open {
   // Servers take any request on the handle for that ([MS-SMB2] 3.3.5.9, replay): ours must not come first.
   bool may_be_replayed = false;
   bool on_behalf = false;         // its oplock was asked by us; the client believes in none
-  bool locked = false;            // byte ranges were locked through it or another open of the same file
+  bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()
   bool closing = false;           // its CLOSE has been seen
   std::uint64_t end_of_file = 0;  // as CREATE answered it
   std::uint64_t allocation_bytes = 0;
@@ -83,6 +77,8 @@ struct Open {
   std::optional<LeaseKey> lease;
   OplockLevel oplock = OplockLevel::none;  // as granted by the server
 
+  // Byte ranges were locked through it or another open of the same file.
+  bool is_locked() const { return locked || (group && group->count(&FileCounts::locks) != 0); }
   bool may_read() const;
   bool may_write() const;
   bool write_through() const;  // or unbuffered: never written behind, never read ahead
@@ -110,6 +106,10 @@ struct Pending {
   InfoType info_type = InfoType::file;
   std::uint8_t info_class = 0;
   bool lists_afresh = false;  // QUERY_DIRECTORY
+  std::size_t name_bytes = 0;
+  // Of the file, as long as there is no answer.
+  Counted opens_file;
+  Counted changes_file;
 };
 
 // What a message changed, for who acts on it. In the order of the elements.
@@ -119,12 +119,13 @@ struct Change {
     closed,  // the server has closed it, or its tree or session is gone; `open` is valid as long as the
              // Outcome
     broken,  // its caching was reduced, or is being reduced
-    voided,  // requests: data read from it before are no longer right (write, lock, set info, ioctl,
-             // truncation)
+    voided,  // requests: data read before from any open of `file` are no longer right (write, lock, set
+             // info, ioctl, truncation); one for each request
   };
   Kind kind;
-  Open* open;
+  Open* open = nullptr;         // not of `voided`
   MessageId by = kUnsolicited;  // the request that did it, or that was answered
+  FileGroupRef file;            // of `voided`
 };
 using Changes = std::vector<Change>;
 
@@ -182,25 +183,51 @@ class Connection {
   Open* open(const OpenKey& key);
   const Pending* pending(MessageId id) const;
   std::size_t pending_count() const { return pending_.size(); }
-  // All opens that may be of that file, its own included.
-  std::vector<Open*> opens_of(const FileName& name);
-  std::vector<Open*> opens_of(const LeaseKey& lease);
+  // Whether an open shares this lease.
+  bool is_shared(const LeaseKey& lease) const { return leases_.contains(lease); }
   // Whether an open of that file has been asked for and not answered.
-  bool being_opened(const FileName& name, MessageId except) const;
+  bool being_opened(const FileGroup& file, MessageId except) const;
+  FileGroupRef group_of(const FileName& name) { return files_.group_of(name); }
+  const FileGroupRef& any_file() const { return files_.any(); }
+  // What is known of the file's data holds no more, for a reason that no request tells.
+  void changed(const Open& open) { open.group->add(&FileCounts::changes); }
+  // The same of its attributes alone.
+  void doubted(const Open& open) { open.group->add(&FileCounts::doubts); }
+  // How often anything was changed through this connection.
+  std::uint64_t changes() const { return files_.any()->count(&FileCounts::changes); }
 
-  const std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash>& opens() const { return opens_; }
+  using Opens = std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash>;
+  const Opens& opens() const { return opens_; }
+  // What all this takes, about.
+  std::size_t state_bytes() const;
+
+  // More opens at a time are not followed: they are to each request as opens that nobody has seen. So are
+  // those that share a lease with more than kMostSharers of them, as far as their caching goes.
+  static constexpr std::size_t kMostOpens = 1 << 14, kMostSharers = 64;
+  static constexpr std::size_t kMostSessions = 1 << 12, kMostTrees = 1 << 14;
+  // A server grants some thousands of credits. Who has more requests without an answer is not understood.
+  static constexpr std::size_t kMostPending = 1 << 14;
+  // Nothing larger fits a frame (frames.h), whatever a server announces.
+  static constexpr std::uint32_t kLargestTransfer = 8 << 20;
 
  private:
   struct Chain;  // of a compound: what a related element takes from the one before
   void note(const Element& element, Chain& chain, Changes& changes);
   void note_create(const Element& element, Pending& request, Changes& changes);
   void note_file(Pending& request, const Result<FileId>& file, Chain& chain);
-  void voids(const Pending& request, const Chain& chain, Changes& changes);
+  enum class Alone : bool { no, yes };
+  void voids(Pending& request, const Chain& chain, Alone write, Changes& changes);
+  void void_file(const FileGroupRef& file, Pending& request, Alone write, Changes& changes);
+  void rename(Open& open);
+  void put(Pending request);
+  Pending take(KeyedMap<MessageId, Pending>::iterator request);
+  void leave_tree(SessionId session, std::optional<TreeId> tree);
+  void begin_session_anew(SessionId session);
   void finish(const Element& element, Pending request, Outcome& outcome);
   void opened(const Element& element, Pending& request, Outcome& outcome);
   void close(const FileId& file, MessageId by, Outcome& outcome);
-  template <class Which>
-  void close_all(Which&& which, MessageId by, Outcome& outcome);
+  void close_all(SessionId session, std::optional<TreeId> tree, MessageId by, Outcome& outcome);
+  void share_lease(Open& open, const Lease& lease);
   void broken(const Element& element, Outcome& outcome);
   void make_untouchable(SessionId session, flows::Reason reason);
   void untouchable_since(flows::Reason reason);
@@ -209,10 +236,25 @@ class Connection {
   bool multi_credit_ = false;
   bool all_untouchable_ = false, ids_are_fixed_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
-  std::unordered_map<SessionId, Session> sessions_;
-  std::map<std::pair<SessionId, TreeId>, Tree> trees_;
-  std::unordered_map<MessageId, Pending> pending_;
-  std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash> opens_;
+  using TreeKey = std::pair<SessionId, TreeId>;
+  struct LeaseHash {
+    std::size_t operator()(const LeaseKey& key) const;
+  };
+  Files files_;
+  KeyedMap<SessionId, Session> sessions_;
+  std::map<TreeKey, Tree> trees_;
+  KeyedMap<MessageId, Pending> pending_;
+  Opens opens_;
+  std::size_t name_bytes_ = 0;  // of opens_, and of what is being opened
+  // Its opens, by what a request may mean all of: a tree's or session's that it has not asked to end yet, a
+  // session's since it was set up last, a lease's.
+  std::map<TreeKey, std::unordered_set<FileId, FileIdHash>> staying_;
+  KeyedMap<SessionId, std::vector<FileId>> since_setup_;
+  struct Sharers {
+    std::vector<FileId> files;  // the first ones
+    std::size_t opens = 0;      // all
+  };
+  std::unordered_map<LeaseKey, Sharers, LeaseHash> leases_;
   flows::Reason why_untouchable_ = flows::Reason::optimised;
 };
 

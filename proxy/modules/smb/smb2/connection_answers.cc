@@ -28,9 +28,7 @@ Connection::Outcome Connection::on_response(const Message& message) {
       outcome.answered.push_back(std::move(interim));
       continue;
     }
-    Pending request = std::move(found->second);
-    pending_.erase(found);
-    finish(element, std::move(request), outcome);
+    finish(element, take(found), outcome);
   }
   return outcome;
 }
@@ -45,14 +43,15 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       if (!success || !answer || answer->dialect == Dialect::wildcard) break;
       dialect_ = answer->dialect;
       multi_credit_ = answer->multi_credit();
-      max_read_bytes_ = answer->max_read_bytes;
-      max_write_bytes_ = answer->max_write_bytes;
-      max_transact_bytes_ = answer->max_transact_bytes;
+      max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
+      max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
+      max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
       if (answer->signing_required()) leave_alone(flows::Reason::smb_signed);
       break;
     }
     case Command::session_setup: {
       if (!success) break;
+      if (sessions_.size() >= kMostSessions) return leave_alone(flows::Reason::smb_not_understood);
       sessions_[header.session_id].expired = false;
       auto answer = parse_session_setup_response(element.bytes);
       if (answer && answer->flags & session_flags::encrypt_data)
@@ -62,6 +61,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
     case Command::tree_connect: {
       auto answer = parse_tree_connect_response(element.bytes);
       if (!success || !answer) break;
+      if (trees_.size() >= kMostTrees) return leave_alone(flows::Reason::smb_not_understood);
       trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
       if (answer->flags & share_flags::encrypt_data)
         make_untouchable(request.session, flows::Reason::smb_encrypted);
@@ -79,16 +79,15 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       break;
     case Command::tree_disconnect:
       if (!success) break;
-      close_all(
-          [&](const Open& open) { return open.session == request.session && open.tree == request.tree; },
-          request.id, outcome);
+      close_all(request.session, request.tree, request.id, outcome);
       trees_.erase({request.session, request.tree});
       break;
     case Command::logoff:
       if (!success) break;
-      close_all([&](const Open& open) { return open.session == request.session; }, request.id, outcome);
-      std::erase_if(trees_, [&](const auto& tree) { return tree.first.first == request.session; });
+      close_all(request.session, std::nullopt, request.id, outcome);
+      trees_.erase(trees_.lower_bound({request.session, 0}), trees_.upper_bound({request.session, ~TreeId{0}}));
       sessions_.erase(request.session);
+      since_setup_.erase(request.session);
       break;
     case Command::oplock_break: {
       auto answer = parse_break(element.bytes);
@@ -99,7 +98,8 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
           open->oplock = oplock->level;
         }
       } else if (auto* lease = std::get_if<LeaseBreakAcknowledgement>(&*answer)) {
-        for (Open* open : opens_of(lease->key)) open->break_pending = false;
+        if (const auto sharers = leases_.find(lease->key); sharers != leases_.end())
+          for (const FileId& file : sharers->second.files) open(file)->break_pending = false;
       }
       break;
     }
@@ -113,6 +113,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   auto answer = parse_create_response(element.bytes);
   if (!answer) return leave_alone(flows::Reason::smb_not_understood);
   close(answer->file, request.id, outcome);  // a number used again: the one before is gone
+  if (opens_.size() >= kMostOpens) return;
   auto open = std::make_unique<Open>(*request.opening);
   open->file = answer->file;
   open->key = key_of(open->session, open->tree, open->file);
@@ -128,22 +129,35 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   open->disk_file = tree && tree->type == ShareType::disk && !(answer->file_attributes & kNotPlain);
   open->oplock = answer->oplock;
   open->caching = answer->caching();
-  for (Open* same : opens_of(open->name)) open->locked = open->locked || same->locked;
-  if (answer->oplock == OplockLevel::lease && answer->lease) {
-    open->lease = answer->lease->key;
-    open->break_pending = answer->lease->flags & lease_flags::break_in_progress;
-    // One lease is shared by all opens under its key, and may have grown with this one.
-    for (Open* sharer : opens_of(answer->lease->key)) {
-      sharer->caching = open->caching;
-      sharer->break_pending = open->break_pending;
-    }
-  }
+  if (answer->oplock == OplockLevel::lease && answer->lease) share_lease(*open, *answer->lease);
   for (MessageId follower : request.followers)
     if (auto next = pending_.find(follower); next != pending_.end()) next->second.file = open->file;
 
   Open* kept = open.get();
+  open->group->add(&FileCounts::opens);
+  name_bytes_ += open->name.path.size() * sizeof(char16_t);
+  staying_[{open->session, open->tree}].insert(open->file);
+  since_setup_[open->session].push_back(open->file);
   opens_.insert_or_assign(open->file, std::move(open));
-  outcome.changes.push_back({Change::Kind::opened, kept, request.id});
+  outcome.changes.push_back({.kind = Change::Kind::opened, .open = kept, .by = request.id});
+}
+
+// One lease is shared by all opens under its key, and may have grown with this one.
+void Connection::share_lease(Open& open, const Lease& lease) {
+  open.lease = lease.key;
+  open.break_pending = lease.flags & lease_flags::break_in_progress;
+  Sharers& sharers = leases_[lease.key];
+  ++sharers.opens;
+  if (sharers.files.size() >= kMostSharers) {
+    open.caching = lease_state::none;
+    return;
+  }
+  for (const FileId& file : sharers.files) {
+    Open* sharer = this->open(file);
+    sharer->caching = open.caching;
+    sharer->break_pending = open.break_pending;
+  }
+  sharers.files.push_back(open.file);
 }
 
 void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
@@ -151,14 +165,27 @@ void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
   if (found == opens_.end()) return;
   outcome.closed.push_back(std::move(found->second));
   opens_.erase(found);
-  outcome.changes.push_back({Change::Kind::closed, outcome.closed.back().get(), by});
+  Open& open = *outcome.closed.back();
+  open.group->remove(&FileCounts::opens);
+  name_bytes_ -= open.name.path.size() * sizeof(char16_t);
+  if (const auto staying = staying_.find({open.session, open.tree}); staying != staying_.end()) {
+    staying->second.erase(file);
+    if (staying->second.empty()) staying_.erase(staying);
+  }
+  if (const auto since = since_setup_.find(open.session);
+      since != since_setup_.end() && since->second.size() > 2 * opens_.size() + 64)
+    std::erase_if(since->second, [&](const FileId& each) { return !opens_.contains(each); });
+  if (const auto sharers = open.lease ? leases_.find(*open.lease) : leases_.end(); sharers != leases_.end()) {
+    std::erase(sharers->second.files, file);
+    if (--sharers->second.opens == 0) leases_.erase(sharers);
+  }
+  outcome.changes.push_back({.kind = Change::Kind::closed, .open = &open, .by = by});
 }
 
-template <class Which>
-void Connection::close_all(Which&& which, MessageId by, Outcome& outcome) {
+void Connection::close_all(SessionId session, std::optional<TreeId> tree, MessageId by, Outcome& outcome) {
   std::vector<FileId> files;
   for (const auto& [file, open] : opens_)
-    if (which(*open)) files.push_back(file);
+    if (open->session == session && (!tree || open->tree == *tree)) files.push_back(file);
   for (const FileId& file : files) close(file, by, outcome);
 }
 
@@ -174,12 +201,15 @@ void Connection::broken(const Element& element, Outcome& outcome) {
     // What is left when it was asked by us is shared, which the client asked for as little (far_oplocks.cc).
     open->caching = open->on_behalf ? +lease_state::none : open->caching & caching_of(oplock->level);
     open->oplock = oplock->level;
-    outcome.changes.push_back({Change::Kind::broken, open});
+    outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});
   } else if (auto* lease = std::get_if<LeaseBreakNotification>(&*parsed)) {
-    for (Open* open : opens_of(lease->key)) {
+    const auto sharers = leases_.find(lease->key);
+    if (sharers == leases_.end()) return;
+    for (const FileId& file : sharers->second.files) {
+      Open* open = this->open(file);
       open->break_pending = lease->needs_acknowledgement;
       open->caching &= lease->new_state;
-      outcome.changes.push_back({Change::Kind::broken, open});
+      outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});
     }
   }
 }
@@ -188,8 +218,7 @@ Connection::Outcome Connection::answered_here(MessageId id) {
   Outcome outcome;
   auto found = pending_.find(id);
   if (found == pending_.end()) return outcome;
-  Pending request = std::move(found->second);
-  pending_.erase(found);
+  Pending request = take(found);
   if (request.command == Command::close) close(request.file, request.id, outcome);
   outcome.answered.push_back({.request = std::move(request)});
   return outcome;

@@ -48,14 +48,19 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 }
 
 std::size_t Far::queued_bytes() const {
-  std::size_t bytes = queued_bytes_ + order_.held_bytes() + metadata_.held_bytes();
-  for (const Input& input : held_)
-    if (const auto* frame = std::get_if<Frame>(&input)) bytes += frame->bytes.size();
-  return bytes;
+  return queued_bytes_ + held_bytes_ + order_.held_bytes() + metadata_.held_bytes() + aliases_.held_bytes() +
+         reads_.held_bytes();
+}
+
+std::size_t Far::bytes_of(const Input& input) {
+  if (const auto* frame = std::get_if<Frame>(&input)) return frame->bytes.size();
+  if (const auto* told = std::get_if<1>(&input)) return sizeof(TwinMessage) + told->second.size();
+  return 0;
 }
 
 bool Far::holds(Input input) {
   if (!aliases_.busy() && held_.empty()) return false;
+  held_bytes_ += bytes_of(input);
   held_.push_back(std::move(input));
   return true;
 }
@@ -75,6 +80,7 @@ void Far::release(TimePoint now) {
   while (!held.empty() && held_.empty()) {
     Input input = std::move(held.front());
     held.pop_front();
+    held_bytes_ -= bytes_of(input);
     if (auto* frame = std::get_if<Frame>(&input)) frame_from_stream(now, *frame);
     if (auto* told = std::get_if<1>(&input)) from_twin(now, told->first, told->second);
     if (auto* ending = std::get_if<Ending>(&input)) stream_ended(now, *ending);

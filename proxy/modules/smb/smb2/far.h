@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,6 +39,7 @@ class Far final : public Half, private FarSide {
   flows::Reason leave_alone() const override;
   flows::Reason reason() const override { return connection_.why_untouchable(); }
   std::size_t queued_bytes() const override;
+  std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -86,6 +86,8 @@ class Far final : public Half, private FarSide {
   struct Opaque {};
   using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
   bool holds(Input input);
+  static std::size_t bytes_of(const Input& input);
+  void wait(Outgoing outgoing);
   void release(TimePoint now);
   std::uint64_t kept_for_client() const;
   void ids_freed(TimePoint now);
@@ -97,12 +99,14 @@ class Far final : public Half, private FarSide {
   modules::Surroundings surroundings_;
   Connection connection_;
   MessageIds ids_;
-  std::unordered_map<MessageId, Reply> own_;  // our requests, by the server's number
-  std::unordered_set<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
+  KeyedMap<MessageId, Reply> own_;  // our requests, by the server's number
+  KeyedSet<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
   std::size_t queued_bytes_ = 0;              // of those
+  std::unordered_map<MessageId, std::size_t, KeyedHash> waiting_ids_;  // of those, how often
   FarAliases aliases_;
   std::deque<Input> held_;  // in order
+  std::size_t held_bytes_ = 0;
   FarOplocks oplocks_;
   FarDurability durability_;
   FarOpens opens_;

@@ -5,11 +5,15 @@
 namespace longhaul::smb::smb2 {
 
 void FarAliases::make_real(TimePoint now, const MakeReal& wanted) {
-  if (!waiting_.empty() || !ask(now, wanted)) waiting_.push_back(wanted);
+  if (waiting_.size() >= kMostWaiting || real_.size() >= kMostReal) return side_.out().abort();  // no twin of ours
+  if (waiting_.empty() && ask(now, wanted)) return;
+  held_bytes_ += wanted.request.size();
+  waiting_.push_back(wanted);
 }
 
 void FarAliases::on_ids_freed(TimePoint now) {
-  while (!waiting_.empty() && ask(now, waiting_.front())) waiting_.pop_front();
+  for (; !waiting_.empty() && ask(now, waiting_.front()); waiting_.pop_front())
+    held_bytes_ -= waiting_.front().request.size();
 }
 
 // If the server refuses it now (somebody has taken the name away, or the right to look), the id stays one

@@ -22,13 +22,19 @@ class FarAliases {
   bool starved() const { return !waiting_.empty(); }
   void on_ids_freed(TimePoint now);
 
+  std::size_t held_bytes() const { return held_bytes_; }
+
   // A request of the client, with the ids that the server knows.
   Message resolved(Message message);
 
  private:
   bool ask(TimePoint now, const MakeReal& wanted);
 
+  // As many as the near half ever has; those that are real stay until the client closes them.
+  static constexpr std::size_t kMostWaiting = 1024, kMostReal = 1 << 14;
+
   FarSide& side_;
+  std::size_t held_bytes_ = 0;  // of those that wait
   std::deque<MakeReal> waiting_;
   std::size_t asking_ = 0;
   std::unordered_map<FileId, FileId, FileIdHash> real_;

@@ -29,9 +29,15 @@ void Far::send(TimePoint now, const Message& message) {
   if (metadata_.holds(message)) return;
   Outgoing outgoing{message, {}};
   if (waiting_.empty() && try_send(outgoing) == Sent::yes) return;
-  queued_bytes_ += message.frame.bytes.size();
-  waiting_.push_back(std::move(outgoing));
+  wait(std::move(outgoing));
   burn(now);
+}
+
+void Far::wait(Outgoing outgoing) {
+  queued_bytes_ += outgoing.message.frame.bytes.size();
+  ++waiting_ids_[outgoing.message.header().message_id];
+  outgoing.message = kept(outgoing.message);
+  waiting_.push_back(std::move(outgoing));
 }
 
 // 3.3.5.16: it names its target, which may have another number at the server, or never have come there; then
@@ -49,13 +55,7 @@ void Far::cancel(const Message& message) {
 
 // Its target may be waiting for an id; what is not there either was answered, or never came.
 void Far::wait_behind(const Message& cancel) {
-  const bool waits = std::any_of(waiting_.begin(), waiting_.end(), [&](const Outgoing& each) {
-    const Header& header = each.message.header();
-    return header.command != Command::cancel && header.message_id == cancel.header().message_id;
-  });
-  if (!waits) return;
-  queued_bytes_ += cancel.frame.bytes.size();
-  waiting_.push_back({cancel, {}});
+  if (waiting_ids_.contains(cancel.header().message_id)) wait({cancel, {}});
 }
 
 Far::Sent Far::try_send(Outgoing& outgoing) {
@@ -176,7 +176,10 @@ bool Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build&
 void Far::ids_freed(TimePoint now) {
   aliases_.on_ids_freed(now);
   while (!waiting_.empty() && try_send(waiting_.front()) == Sent::yes) {
-    queued_bytes_ -= waiting_.front().message.frame.bytes.size();
+    const Message& sent = waiting_.front().message;
+    queued_bytes_ -= sent.frame.bytes.size();
+    const auto id = waiting_ids_.find(sent.header().message_id);
+    if (--id->second == 0) waiting_ids_.erase(id);
     waiting_.pop_front();
   }
   burn(now);

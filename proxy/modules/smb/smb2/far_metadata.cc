@@ -10,6 +10,8 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
+std::size_t cost_of(const std::string& name) { return sizeof(std::string) + name.size(); }
+
 Slice name_of_listing(MessageId generation) {
   std::byte bytes[sizeof(generation)];
   store_le(bytes, generation);
@@ -21,13 +23,21 @@ Slice name_of_listing(MessageId generation) {
 Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* expect = std::get_if<Expect>(&message)) {
     if (expect->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::yes;
+    if (expected_.size() >= kMostOpening || expect->request.size() != kQuestionKeyBytes) {
+      side_.out().abort();  // the twin is not one of ours
+      return Taken::yes;
+    }
     std::vector<Slice>& questions = expected_[expect->message];
     if (questions.size() < kMostQuestions) questions.push_back(expect->request);
     return Taken::yes;
   }
   if (const auto* enumerate = std::get_if<Enumerate>(&message)) {
+    if (opening_.size() >= kMostOpening || listings_.size() >= kMostListings ||
+        beginning_.size() >= kMostOpening || enumerate->pattern.size() >= kMostPatternBytes) {
+      side_.out().abort();  // the twin is not one of ours
+      return Taken::yes;
+    }
     if (enumerate->open == OpenKey{}) {
-      if (opening_.size() >= kMostOpening) side_.out().abort();  // the twin is not one of ours
       opening_[enumerate->message] = Listing{.generation = enumerate->message,
                                              .info_class = enumerate->info_class,
                                              .pattern = enumerate->pattern,
@@ -35,9 +45,16 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
       return Taken::yes;
     }
     Listing& listing = listings_[enumerate->open];
-    std::vector<std::string> names =
-        std::move(enumerate->all ? listing.names : told_before_[enumerate->open]);
-    names.resize(std::min<std::size_t>(names.size(), enumerate->served));
+    std::vector<std::string> names;
+    if (enumerate->all) {
+      names = std::move(listing.names);
+      // What the client has had, and is not known here, it would be told again.
+      if (names.size() < enumerate->served) side_.out().abort();
+    } else {
+      forget(listing.names);
+      if (auto told = told_before_.extract(enumerate->open); !told.empty()) names = std::move(told.mapped());
+    }
+    for (; names.size() > enumerate->served; names.pop_back()) name_bytes_ -= cost_of(names.back());
     beginning_.erase(listing.generation);
     beginning_.emplace(enumerate->message, enumerate->open);
     listing = Listing{.generation = enumerate->message,
@@ -82,11 +99,12 @@ bool FarMetadata::holds(const Message& message) {
     if (!request) continue;
     const OpenKey key = key_of(request->session, request->tree, request->file);
     if (message.single() && asked_.contains(key)) {
-      held_[key].push_back(message);
+      held_bytes_ += message.frame.bytes.size();
+      held_[key].push_back(kept(message));
       return true;
     }
     // Not of a listing of ours: from here on the server's position is the client's alone.
-    if (!beginning_.contains(id) && !opening_.contains(id)) listings_.erase(key);
+    if (!beginning_.contains(id) && !opening_.contains(id)) erase(key);
   }
   return false;
 }
@@ -97,14 +115,29 @@ void FarMetadata::release(TimePoint now, const OpenKey& key) {
   if (found == held_.end()) return;
   const std::deque<Message> held = std::move(found->second);
   held_.erase(found);
-  for (const Message& message : held) side_.send(now, message);
+  for (const Message& message : held) {
+    held_bytes_ -= message.frame.bytes.size();
+    side_.send(now, message);
+  }
 }
 
-std::size_t FarMetadata::held_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [key, messages] : held_)
-    for (const Message& message : messages) bytes += message.frame.bytes.size();
-  return bytes;
+bool FarMetadata::remember(std::vector<std::string>& names, const std::string& name) {
+  if (names.size() >= kMostNames || name_bytes_ + cost_of(name) > kMostNameBytes) return false;
+  name_bytes_ += cost_of(name);
+  names.push_back(name);
+  return true;
+}
+
+void FarMetadata::forget(std::vector<std::string>& names) {
+  for (const std::string& name : names) name_bytes_ -= cost_of(name);
+  names.clear();
+}
+
+void FarMetadata::erase(const OpenKey& key) {
+  const auto found = listings_.find(key);
+  if (found == listings_.end()) return;
+  forget(found->second.names);
+  listings_.erase(found);
 }
 
 void FarMetadata::stream_ended(TimePoint now) {
@@ -141,10 +174,10 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
     if (status != Status::success || !entries) {
       if (status == Status::success)
         push(key, Command::query_directory, Status::pending, name_of_listing(listing.generation), {});
-      listings_.erase(found);
+      erase(key);
       continue;
     }
-    for (const ListingEntry& entry : *entries) listing.names.push_back(entry.name);
+    for (const ListingEntry& entry : *entries) remember(listing.names, entry.name);
     side_.listed(key, listing.generation, listing.info_class, buffer);
   }
   return taken;
@@ -163,8 +196,9 @@ bool FarMetadata::begun_with_open(const Element& element, const Pending& request
   const auto entries = parse_listing(listing.info_class, buffer);
   if (!entries) return false;
   listing.begun = true;
-  for (const ListingEntry& entry : *entries) listing.names.push_back(entry.name);
+  for (const ListingEntry& entry : *entries) remember(listing.names, entry.name);
   side_.listed(key, listing.generation, listing.info_class, buffer);
+  erase(key);
   listings_[key] = std::move(listing);
   return true;
 }
@@ -178,16 +212,16 @@ void FarMetadata::told(const Element& element, const Pending& request) {
   const auto entries = parse_listing(request.info_class, Slice::copy_of(response->buffer));
   if (!entries) return;
   std::vector<std::string>& names = told_before_[key];
-  if (request.lists_afresh) names.clear();
-  for (const ListingEntry& entry : *entries)
-    if (names.size() < kMostNames) names.push_back(entry.name);
+  if (request.lists_afresh) forget(names);
+  for (const ListingEntry& entry : *entries) remember(names, entry.name);
 }
 
 void FarMetadata::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind != Change::Kind::closed) continue;
-    listings_.erase(change.open->key);
-    told_before_.erase(change.open->key);
+    erase(change.open->key);
+    wanting_ids_.erase(change.open->key);
+    if (auto told = told_before_.extract(change.open->key); !told.empty()) forget(told.mapped());
   }
 }
 
@@ -261,7 +295,11 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
         listed(later, key, generation, answer.header.status,
                good ? Slice::copy_of(response->buffer) : Slice{});
       });
-  listing.wants_ids = !listing.asking;
+  if (listing.asking) {
+    wanting_ids_.erase(key);
+  } else {
+    wanting_ids_.insert(key);
+  }
   if (listing.asking) {
     asked_.insert(key);
   } else if (listing.pushed_bytes == 0 && !listing.all) {
@@ -277,7 +315,9 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
 void FarMetadata::give_up(const OpenKey& key) {
   auto listing = listings_.extract(key);
   push(key, Command::query_directory, Status::pending, name_of_listing(listing.mapped().generation), {});
-  told_before_[key] = std::move(listing.mapped().names);
+  std::vector<std::string>& told = told_before_[key];
+  forget(told);
+  told = std::move(listing.mapped().names);
 }
 
 void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation, Status status,
@@ -303,7 +343,7 @@ void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation
   for (const ListingEntry& entry : *entries) {
     if (std::binary_search(listing.skip.begin(), listing.skip.end(), entry.name)) continue;
     left.add(entry.bytes);
-    if (listing.names.size() < kMostNames) listing.names.push_back(entry.name);
+    remember(listing.names, entry.name);
   }
   if (!left.empty()) {
     const auto part = left.take(kMaxAttachedBytes, false);
@@ -325,11 +365,7 @@ void FarMetadata::push(const OpenKey& key, Command command, Status status, Slice
 }
 
 void FarMetadata::on_ids_freed(TimePoint now) {
-  std::vector<OpenKey> waiting;
-  for (const auto& [key, listing] : listings_) {
-    if (listing.wants_ids) waiting.push_back(key);
-  }
-  for (const OpenKey& key : waiting) fetch(now, key);
+  for (const OpenKey& key : std::exchange(wanting_ids_, {})) fetch(now, key);
 }
 
 }  // namespace longhaul::smb::smb2

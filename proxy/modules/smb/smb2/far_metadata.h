@@ -22,7 +22,8 @@ class FarMetadata final : public FarPart {
   // A request that is about to be sent. True: it is sent later, as it lists where a question of ours is at
   // the server, must not be done before that, and so be robbed of what comes next.
   bool holds(const Message& message);
-  std::size_t held_bytes() const;  // of frames
+  std::size_t held_bytes() const { return held_bytes_; }  // of frames
+  std::size_t state_bytes() const { return name_bytes_; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Takes the answer to a listing that was started afresh for the near half.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
@@ -40,7 +41,6 @@ class FarMetadata final : public FarPart {
     bool all = false;
     bool begun = false;   // its first answer has come
     bool asking = false;  // a question of ours is at the server
-    bool wants_ids = false;
     bool ended = false;
     std::uint64_t window_bytes = 0, pushed_bytes = 0, left_bytes = 0;
     std::vector<std::string> names;  // in the order in which they were told
@@ -48,6 +48,7 @@ class FarMetadata final : public FarPart {
     std::vector<std::string> skip;   // sorted
   };
 
+  void erase(const OpenKey& key);
   void ask(TimePoint now, const Open& open, const Slice& question);
   void fetch(TimePoint now, const OpenKey& key);
   void release(TimePoint now, const OpenKey& key);
@@ -65,13 +66,22 @@ class FarMetadata final : public FarPart {
   static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have under way
 
   FarSide& side_;
-  std::unordered_map<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
+  // Names that are remembered of all listings; who lists more is not listed to again, but reset.
+  static constexpr std::size_t kMostNameBytes = 16 << 20, kMostListings = 4096;
+  static constexpr std::size_t kMostPatternBytes = 1 << 16;
+
+  bool remember(std::vector<std::string>& names, const std::string& name);
+  void forget(std::vector<std::string>& names);
+
+  KeyedMap<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
   std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
-  std::unordered_map<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
-  std::unordered_map<MessageId, Listing> opening_;    // the same where it opens the directory, too
+  KeyedMap<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
+  KeyedMap<MessageId, Listing> opening_;    // the same where it opens the directory, too
   std::unordered_set<OpenKey, OpenKeyHash> asked_;    // where a question of ours is at the server
   std::unordered_map<OpenKey, std::deque<Message>, OpenKeyHash> held_;
+  std::unordered_set<OpenKey, OpenKeyHash> wanting_ids_;
+  std::size_t held_bytes_ = 0, name_bytes_ = 0;
 };
 
 }  // namespace longhaul::smb::smb2

@@ -73,7 +73,7 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
         }
       }
       row_.opened(asked);
-      asked_.insert_or_assign(header.message_id, asked);
+      if (asked_.size() < kMostAsked) asked_.insert_or_assign(header.message_id, asked);
     }
   }
   meet(now, message);
@@ -137,13 +137,10 @@ std::uint64_t FarOpens::bytes_of(std::uint64_t size) const {
 }
 
 bool FarOpens::known(const FileName& name) {
-  for (const auto& [number, ahead] : opens_)
-    if (same_name(ahead.name, name)) return true;
-  for (const auto& [id, asked] : asked_)
-    if (same_name(asked.name, name)) return true;
-  for (const auto& [file, open] : side_.connection().opens())
-    if (same_name(open->name, name)) return true;
-  return side_.contended(name);
+  // What is being opened, or is open, ours included.
+  const FileGroupRef file = side_.connection().group_of(name);
+  return file->count(&FileCounts::opens) != 0 || file->count(&FileCounts::opening) != 0 ||
+         side_.contended(name);
 }
 
 void FarOpens::go_on(TimePoint now) {
@@ -365,6 +362,7 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
     const auto question = smb2::request_of(expect->request.bytes());
+    if (expected_.size() >= kMostOpening) side_.out().abort();  // the twin is not one of ours
     std::vector<Slice>& questions = expected_[expect->message];
     if (question && question->type == InfoType::file && questions.size() < OpeningRow::kMostQuestions)
       questions.push_back(expect->request);

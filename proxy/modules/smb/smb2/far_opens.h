@@ -82,6 +82,7 @@ class FarOpens final : public FarPart {
   std::uint64_t most_bytes() const;
 
   static constexpr std::chrono::seconds kLife{5};
+  static constexpr std::size_t kMostOpening = Connection::kMostPending, kMostAsked = 1024;
 
   FarSide& side_;
   Opens opens_;
@@ -90,8 +91,8 @@ class FarOpens final : public FarPart {
   std::size_t waiting_ = 0;  // CREATEs of the client
 
   OpeningRow row_;
-  std::unordered_map<MessageId, OpeningRow::Opened> asked_;
-  std::unordered_map<MessageId, std::vector<Slice>> expected_;
+  KeyedMap<MessageId, OpeningRow::Opened> asked_;
+  KeyedMap<MessageId, std::vector<Slice>> expected_;
   bool starved_ = false;
   bool ended_ = false;
 };

@@ -23,7 +23,7 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
   bool writes = features.smb_write_behind && open.may_write() && !open.write_through();
   if (!reads && !writes) return false;
   // Two oplocked opens of one client break each other: only the first of a name is worth one.
-  if (!connection_.opens_of(open.name).empty() || connection_.being_opened(open.name, pending->id))
+  if (open.group->count(&FileCounts::opens) != 0 || connection_.being_opened(*open.group, pending->id))
     return false;
   if (contended_.size() >= kMostContended || contended_.contains(open.name.path)) return false;
   asked_.insert(pending->id);

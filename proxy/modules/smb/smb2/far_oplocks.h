@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
 
 #include "proxy/config/features.h"
 #include "proxy/modules/smb/smb2/connection.h"
@@ -27,10 +26,10 @@ class FarOplocks {
 
  private:
   // Names that others wanted too while we held an oplock: never again on this connection.
-  static constexpr std::size_t kMostContended = 4096;
+  static constexpr std::size_t kMostContended = 1024;
 
   Connection& connection_;
-  std::unordered_set<MessageId> asked_;
+  KeyedSet<MessageId> asked_;
   std::set<std::u16string> contended_;
 };
 

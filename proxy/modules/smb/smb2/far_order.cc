@@ -26,10 +26,6 @@ std::optional<std::uint64_t> available_bytes(Bytes full_size) {
 
 }  // namespace
 
-bool FarOrder::same(const std::optional<FileName>& a, const std::optional<FileName>& b) {
-  return !a || !b || may_be_same_file(*a, *b);
-}
-
 FarOrder::Scope FarOrder::scope_of(const Message& message) const {
   using Kind = Scope::Kind;
   const Header& header = message.header();
@@ -39,7 +35,7 @@ FarOrder::Scope FarOrder::scope_of(const Message& message) const {
   const auto of_file = [&](Kind kind) {
     const Open* open = request ? side_.connection().open(request->file) : nullptr;
     Scope scope{.kind = kind};
-    if (open) scope.name = open->name;
+    if (open) scope.file = open->group;
     if (request) scope.offset = request->offset, scope.length = request->length;
     return scope;
   };
@@ -52,7 +48,7 @@ FarOrder::Scope FarOrder::scope_of(const Message& message) const {
       return {.kind = Kind::nothing};
     case Command::create: {
       Scope scope{.kind = Kind::file};
-      if (request && request->opening) scope.name = request->opening->name;
+      if (request && request->opening) scope.file = request->opening->group;
       return scope;
     }
     case Command::read: {
@@ -85,50 +81,74 @@ FarOrder::Scope FarOrder::scope_of(const Message& message) const {
   }
 }
 
-bool FarOrder::overlaps(const Work& work, const Scope& scope, Sequence before) const {
+// ---- what waits for what
+
+bool FarOrder::before(const std::set<Sequence>& promises, Sequence sequence) {
+  return !promises.empty() && *promises.begin() < sequence;
+}
+
+bool FarOrder::is_barrier(const Scope& scope) {
+  return scope.kind == Scope::Kind::everything || !scope.file || scope.file->is_any();
+}
+
+// A WRITE before the sequence that has bytes of the range. Looks at a few of them only, and says yes if there
+// are more: all of them are done before long.
+bool FarOrder::overlaps(const Work& work, const Scope& scope, Sequence sequence) const {
+  constexpr int kMostSteps = 64;
+  int steps = 0;
   const std::uint64_t from = scope.offset - std::min(scope.offset, work.longest_write);
   for (auto each = work.writes.lower_bound(from); each != work.writes.end(); ++each) {
     if (each->first >= scope.offset && each->first - scope.offset >= scope.length) return false;
-    const Promise& promise = promises_.at(each->second);
-    if (promise.sequence < before &&
+    const Promise& promise = each->second;
+    if (promise.sequence < sequence &&
         (each->first >= scope.offset || scope.offset - each->first < promise.length)) {
       return true;
     }
+    if (++steps == kMostSteps) return true;
   }
   return false;
 }
 
-bool FarOrder::waits(const Scope& scope, Sequence before) const {
+// For promises that were made before it.
+bool FarOrder::waits(const Scope& scope, Sequence sequence) const {
   if (scope.kind == Scope::Kind::nothing) return false;
-  for (const auto& [key, work] : work_) {
-    if (work.promises.begin()->first >= before) continue;
-    if (scope.kind == Scope::Kind::everything) return true;
-    if (!same(scope.name, work.name)) continue;
-    if (scope.kind == Scope::Kind::file || overlaps(work, scope, before)) return true;
-    // A CLOSE on its way: through this open nothing comes any more, and for others the file is still open.
-    if (work.promises.size() != work.writes.size()) return true;
-  }
-  return std::any_of(held_.begin(), held_.end(), [&](const Held& held) {
-    if (held.sequence >= before) return false;
-    return scope.kind == Scope::Kind::everything || held.scope.kind == Scope::Kind::everything ||
-           same(scope.name, held.scope.name);
-  });
+  if (is_barrier(scope)) return before(all_promises_, sequence);
+  const auto found = work_.find(scope.file.get());
+  if (found == work_.end() || !before(found->second.promises, sequence)) return false;
+  if (scope.kind == Scope::Kind::file) return true;
+  // A CLOSE on its way: through this open nothing comes any more, and for others the file is still open.
+  return before(found->second.others, sequence) || overlaps(found->second, scope, sequence);
 }
 
-bool FarOrder::busy(const FileName& name) const {
-  return std::any_of(work_.begin(), work_.end(), [&](const auto& each) {
-    return !each.second.name || may_be_same_file(*each.second.name, name);
-  });
+FarOrder::Work& FarOrder::work_of(const FileGroupRef& file) {
+  Work& work = work_[file.get()];
+  work.file = file;
+  return work;
 }
 
-void FarOrder::begin(Promise& promise, MessageId id, const Message& message) {
+void FarOrder::add_promise(const FileGroupRef& file, Sequence sequence) {
+  Work& work = work_of(file);
+  work.promises.insert(sequence);
+  work.others.insert(sequence);
+  all_promises_.insert(sequence);
+}
+
+void FarOrder::remove_promise(const FileGroupRef& file, Sequence sequence) {
+  Work& work = work_of(file);
+  work.promises.erase(sequence);
+  work.others.erase(sequence);
+  all_promises_.erase(sequence);
+}
+
+void FarOrder::begin(Promise& promise, const Message& message) {
   const auto request = parse_write_request(message.first().bytes);
-  if (message.header().command != Command::write || !request) return;
+  if (message.header().command != Command::write || !request || promise.write) return;
   promise.write = true;
   promise.offset = request->offset;
   promise.length = static_cast<std::uint32_t>(request->data.size());
-  Work& work = work_[promise.open];
-  work.writes.emplace(promise.offset, id);
+  Work& work = work_of(promise.file);
+  work.others.erase(promise.sequence);
+  work.writes.emplace(promise.offset, promise);
   work.longest_write = std::max<std::uint64_t>(work.longest_write, promise.length);
 }
 
@@ -138,69 +158,127 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
     const MessageId id = message.header().message_id;
     if (message.header().command == Command::cancel) {
       // Behind its target, wherever that is.
-      const auto target = std::find_if(held_.begin(), held_.end(), [&](const Held& held) {
-        return held.message.single() && held.message.header().message_id == id &&
-               held.message.header().command != Command::cancel;
-      });
-      if (message.header().is_async() || target == held_.end()) return Taken::no;
-      Scope scope = target->scope;
-      scope.kind = Scope::Kind::file;
+      const auto target = scopes_.find(id);
+      if (message.header().is_async() || target == scopes_.end()) return Taken::no;
+      Scope scope = target->second;
+      if (scope.kind == Scope::Kind::range) scope.kind = Scope::Kind::file;
       hold({.message = message, .scope = std::move(scope), .sequence = sequence});
       return Taken::yes;
     }
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
       sequence = promised->second.sequence;
-      begin(promised->second, id, message);
+      begin(promised->second, message);
       // Where the room is not known yet, because nothing could be asked before, the near half waits for it.
       if (const Open* open = side_.connection().open(promised->second.open)) ask_room(now, *open);
     }
   }
   Scope scope = scope_of(message);
-  if (!waits(scope, sequence)) return Taken::no;
+  if (scope.kind == Scope::Kind::nothing) return Taken::no;
+  const bool barrier = is_barrier(scope);
+  const auto work = barrier ? work_.end() : work_.find(scope.file.get());
+  const bool behind_others =
+      barrier ? !held_.empty() : !barriers_.empty() || (work != work_.end() && !work->second.held.empty());
+  const bool behind_any = !barrier && work_.contains(side_.connection().any_file().get()) &&
+                          before(work_.at(side_.connection().any_file().get()).promises, sequence);
+  if (!behind_others && !behind_any && !waits(scope, sequence)) return Taken::no;
   hold({.message = message, .scope = std::move(scope), .sequence = sequence});
   return Taken::yes;
 }
 
+void FarOrder::hold(Held held) {
+  held_bytes_ += held.message.frame.bytes.size();
+  const Sequence sequence = held.sequence;
+  held_.insert(sequence);
+  if (held.message.single() && held.message.header().command != Command::cancel)
+    scopes_.insert_or_assign(held.message.header().message_id, held.scope);
+  held.message = kept(held.message);
+  if (is_barrier(held.scope)) return barriers_.push_back(std::move(held));
+  Work& work = work_of(held.scope.file);
+  work.held.push_back(std::move(held));
+  if (work.held.size() > 1) return;
+  // Who waits for promises of this file alone is looked at when one of those is done.
+  if (!barriers_.empty()) {
+    behind_barrier_.emplace(sequence, work.file);
+  } else {
+    behind_any_.emplace(sequence, work.file);
+  }
+}
+
+void FarOrder::send(TimePoint now, std::deque<Held>& held) {
+  const Held first = std::move(held.front());
+  held.pop_front();
+  held_.erase(first.sequence);
+  held_bytes_ -= first.message.frame.bytes.size();
+  if (first.message.single() && first.message.header().command != Command::cancel)
+    scopes_.erase(first.message.header().message_id);
+  side_.send(now, first.message);
+}
+
+// All that may go of one file.
+void FarOrder::send_first(TimePoint now, Work& work) {
+  const auto any = work_.find(side_.connection().any_file().get());
+  while (!work.held.empty()) {
+    const Sequence sequence = work.held.front().sequence;
+    if (!barriers_.empty() && barriers_.front().sequence < sequence) {
+      behind_barrier_.emplace(sequence, work.file);
+      return;
+    }
+    if (any != work_.end() && before(any->second.promises, sequence)) {
+      behind_any_.emplace(sequence, work.file);
+      return;
+    }
+    if (waits(work.held.front().scope, sequence)) return;
+    send(now, work.held);
+  }
+}
+
+void FarOrder::move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to) {
+  const auto last = end ? heads.lower_bound(*end) : heads.end();
+  for (auto each = heads.begin(); each != last; ++each) to.push_back(each->second);
+  heads.erase(heads.begin(), last);
+}
+
+// Something of this file is done.
+void FarOrder::release(TimePoint now, const FileGroupRef& file) {
+  std::vector<FileGroupRef> some{file};
+  for (;;) {
+    const auto any = work_.find(side_.connection().any_file().get());
+    const bool none = any == work_.end() || any->second.promises.empty();
+    move_before(behind_any_, none ? std::nullopt : std::optional(*any->second.promises.begin()), some);
+    for (const FileGroupRef& each : std::exchange(some, {})) {
+      const auto work = work_.find(each.get());
+      if (work == work_.end()) continue;
+      send_first(now, work->second);
+      if (work->second.promises.empty() && work->second.held.empty()) work_.erase(work);
+    }
+    // What waits for all before it is the first of all.
+    if (barriers_.empty() || barriers_.front().sequence != *held_.begin() ||
+        waits(barriers_.front().scope, barriers_.front().sequence))
+      break;
+    send(now, barriers_);
+    move_before(behind_barrier_, barriers_.empty() ? std::nullopt : std::optional(barriers_.front().sequence),
+                some);
+  }
+}
+
 namespace {
 
-// No server gives such numbers to sessions and trees.
-OpenKey own_key(std::uint64_t number) {
-  OpenKey key{.session = ~std::uint64_t{0}, .tree = ~std::uint32_t{0}};
-  store_le(key.id.data(), number);
-  return key;
-}
+constexpr std::size_t kMostOwn = 1024;
 
 }  // namespace
 
 void FarOrder::begin_own(std::uint64_t number, const FileName& name) {
-  Work& work = work_[own_key(number)];
-  work.name = name;
-  work.promises.emplace(next_sequence_++, kUnsolicited);
+  if (own_.size() >= kMostOwn || own_.contains(number)) return;
+  const Promise own{.file = side_.connection().group_of(name), .sequence = next_sequence_++};
+  add_promise(own.file, own.sequence);
+  own_.emplace(number, own);
 }
 
 void FarOrder::end_own(TimePoint now, std::uint64_t number) {
-  if (work_.erase(own_key(number)) != 0) release(now);
-}
-
-void FarOrder::hold(Held held) {
-  held_bytes_ += held.message.frame.bytes.size();
-  held_.push_back(std::move(held));
-}
-
-void FarOrder::release(TimePoint now) {
-  // Front to back: what is sent may be what those behind it waited for, but what they wait for never is
-  // behind them.
-  for (std::size_t i = 0; i < held_.size();) {
-    if (waits(held_[i].scope, held_[i].sequence)) {
-      ++i;
-      continue;
-    }
-    const Held held = std::move(held_[i]);
-    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
-    held_bytes_ -= held.message.frame.bytes.size();
-    side_.send(now, held.message);
-  }
-  give_back(now);
+  const auto own = own_.extract(number);
+  if (own.empty()) return;
+  remove_promise(own.mapped().file, own.mapped().sequence);
+  release(now, own.mapped().file);
 }
 
 void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
@@ -212,17 +290,21 @@ void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
                         .status = static_cast<std::uint32_t>(answer.header.status),
                         .written = promise.write && success && written ? written->count : 0,
                         .credits = static_cast<std::uint16_t>(promise.credits + answer.header.credits)});
-  Work& work = work_[promise.open];
-  work.promises.erase(promise.sequence);
+  remove_promise(promise.file, promise.sequence);
   if (promise.write) {
+    Work& work = work_of(promise.file);
     const auto [first, last] = work.writes.equal_range(promise.offset);
-    const auto entry = std::find_if(first, last, [&](const auto& each) { return each.second == id; });
+    const auto entry =
+        std::find_if(first, last, [&](const auto& each) { return each.second.sequence == promise.sequence; });
     if (entry != last) work.writes.erase(entry);
     questions_.written(disk_tree(promise.open.session, promise.open.tree), promise.length);
   }
-  if (work.promises.empty()) work_.erase(promise.open);
   promises_.erase(found);
+  const auto through = promised_through_.find(promise.open);
+  if (through != promised_through_.end() && --through->second == 0) promised_through_.erase(through);
   if (const Open* open = side_.connection().open(promise.open)) ask_room(now, *open);
+  release(now, promise.file);
+  give_back(now, promise.open);
 }
 
 Taken FarOrder::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
@@ -244,12 +326,12 @@ Taken FarOrder::on_response(TimePoint now, const Message& message, const Connect
       done(now, each.request.id, *each.element);
     }
   }
-  if (taken) release(now);
   return taken ? Taken::yes : Taken::no;
 }
 
 void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
+    if (change.kind == Change::Kind::closed) give_back(now, change.open->key);
     if (change.kind == Change::Kind::opened && (change.open->caching & lease_state::write))
       ask_room(now, *change.open);
   }
@@ -261,16 +343,24 @@ void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome)
 
 Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* promised = std::get_if<Promised>(&message)) {
-    const Sequence sequence = next_sequence_++;
-    promises_[promised->message] = Promise{.open = promised->open, .sequence = sequence};
-    Work& work = work_[promised->open];
-    if (const Open* open = side_.connection().open(promised->open)) work.name = open->name;
-    work.promises.emplace(sequence, promised->message);
+    if (promises_.contains(promised->message) || promises_.size() >= Connection::kMostPending) {
+      side_.out().abort();  // the twin is not one of ours
+      return Taken::yes;
+    }
+    const Open* open = side_.connection().open(promised->open);
+    const Promise promise{.open = promised->open,
+                          .file = open ? open->group : side_.connection().any_file(),
+                          .sequence = next_sequence_++};
+    add_promise(promise.file, promise.sequence);
+    ++promised_through_[promise.open];
+    promises_.emplace(promised->message, promise);
     return Taken::yes;
   }
   if (const auto* broken = std::get_if<Broken>(&message)) {
-    for (GivingBack& each : giving_back_) each.near_done |= each.open == broken->open;
-    give_back(now);
+    if (const auto giving = giving_back_.find(broken->open); giving != giving_back_.end()) {
+      near_is_done(giving->second);
+      give_back(now, broken->open);
+    }
     return Taken::yes;
   }
   return Taken::no;
@@ -313,55 +403,73 @@ bool FarOrder::take_break(const Message& message) {
   const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
   const Open* open = oplock ? side_.connection().open(oplock->file) : nullptr;
   if (!open || !open->on_behalf) return false;
-  if (open->closing && work_.contains(open->key)) return true;  // its CLOSE is the acknowledgement
+  if (open->closing && promised_through_.contains(open->key)) return true;  // its CLOSE is the acknowledgement
   ++side_.counters().breaks;
   side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
-  if (open->break_pending)
-    giving_back_.push_back({.open = open->key, .level = oplock->level, .near_done = ended_});
+  if (!open->break_pending) return true;
+  GivingBack& giving = giving_back_[open->key];
+  near_is_done(giving);
+  // Nothing can have been promised under a reader's. Who may write may have been promised something that is
+  // on its way.
+  giving = {.level = oplock->level, .near_done = ended_, .alone = !ended_ && !open->may_write()};
+  alone_ += giving.alone ? 1 : 0;
   return true;
+}
+
+void FarOrder::near_is_done(GivingBack& giving) {
+  giving.near_done = true;
+  alone_ -= std::exchange(giving.alone, false) ? 1 : 0;
 }
 
 // All that was promised lies before the end.
 void FarOrder::stream_ended(TimePoint now) {
   ended_ = true;
-  for (GivingBack& each : giving_back_) each.near_done = true;
-  give_back(now);
-}
-
-// Nothing can have been promised under a reader's. Who may write may have been promised something that is on
-// its way.
-std::optional<TimePoint> FarOrder::alone_at(const Open& open) const {
-  return open.may_write() ? std::nullopt : out_of_contact(side_.surroundings());
+  for (auto& [open, giving] : giving_back_) near_is_done(giving);
+  give_back_all(now);
 }
 
 std::optional<TimePoint> FarOrder::next_timeout() const {
-  std::optional<TimePoint> first;
-  for (const GivingBack& each : giving_back_) {
-    const Open* open = each.near_done ? nullptr : side_.connection().open(each.open);
-    const auto at = open ? alone_at(*open) : std::nullopt;
-    if (at && (!first || *at < *first)) first = at;
-  }
-  return first;
+  return alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
 }
 
-void FarOrder::give_back(TimePoint now) {
-  for (GivingBack& each : giving_back_) {
-    const Open* open = side_.connection().open(each.open);
-    if (const auto at = open ? alone_at(*open) : std::nullopt) each.near_done |= now >= *at;
-  }
-  std::erase_if(giving_back_, [&](const GivingBack& each) {
-    Open* open = side_.connection().open(each.open);
-    if (!open || open->closing) return true;  // its CLOSE gives back everything
-    if (!each.near_done || work_.contains(each.open)) return false;
-    const OplockBreak acknowledgement{.level = each.level, .file = open->file};
+void FarOrder::on_timeout(TimePoint now) {
+  const auto alone_at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
+  if (!alone_at || now < *alone_at) return;
+  for (auto& [open, giving] : giving_back_)
+    if (giving.alone) near_is_done(giving);
+  give_back_all(now);
+}
+
+void FarOrder::on_ids_freed(TimePoint now) {
+  for (const OpenKey& open : std::exchange(back_unsent_, {})) give_back(now, open);
+}
+
+void FarOrder::give_back_all(TimePoint now) {
+  std::vector<OpenKey> opens;
+  for (const auto& [open, giving] : giving_back_) opens.push_back(open);
+  for (const OpenKey& open : opens) give_back(now, open);
+}
+
+void FarOrder::give_back(TimePoint now, const OpenKey& key) {
+  const auto found = giving_back_.find(key);
+  if (found == giving_back_.end()) return;
+  GivingBack& giving = found->second;
+  Open* open = side_.connection().open(key);
+  if (open && !open->closing) {  // its CLOSE gives back everything
+    if (!giving.near_done || promised_through_.contains(key)) return;
+    const OplockBreak acknowledgement{.level = giving.level, .file = open->file};
     const bool sent =
         side_.inject_owed(now, open->session, open->tree, [acknowledgement](const RequestHead& head) {
           return build_oplock_acknowledgement(head, acknowledgement);
         });
-    if (!sent) return false;
+    if (!sent) {
+      back_unsent_.insert(key);
+      return;
+    }
     open->break_pending = false;
-    return true;
-  });
+  }
+  near_is_done(giving);
+  giving_back_.erase(found);
 }
 
 }  // namespace longhaul::smb::smb2

@@ -15,6 +15,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "proxy/modules/smb/disk_room.h"
@@ -31,8 +32,8 @@ class FarOrder final : public FarPart {
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   // Promised and Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_ids_freed(TimePoint now) override { give_back(now); }
-  void on_timeout(TimePoint now) override { give_back(now); }
+  void on_ids_freed(TimePoint now) override;
+  void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   void stream_ended(TimePoint now) override;
   bool quiet() const override { return promises_.empty() && held_.empty(); }
@@ -43,33 +44,24 @@ class FarOrder final : public FarPart {
   void begin_own(std::uint64_t number, const FileName& name);
   void end_own(TimePoint now, std::uint64_t number);
 
-  // Something is promised and not done for this file: data read from it now may be older than the client
-  // believes.
-  bool busy(const FileName& name) const;
   std::size_t held_bytes() const { return held_bytes_; }  // of frames
 
  private:
   using Sequence = std::uint64_t;  // the order in which promises and held requests came
   struct Promise {
     OpenKey open;
+    FileGroupRef file;
     Sequence sequence = 0;
     bool write = false;  // or a CLOSE
     std::uint64_t offset = 0;
     std::uint32_t length = 0;
     std::uint16_t credits = 0;  // granted with interim answers
   };
-  // What is promised through one open and not done.
-  struct Work {
-    std::optional<FileName> name;  // none: not known, so it may be any file
-    std::map<Sequence, MessageId> promises;
-    std::multimap<std::uint64_t, MessageId> writes;  // by offset
-    std::uint64_t longest_write = 0;
-  };
   // What a request must wait for.
   struct Scope {
     enum class Kind : std::uint8_t { nothing, range, file, everything };
     Kind kind = Kind::everything;
-    std::optional<FileName> name;  // none: any file
+    FileGroupRef file;  // none: everything
     std::uint64_t offset = 0, length = 0;
   };
   struct Held {
@@ -77,34 +69,61 @@ class FarOrder final : public FarPart {
     Scope scope;
     Sequence sequence = 0;
   };
+  // What is promised of one file and not done; and what waits, for that or behind what waits before it. So
+  // only the first that waits is ever looked at, when something that it waits for is done.
+  struct Work {
+    FileGroupRef file;
+    std::set<Sequence> promises;
+    std::set<Sequence> others;  // of these: not WRITEs
+    std::multimap<std::uint64_t, Promise> writes;  // by offset
+    std::uint64_t longest_write = 0;
+    std::deque<Held> held;
+  };
+  using Heads = std::map<Sequence, FileGroupRef>;  // by the sequence of the first that waits
 
   Scope scope_of(const Message& message) const;
-  bool waits(const Scope& scope, Sequence before) const;
-  bool overlaps(const Work& work, const Scope& scope, Sequence before) const;
-  static bool same(const std::optional<FileName>& a, const std::optional<FileName>& b);
-  void begin(Promise& promise, MessageId id, const Message& message);
+  static bool before(const std::set<Sequence>& promises, Sequence sequence);
+  static bool is_barrier(const Scope& scope);
+  bool waits(const Scope& scope, Sequence sequence) const;
+  bool overlaps(const Work& work, const Scope& scope, Sequence sequence) const;
+  Work& work_of(const FileGroupRef& file);
+  void begin(Promise& promise, const Message& message);
   void done(TimePoint now, MessageId id, const Element& answer);
+  void add_promise(const FileGroupRef& file, Sequence sequence);
+  void remove_promise(const FileGroupRef& file, Sequence sequence);
   void hold(Held held);
-  void release(TimePoint now);
+  void release(TimePoint now, const FileGroupRef& file);
+  void send_first(TimePoint now, Work& work);
+  void send(TimePoint now, std::deque<Held>& held);
+  static void move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to);
   void ask_room(TimePoint now, const Open& open);
   bool take_break(const Message& message);
-  void give_back(TimePoint now);
-  std::optional<TimePoint> alone_at(const Open& open) const;
+  struct GivingBack {
+    OplockLevel level = OplockLevel::none;
+    bool near_done = false;
+    bool alone = false;  // it may be given back without the near half, some time
+  };
+  void near_is_done(GivingBack& giving);
+  void give_back(TimePoint now, const OpenKey& open);
+  void give_back_all(TimePoint now);
 
   FarSide& side_;
   Sequence next_sequence_ = 1;
-  std::unordered_map<MessageId, Promise> promises_;  // without the server's answer
-  std::map<OpenKey, Work> work_;
-  std::deque<Held> held_;
+  KeyedMap<MessageId, Promise> promises_;  // without the server's answer
+  std::unordered_map<OpenKey, std::size_t, OpenKeyHash> promised_through_;
+  std::map<std::uint64_t, Promise> own_;  // CLOSEs of our own
+  std::set<Sequence> all_promises_;
+  std::unordered_map<const FileGroup*, Work> work_;
+  std::deque<Held> barriers_;         // what waits for all before it, and all behind it for it
+  std::set<Sequence> held_;           // all that wait
+  KeyedMap<MessageId, Scope> scopes_;  // of those, for CANCELs
+  Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may be any file's
   std::size_t held_bytes_ = 0;
   DiskQuestions questions_;
-  struct GivingBack {
-    OpenKey open;
-    OplockLevel level = OplockLevel::none;
-    bool near_done = false;
-  };
-  std::vector<GivingBack> giving_back_;
-  bool ended_ = false;  // the near half tells nothing more
+  std::map<OpenKey, GivingBack> giving_back_;
+  std::size_t alone_ = 0;          // of these, those that the near half is not done with
+  std::set<OpenKey> back_unsent_;  // that had no id
+  bool ended_ = false;             // the near half tells nothing more
 };
 
 }  // namespace longhaul::smb::smb2

@@ -22,15 +22,13 @@ FarReads::File* FarReads::find(const OpenKey& open) {
 
 // ---- what makes data void
 
+// The near half tells of every open that it knows. Of one whose CREATE answer is on its way to it, it does
+// not.
 void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
-  unsettled_.begin(changes);
   for (const Change& change : changes) {
-    File* file = find(change.open->key);
-    if (!file || change.kind != Change::Kind::voided) continue;
-    // The near half tells of every open that it knows. Of one whose CREATE answer is on its way to it, it
-    // does not.
-    if (!file->near_dropped) drop(now, *change.open);
-    file->near_dropped = false;
+    if (change.kind != Change::Kind::voided) continue;
+    for (const OpenKey& key : fresh_.take(*change.file))
+      if (const Open* open = side_.connection().open(key)) drop(now, *open);
   }
   const Header& header = message.header();
   if (header.command == Command::close && message.single()) {
@@ -42,15 +40,34 @@ void FarReads::before_request(TimePoint now, const Message& message, const Chang
     }
   }
   if (asked_ && header.command == Command::read && header.message_id == asked_->message) {
-    // Unless it is swallowed.
-    at_server_[asked_->message] = {asked_->open};
+    sent_on(asked_->open, asked_->message);  // unless it is swallowed
   } else {
     asked_.reset();
   }
 }
 
+void FarReads::sent_on(const OpenKey& open, MessageId id) {
+  answered(id);
+  at_server_[id] = open;
+  if (File* file = find(open)) file->at_server.insert(id);
+}
+
+// Or it never went there.
+void FarReads::answered(MessageId id) {
+  const auto read = at_server_.extract(id);
+  if (read.empty()) return;
+  if (File* file = find(read.mapped())) file->at_server.erase(id);
+}
+
+void FarReads::count(File& file) {
+  ahead_bytes_ -= file.ahead_bytes;
+  file.ahead_bytes = file.policy.ahead_bytes();
+  ahead_bytes_ += file.ahead_bytes;
+}
+
 void FarReads::drop(TimePoint now, const Open& open) {
   File* file = find(open.key);
+  fresh_.forget(open.key);
   if (!file) return;
   ++file->stamp.far;
   side_.out().tell(Drop{open.key, file->stamp.far});
@@ -60,6 +77,7 @@ void FarReads::drop(TimePoint now, const Open& open) {
 void FarReads::void_fetched(TimePoint now, File& file) {
   file.fetches.clear();  // their answers find nobody
   file.policy.forget_fetched();
+  count(file);
   std::vector<Owed> owed = std::move(file.owed);
   file.owed.clear();
   for (const Owed& read : owed) send_owed(now, file, read);
@@ -68,15 +86,13 @@ void FarReads::void_fetched(TimePoint now, File& file) {
 void FarReads::send_owed(TimePoint now, File& file, const Owed& owed) {
   --owed_;
   const Header& header = owed.message.header();
-  at_server_[header.message_id] = {key_of(file.session, file.tree, file.file)};
+  sent_on(key_of(file.session, file.tree, file.file), header.message_id);
   side_.send(now, owed.message);
 }
 
 void FarReads::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
   for (const auto& answered : outcome.answered) {
-    if (answered.interim) continue;
-    unsettled_.end(answered.request.id);
-    at_server_.erase(answered.request.id);
+    if (!answered.interim) this->answered(answered.request.id);
   }
   for (const Change& change : outcome.changes) {
     File* file = find(change.open->key);
@@ -86,6 +102,9 @@ void FarReads::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
       drop(now, *change.open);
     } else if (change.kind == Change::Kind::closed) {
       void_fetched(now, *file);
+      fresh_.forget(change.open->key);
+      wanting_.erase(change.open->key);
+      ahead_bytes_ -= find(change.open->key)->ahead_bytes;
       files_.erase(change.open->key);
     }
   }
@@ -109,8 +128,9 @@ void FarReads::after_response(TimePoint now, const Connection::Outcome& outcome)
 
 void FarReads::begin(TimePoint now, const Open& open) {
   if (!side_.surroundings().features.smb_read_ahead) return;
-  if (!open.disk_file || !open.may_read() || open.write_through() || open.locked) return;
+  if (!open.disk_file || !open.may_read() || open.write_through() || open.is_locked()) return;
   if (!(open.caching & lease_state::read) || open.break_pending || open.reconnected || open.replayed) return;
+  if (files_.size() >= kMostFiles) return;
   auto [entry, fresh] = files_.try_emplace(open.key);
   if (!fresh) return;
   File& file = entry->second;
@@ -118,6 +138,7 @@ void FarReads::begin(TimePoint now, const Open& open) {
   file.session = open.session;
   file.tree = open.tree;
   file.policy.opened(open.end_of_file, limits());
+  fresh_.learnt(open);  // its size, as yet
   fetch_more(now, open.key, file);
 }
 
@@ -133,19 +154,20 @@ Taken FarReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
       while (!file->in_flight.empty() && file->in_flight.front().number <= used->seen)
         file->in_flight.pop_front();
       file->policy.on_read(used->offset, used->length, limits());
+      count(*file);
       fetch_more(now, used->open, *file);
     }
     return Taken::yes;
   }
   if (auto* allowance = std::get_if<Allowance>(&message)) {
     most_ahead_bytes_ = allowance->bytes;
-    for (auto& [key, file] : files_) fetch_more(now, key, file);
+    fetch_for_all(now);
     return Taken::yes;
   }
   if (auto* dropped = std::get_if<Drop>(&message)) {
     if (File* file = find(dropped->open)) {
       file->stamp.near = dropped->epoch;
-      file->near_dropped = true;
+      fresh_.forget(dropped->open);
       void_fetched(now, *file);
     }
     return Taken::yes;
@@ -163,8 +185,9 @@ bool FarReads::answered_by_near(TimePoint now, const Message& message) {
   missing.add({asked_->missing_from, asked_->missing_to});
   remove_pushed(*file, asked_->stamp, missing);
   if (!missing.empty()) return false;
-  at_server_.erase(asked_->message);
+  answered(asked_->message);
   file->policy.on_read(request->offset, request->length, limits());
+  count(*file);
   fetch_more(now, asked_->open, *file);
   asked_.reset();
   return true;
@@ -180,6 +203,7 @@ Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&
     return Taken::no;
   read(now, message, asked, *file, *request);
   file->policy.on_read(request->offset, request->length, limits());
+  count(*file);
   fetch_more(now, asked.open, *file);
   return Taken::yes;
 }
@@ -188,8 +212,9 @@ Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&
 // faster as it is.
 void FarReads::read(TimePoint now, const Message& message, const Asked& asked, File& file,
                     const Pending& request) {
-  if (!may_fetch(asked.open, file) || asked.stamp != file.stamp) return side_.send(now, message);
-  Owed owed{message, asked.stamp, {}};
+  if (!may_fetch(asked.open, file) || asked.stamp != file.stamp || file.owed.size() >= kMostOwed)
+    return side_.send(now, message);
+  Owed owed{kept(message), asked.stamp, {}};
   owed.missing.add({asked.missing_from, asked.missing_to});
   remove_pushed(file, asked.stamp, owed.missing);
   IntervalSet holes = owed.missing;
@@ -204,9 +229,10 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
     }
   if (!swallowed) {
     file.policy.missed(request.offset, request.length);
+    count(file);
     return side_.send(now, message);
   }
-  at_server_.erase(asked.message);
+  answered(asked.message);
   file.owed.push_back(std::move(owed));
   ++owed_;
 }
@@ -214,12 +240,12 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
 // ---- fetching
 
 bool FarReads::may_fetch(const OpenKey& key, const File& file) {
-  if (!file.usable || ended_ || unsettled_.contains(key)) return false;
+  if (!file.usable || ended_ || side_.connection().max_read_bytes() < kLeastRead) return false;
   if (!side_.surroundings().features.smb_read_ahead || side_.connection().untouchable(file.session))
     return false;
   const Open* open = side_.connection().open(key);
-  return open && !open->locked && !open->closing && !open->may_be_replayed &&
-         (open->caching & lease_state::read);
+  return open && open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&
+         !open->may_be_replayed && (open->caching & lease_state::read);
 }
 
 std::uint32_t FarReads::largest_read() const {
@@ -251,14 +277,13 @@ void FarReads::learn(const File& file) {
 }
 
 void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
-  if (!may_fetch(key, file) || starved_) return;
-  std::uint64_t ahead = 0;
-  for (const auto& [other, of] : files_) ahead += of.policy.ahead_bytes();
+  if (file.usable && !ended_) wanting_.insert(key);
+  if (!may_fetch(key, file) || starved_ || file.in_flight.size() >= kMostInFlight) return;
   ReadAheadLimits limits = this->limits();
   // What finds no room there would have to cross again, and what lies behind it with it.
   for (const std::uint32_t worth = std::min(limits.largest_read, kCreditBytes);
-       ahead + worth <= most_ahead_bytes_;) {
-    const std::uint64_t room = most_ahead_bytes_ - ahead;
+       ahead_bytes_ + worth <= most_ahead_bytes_ && file.fetches.size() < kMostFetches;) {
+    const std::uint64_t room = most_ahead_bytes_ - ahead_bytes_;
     limits.largest_read =
         std::max(worth, static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.largest_read, room)));
     // What the ids that are free allow: some smaller READs rather than none.
@@ -267,13 +292,29 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
     starved_ = starved_ || !side_.can_inject(charge_for(limits.largest_read));
     if (starved_) return;
     auto range = file.policy.next(limits);
-    if (!range) return;
-    ahead += range->size();
+    count(file);
+    if (!range) {
+      wanting_.erase(key);
+      return;
+    }
     if (!fetch(now, key, file, *range)) return;
   }
 }
 
+// A few of those that want more; the next few when it is called again.
+void FarReads::fetch_for_all(TimePoint now) {
+  for (std::size_t n = std::min(wanting_.size(), kMostAtOnce); n > 0 && !wanting_.empty() && !starved_; --n) {
+    auto next = wanting_.upper_bound(looked_at_);
+    if (next == wanting_.end()) next = wanting_.begin();
+    looked_at_ = *next;
+    wanting_.erase(next);
+    if (File* file = find(looked_at_)) fetch_more(now, looked_at_, *file);
+  }
+}
+
 bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval range) {
+  const Open* open = side_.connection().open(key);
+  if (!open || file.fetches.size() >= kMostFetches) return false;
   std::uint64_t number = ++numbers_;
   auto length = static_cast<std::uint32_t>(range.size());
   auto build = [&](const RequestHead& head) {
@@ -288,6 +329,7 @@ bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval ran
   };
   if (!side_.inject(now, file.session, file.tree, charge_for(length), build, reply)) return false;
   file.fetches.push_back({number, range});
+  fresh_.learnt(*open);
   return true;
 }
 
@@ -300,12 +342,14 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
   if (fetch == file->fetches.end()) return;  // dropped meanwhile
   Interval range = fetch->range;
   file->fetches.erase(fetch);
+  bool complete = false;
 
   Result<ReadResponse> response = parse_read_response(answer.bytes);
   if (answer.header.status == Status::success && response && response->data.size() <= range.size()) {
     std::uint64_t end = range.begin + response->data.size();
     // 3.3.5.12: a READ comes short at the end of the file only.
-    if (end < range.end) file->policy.on_end_of_file(end);
+    complete = end == range.end;
+    if (!complete) file->policy.on_end_of_file(end);
     auto at = static_cast<std::size_t>(response->data.data() - frame.bytes.bytes().data());
     Slice data = response->data.empty() ? Slice{} : frame.bytes.sub(at, response->data.size());
     push(key, *file, range.begin, data);
@@ -316,7 +360,9 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
   } else {
     file->usable = false;  // a lock, a lack of rights: what the client is to see itself
   }
-  settle_owed(now, *file);
+  count(*file);
+  // What waits for a part that came is waiting for the others still.
+  if (!complete) settle_owed(now, *file);
   fetch_more(now, key, *file);
 }
 
@@ -329,16 +375,20 @@ void FarReads::remove_pushed(const File& file, const Stamp& stamp, IntervalSet& 
   }
 }
 
-// READs whose last bytes were pushed are the near half's to answer; those that nothing comes for any more are
-// sent.
+// READs whose last bytes are pushed are the near half's to answer.
+void FarReads::settle_pushed(File& file, Interval range, std::optional<std::uint64_t> end_of_file) {
+  owed_ -= std::erase_if(file.owed, [&](Owed& owed) {
+    if (owed.stamp != file.stamp) return false;
+    owed.missing.remove(range);
+    if (end_of_file) owed.missing.remove({*end_of_file, ~0ull});
+    return owed.missing.empty();
+  });
+}
+
+// Those that nothing comes for any more are sent.
 void FarReads::settle_owed(TimePoint now, File& file) {
   std::vector<Owed> lost;
   std::erase_if(file.owed, [&](Owed& owed) {
-    remove_pushed(file, owed.stamp, owed.missing);
-    if (owed.missing.empty()) {
-      --owed_;
-      return true;
-    }
     IntervalSet nobodys = owed.missing;
     for (const Fetch& fetch : file.fetches) nobodys.remove(fetch.range);
     if (nobodys.empty() && file.usable) return false;
@@ -349,11 +399,11 @@ void FarReads::settle_owed(TimePoint now, File& file) {
 }
 
 void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes) {
+  tell_forwarded(file);
   std::size_t done = 0;
   do {
     std::size_t piece = std::min(kPieceBytes, bytes.size() - done);
     Interval range{offset + done, offset + done + piece};
-    tell_forwarded(key);
     Ahead ahead{.open = key, .stamp = file.stamp, .offset = range.begin};
     ahead.length = static_cast<std::uint32_t>(piece);
     ahead.end_of_file = file.policy.end_of_file();
@@ -361,25 +411,20 @@ void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const 
     file.in_flight.push_back({++file.pushes, range, file.stamp, ahead.end_of_file});
     done += piece;
   } while (done < bytes.size());
+  settle_pushed(file, {offset, offset + bytes.size()}, file.policy.end_of_file());
 }
 
 // What is pushed from here on must not complete a READ that the server answers: it would be answered twice.
-void FarReads::tell_forwarded(const OpenKey& key) {
-  for (auto& [id, read] : at_server_) {
-    if (read.told || read.open != key) continue;
-    read.told = true;
-    side_.out().tell(Forwarded{id});
-  }
+void FarReads::tell_forwarded(File& file) {
+  for (const MessageId id : std::exchange(file.at_server, {})) side_.out().tell(Forwarded{id});
 }
 
-void FarReads::on_surroundings(TimePoint now, const modules::Surroundings&) {
-  for (auto& [key, file] : files_) fetch_more(now, key, file);
-}
+void FarReads::on_surroundings(TimePoint now, const modules::Surroundings&) { fetch_for_all(now); }
 
 void FarReads::on_ids_freed(TimePoint now) {
   if (!starved_) return;
   starved_ = false;
-  for (auto& [key, file] : files_) fetch_more(now, key, file);
+  fetch_for_all(now);
 }
 
 }  // namespace longhaul::smb::smb2

@@ -4,12 +4,13 @@
 // answered by the near half, or sent to the server after all when what it waits for is dropped.
 #pragma once
 #include <deque>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/smb2/unsettled.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -27,6 +28,7 @@ class FarReads final : public FarPart {
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint) override { ended_ = true; }
   bool quiet() const override { return owed_ == 0; }
+  std::size_t held_bytes() const { return owed_ * kOwedBytes; }
 
   void drop(TimePoint now, const Open& open);
   // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
@@ -55,16 +57,13 @@ class FarReads final : public FarPart {
     TreeId tree = 0;
     ReadAhead policy;
     Stamp stamp;
-    bool usable = true;         // the oplock or lease still says that what is read stays right
-    bool near_dropped = false;  // with the message right before the frame that is looked at
-    std::uint64_t pushes = 0;   // Ahead messages told
+    bool usable = true;        // the oplock or lease still says that what is read stays right
+    std::uint64_t pushes = 0;  // Ahead messages told
     std::deque<Push> in_flight;
     std::vector<Fetch> fetches;  // of this stamp
     std::vector<Owed> owed;
-  };
-  struct AtServer {  // a READ that was asked and sent on
-    OpenKey open;
-    bool told = false;
+    KeyedSet<MessageId> at_server;  // READs that were asked and sent on, of which the near half does not know that
+    std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
   };
 
   File* find(const OpenKey& open);
@@ -75,10 +74,15 @@ class FarReads final : public FarPart {
   void fetched(TimePoint now, const OpenKey& key, std::uint64_t number, const Frame& frame,
                const Element& answer);
   void push(const OpenKey& key, File& file, std::uint64_t offset, const Slice& bytes);
-  void tell_forwarded(const OpenKey& key);
+  void tell_forwarded(File& file);
   static void remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing);
   void settle_owed(TimePoint now, File& file);
+  void settle_pushed(File& file, Interval range, std::optional<std::uint64_t> end_of_file);
   void send_owed(TimePoint now, File& file, const Owed& owed);
+  void sent_on(const OpenKey& open, MessageId id);
+  void answered(MessageId id);
+  void count(File& file);
+  void fetch_for_all(TimePoint now);
   void void_fetched(TimePoint now, File& file);
   bool may_fetch(const OpenKey& key, const File& file);
   std::uint32_t largest_read() const;
@@ -86,9 +90,20 @@ class FarReads final : public FarPart {
   void learn(const File& file);
 
   FarSide& side_;
+  // What one file may have of each: what a message costs grows with them.
+  static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 64;
+  static constexpr std::size_t kMostFiles = 4096;  // that are read ahead at a time
+  static constexpr std::size_t kMostAtOnce = 64;   // files looked at again because there is room
+  static constexpr std::size_t kOwedBytes = 512;   // of a READ that was swallowed, about
+  static constexpr std::uint32_t kLeastRead = 4096;  // of a server that gives less at once nothing is fetched
+
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  std::unordered_map<MessageId, AtServer> at_server_;
-  Unsettled unsettled_;
+  std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
+  // Of which more may be fetched when there is room, or when a change is answered.
+  std::set<OpenKey> wanting_;
+  OpenKey looked_at_;  // of these, last
+  KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
+  Fresh fresh_;
   std::optional<Asked> asked_;  // the frame that it is about comes next
   std::size_t owed_ = 0;
   std::uint64_t numbers_ = 0;

@@ -43,9 +43,15 @@ Result<std::vector<ListingEntry>> parse_listing(std::uint8_t info_class, const S
   return entries;
 }
 
-void ListingQueue::add(Slice entry) { entries_.push_back(std::move(entry)); }
+void ListingQueue::add(Slice entry) {
+  bytes_ += entry.size();
+  entries_.push_back(std::move(entry));
+}
 
-void ListingQueue::clear() { entries_.clear(); }
+void ListingQueue::clear() {
+  entries_.clear();
+  bytes_ = 0;
+}
 
 ListingQueue::Part ListingQueue::take(std::uint32_t most_bytes, bool single) {
   Part part;
@@ -62,6 +68,7 @@ ListingQueue::Part ListingQueue::take(std::uint32_t most_bytes, bool single) {
     append(part.buffer, entry.bytes());
     store_le(part.buffer.data() + last, std::uint32_t{0});
     ++part.entries;
+    bytes_ -= entry.size();
     entries_.pop_front();
   }
   return part;

@@ -30,6 +30,7 @@ class ListingQueue {
   void clear();
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
+  std::size_t bytes() const { return bytes_; }
 
   // The next entries, as many as `most_bytes` hold, one at most if `single`. Empty although there are
   // entries: the first does not fit.
@@ -41,6 +42,7 @@ class ListingQueue {
 
  private:
   std::deque<Slice> entries_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace longhaul::smb::smb2

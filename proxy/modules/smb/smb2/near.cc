@@ -118,8 +118,6 @@ void Near::answer_create(TimePoint now, const Message& request, Slice answer,
 
 void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.frame.bytes); }
 
-void Near::drop(const Open& open) { reads_.drop(open); }
-
 // ---- ends
 
 void Near::lan_ended(TimePoint now, Ending ending) {

@@ -41,6 +41,10 @@ class Near final : public Half, private NearSide {
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
+  std::size_t state_bytes() const override {
+    return connection_.state_bytes() + opens_.held_bytes() + aliases_.held_bytes() + metadata_.held_bytes() +
+           listings_.held_bytes() + reads_.held_bytes();
+  }
   const NearWrites& writes() const { return writes_; }
 
  private:
@@ -50,7 +54,7 @@ class Near final : public Half, private NearSide {
   const modules::Surroundings& surroundings() const override { return surroundings_; }
   void answer(TimePoint now, MessageId id, Slice frame, Told told) override;
   void pass_on(TimePoint now, const Message& message) override;
-  void drop(const Open& open) override;
+  void drop_file(const FileGroup& file) override { reads_.drop_file(file); }
   void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) override {
     metadata_.has_read(open, offset, asked, got);
   }

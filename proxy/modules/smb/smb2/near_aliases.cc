@@ -76,13 +76,14 @@ bool includes(const Open& open, std::uint32_t wanted) {
 
 void NearAliases::before_request(TimePoint, const Message& message, const Changes& changes) {
   for (const Change& change : changes) {
-    const auto known = known_.find(change.open->key);
-    if (known == known_.end() || change.kind != Change::Kind::voided) continue;
-    known->second.changed = true;
+    if (change.kind != Change::Kind::voided || aliases_.empty()) continue;
     // Deleting it would wait for this open, too; after a new SESSION_SETUP somebody else may speak.
     const Command by = message.header().command;
-    if (!message.single() || by == Command::set_info || by == Command::session_setup)
-      make_real(change.open->key);
+    if (!message.single()) {
+      make_real_all_of(*side_.connection().any_file());
+    } else if (by == Command::set_info || by == Command::session_setup) {
+      make_real_all_of(*change.file);
+    }
   }
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -93,9 +94,21 @@ void NearAliases::before_request(TimePoint, const Message& message, const Change
     const bool renames =
         request && (request->info_class == file_info::rename || request->info_class == file_info::rename_ex ||
                     request->info_class == file_info::link);
-    if (open && !open->directory && !renames) continue;
-    for (auto& [key, known] : known_) known.changed = true;
+    if (!open || open->directory || renames) ++renames_;
   }
+}
+
+void NearAliases::make_real_all_of(const FileGroup& file) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, alias] : aliases_) {
+    const Open* open = side_.connection().open(alias.behind);
+    if (!open || may_be_same_file(*open->group, file)) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) make_real(number);
+}
+
+bool NearAliases::is_changed(const Open& open, const Known& known) const {
+  return known.renames != renames_ || known.changes != open.group->count(&FileCounts::changes);
 }
 
 void NearAliases::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
@@ -106,8 +119,15 @@ void NearAliases::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
     if (change.kind != Change::Kind::opened || !change.open->disk_file) continue;
     const auto opening = opening_.find(change.by);
     if (opening == opening_.end()) continue;
-    by_name_.emplace(opening->second, key);
-    known_.insert_or_assign(key, Known{.name = opening->second, .opened = now, .aliases = {}});
+    std::vector<OpenKey>& of_name = by_name_[opening->second];
+    if (of_name.size() >= kMostOfName) continue;
+    of_name.push_back(key);
+    held_bytes_ += opening->second.size();
+    known_.insert_or_assign(key, Known{.name = opening->second,
+                                       .opened = now,
+                                       .changes = change.open->group->count(&FileCounts::changes),
+                                       .renames = renames_,
+                                       .aliases = {}});
   }
   for (const Connection::Answered& each : outcome.answered)
     if (!each.interim) opening_.erase(each.request.id);
@@ -119,16 +139,18 @@ Taken NearAliases::on_twin(TimePoint, const TwinMessage& message, const Slice&) 
 }
 
 bool NearAliases::attributes_known(TimePoint now, const Open& open, const Known& known) const {
-  if (known.changed || open.break_pending) return false;
+  if (is_changed(open, known) || open.break_pending) return false;
   return (open.caching & lease_state::write) || now - known.opened <= kSharedLife;
 }
 
 const Open* NearAliases::open_behind(TimePoint now, const std::string& name, const CreateRequest& request) {
-  const auto [first, last] = by_name_.equal_range(name);
+  const auto of_name = by_name_.find(name);
   const Open* found = nullptr;
-  for (auto each = first; each != last; ++each) {
-    const Open* open = side_.connection().open(each->second);
-    const auto known = known_.find(each->second);
+  // With as many as are kept there may be others, which may be about to delete it.
+  if (of_name == by_name_.end() || of_name->second.size() >= kMostOfName) return nullptr;
+  for (const OpenKey& key : of_name->second) {
+    const Open* open = side_.connection().open(key);
+    const auto known = known_.find(key);
     if (!open || known == known_.end() || open->options & create_options::delete_on_close) return nullptr;
     if (!(open->caching & lease_state::handle) || !(open->caching & lease_state::read) || open->closing)
       continue;
@@ -145,14 +167,14 @@ Taken NearAliases::on_request(TimePoint now, const Message& message, const Chang
   if (!message.single() || header.command != Command::create) return Taken::no;
   const auto request = parse_create_request(message.first().bytes);
   if (!request || request->options & create_options::open_by_file_id || request->snapshot ||
-      header.flags & header_flags::dfs)
+      header.flags & header_flags::dfs || request->name.size() > kMostNameBytes)
     return Taken::no;
   std::string name = name_of(header, *request);
   const bool looks = side_.surroundings().features.smb_metadata && aliases_.size() < kMostAliases &&
                      only_looks(header, *request);
   const Open* open = looks ? open_behind(now, name, *request) : nullptr;
   if (!open) {
-    opening_.insert_or_assign(header.message_id, std::move(name));
+    if (opening_.size() < kMostOpening) opening_.insert_or_assign(header.message_id, std::move(name));
     return Taken::no;
   }
   FileId file{kPersistentPart, ++last_number_};
@@ -165,9 +187,11 @@ Taken NearAliases::on_request(TimePoint now, const Message& message, const Chang
                                 .file = file,
                                 .contexts = {}};
   known_.at(open->key).aliases.insert(last_number_);
-  aliases_.emplace(last_number_, Alias{.key = key_of(header.session_id, header.tree_id, file),
-                                       .behind = open->key,
-                                       .create = Slice::copy_of(message.first().bytes)});
+  Alias alias{.key = key_of(header.session_id, header.tree_id, file),
+              .behind = open->key,
+              .create = build_create_request({}, *request).from(kFrameHeadBytes)};
+  held_bytes_ += alias.create.size();
+  aliases_.emplace(last_number_, std::move(alias));
   ++side_.counters().metadata_answers;
   side_.answer(now, header.message_id, build_create_response(answer_to(header, Status::success), response));
   return Taken::yes;
@@ -197,7 +221,9 @@ Message NearAliases::resolved(TimePoint now, Message message) {
       const auto close = parse_close_request(element.bytes);
       const Open* open = side_.connection().open(alias->behind);
       const bool tells = close && (close->flags & kClosePostQueryAttributes);
-      if (close && open && (!tells || attributes_known(now, *open, known_.at(alias->behind)))) continue;
+      const auto known = known_.find(alias->behind);
+      if (close && open && known != known_.end() && (!tells || attributes_known(now, *open, known->second)))
+        continue;
     }
     if (message.single() && element.header.command == Command::query_info) {
       const auto query = parse_query_info_request(element.bytes);
@@ -221,7 +247,8 @@ Taken NearAliases::close(TimePoint now, const Message& message) {
   const Open* open = alias ? side_.connection().open(alias->behind) : nullptr;
   if (!open || !request || side_.connection().any_untouchable()) return Taken::no;
   const std::uint64_t number = file_of(alias->key).volatile_part;
-  known_.at(alias->behind).aliases.erase(number);
+  if (const auto known = known_.find(alias->behind); known != known_.end()) known->second.aliases.erase(number);
+  held_bytes_ -= alias->create.size();
   aliases_.erase(number);
   ++side_.counters().metadata_answers;
   side_.answer(now, header.message_id,
@@ -238,6 +265,7 @@ void NearAliases::make_real(std::uint64_t number) {
   side_.out().tell(MakeReal{.open = alias->second.key, .request = alias->second.create});
   if (const auto known = known_.find(alias->second.behind); known != known_.end())
     known->second.aliases.erase(number);
+  held_bytes_ -= alias->second.create.size();
   aliases_.erase(alias);
 }
 
@@ -253,10 +281,15 @@ void NearAliases::make_real(const OpenKey& behind) {
 void NearAliases::forget(const OpenKey& behind) {
   const auto known = known_.find(behind);
   if (known == known_.end()) return;
-  for (const std::uint64_t number : known->second.aliases) aliases_.erase(number);
-  const auto [first, last] = by_name_.equal_range(known->second.name);
-  const auto entry = std::find_if(first, last, [&](const auto& each) { return each.second == behind; });
-  if (entry != last) by_name_.erase(entry);
+  for (const std::uint64_t number : known->second.aliases) {
+    held_bytes_ -= aliases_.at(number).create.size();
+    aliases_.erase(number);
+  }
+  held_bytes_ -= known->second.name.size();
+  if (const auto of_name = by_name_.find(known->second.name); of_name != by_name_.end()) {
+    std::erase(of_name->second, behind);
+    if (of_name->second.empty()) by_name_.erase(of_name);
+  }
   known_.erase(known);
 }
 

@@ -9,9 +9,11 @@
 // far_aliases.h): the handle behind it is closed, its oplock or lease broken, the file about to be deleted,
 // or something is asked through it that cannot be asked through the other handle.
 #pragma once
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -38,35 +40,43 @@ class NearAliases final : public NearPart {
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Known {  // an open of the server's that may stand behind aliases
     std::string name;
     TimePoint opened{};
-    bool changed = false;  // the file, or what its name leads to, is not known to be as it was opened
+    // As counted when it was opened: else the file, or what its name leads to, is not known to be as it was.
+    std::uint64_t changes = 0, renames = 0;
     std::unordered_set<std::uint64_t> aliases;
   };
   struct Alias {
     OpenKey key;  // its own
     OpenKey behind;
-    Slice create;
+    Slice create;  // the request, with nothing in it but what was understood
   };
 
+  bool is_changed(const Open& open, const Known& known) const;
   const Open* open_behind(TimePoint now, const std::string& name, const CreateRequest& request);
   bool attributes_known(TimePoint now, const Open& open, const Known& known) const;
   Alias* find(const Element& element);
   void make_real(const OpenKey& behind);
+  void make_real_all_of(const FileGroup& file);
   void make_real(std::uint64_t number);
   void forget(const OpenKey& behind);
 
-  static constexpr std::size_t kMostAliases = 1024;
+  static constexpr std::size_t kMostAliases = 256, kMostOpening = 1024;
+  // Longer names are the server's alone; and so are those of opens beyond a few of one name.
+  static constexpr std::size_t kMostNameBytes = 2048, kMostOfName = 8;
 
   NearSide& side_;
-  std::unordered_map<MessageId, std::string> opening_;  // names of CREATEs without an answer
+  KeyedMap<MessageId, std::string> opening_;  // names of CREATEs without an answer
   std::unordered_map<OpenKey, Known, OpenKeyHash> known_;
-  std::unordered_multimap<std::string, OpenKey> by_name_;
-  std::unordered_map<std::uint64_t, Alias> aliases_;  // by their number
+  std::map<std::string, std::vector<OpenKey>> by_name_;
+  KeyedMap<std::uint64_t, Alias> aliases_;  // by their number
   std::uint64_t last_number_ = 0;
+  std::uint64_t renames_ = 0;   // of whatever these names lead through
+  std::size_t held_bytes_ = 0;  // of names and requests
 };
 
 }  // namespace longhaul::smb::smb2

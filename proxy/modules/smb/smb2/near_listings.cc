@@ -35,24 +35,43 @@ void NearListings::before_request(TimePoint, const Message& message, const Chang
   // A listing of which the server has told us more than the client has got cannot be left to a signed
   // session.
   if (side_.connection().any_untouchable()) {
-    for (const auto& [key, listing] : listings_) {
-      const Pending* request = side_.connection().pending(message.header().message_id);
-      if (!listing.active || !request || request->command != Command::query_directory) continue;
-      if (key == key_of(request->session, request->tree, request->file)) side_.out().abort();
-    }
+    const Pending* request = side_.connection().pending(message.header().message_id);
+    const bool lists = request && request->command == Command::query_directory;
+    const auto listing =
+        lists ? listings_.find(key_of(request->session, request->tree, request->file)) : listings_.end();
+    if (listing != listings_.end() && listing->second.active) side_.out().abort();
   }
   bool changed = changes_names(message);
-  for (const Change& change : changes) changed |= change.kind == Change::Kind::voided;
-  if (changed) {
-    for (auto& [key, listing] : listings_) {
-      if (key.session == message.header().session_id && key.tree == message.header().tree_id)
-        listing.stale = true;
-    }
-    for (auto& [id, beginning] : beginning_) {
-      if (beginning.session == message.header().session_id && beginning.tree == message.header().tree_id)
-        beginning.listing.stale = true;
-    }
+  for (const Change& change : changes) changed = changed || change.kind == Change::Kind::voided;
+  if (!changed) return;
+  const std::pair tree{message.header().session_id, message.header().tree_id};
+  if (changes_.contains(tree) || changes_.size() < Connection::kMostTrees) {
+    ++changes_[tree];
+  } else {
+    ++other_changes_;
   }
+}
+
+std::uint64_t NearListings::changes_in(SessionId session, TreeId tree) const {
+  const auto found = changes_.find({session, tree});
+  return other_changes_ + (found == changes_.end() ? 0 : found->second);
+}
+
+void NearListings::wait(Listing& listing, const Message& message) {
+  listing.waiting.push_back(kept(message));
+  held_bytes_ += message.frame.bytes.size();
+  ++waiting_;
+}
+
+void NearListings::waits_no_more(Listing& listing) {
+  held_bytes_ -= listing.waiting.front().frame.bytes.size();
+  --waiting_;
+  listing.waiting.pop_front();
+}
+
+void NearListings::clear(Listing& listing) {
+  held_bytes_ -= listing.queue.bytes();
+  listing.queue.clear();
 }
 
 Taken NearListings::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -63,6 +82,11 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   if (!open || open->session != message.header().session_id || open->tree != message.header().tree_id)
     return Taken::no;
   Listing& listing = listings_[open->key];
+  // It would be answered behind those that wait.
+  if (waiting_ >= kMostWaiting) {
+    side_.out().abort();
+    return Taken::yes;
+  }
   if (!std::exchange(listing.asked, true)) {
     // From the beginning only: if it was listed before we knew, we do not know what the client has had.
     const bool ours = side_.surroundings().features.smb_metadata && open->directory &&
@@ -75,7 +99,7 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   listing.given_up = !lists(request->info_class);
   if (listing.given_up && !listing.active && listing.waiting.empty()) return Taken::no;
   listing.given_up = false;
-  listing.waiting.push_back(message);
+  wait(listing, message);
   advance(now, open->key);
   return Taken::yes;
 }
@@ -132,6 +156,7 @@ void NearListings::begin_with_open(const Message& message) {
   beginning.listing.generation = pending->id;
   beginning.listing.info_class = request->info_class;
   beginning.listing.asked = true;
+  beginning.listing.changes = changes_in(beginning.session, beginning.tree);
   side_.out().tell(Enumerate{.open = {},
                              .message = pending->id,
                              .info_class = request->info_class,
@@ -145,7 +170,7 @@ bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
   if (found == beginning_.end()) return false;
   Listing listing = std::move(found->second.listing);
   beginning_.erase(found);
-  if (!response || !side_.connection().open(key)) return false;
+  if (!response || !side_.connection().open(key) || listings_.contains(key)) return false;
   const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
   if (!entries) return false;
   listing.active = true;
@@ -193,14 +218,15 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
     if (!request) return;
     const bool begun_for_it = listing.generation == message.header().message_id;
     if (!begun_for_it && (!listing.active || (request->flags & kAfresh))) {
-      listing.waiting.pop_front();
+      waits_no_more(listing);
       if (!begin(now, key, listing, message, *request)) return;
       continue;
     }
     const bool old = listing.came != TimePoint{} && now - listing.came > kLife;
+    const bool stale = listing.changes != changes_in(key.session, key.tree);
     const bool rest = !listing.end || !listing.queue.empty();
     const bool other = request->info_class != listing.info_class;
-    if (!begun_for_it && rest && (listing.stale || old || other) && listing.served <= kMostRepeated) {
+    if (!begun_for_it && rest && (stale || old || other) && listing.served <= kMostRepeated) {
       begin_afresh(now, key, listing, message, *request);
       return;
     }
@@ -212,7 +238,7 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
 bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
   listing.active = false;
-  listing.queue.clear();
+  clear(listing);
   listing.end.reset();
   if (!side_.surroundings().features.smb_metadata || !lists(request.info_class)) {
     side_.pass_on(now, message);
@@ -221,7 +247,8 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.generation = message.header().message_id;
   listing.info_class = request.info_class;
   listing.at_server = true;
-  listing.afresh = listing.stale = false;
+  listing.afresh = false;
+  listing.changes = changes_in(key.session, key.tree);
   listing.served = request.flags & kAfresh ? 0 : listing.told_before;
   listing.left_bytes = 0;
   listing.came = {};
@@ -239,10 +266,10 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   const Header& header = message.header();
   listing.generation = header.message_id;
   listing.info_class = request.info_class;
-  listing.queue.clear();
+  clear(listing);
   listing.end.reset();
   listing.afresh = true;
-  listing.stale = false;
+  listing.changes = changes_in(key.session, key.tree);
   listing.left_bytes = 0;
   listing.came = {};
   QueryDirectoryRequest again = request;
@@ -274,7 +301,9 @@ bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, co
     answer(now, listing, message, *listing.end, {});
   } else {
     const bool single = request.flags & query_directory_flags::return_single_entry;
+    held_bytes_ -= listing.queue.bytes();
     const auto part = listing.queue.take(request.output_bytes, single);
+    held_bytes_ += listing.queue.bytes();
     listing.served += part.entries;
     listing.left_bytes += part.buffer.size();
     // [MS-FSA] 2.1.5.6.3: the first entry must fit.
@@ -284,7 +313,7 @@ bool NearListings::serve(TimePoint now, const OpenKey& key, Listing& listing, co
       listing.left_bytes = 0;
     }
   }
-  listing.waiting.pop_front();
+  waits_no_more(listing);
   return true;
 }
 
@@ -308,9 +337,11 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (change.kind != Change::Kind::closed) continue;
     const auto found = listings_.find(change.open->key);
     if (found == listings_.end()) continue;
-    const Listing listing = std::move(found->second);
+    Listing listing = std::move(found->second);
     listings_.erase(found);
-    for (const Message& request : listing.waiting) answer(now, listing, request, Status::file_closed, {});
+    clear(listing);
+    for (; !listing.waiting.empty(); waits_no_more(listing))
+      answer(now, listing, listing.waiting.front(), Status::file_closed, {});
   }
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.element || each.interim || each.request.command != Command::query_directory) continue;
@@ -361,7 +392,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
     listing.active = false;
     listing.given_up = true;
     listing.told_before = listing.served;
-    for (const Message& request : std::exchange(listing.waiting, {})) side_.pass_on(now, request);
+    for (; !listing.waiting.empty(); waits_no_more(listing)) side_.pass_on(now, listing.waiting.front());
     return Taken::yes;
   }
   listing.came = now;
@@ -371,20 +402,16 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
       side_.out().abort();  // the far half has understood it: the twin is not one of ours
       return Taken::yes;
     }
+    held_bytes_ -= listing.queue.bytes();
     for (const ListingEntry& entry : *entries) listing.queue.add(entry.bytes);
+    held_bytes_ += listing.queue.bytes();
+    if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // no twin of ours sends so much ahead
   } else {
     // `pending`: it cannot go on, and neither can we know where the client stands. An error says so.
     listing.end = status == Status::pending ? Status::insufficient_resources : status;
   }
   advance(now, pushed->open);
   return Taken::yes;
-}
-
-bool NearListings::quiet() const {
-  for (const auto& [key, listing] : listings_) {
-    if (!listing.waiting.empty()) return false;
-  }
-  return true;
 }
 
 }  // namespace longhaul::smb::smb2

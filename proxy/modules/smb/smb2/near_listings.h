@@ -10,7 +10,9 @@
 // where it is not (the feature was off) both halves note what was told.
 #pragma once
 #include <deque>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "proxy/modules/smb/smb2/listing.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -26,7 +28,8 @@ class NearListings final : public NearPart {
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;  // Answers
-  bool quiet() const override;
+  bool quiet() const override { return waiting_ == 0; }
+  std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Listing {
@@ -35,7 +38,7 @@ class NearListings final : public NearPart {
     bool at_server = false;  // its beginning has been asked for as the client asked, and not been answered
     bool active = false;     // what is behind its beginning comes, or has come, as Answers
     bool afresh = false;     // the far half has set the server's position back to the beginning
-    bool stale = false;
+    std::uint64_t changes = 0;  // of names in its tree, when it was begun, or begun afresh
     bool given_up = false;  // the client asks the server from here on
     bool asked = false;     // by a request of its own, for which it was decided whether this is ours
     // Entries that the server has told the client by itself: in the compound that opened the directory.
@@ -60,6 +63,10 @@ class NearListings final : public NearPart {
   bool begun_with_open(const OpenKey& key, const Pending& request,
                        const std::optional<BufferResponse>& response);
   bool changes_names(const Message& message) const;
+  std::uint64_t changes_in(SessionId session, TreeId tree) const;
+  void wait(Listing& listing, const Message& message);
+  void waits_no_more(Listing& listing);
+  void clear(Listing& listing);
   void advance(TimePoint now, const OpenKey& key);
   bool begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
              const QueryDirectoryRequest& request);
@@ -77,8 +84,18 @@ class NearListings final : public NearPart {
   static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
 
   NearSide& side_;
+  // Questions that wait, of one connection: who asks more goes to the server.
+  static constexpr std::size_t kMostWaiting = 256;
+  // Of entries that the far half has sent beyond the window that it keeps to.
+  static constexpr std::size_t kMostQueuedBytes = 16 << 20;
+
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
-  std::unordered_map<MessageId, Beginning> beginning_;
+  KeyedMap<MessageId, Beginning> beginning_;
+  // Of names, through this connection, by tree; of trees beyond those that are counted.
+  std::map<std::pair<SessionId, TreeId>, std::uint64_t> changes_;
+  std::uint64_t other_changes_ = 0;
+  std::size_t waiting_ = 0;    // questions
+  std::size_t held_bytes_ = 0;
 };
 
 }  // namespace longhaul::smb::smb2

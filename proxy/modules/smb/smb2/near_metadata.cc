@@ -64,12 +64,7 @@ NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_question
 
 // ---- requests
 
-void NearMetadata::before_request(TimePoint, const Message& message, const Changes& changes) {
-  const bool writes = message.single() && message.header().command == Command::write;
-  const Cause cause = writes ? Cause::write : Cause::other;
-  for (const Change& change : changes) {
-    if (change.kind == Change::Kind::voided) voided(*change.open, cause);
-  }
+void NearMetadata::before_request(TimePoint, const Message& message, const Changes&) {
   if (message.single()) follow_position(message);
 }
 
@@ -116,6 +111,7 @@ void NearMetadata::before_create(const Message& message) {
       request->durable == Durable::reconnect_v2) {
     return;
   }
+  if (opening_.size() >= kMostOpening) return;
   Opening opening{.kind = kind_of(*request), .questions = {}};
   opening.questions = habits_.likely(opening.kind);
   // The far half asks without waiting for what was promised, so the free space would lack that.
@@ -147,16 +143,23 @@ void NearMetadata::before_flush(const Message& message) {
   const auto file = open ? files_.find(open->key) : files_.end();
   if (file == files_.end()) return;
   flushing_.insert_or_assign(message.header().message_id,
-                             Flushing{.open = open->key, .version = file->second.version});
+                             Flushing{.open = open->key,
+                                      .version = version_of(*open, {}),
+                                      .writes = open->group->count(&FileCounts::writes)});
 }
 
 void NearMetadata::opened(const Open& open, MessageId by) {
   const auto found = opening_.find(by);
   if (found == opening_.end()) return;
+  const FileGroup& group = *open.group;
   File& file = files_[open.key];
   file = File{.kind = found->second.kind, .pushed = found->second.questions};
+  file.changes = group.count(&FileCounts::changes);
+  file.writes = group.count(&FileCounts::writes);
+  file.others = file.changes - file.writes;
   if (open.disk_file) file.position = 0;
-  for (const std::string& question : file.pushed) file.answers.emplace(question, Known{});
+  for (const std::string& question : file.pushed)
+    file.answers.emplace(question, Known{.version = version_of(open, question)});
   opening_.erase(found);
 }
 
@@ -169,29 +172,59 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   if (file == files_.end() || open->session != header.session_id || open->tree != header.tree_id)
     return Taken::no;
   const std::string key(as_text(question->bytes()));
-  if (file->second.asked.insert(key).second) habits_.asked(file->second.kind, key);
+  if (file->second.asked.size() < kMostAsked && file->second.asked.insert(key).second)
+    habits_.asked(file->second.kind, key);
 
   const auto found = file->second.answers.find(key);
-  if (found != file->second.answers.end() && !found->second.voided) {
+  const bool is_new = found != file->second.answers.end() && found->second.version == version_of(*open, key);
+  if (is_new) {
     Known& known = found->second;
     if (!known.here) {
-      known.waiting.push_back(message);
+      if (waiting_ >= kMostWaiting || message.frame.bytes.size() > kMostWaitingBytes) return Taken::no;
+      known.waiting.push_back(kept(message));
       ++waiting_;
       return Taken::yes;
     }
     const bool of_file = request->type != InfoType::file_system;
     if (good(now, *open, known, of_file)) {
       answer(now, message, known);
-      if (!of_file || !(open->caching & lease_state::read)) file->second.answers.erase(found);
+      if (!of_file || !(open->caching & lease_state::read)) erase(file->second, found);
       return Taken::yes;
     }
-    file->second.answers.erase(found);
   }
+  if (found != file->second.answers.end() && found->second.here) erase(file->second, found);
   if (side_.surroundings().features.smb_metadata) {
     asked_.insert_or_assign(header.message_id,
-                            Asked{.open = open->key, .question = key, .version = file->second.version});
+                            Asked{.open = open->key, .question = key, .version = version_of(*open, key)});
   }
   return Taken::no;
+}
+
+// Questions for the disk are asked anew after any change. An empty one: of the file.
+NearMetadata::Version NearMetadata::version_of(const Open& open, const std::string& question) const {
+  const auto request = question.empty() ? std::nullopt : request_of(as_bytes(question));
+  const bool of_disk = !question.empty() && (!request || request->type == InfoType::file_system);
+  if (of_disk) return side_.connection().changes();
+  return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
+}
+
+bool NearMetadata::is_changed(const Open& open, const File& file) const {
+  return open.group->count(&FileCounts::changes) != file.changes;
+}
+
+void NearMetadata::keep(File& file, const std::string& question, Known known) {
+  if (const auto before = file.answers.find(question); before != file.answers.end()) erase(file, before);
+  const std::size_t bytes = known.response.size();
+  if (file.answers.size() >= kMostAnswers || bytes > kMostAnswerBytes || held_bytes_ + bytes > kMostHeldBytes)
+    return;
+  held_bytes_ += bytes;
+  file.answers.emplace(question, std::move(known));
+}
+
+void NearMetadata::erase(File& file, std::unordered_map<std::string, Known>::iterator known) {
+  held_bytes_ -= known->second.response.size();
+  waiting_ -= known->second.waiting.size();
+  file.answers.erase(known);
 }
 
 bool NearMetadata::good(TimePoint now, const Open& open, const Known& known, bool of_file) const {
@@ -232,11 +265,14 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   if (file == files_.end() || open->session != header.session_id || open->tree != header.tree_id)
     return Taken::no;
   const bool plain = open->disk_file && !open->durable && !open->reconnected && !open->replayed &&
-                     !open->locked && !(open->options & create_options::delete_on_close);
-  if (!plain || !(open->caching & lease_state::handle) || open->break_pending || file->second.unsettled ||
-      file->second.unflushed || side_.owes(*open))
+                     !open->is_locked() && !(open->options & create_options::delete_on_close);
+  // It must wait for writes, until a FLUSH behind them was answered; and for whatever else was done.
+  const std::uint64_t writes = open->group->count(&FileCounts::writes);
+  const std::uint64_t others = open->group->count(&FileCounts::changes) - writes;
+  if (!plain || !(open->caching & lease_state::handle) || open->break_pending || others != file->second.others ||
+      writes != file->second.writes || side_.owes(*open))
     return Taken::no;
-  if (file->second.changed && request->flags & kClosePostQueryAttributes) return Taken::no;
+  if (is_changed(*open, file->second) && request->flags & kClosePostQueryAttributes) return Taken::no;
   for (const auto& [question, known] : file->second.answers) {
     if (!known.waiting.empty()) return Taken::no;
   }

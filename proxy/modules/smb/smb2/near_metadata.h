@@ -44,11 +44,14 @@ class NearMetadata final : public NearPart {
   // Answers to QUERY_INFO, Kept of CLOSEs, and Break.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   bool quiet() const override { return closing_.empty() && waiting_ == 0; }
+  std::size_t held_bytes() const { return held_bytes_; }
 
  private:
+  // What is known is good while nothing was changed since: counted, not told to each file that is open.
+  using Version = std::uint64_t;
   struct Known {          // what is known of a question's answer
     bool here = false;    // else it will come
-    bool voided = false;  // what comes is too old for later questions
+    Version version = 0;  // of the file, or the disk, when it was asked
     Status status = Status::success;
     Slice response;
     TimePoint came{};
@@ -59,22 +62,21 @@ class NearMetadata final : public NearPart {
     std::unordered_map<std::string, Known> answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
-    std::uint64_t version = 0;  // how often it was changed through this connection
     // Where the client's READs have left it ([MS-FSCC] 2.4.35); none: the server knows. READs that it never
     // saw, and those that nobody but us asked for, must not show.
     std::optional<std::uint64_t> position;
-    bool changed = false;  // what CREATE told of it is old
-    // What its CLOSE must wait for: writes, until a FLUSH behind them was answered; whatever else was done.
-    bool unflushed = false, unsettled = false;
+    // As counted when it was opened; and the writes, when a FLUSH behind them was answered.
+    std::uint64_t changes = 0, others = 0, writes = 0;
   };
   struct Asked {  // a question on its way to the server
     OpenKey open;
     std::string question;
-    std::uint64_t version = 0;
+    Version version = 0;
   };
   struct Flushing {
     OpenKey open;
-    std::uint64_t version = 0;
+    Version version = 0;
+    std::uint64_t writes = 0;
   };
   struct Closing {
     FileId file;
@@ -91,9 +93,10 @@ class NearMetadata final : public NearPart {
   Taken query_info(TimePoint now, const Message& message);
   Taken close(TimePoint now, const Message& message);
   void came(TimePoint now, const Answer& answer, const Slice& response);
-  enum class Cause : bool { write, other };
-  void voided(const Open& open, Cause cause);
-  void forget_answers(const FileName& name);
+  Version version_of(const Open& open, const std::string& question) const;
+  bool is_changed(const Open& open, const File& file) const;
+  void keep(File& file, const std::string& question, Known known);
+  void erase(File& file, std::unordered_map<std::string, Known>::iterator known);
   void closed(TimePoint now, const Open& open);
   bool good(TimePoint now, const Open& open, const Known& known, bool of_file) const;
   bool breaks_closed(const Message& message);
@@ -101,14 +104,22 @@ class NearMetadata final : public NearPart {
   void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
+  // Of one file, or of all that are open; more are asked each time.
+  static constexpr std::size_t kMostAnswers = 16, kMostAsked = 64, kMostAnswerBytes = 64 << 10;
+  static constexpr std::size_t kMostHeldBytes = 8 << 20;
+  // Questions that wait for an answer to come; others, and large ones, go to the server.
+  static constexpr std::size_t kMostOpening = 4096;
+  static constexpr std::size_t kMostWaiting = 256, kMostWaitingBytes = 1024;
+
   NearSide& side_;
   QuestionHabits habits_;  // begins with what programs ask of most files
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
-  std::unordered_map<MessageId, Opening> opening_;
-  std::unordered_map<MessageId, Asked> asked_;
-  std::unordered_map<MessageId, Flushing> flushing_;
-  std::unordered_map<MessageId, Closing> closing_;  // CLOSEs answered before the server did
+  KeyedMap<MessageId, Opening> opening_;
+  KeyedMap<MessageId, Asked> asked_;
+  KeyedMap<MessageId, Flushing> flushing_;
+  KeyedMap<MessageId, Closing> closing_;  // CLOSEs answered before the server did
   std::size_t waiting_ = 0;
+  std::size_t held_bytes_ = 0;  // of answers
 };
 
 }  // namespace longhaul::smb::smb2

@@ -9,7 +9,7 @@ namespace longhaul::smb::smb2 {
 void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::opened) opened(*change.open, change.by);
-    if (change.kind == Change::Kind::broken) voided(*change.open, Cause::other);
+    if (change.kind == Change::Kind::broken) side_.connection().changed(*change.open);
     if (change.kind == Change::Kind::closed) closed(now, *change.open);
   }
   for (const Connection::Answered& each : outcome.answered) {
@@ -27,9 +27,10 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
       // What was done before it is done at the server, and its errors are told: this answer came behind them.
       const auto flushed = files_.find(flushing.mapped().open);
-      if (flushed != files_.end() && flushed->second.version == flushing.mapped().version &&
+      const Open* open = side_.connection().open(flushing.mapped().open);
+      if (flushed != files_.end() && open && version_of(*open, {}) == flushing.mapped().version &&
           each.element->header.status == Status::success) {
-        flushed->second.unflushed = false;
+        flushed->second.writes = flushing.mapped().writes;
       }
     }
     const auto found = asked_.find(each.request.id);
@@ -40,13 +41,18 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     const Open* open = side_.connection().open(asked.open);
     const auto response = parse_buffer_response(each.element->bytes);
     const bool leased = open && (open->caching & lease_state::read) && !open->break_pending;
-    if (file == files_.end() || !leased || file->second.version != asked.version || !response ||
+    if (file == files_.end() || !leased || version_of(*open, asked.question) != asked.version || !response ||
         each.element->header.status != Status::success || each.request.info_type == InfoType::file_system) {
       continue;
     }
-    file->second.answers.insert_or_assign(
-        asked.question,
-        Known{.here = true, .response = Slice::copy_of(response->buffer), .came = now, .waiting = {}});
+    const auto known = file->second.answers.find(asked.question);
+    if (known != file->second.answers.end() && !known->second.here) continue;  // it comes once more
+    keep(file->second, asked.question,
+         Known{.here = true,
+               .version = asked.version,
+               .response = Slice::copy_of(response->buffer),
+               .came = now,
+               .waiting = {}});
   }
 }
 
@@ -57,10 +63,10 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   if (got != 0) file->second.position = reached;
   if (open.caching & lease_state::write) return;  // nobody else moves the end
   const bool ended = got < asked;
-  if (file->second.changed) {
-    if (ended) forget_answers(open.name);  // they may have the end that it had before
+  if (is_changed(open, file->second)) {
+    if (ended) side_.connection().doubted(open);  // what is known may have the end that it had before
   } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
-    voided(open, Cause::other);
+    side_.connection().changed(open);
   }
 }
 
@@ -91,7 +97,7 @@ bool NearMetadata::breaks_closed(const Message& message) {
   if (!notification) return false;
   const auto* oplock = std::get_if<OplockBreak>(&*notification);
   const auto* lease = std::get_if<LeaseBreakNotification>(&*notification);
-  if (lease && !side_.connection().opens_of(lease->key).empty()) return false;
+  if (lease && side_.connection().is_shared(lease->key)) return false;
   return std::any_of(closing_.begin(), closing_.end(), [&](const auto& each) {
     return (oplock && each.second.file == oplock->file) || (lease && each.second.lease == lease->key);
   });
@@ -105,7 +111,7 @@ Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Sli
     return Taken::yes;
   }
   if (const auto* taken_back = std::get_if<Break>(&message)) {
-    if (const Open* open = side_.connection().open(taken_back->open)) voided(*open, Cause::other);
+    if (const Open* open = side_.connection().open(taken_back->open)) side_.connection().changed(*open);
     return Taken::no;
   }
   if (const auto* pushed = std::get_if<Answer>(&message)) {
@@ -123,66 +129,28 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
   const auto found = file->second.answers.find(std::string(as_text(pushed.request.bytes())));
   if (found == file->second.answers.end() || found->second.here) return;
   Known known = std::move(found->second);
-  file->second.answers.erase(found);
   waiting_ -= known.waiting.size();
+  file->second.answers.erase(found);
   known.here = true;
   known.status = Status{pushed.status};
   known.response = response;
   known.came = now;
   const Open* open = side_.connection().open(pushed.open);
-  // Who waits asked before anything voided it.
-  const bool served = !known.waiting.empty();
-  for (const Message& request : known.waiting) {
+  // Who waits asked before anything was changed.
+  const std::deque<Message> waiting = std::exchange(known.waiting, {});
+  for (const Message& request : waiting) {
     if (known.status == Status::pending) {
       side_.pass_on(now, request);
     } else {
       answer(now, request, known);
     }
   }
-  if (known.status == Status::pending || known.voided || !open) return;
+  const std::string question(as_text(pushed.request.bytes()));
+  if (known.status == Status::pending || !open || known.version != version_of(*open, question)) return;
   const bool again = open->caching & lease_state::read;
-  const auto question = request_of(pushed.request.bytes());
-  if (served && (!again || !question || question->type == InfoType::file_system)) return;
-  known.waiting.clear();
-  file->second.answers.emplace(std::string(as_text(pushed.request.bytes())), std::move(known));
-}
-
-// The file, or the disk, is not any more what it was when it was asked about.
-void NearMetadata::voided(const Open& open, Cause cause) {
-  for (const Open* same : side_.connection().opens_of(open.name)) {
-    const auto file = files_.find(same->key);
-    if (file == files_.end()) continue;
-    file->second.changed = true;
-    (cause == Cause::write ? file->second.unflushed : file->second.unsettled) = true;
-  }
-  forget_answers(open.name);
-}
-
-// Those about the files of this name, and about the disk.
-void NearMetadata::forget_answers(const FileName& name) {
-  const auto forget = [](File& file, auto&& which) {
-    for (auto each = file.answers.begin(); each != file.answers.end();) {
-      if (!which(each->first)) {
-        ++each;
-      } else if (each->second.here) {
-        each = file.answers.erase(each);
-      } else {
-        (each++)->second.voided = true;
-      }
-    }
-  };
-  for (const Open* same : side_.connection().opens_of(name)) {
-    const auto file = files_.find(same->key);
-    if (file == files_.end()) continue;
-    ++file->second.version;
-    forget(file->second, [](const std::string&) { return true; });
-  }
-  for (auto& [key, file] : files_) {
-    forget(file, [](const std::string& question) {
-      const auto request = request_of(as_bytes(question));
-      return !request || request->type == InfoType::file_system;
-    });
-  }
+  const auto request = request_of(pushed.request.bytes());
+  if (!waiting.empty() && (!again || !request || request->type == InfoType::file_system)) return;
+  keep(file->second, question, std::move(known));
 }
 
 void NearMetadata::closed(TimePoint now, const Open& open) {
@@ -195,6 +163,7 @@ void NearMetadata::closed(TimePoint now, const Open& open) {
   std::vector<Message> waiting;
   for (auto& [question, known] : file.answers) {
     std::move(known.waiting.begin(), known.waiting.end(), std::back_inserter(waiting));
+    held_bytes_ -= known.response.size();
   }
   waiting_ -= waiting.size();
   files_.erase(found);

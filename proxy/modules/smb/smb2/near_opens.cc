@@ -9,6 +9,9 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
+// About what one takes in memory, beside what it names.
+constexpr std::size_t kOfferBytes = 512;
+
 std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
   Buffer key;
   LittleEndianWriter writer(key);
@@ -35,7 +38,8 @@ NearOpens::~NearOpens() { account_->held_bytes -= held_bytes_; }
 
 void NearOpens::before_request(TimePoint, const Message& message, const Changes&) {
   if (!unsettles_names(message)) return;
-  for (const Element& element : message.elements) unsettling_.insert(element.header.message_id);
+  for (const Element& element : message.elements)
+    if (unsettling_.size() < Connection::kMostPending) unsettling_.insert(element.header.message_id);
 }
 
 void NearOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
@@ -55,7 +59,7 @@ Taken NearOpens::on_request(TimePoint now, const Message& message, const Changes
   if (found == by_request_.end()) return Taken::no;
   const Pending* pending = side_.connection().pending(header.message_id);
   if (!pending || !pending->opening || header.charge() != 1 ||
-      side_.connection().being_opened(pending->opening->name, pending->id)) {
+      side_.connection().being_opened(*pending->opening->group, pending->id)) {
     return Taken::no;
   }
 
@@ -120,6 +124,8 @@ void NearOpens::offered(const Offer& offer, const Slice& response) {
     side_.out().tell(GaveUp{offer.number});
     return;
   }
+  entry.state_bytes = kOfferBytes + entry.request.size() + response.size();
+  state_bytes_ += entry.state_bytes;
   by_request_.emplace(entry.request, offer.number);
   by_open_.emplace(entry.open, offer.number);
   offers_.emplace(offer.number, std::move(entry));
@@ -130,7 +136,7 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
   if (found == by_open_.end()) return Taken::no;
   const auto offer = offers_.find(found->second);
   const std::uint64_t bytes = attached.size();
-  if (held_bytes_ + bytes > kMostBytes || account_->held_bytes + bytes > account_->most_bytes) {
+  if (held_bytes_ + bytes > kMostBytes || offer->second.known.size() >= kMostKnown || account_->held_bytes + bytes > account_->most_bytes) {
     side_.counters().ahead_bytes += bytes;
     side_.wasted(bytes);
     give_up(offer);
@@ -140,6 +146,8 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
   account_->held_bytes += bytes;
   offer->second.bytes += bytes;
   offer->second.known.emplace_back(message, attached);
+  offer->second.state_bytes += sizeof(TwinMessage);
+  state_bytes_ += sizeof(TwinMessage);
   return Taken::yes;
 }
 
@@ -151,6 +159,7 @@ NearOpens::Offered NearOpens::take(Offers::iterator offer) {
   Offered taken = std::move(offer->second);
   held_bytes_ -= taken.bytes;
   account_->held_bytes -= taken.bytes;
+  state_bytes_ -= taken.state_bytes;
   by_request_.erase(taken.request);
   by_open_.erase(taken.open);
   offers_.erase(offer);

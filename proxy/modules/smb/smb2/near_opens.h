@@ -9,7 +9,6 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,6 +38,7 @@ class NearOpens final : public NearPart {
   // it.
   void offer_nothing(bool nothing) { nothing_ = nothing; }
   void give_up_all();
+  std::size_t held_bytes() const { return state_bytes_; }
 
  private:
   using Known = std::vector<std::pair<TwinMessage, Slice>>;
@@ -49,6 +49,7 @@ class NearOpens final : public NearPart {
     Slice response;  // without its header
     Known known;     // of the open, in order
     std::uint64_t bytes = 0;
+    std::size_t state_bytes = 0;  // beside them
   };
   using Offers = std::map<std::uint64_t, Offered>;
 
@@ -61,14 +62,16 @@ class NearOpens final : public NearPart {
   // More than the far half ever has offered at a time; the bytes are what it may have sent ahead of a flow.
   static constexpr std::size_t kMostOffers = 512;
   static constexpr std::uint64_t kMostBytes = 64 << 20;
+  static constexpr std::size_t kMostKnown = 1024;  // messages about one
 
   NearSide& side_;
   std::shared_ptr<AheadAccount> account_;
   Offers offers_;                                    // by number
   std::map<std::string, std::uint64_t> by_request_;  // session, tree and what is asked -> number
   std::map<OpenKey, std::uint64_t> by_open_;
-  std::unordered_set<MessageId> unsettling_;  // requests on their way
+  KeyedSet<MessageId> unsettling_;  // requests on their way
   std::uint64_t held_bytes_ = 0;
+  std::size_t state_bytes_ = 0;
   bool nothing_ = false;
 };
 

@@ -7,6 +7,8 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::uint64_t kMostOffset = 1ull << 62;
+// READs of one connection that wait for what is ahead; more of them go to the server like any others.
+constexpr std::size_t kMostWaiting = 512;
 
 // What can be answered like any other READ: no wish in it that only the server can fulfil.
 bool is_plain(const Header& header, const ReadRequest& read, const Connection& connection) {
@@ -19,24 +21,31 @@ bool is_plain(const Header& header, const ReadRequest& read, const Connection& c
 }  // namespace
 
 void NearReads::before_request(TimePoint, const Message&, const Changes& changes) {
-  unsettled_.begin(changes);
   for (const Change& change : changes)
-    if (change.kind == Change::Kind::voided) drop(*change.open);
+    if (change.kind == Change::Kind::voided) drop_file(*change.file);
 }
 
-void NearReads::drop(const Open& open) {
-  if (!cache_.knows(open.key)) return;
-  std::uint32_t epoch = cache_.drop(open.key);
-  side_.out().tell(Drop{open.key, epoch});
+void NearReads::drop_file(const FileGroup& file) {
+  for (const OpenKey& open : fresh_.take(file)) drop(open);
+}
+
+void NearReads::drop(const OpenKey& open) {
+  fresh_.forget(open);
+  if (!cache_.knows(open)) return;
+  side_.out().tell(Drop{open, cache_.drop(open)});
   count();
 }
 
 void NearReads::on_outcome(TimePoint, const Connection::Outcome& outcome) {
-  for (const auto& answered : outcome.answered)
-    if (!answered.interim) unsettled_.end(answered.request.id);
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened && change.open->disk_file) cache_.opened(change.open->key);
-    if (change.kind == Change::Kind::closed) cache_.forget(change.open->key);
+    if (change.kind == Change::Kind::opened && change.open->disk_file) {
+      cache_.opened(change.open->key);
+      if (change.open->caching & lease_state::read) fresh_.learnt(*change.open);  // the far half may be reading
+    }
+    if (change.kind == Change::Kind::closed) {
+      cache_.forget(change.open->key);
+      fresh_.forget(change.open->key);
+    }
     if (change.kind == Change::Kind::broken) drop(*change.open);
   }
   tell_allowance();
@@ -50,9 +59,12 @@ Taken NearReads::on_request(TimePoint now, const Message& message, const Changes
   auto read = parse_read_request(message.first().bytes);
   if (!read || !is_plain(header, *read, side_.connection())) return Taken::no;
   Open* open = side_.connection().open(key_of(header.session_id, header.tree_id, read->file));
-  if (!open || !cache_.knows(open->key) || open->locked || open->closing || open->write_through())
+  if (!open || !cache_.knows(open->key) || open->is_locked() || open->closing || open->write_through())
     return Taken::no;
 
+  if (cache_.waiting() >= kMostWaiting) return Taken::no;
+
+  fresh_.learnt(*open);
   Read asked{.header = header, .length = read->length, .minimum_count = read->minimum_count};
   auto found = cache_.ask(open->key, header.message_id, read->offset, read->length);
   if (auto* data = std::get_if<ReadData>(&found)) {
@@ -69,9 +81,9 @@ Taken NearReads::on_response(TimePoint, const Message& message, const Connection
     if (answered.interim || answered.request.command != Command::read) continue;
     waiting_.erase(answered.request.id);
     auto read = cache_.answered(answered.request.id);
-    if (!read || !message.single() || unsettled_.contains(read->open)) continue;
+    if (!read || !message.single()) continue;
     Open* open = side_.connection().open(read->open);
-    if (!open || !(open->caching & lease_state::read) || answered.element->header.status != Status::success)
+    if (!open || open->group->count(&FileCounts::unsettled) != 0 || !(open->caching & lease_state::read) || answered.element->header.status != Status::success)
       continue;
     if (auto response = parse_read_response(answered.element->bytes); response && !response->data.empty()) {
       auto at = static_cast<std::size_t>(response->data.data() - message.frame.bytes.bytes().data());
@@ -84,6 +96,7 @@ Taken NearReads::on_response(TimePoint, const Message& message, const Connection
 
 Taken NearReads::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (auto* ahead = std::get_if<Ahead>(&message)) {
+    if (const Open* open = side_.connection().open(ahead->open)) fresh_.learnt(*open);
     cache_.pushed(*ahead, attached);
     side_.counters().ahead_bytes += attached.size();
     while (auto ready = cache_.poll_ready()) {
@@ -92,6 +105,10 @@ Taken NearReads::on_twin(TimePoint now, const TwinMessage& message, const Slice&
     }
     count();
     return Taken::yes;
+  }
+  if (auto* held = std::get_if<Held>(&message)) {
+    if (const Open* open = side_.connection().open(held->open)) fresh_.learnt(*open);
+    return Taken::no;
   }
   if (auto* dropped = std::get_if<Drop>(&message)) {
     cache_.far_dropped(dropped->open, dropped->epoch);

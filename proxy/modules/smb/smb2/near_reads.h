@@ -2,11 +2,9 @@
 // The near half's part for reads: answers READs from what was pushed ahead (ahead_cache.h), and tells the far
 // half what it lacks. What is pushed, and which READs it is for, is decided in far_reads.h.
 #pragma once
-#include <unordered_map>
-
 #include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/smb2/unsettled.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -23,7 +21,11 @@ class NearReads final : public NearPart {
   void on_surroundings(TimePoint, const modules::Surroundings&) override { tell_allowance(); }
   bool quiet() const override { return waiting_.empty(); }
 
-  void drop(const Open& open);
+  void drop(const Open& open) { drop(open.key); }
+  // Of all opens that may be of this file.
+  void drop_file(const FileGroup& file);
+  // Taken for READs that wait, beside what the account counts.
+  std::size_t held_bytes() const { return cache_.waiting_bytes(); }
   void wasted(std::uint64_t bytes) {
     other_wasted_bytes_ += bytes;
     count();
@@ -37,14 +39,15 @@ class NearReads final : public NearPart {
   };
   void answer(TimePoint now, const Read& read, const OpenKey& open, std::uint64_t offset,
               const ReadData& data);
+  void drop(const OpenKey& open);
   void tell_allowance();
   void count();
 
   NearSide& side_;
   AheadCache cache_;
   std::uint64_t other_wasted_bytes_ = 0;
-  Unsettled unsettled_;
-  std::unordered_map<MessageId, Read> waiting_;
+  Fresh fresh_;
+  KeyedMap<MessageId, Read> waiting_;
 };
 
 }  // namespace longhaul::smb::smb2

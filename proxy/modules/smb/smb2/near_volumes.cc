@@ -55,7 +55,7 @@ void NearVolumes::changed() {
 void NearVolumes::before_request(TimePoint, const Message& message, const Changes&) {
   for (const Element& element : message.elements) {
     if (may_change_space(element)) {
-      changing_.insert(element.header.message_id);
+      if (changing_.size() < Connection::kMostPending) changing_.insert(element.header.message_id);
       changed();
     }
   }
@@ -108,6 +108,7 @@ void NearVolumes::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
 
 void NearVolumes::told(TimePoint now, const Key& key, std::uint64_t changes, const Slice& response) {
   if (changes != changes_ || !changing_.empty()) return;  // older than what this connection did
+  if (response.size() > kMostToldBytes) return;
   if (told_.size() >= kMostTold) told_.clear();
   told_.insert_or_assign(key, Told{.response = response, .came = now});
 }

@@ -10,8 +10,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "proxy/modules/smb/smb2/parts.h"
 
@@ -41,12 +39,12 @@ class NearVolumes final : public NearPart {
   void changed();
   void told(TimePoint now, const Key& key, std::uint64_t changes, const Slice& response);
 
-  static constexpr std::size_t kMostTold = 256;
+  static constexpr std::size_t kMostTold = 64, kMostToldBytes = 4096;
 
   NearSide& side_;
   std::map<Key, Told> told_;
-  std::unordered_map<MessageId, Asked> asked_;
-  std::unordered_set<MessageId> changing_;  // without an answer
+  KeyedMap<MessageId, Asked> asked_;
+  KeyedSet<MessageId> changing_;  // without an answer
   std::uint64_t changes_ = 0;               // of the space, by this connection: requests, and their answers
 };
 

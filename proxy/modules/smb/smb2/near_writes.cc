@@ -11,8 +11,14 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
+// Of a share; names of real ones are shorter.
+constexpr std::size_t kMostShareBytes = 2048;
+// Remembered: TREE_CONNECTs under way and shares; requests about sessions under way.
+constexpr std::size_t kMostConnecting = 64, kMostShares = 4096;
+
 std::u16string text_of(Bytes utf16) {
   std::u16string text;
+  utf16 = utf16.first(std::min(utf16.size(), kMostShareBytes));
   for (std::size_t i = 0; i + 2 <= utf16.size(); i += 2) text.push_back(load_le<char16_t>(utf16, i));
   return text;
 }
@@ -57,7 +63,7 @@ bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header
   if (!(open.caching & lease_state::write) || open.break_pending) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.closing) return false;
-  if (open.reconnected || open.replayed || open.locked) return false;
+  if (open.reconnected || open.replayed || open.is_locked()) return false;
   if (!(open.access & access::write_data) || open.write_through()) return false;
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
     return false;
@@ -81,18 +87,22 @@ bool could_be_promised(const Open& open, const Tree& tree, const Header& header,
 }
 
 void NearWrites::before_request(TimePoint, const Message& message, const Changes& changes) {
-  if (!message.single() || leaves_empty(message.first()) == LeavesEmpty::no) {
-    for (const Change& change : changes)
-      if (change.kind == Change::Kind::voided) empty_.erase(change.open->key);
+  // A change like any other, but that it leaves the file empty.
+  if (!changes.empty() && message.single() && leaves_empty(message.first()) != LeavesEmpty::no) {
+    const auto file = named_file(message.first());
+    const Open* open = file ? side_.connection().open(*file) : nullptr;
+    const auto empty = open ? empty_.find(open->key) : empty_.end();
+    if (empty != empty_.end() && empty->second.changes + 1 == open->group->count(&FileCounts::changes))
+      ++empty->second.changes;
   }
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
-      setups_.insert(element.header.message_id);
+      if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
     if (command == Command::negotiate) {
       if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
     }
-    if (command == Command::tree_connect) {
+    if (command == Command::tree_connect && connecting_.size() < kMostConnecting) {
       if (const auto request = parse_tree_connect_request(element.bytes))
         connecting_[element.header.message_id] = text_of(request->path);
     }
@@ -114,12 +124,9 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   if (header.command == Command::read && promises_.waiting() != 0) {
     const Pending* request = side_.connection().pending(header.message_id);
     const Open* open = request ? side_.connection().open(request->file) : nullptr;
-    if (!open) return Taken::no;
-    for (const Open* each : side_.connection().opens_of(open->name)) {
-      if (promises_.waiting(each->key) == 0) continue;
-      side_.pass_on(now, message);
-      return Taken::yes;
-    }
+    if (!open || open->group->count(&FileCounts::promised) == 0) return Taken::no;
+    side_.pass_on(now, message);
+    return Taken::yes;
   }
   return Taken::no;
 }
@@ -153,7 +160,9 @@ void NearWrites::promised(TimePoint now, const Message& message, const Open& ope
   const Header& header = message.header();
   side_.out().tell(Promised{.open = open.key, .message = header.message_id});
   side_.pass_on(now, message);
-  waiting_.emplace(header.message_id, Waiting{.header = header, .length = length});
+  waiting_.insert_or_assign(
+      header.message_id,
+      Waiting{.header = header, .length = length, .promised = Counted(open.group, &FileCounts::promised)});
   if (verdict == Promises::Verdict::now) answer_early(now, header.message_id);
   count();
 }
@@ -167,7 +176,7 @@ Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
   const auto file = named_file(message.first());
   const Header& header = message.header();
   const Open* open = leaves != LeavesEmpty::no && file ? side_.connection().open(*file) : nullptr;
-  const auto empty = open ? empty_.find(open->key) : empty_.end();
+  const auto empty = open && is_empty(*open) ? empty_.find(open->key) : empty_.end();
   if (empty == empty_.end() || open->session != header.session_id || open->tree != header.tree_id)
     return Taken::no;
   const Tree* tree = side_.connection().tree(open->session, open->tree);
@@ -178,7 +187,7 @@ Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
   if (sets_times && (open->durable || !(open->access & access::write_attributes))) return Taken::no;
   const auto verdict = promises_.promise(open->key, header.message_id, {});
   if (verdict == Promises::Verdict::refused) return Taken::no;
-  if (sets_times) empty->second = Loss::times;
+  if (sets_times) empty->second.loss = Loss::times;
   promised(now, message, *open, 0, verdict);
   return Taken::yes;
 }
@@ -189,9 +198,13 @@ Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
 void NearWrites::found_empty(const Open& open, const Pending& create) {
   if (!open.disk_file || open.end_of_file != 0 || create.in_compound) return;
   if (open.lease && !(open.caching & lease_state::write)) return;
-  Connection& connection = side_.connection();
-  if (connection.opens_of(open.name).size() == 1 && !connection.being_opened(open.name, create.id))
-    empty_.emplace(open.key, Loss::nothing);
+  if (open.group->count(&FileCounts::opens) == 1 && !side_.connection().being_opened(*open.group, create.id))
+    empty_.emplace(open.key, Empty{.changes = open.group->count(&FileCounts::changes)});
+}
+
+bool NearWrites::is_empty(const Open& open) const {
+  const auto found = empty_.find(open.key);
+  return found != empty_.end() && found->second.changes == open.group->count(&FileCounts::changes);
 }
 
 void NearWrites::answer_early(TimePoint now, MessageId id) {
@@ -210,12 +223,12 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   const auto settled = promises_.kept(kept.message, status, kept.written);
   const auto found = waiting_.find(kept.message);
   if (!settled || found == waiting_.end()) return;
-  const Waiting write = found->second;
+  const Waiting write = std::move(found->second);
   waiting_.erase(found);
   if (says_expired(status)) side_.connection().session_expired(settled->open.session);
   if (is_error(status) && write.header.command != Command::write) refuses_of_empty_ = true;
   if (const auto empty = empty_.find(settled->open); empty != empty_.end() && !owes(settled->open))
-    empty->second = Loss::nothing;
+    empty->second.loss = Loss::nothing;
   if (settled->answered) {
     credits_due_ += kept.credits;
   } else {
@@ -227,9 +240,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   }
   // What was read ahead while the server was still writing may be older than what it wrote.
   if (promises_.waiting(settled->open) == 0) {
-    if (const Open* open = side_.connection().open(settled->open)) {
-      for (const Open* each : side_.connection().opens_of(open->name)) side_.drop(*each);
-    }
+    if (const Open* open = side_.connection().open(settled->open)) side_.drop_file(*open->group);
   }
   answer_held(now);
   count();
@@ -256,14 +267,16 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_files_.clear();
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
-    if (auto share = connecting_.extract(each.request.id); !share.empty() && each.element && !each.interim)
+    if (auto share = connecting_.extract(each.request.id);
+        !share.empty() && each.element && !each.interim && shares_.size() < kMostShares)
       shares_[{each.request.session, each.element->header.tree_id}] = std::move(share.mapped());
     const auto carrier = carrier_of(each.request.command);
     if (!carrier || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
     // An error that was not late: whoever caches writes stops there, too.
-    if (*carrier == Promises::Carrier::write && is_error(status)) promises_.stop(key);
+    if (*carrier == Promises::Carrier::write && is_error(status) && side_.connection().open(key))
+      promises_.stop(key);
     const Status final = promises_.settle(key, *carrier, status);
     if (final == status) continue;
     late_.push_back({.element = each.element, .status = final});
@@ -300,6 +313,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
   empty_.erase(open.key);
+  for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
   if (promises_.forget(open.key)) return;
   lost_->add(lost_file(open));
   side_.out().abort();
@@ -316,9 +330,9 @@ LostWrites::File NearWrites::lost_file(const Open& open) const {
 
 void NearWrites::lose() {
   for (const OpenKey& key : promises_.owed()) {
-    const auto empty = empty_.find(key);
-    if (empty != empty_.end() && empty->second == Loss::nothing) continue;
-    if (const Open* open = side_.connection().open(key)) lost_->add(lost_file(*open));
+    const Open* open = side_.connection().open(key);
+    if (!open || (is_empty(*open) && empty_.at(key).loss == Loss::nothing)) continue;
+    lost_->add(lost_file(*open));
   }
   promises_.cut_off();
 }
@@ -344,12 +358,12 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     return Taken::yes;
   }
   if (const auto* told = std::get_if<Room>(&message)) {
-    told_room(now, *told);
+    if (side_.connection().tree(told->session, told->tree)) told_room(now, *told);
     return Taken::yes;
   }
   // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
-    promises_.stop(taken_back->open);
+    if (side_.connection().open(taken_back->open)) promises_.stop(taken_back->open);
     empty_.erase(taken_back->open);
     side_.out().tell(Broken{.open = taken_back->open});
   }

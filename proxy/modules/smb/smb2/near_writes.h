@@ -10,7 +10,6 @@
 #pragma once
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "proxy/modules/smb/disk_room.h"
@@ -68,9 +67,11 @@ class NearWrites final : public NearPart {
     Header header;
     std::uint32_t length = 0;
     bool answered = false;
+    Counted promised;
   };
   Taken write(TimePoint now, const Message& message);
   Taken leave_empty(TimePoint now, const Message& message);
+  bool is_empty(const Open& open) const;
   void found_empty(const Open& open, const Pending& create);
   void promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
                 Promises::Verdict verdict);
@@ -89,17 +90,22 @@ class NearWrites final : public NearPart {
   DiskRoom room_;
   // Held until the far half tells the room: it has asked right behind the answer that opened the file.
   std::map<DiskTree, std::vector<MessageId>> before_room_;
-  std::unordered_map<MessageId, Waiting> waiting_;  // promised or held
-  // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
+  KeyedMap<MessageId, Waiting> waiting_;  // promised or held
+  // Opens that found the file empty or made it so, as long as nothing has changed it that does not leave it
+  // so; what was promised of them, were it lost.
   enum class Loss : bool { nothing, times };
-  std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
+  struct Empty {
+    Loss loss = Loss::nothing;
+    std::uint64_t changes = 0;  // of the file, so far
+  };
+  std::unordered_map<OpenKey, Empty, OpenKeyHash> empty_;
   bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
-  std::unordered_set<MessageId> setups_;
+  KeyedSet<MessageId> setups_;
   Guid client_{};
   std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
-  std::unordered_map<MessageId, std::u16string> connecting_;  // to shares
+  KeyedMap<MessageId, std::u16string> connecting_;  // to shares
   std::vector<LostWrites::File> late_files_;                  // of late_
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.

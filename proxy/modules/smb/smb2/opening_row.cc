@@ -11,6 +11,8 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
+constexpr std::size_t kMostNameBytes = 510;  // of a part of a path, on any file system that is served
+
 std::u16string utf16(std::string_view bytes) {
   std::u16string text(bytes.size() / 2, u'\0');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = load_le<char16_t>(as_bytes(bytes), 2 * i);
@@ -44,7 +46,7 @@ void OpeningRow::listed(const Open& directory, std::uint64_t listing, std::uint8
     if (!entry || !*entry) return;
     constexpr std::uint32_t kNoFile = file_attributes::directory | file_attributes::reparse_point |
                                       file_attributes::offline | file_attributes::recall_on_data_access;
-    if ((*entry)->file_attributes & kNoFile) continue;
+    if ((*entry)->file_attributes & kNoFile || (*entry)->name.size() > kMostNameBytes) continue;
     found->files.add(utf16(as_text((*entry)->name)), (*entry)->end_of_file);
     ++names;
   }

@@ -33,8 +33,8 @@ class NearSide {
   virtual void answer(TimePoint now, MessageId id, Slice frame, Told told = Told::no) = 0;
   // Sends a request on that a part had taken before.
   virtual void pass_on(TimePoint now, const Message& message) = 0;
-  // What is known of this open's data is void, told to the twin: before a frame that makes it so.
-  virtual void drop(const Open& open) = 0;
+  // What is known of this file's data is void, whichever open it was read through; told to the twin.
+  virtual void drop_file(const FileGroup& file) = 0;
   // A READ of this open was answered here with so many of the bytes it asked for.
   virtual void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got) = 0;
 

@@ -14,6 +14,8 @@ constexpr std::uint32_t kReading = access::read_data | access::read_ea | access:
 constexpr std::uint32_t kKnownOptions = create_options::non_directory_file | create_options::sequential_only |
                                         create_options::random_access | 0x10 | 0x20 | 0x200;
 constexpr std::string_view kBackslash("\\\0", 2);
+// There are two that only ask. Longer names are the server's alone.
+constexpr std::size_t kMostContexts = 2, kMostPlainNameBytes = 2048;
 
 // 2.2.13.2.5 and 2.2.13.2.9: questions whose answers lie in the CREATE's. MxAc with a time asks for something
 // else.
@@ -63,6 +65,7 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
   writer.u32(request.file_attributes);
   writer.u32(request.share_access);
   writer.u32(request.options);
+  if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes) return std::nullopt;
   for (const CreateContext& context : request.contexts) {
     if (!only_asks(context)) return std::nullopt;
     writer.bytes(context.name);  // four letters

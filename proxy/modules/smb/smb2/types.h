@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "codecs/bytes.h"
+#include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb::smb2 {
@@ -99,7 +100,7 @@ inline constexpr FileId kPreviousFile{~0ull, ~0ull};
 
 struct FileIdHash {
   std::size_t operator()(const FileId& id) const noexcept {
-    return std::hash<std::uint64_t>{}(id.persistent_part * 0x9E3779B97F4A7C15ull ^ id.volatile_part);
+    return KeyedHash{}(id.persistent_part, id.volatile_part);
   }
 };
 

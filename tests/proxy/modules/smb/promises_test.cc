@@ -161,20 +161,6 @@ TEST_CASE("an open or a connection that ends with promises outstanding says so")
   CHECK_FALSE(promises.kept(1, Status::success, 10));  // an answer after the end is nobody's
 }
 
-TEST_CASE("ranges overlap up to the highest offset") {
-  Promises promises;
-  const std::uint64_t top = ~std::uint64_t{0} - 9;
-  promises.promise(file(1), 1, {.offset = top, .length = 10});
-  promises.promise(file(1), 2, {.offset = 100, .length = 10});
-  CHECK(promises.overlaps(file(1), top + 9, 1));
-  CHECK(promises.overlaps(file(1), 0, ~std::uint64_t{0}));
-  CHECK(promises.overlaps(file(1), 109, 1));
-  CHECK(promises.overlaps(file(1), 0, 101));
-  CHECK_FALSE(promises.overlaps(file(1), 110, 1000));
-  CHECK_FALSE(promises.overlaps(file(1), 0, 100));
-  CHECK_FALSE(promises.overlaps(file(2), 100, 10));
-}
-
 TEST_CASE(
     "a write of which it is not clear yet whether it may be promised waits for that, and others behind it") {
   using Conditions = Promises::Conditions;

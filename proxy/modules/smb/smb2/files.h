@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which opens of a connection may be of one file, told by their names, and what they share: counts of what
+// was done to the file. A change is counted once, however often the file is open; who knows something of
+// the file compares the count with the one he has seen. What follows from a change is the callers'.
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/smb/smb2/types.h"
+
+namespace longhaul::smb::smb2 {
+
+// A name in a share. Names that are not exact may be any file's: other spellings may name the same file (8.3
+// names, opens by id, names that are longer than we keep).
+struct FileName {
+  static constexpr std::size_t kMostLetters = 4096;
+
+  TreeId tree = 0;
+  std::u16string path;  // as the client sent it, folded to upper case where that is ASCII, without its stream
+  bool exact = true;
+  bool operator==(const FileName&) const = default;
+};
+// Errs on the side of yes, and is an equivalence for exact names: that of their last parts, since shares may
+// overlap, where letters beyond ASCII count as one. Servers fold those too, each to one letter.
+bool may_be_same_file(const FileName& a, const FileName& b);
+
+struct FileCounts {
+  std::uint64_t changes = 0;  // requests after which what was known of the data holds no more
+  std::uint64_t writes = 0;   // of these: WRITEs by themselves
+  std::uint64_t doubts = 0;   // what was known of the attributes holds no more, for another reason
+  std::uint64_t opens = 0;
+  std::uint64_t opening = 0;    // CREATEs without an answer
+  std::uint64_t unsettled = 0;  // changes without an answer: whether data lie before or behind is not known
+  std::uint64_t promised = 0;   // WRITEs, and what leaves it empty, that the server has not answered
+  std::uint64_t locks = 0;      // byte ranges were locked, since the first of these opens
+};
+using FileCount = std::uint64_t FileCounts::*;
+
+// All opens, and requests, whose names may be of one file. Lives as long as one of them.
+class FileGroup {
+ public:
+  // Of this file: its own, and of names that may be any file's.
+  std::uint64_t count(FileCount which) const;
+  void add(FileCount which, std::uint64_t more = 1);
+  void remove(FileCount which);
+  bool is_any() const { return is_any_; }
+
+  FileGroup(const FileGroup&) = delete;
+  FileGroup& operator=(const FileGroup&) = delete;
+  ~FileGroup();
+
+ private:
+  friend class Files;
+  struct Shared {
+    struct NameHash {
+      std::size_t operator()(const std::u16string& name) const;
+    };
+    std::unordered_map<std::u16string, std::weak_ptr<FileGroup>, NameHash> groups;
+    FileCounts any, all;  // of names that are not exact; of all names
+  };
+  FileGroup(std::shared_ptr<Shared> shared, std::u16string key, bool is_any)
+      : shared_(std::move(shared)), key_(std::move(key)), is_any_(is_any) {}
+
+  std::shared_ptr<Shared> shared_;
+  std::u16string key_;
+  bool is_any_ = false;
+  FileCounts own_;
+};
+using FileGroupRef = std::shared_ptr<FileGroup>;
+
+inline bool may_be_same_file(const FileGroup& a, const FileGroup& b) {
+  return &a == &b || a.is_any() || b.is_any();
+}
+
+class Files {
+ public:
+  Files();
+  // Costs the bytes of the name.
+  FileGroupRef group_of(const FileName& name);
+  const FileGroupRef& any() const { return any_; }
+
+ private:
+  std::shared_ptr<FileGroup::Shared> shared_;
+  FileGroupRef any_;
+};
+
+// Counts as long as it lives.
+class Counted {
+ public:
+  Counted() = default;
+  Counted(FileGroupRef group, FileCount which) : group_(std::move(group)), which_(which) { group_->add(which_); }
+  Counted(Counted&& other) noexcept : group_(std::move(other.group_)), which_(other.which_) {}
+  Counted& operator=(Counted&& other) noexcept {
+    std::swap(group_, other.group_);
+    std::swap(which_, other.which_);
+    return *this;
+  }
+  ~Counted() { reset(); }
+  void reset() {
+    if (group_) group_->remove(which_);
+    group_.reset();
+  }
+  const FileGroupRef& group() const { return group_; }
+  explicit operator bool() const { return group_ != nullptr; }
+
+ private:
+  FileGroupRef group_;
+  FileCount which_ = &FileCounts::opens;
+};
+
+}  // namespace longhaul::smb::smb2
