@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SMB2 messages, and what the halves tell each other, with contents that an input chooses; small numbers, so
-// that messages meet. In which order they come is the fuzz targets'.
+// that messages meet, and now and then sizes as large as the protocol allows. In which order they come is the
+// fuzz targets'.
 #pragma once
 #include <string>
 #include <utility>
@@ -20,6 +21,12 @@ inline FileId some_file(Choices& choices) {
   return n == 5 ? kPreviousFile : FileId{n, 100 + n};
 }
 
+// A size that a length field may say, without an input of that size.
+inline std::size_t some_size(Choices& choices) {
+  static constexpr std::size_t sizes[] = {0, 1, 300, 4'100, 66'000, 300'000, 2u << 20};
+  return sizes[choices.below(7)];
+}
+
 // ---- the client
 
 inline Body query_directory_body(Choices& choices, const FileId& file) {
@@ -32,7 +39,8 @@ inline Body create_body(Choices& choices) {
   static constexpr OplockLevel levels[] = {OplockLevel::none, OplockLevel::none, OplockLevel::level_ii,
                                            OplockLevel::exclusive, OplockLevel::batch};
   static constexpr std::string_view names[] = {"a", "b", "A", "folder\\a", "a:stream", ""};
-  const std::string name = utf16(names[choices.below(6)]);
+  std::string name = utf16(names[choices.below(6)]);
+  if (choices.below(32) == 31) name.append(std::min<std::size_t>(some_size(choices), 60'000) / 2 * 2, 'n');
   CreateRequest create{.oplock = levels[choices.below(5)],
                        .desired_access = choices.below(4)   ? 0x12019fu
                                          : choices.below(2) ? 0x80u
@@ -44,6 +52,8 @@ inline Body create_body(Choices& choices) {
   const std::string zeros(40, '\0');
   if (choices.below(8) == 7)
     create.contexts.push_back({as_bytes(create_context::durable), as_bytes(zeros).first(16)});
+  if (choices.below(64) == 63)
+    create.contexts.assign(20'000, {as_bytes(create_context::maximal_access), Bytes{}});
   const Slice frame = build_create_request({}, create);
   return Body([&](auto& out) { out.bytes(frame.bytes().subspan(kFrameHeadBytes + kHeaderBytes)); });
 }
@@ -145,12 +155,30 @@ inline Body answer_body(Choices& choices, Command command) {
 
 // ---- the twin
 
+inline constexpr std::size_t kQuestionBytesOfOne = 14;
+
 inline TwinMessage twin_message(Choices& choices) {
   const OpenKey key = key_of(kSession, kTree, some_file(choices));
   const Stamp stamp{choices.below(2), choices.below(2)};
   const std::uint64_t id = choices.below(12), offset = choices.number();
   const auto length = static_cast<std::uint32_t>(choices.below(200));
-  switch (choices.below(16)) {
+  switch (choices.below(22)) {
+    case 16:
+      return Offer{id, key, Slice::copy_of(Buffer(some_size(choices) % 200'000)),
+                   Slice::copy_of(Buffer(choices.below(3) * kQuestionBytesOfOne)), length};
+    case 17:
+      return Revoke{id};
+    case 18:
+      return Took{id};
+    case 19:
+      return GaveUp{id};
+    case 20: {
+      const Body create = create_body(choices);
+      const Slice frame = build_message(request_header(Command::create, id), create.bytes);
+      return MakeReal{key, frame.from(kFrameHeadBytes)};
+    }
+    case 21:
+      return Allowance{choices.number()};
     case 0:
       return Ahead{key, stamp, offset, length,
                    choices.below(2) ? std::optional(choices.number()) : std::nullopt};
@@ -178,7 +206,9 @@ inline TwinMessage twin_message(Choices& choices) {
     case 11:
       return Room{kSession, kTree, choices.number(), choices.number()};
     case 12:
-      return Expect{id, static_cast<std::uint16_t>(choices.below(19)), Slice::copy_of(choices.some(20))};
+      return Expect{id, static_cast<std::uint16_t>(choices.below(19)),
+                    choices.below(8) == 7 ? Slice::copy_of(Buffer(some_size(choices) % 200'000))
+                                          : Slice::copy_of(choices.some(20))};
     case 13: {
       const bool all = choices.below(2);
       return Enumerate{choices.below(2) ? key : OpenKey{},

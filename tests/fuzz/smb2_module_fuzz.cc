@@ -68,7 +68,11 @@ class Fuzzed {
     from_lan(near_, build_message(header, negotiate_request_body().bytes));
     deliver_all();
     static constexpr Dialect dialects[] = {Dialect::smb_2_0_2, Dialect::smb_2_1, Dialect::smb_3_1_1};
-    answer(negotiate_answer_body(dialects[choices_.below(3)]), 30);
+    static constexpr std::uint32_t most[] = {1 << 20, 1 << 20, 1 << 20, 0, 1, 65'536, 17 << 20, 0xFFFF'FFFF};
+    const Dialect dialect = dialects[choices_.below(3)];
+    answer(negotiate_answer_body(dialect, capabilities::large_mtu, security_mode::signing_enabled,
+                                 most[choices_.below(8)]),
+           30);
     header = request_header(Command::session_setup, next_++, {.session = 0, .tree = 0});
     from_lan(near_, build_message(header, session_setup_request_body().bytes));
     deliver_all();
@@ -138,6 +142,8 @@ class Fuzzed {
       header.next_command = last ? 0 : static_cast<std::uint32_t>(padded);
       write_header(header, message);
       append(message, body.bytes);
+      // What nothing in the message refers to.
+      if (last && choices_.below(64) == 63) message.resize(message.size() + some_size(choices_), std::byte{0});
       if (!last) message.resize(message.size() + padded - bytes, std::byte{0});
     }
     std::byte head[kFrameHeadBytes];

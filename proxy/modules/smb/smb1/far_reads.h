@@ -88,7 +88,7 @@ class FarReads {
   void pump(const OpenKey& key, File& file);
 
   // READs that one file has swallowed, and files that are looked at each time that there may be room.
-  static constexpr std::size_t kMostSwallowed = 64, kMostAtOnce = 16;
+  static constexpr std::size_t kMostSwallowed = 32, kMostAtOnce = 16;
 
   std::map<OpenKey, File> files_;
   std::set<OpenKey> waiting_;  // those of which a READ waits for more

@@ -364,11 +364,11 @@ void Connection::rename(Open& open) {
 
 // Each open is told once: until its tree or session has ended, or the server has refused that, it stays so.
 void Connection::leave_tree(SessionId session, std::optional<TreeId> tree) {
-  auto at = staying_.lower_bound({session, tree.value_or(0)});
-  while (at != staying_.end() && at->first.first == session && (!tree || at->first.second == *tree)) {
-    for (const FileId& file : at->second)
+  const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
+  for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
+    for (const FileId& file : at->second.staying)
       if (Open* open = this->open(file)) open->closing = true;
-    at = staying_.erase(at);
+    at->second.leaving.merge(at->second.staying);
   }
 }
 

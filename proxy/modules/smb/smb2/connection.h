@@ -246,9 +246,13 @@ class Connection {
   KeyedMap<MessageId, Pending> pending_;
   Opens opens_;
   std::size_t name_bytes_ = 0;  // of opens_, and of what is being opened
-  // Its opens, by what a request may mean all of: a tree's or session's that it has not asked to end yet, a
-  // session's since it was set up last, a lease's.
-  std::map<TreeKey, std::unordered_set<FileId, FileIdHash>> staying_;
+  // Its opens, by what a request may mean all of: a tree or session (`leaving`: it has asked to end it), a
+  // session since it was set up last, a lease.
+  using FileIds = std::unordered_set<FileId, FileIdHash>;
+  struct InTree {
+    FileIds staying, leaving;
+  };
+  std::map<TreeKey, InTree> in_tree_;
   KeyedMap<SessionId, std::vector<FileId>> since_setup_;
   struct Sharers {
     std::vector<FileId> files;  // the first ones

@@ -136,7 +136,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   Open* kept = open.get();
   open->group->add(&FileCounts::opens);
   name_bytes_ += open->name.path.size() * sizeof(char16_t);
-  staying_[{open->session, open->tree}].insert(open->file);
+  in_tree_[{open->session, open->tree}].staying.insert(open->file);
   since_setup_[open->session].push_back(open->file);
   opens_.insert_or_assign(open->file, std::move(open));
   outcome.changes.push_back({.kind = Change::Kind::opened, .open = kept, .by = request.id});
@@ -168,9 +168,10 @@ void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
   Open& open = *outcome.closed.back();
   open.group->remove(&FileCounts::opens);
   name_bytes_ -= open.name.path.size() * sizeof(char16_t);
-  if (const auto staying = staying_.find({open.session, open.tree}); staying != staying_.end()) {
-    staying->second.erase(file);
-    if (staying->second.empty()) staying_.erase(staying);
+  if (const auto tree = in_tree_.find({open.session, open.tree}); tree != in_tree_.end()) {
+    tree->second.staying.erase(file);
+    tree->second.leaving.erase(file);
+    if (tree->second.staying.empty() && tree->second.leaving.empty()) in_tree_.erase(tree);
   }
   if (const auto since = since_setup_.find(open.session);
       since != since_setup_.end() && since->second.size() > 2 * opens_.size() + 64)
@@ -184,8 +185,11 @@ void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
 
 void Connection::close_all(SessionId session, std::optional<TreeId> tree, MessageId by, Outcome& outcome) {
   std::vector<FileId> files;
-  for (const auto& [file, open] : opens_)
-    if (open->session == session && (!tree || open->tree == *tree)) files.push_back(file);
+  const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
+  for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
+    files.insert(files.end(), at->second.staying.begin(), at->second.staying.end());
+    files.insert(files.end(), at->second.leaving.begin(), at->second.leaving.end());
+  }
   for (const FileId& file : files) close(file, by, outcome);
 }
 

@@ -91,7 +91,7 @@ class FarReads final : public FarPart {
 
   FarSide& side_;
   // What one file may have of each: what a message costs grows with them.
-  static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 64;
+  static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 32;
   static constexpr std::size_t kMostFiles = 4096;  // that are read ahead at a time
   static constexpr std::size_t kMostAtOnce = 64;   // files looked at again because there is room
   static constexpr std::size_t kOwedBytes = 512;   // of a READ that was swallowed, about

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kMostOffset = 1ull << 62;
 // READs of one connection that wait for what is ahead; more of them go to the server like any others.
-constexpr std::size_t kMostWaiting = 512;
+constexpr std::size_t kMostWaiting = 128;
 
 // What can be answered like any other READ: no wish in it that only the server can fulfil.
 bool is_plain(const Header& header, const ReadRequest& read, const Connection& connection) {
