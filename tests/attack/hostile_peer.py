@@ -68,6 +68,51 @@ def block_record(plain, codec=0, ring_offset=0, content=None):
     return record(BLOCK, body + (plain if content is None else content))
 
 
+class TlsConnection:
+    """TLS on a connected socket, for one thread that reads and others that write: an ssl.SSLSocket is not made for
+    both at a time, and would send broken records."""
+
+    def __init__(self, plain, context):
+        self.plain = plain
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing)
+        self._engine, self._order = threading.Lock(), threading.Lock()
+        done = False
+        while not done:
+            try:
+                self._tls.do_handshake()
+                done = True
+            except ssl.SSLWantReadError:
+                pass
+            self.plain.sendall(self._outgoing.read())
+            if not done:
+                self._take()
+
+    def _take(self):
+        data = self.plain.recv(65536)
+        with self._engine:
+            if data:
+                self._incoming.write(data)
+            else:
+                self._incoming.write_eof()
+
+    def sendall(self, data):
+        with self._order:
+            with self._engine:
+                self._tls.write(data)
+                records = self._outgoing.read()
+            self.plain.sendall(records)
+
+    def recv(self, size):
+        while True:
+            with self._engine, contextlib.suppress(ssl.SSLWantReadError):
+                return self._tls.read(size)
+            self._take()
+
+    def close(self):
+        self.plain.close()
+
+
 class HostilePeer:
     """Dials the daemon at `to` from `node` with the key of `site` (a pair.Site whose daemon does not run). Use as a
     context. A thread reads what the daemon says; frames(KIND) gives the bodies of one kind so far."""
@@ -81,7 +126,6 @@ class HostilePeer:
         self.ended = threading.Event()  # the daemon ended the connection
         self.offsets = {}
         self.next_stream = 1
-        self._lock = threading.Lock()
         self._news = threading.Condition()
 
     def __enter__(self):
@@ -92,7 +136,7 @@ class HostilePeer:
         with self.lab.inside(self.node):
             plain = socket.create_connection((self.to, self.port), timeout=20,
                                              source_address=(self.source, 0) if self.source else None)
-        self.socket = context.wrap_socket(plain)
+        self.socket = TlsConnection(plain, context)
         self.send(self.hello_frame())
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -117,8 +161,7 @@ class HostilePeer:
 
     def send(self, data):
         """Raw frames, as they are. Raises OSError once the daemon has ended the connection."""
-        with self._lock:
-            self.socket.sendall(data)
+        self.socket.sendall(data)
 
     def send_anyhow(self, data):
         """Returns whether the daemon still took it."""
