@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/disk_store.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -18,6 +20,11 @@ constexpr std::uint64_t kTryFolderEvery = 64;      // puts; there is no clock he
 // Megabytes go to the kernel at once: whoever waits for a block goes first. What does not fit in the queue is
 // dropped.
 constexpr int kWriterNiceness = 5;
+
+std::uint64_t salt_of(const reduction::SitePair& link) {
+  static_assert(sizeof link == 2 * sizeof(reduction::SiteId));
+  return XXH3_64bits(&link, sizeof link);
+}
 
 std::vector<Hook> thinned(std::vector<Hook> hooks, std::uint32_t length) {
   std::erase_if(hooks, [&](const Hook& hook) { return hook.offset >= length; });
@@ -78,6 +85,8 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   if (size != name.length || size == 0 || size > reduction::kMaxSegmentBytes) return refuse();
   if (inventory_.find(name) != kNoSlot) return Put::present;
   if (state_ != State::ready || counters_.queued_bytes + size > options_.queue_bytes) return refuse();
+  while (inventory_.count_of(name.sites()) >= reduction::kMaxSegmentsOfLink)
+    drop_slot(inventory_.next_to_go_of(name.sites()), File::remove);
   hooks = thinned(std::move(hooks), name.length);
   std::uint64_t file_bytes = segment_file_bytes(name.length, hooks.size());
   if (!make_room(disk_bytes(file_bytes))) return refuse();
@@ -122,19 +131,32 @@ std::vector<SegmentName> DiskStore::list() const {
   return names;
 }
 
-void DiskStore::find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) {
+std::vector<SegmentName> DiskStore::list(std::span<const reduction::SiteId> sites) const {
+  std::vector<SegmentName> names;
+  inventory_.each_readable(sites,
+                           [&](const Inventory::Segment& segment) { names.push_back(segment.name); });
+  return names;
+}
+
+void DiskStore::find(std::span<const std::uint64_t> fingerprints, std::span<const reduction::SitePair> links,
+                     std::vector<reduction::HookHit>& hits) {
   std::array<HookIndex::Place, HookIndex::kBucket> places;
+  std::vector<std::uint64_t> salts;
+  for (const reduction::SitePair& link : links) salts.push_back(salt_of(link));
   counters_.lookups += fingerprints.size();
-  for (std::uint32_t i = 0; i < fingerprints.size(); ++i) {
-    std::size_t found = index_.find(fingerprints[i], places);
-    for (std::size_t k = 0; k < found; ++k) {
-      const Inventory::Segment& segment = inventory_.at(places[k].slot);
-      // A wrong hit may lie behind the end of a short segment.
-      if (segment.state != Inventory::State::readable || places[k].offset >= segment.name.length) continue;
-      hits.push_back({i, segment.name, places[k].offset});
-      ++counters_.hits;
+  for (std::uint32_t i = 0; i < fingerprints.size(); ++i)
+    for (std::size_t of = 0; of < links.size(); ++of) {
+      std::size_t found = index_.find(key_of(fingerprints[i], salts[of]), places);
+      for (std::size_t k = 0; k < found; ++k) {
+        const Inventory::Segment& segment = inventory_.at(places[k].slot);
+        // A wrong hit may be another link's, or lie behind the end of a short segment.
+        if (segment.state != Inventory::State::readable || places[k].offset >= segment.name.length ||
+            segment.name.sites() != links[of])
+          continue;
+        hits.push_back({i, segment.name, places[k].offset});
+        ++counters_.hits;
+      }
     }
-  }
 }
 
 reduction::LoadId DiskStore::load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
@@ -318,7 +340,8 @@ void DiskStore::on(Note& note) {
 }
 
 void DiskStore::insert_hooks(Slot slot, const std::vector<Hook>& hooks) {
-  for (const Hook& hook : hooks) index_.insert(hook.fingerprint, slot, hook.offset);
+  const std::uint64_t salt = salt_of(inventory_.at(slot).name.sites());
+  for (const Hook& hook : hooks) index_.insert(key_of(hook.fingerprint, salt), slot, hook.offset);
   while (Slot swept = index_.poll_swept()) inventory_.release(swept);
 }
 
@@ -328,14 +351,14 @@ std::uint64_t DiskStore::allowance() const { return 2 * overhead_ + kGrowth; }
 bool DiskStore::make_room(std::uint64_t bytes) {
   if (state_ != State::ready || (bytes > 0 && allowance() + bytes > options_.cap_bytes)) return false;
   std::uint64_t most_segments = options_.cap_bytes / kBytesPerSegment;
-  while (inventory_.disk_bytes() + bytes + allowance() > options_.cap_bytes ||
-         inventory_.count() + (bytes > 0) > most_segments) {
-    Slot slot = inventory_.next_to_go();
+  for (;;) {
+    const bool full = inventory_.disk_bytes() + bytes + allowance() > options_.cap_bytes;
+    if (!full && inventory_.count() + (bytes > 0) <= most_segments) return true;
+    Slot slot = inventory_.next_to_go(full ? Inventory::Short::bytes : Inventory::Short::segments);
     if (slot == kNoSlot) return false;
     ++counters_.made_room;
     drop_slot(slot, File::remove);
   }
-  return true;
 }
 
 void DiskStore::drop_slot(Slot slot, File file) {

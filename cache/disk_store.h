@@ -11,6 +11,7 @@
 #include "cache/segment_folder.h"
 #include "cache/store_counters.h"
 #include "cache/worker.h"
+#include "codecs/keyed_hash.h"
 
 namespace longhaul::cache {
 
@@ -43,8 +44,10 @@ class DiskStore final : public reduction::SegmentStore {
   // content that were.
   std::uint64_t clear();
   ClearedKey cleared_key() const { return cleared_key_; }
-  std::vector<SegmentName> list() const override;
-  void find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) override;
+  std::vector<SegmentName> list(std::span<const reduction::SiteId> sites) const override;
+  std::vector<SegmentName> list() const;  // of all links
+  void find(std::span<const std::uint64_t> fingerprints, std::span<const reduction::SitePair> links,
+            std::vector<reduction::HookHit>& hits) override;
   reduction::LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
                          reduction::SegmentListener& listener) override;
 
@@ -108,6 +111,11 @@ class DiskStore final : public reduction::SegmentStore {
   void start();
   void become_ready();
   void insert_hooks(Slot slot, const std::vector<Hook>& hooks);
+  // What a fingerprint is called in the index: other links' hooks are never found, nor pushed out, and nobody
+  // outside can choose which of them fall together.
+  static std::uint64_t key_of(std::uint64_t fingerprint, std::uint64_t salt) {
+    return KeyedHash{}(fingerprint ^ salt);
+  }
   // Drops others until `bytes` more fit in; false if they never do.
   bool make_room(std::uint64_t bytes);
   std::uint64_t allowance() const;

@@ -5,13 +5,15 @@
 #include <cassert>
 #include <cstring>
 
+#include "codecs/keyed_hash.h"
+
 namespace longhaul::cache {
 
-// The digest is evenly distributed; the rest tells apart what is the same in several rings.
+// All of these a peer chooses: its histories' epochs, and so which digests stand at which offsets.
 std::size_t Inventory::Hash::operator()(const reduction::SegmentName& name) const {
-  std::size_t hash = 0;
-  std::memcpy(&hash, name.digest.data(), sizeof hash);
-  return hash ^ (name.epoch + name.first * 0x9e3779b97f4a7c15);
+  std::uint64_t digest = 0;
+  std::memcpy(&digest, name.digest.data(), sizeof digest);
+  return KeyedHash{}(KeyedHash{}(digest, name.epoch), name.first);
 }
 
 Slot Inventory::add(const reduction::SegmentName& name, std::uint64_t number, std::uint32_t disk_bytes,
@@ -27,9 +29,13 @@ Slot Inventory::add(const reduction::SegmentName& name, std::uint64_t number, st
   } else {
     return kNoSlot;
   }
-  slots_[slot] = {.name = name, .number = number, .disk_bytes = disk_bytes, .state = state};
+  Shelf& shelf = shelves_[name.sites()];
+  slots_[slot] = {
+      .name = name, .number = number, .disk_bytes = disk_bytes, .state = state, .shelf = &shelf};
   names_.insert(slot);
-  push_back(fresh_, slot);
+  push_back(shelf.fresh, slot);
+  shelf.bytes += disk_bytes;
+  ++shelf.count;
   disk_bytes_ += disk_bytes;
   return slot;
 }
@@ -46,51 +52,90 @@ bool Inventory::is(Slot slot, std::uint64_t number) const {
 
 bool Inventory::use(Slot slot, std::uint64_t stamp) {
   Segment& segment = slots_[slot];
-  if (segment.stamp && useful_.last == slot) return false;
+  if (segment.stamp && segment.shelf->useful.last == slot) return false;
   unlink(list_of(segment), slot);
   if (!segment.stamp) count_useful(slot);
   segment.stamp = stamp;
-  push_back(useful_, slot);
+  push_back(segment.shelf->useful, slot);
   bound_useful();
   return true;
 }
 
 void Inventory::order() {
-  std::vector<Slot> fresh, useful;
-  for (Slot slot = fresh_.first; slot != kNoSlot; slot = slots_[slot].after)
-    (slots_[slot].stamp ? useful : fresh).push_back(slot);
-  for (Slot slot = useful_.first; slot != kNoSlot; slot = slots_[slot].after) useful.push_back(slot);
-  std::sort(fresh.begin(), fresh.end(), [&](Slot a, Slot b) { return slots_[a].number < slots_[b].number; });
-  std::sort(useful.begin(), useful.end(), [&](Slot a, Slot b) { return slots_[a].stamp < slots_[b].stamp; });
-  fresh_ = useful_ = {};
-  useful_bytes_ = useful_count_ = 0;
-  for (Slot slot : fresh) push_back(fresh_, slot);
-  for (Slot slot : useful) {
-    push_back(useful_, slot);
-    count_useful(slot);
+  for (auto& [link, shelf] : shelves_) {
+    std::vector<Slot> fresh, useful;
+    for (Slot slot = shelf.fresh.first; slot != kNoSlot; slot = slots_[slot].after)
+      (slots_[slot].stamp ? useful : fresh).push_back(slot);
+    for (Slot slot = shelf.useful.first; slot != kNoSlot; slot = slots_[slot].after) useful.push_back(slot);
+    std::sort(fresh.begin(), fresh.end(),
+              [&](Slot a, Slot b) { return slots_[a].number < slots_[b].number; });
+    std::sort(useful.begin(), useful.end(),
+              [&](Slot a, Slot b) { return slots_[a].stamp < slots_[b].stamp; });
+    useful_bytes_ -= shelf.useful_bytes;
+    useful_count_ -= shelf.useful_count;
+    shelf.fresh = shelf.useful = {};
+    shelf.useful_bytes = shelf.useful_count = 0;
+    for (Slot slot : fresh) push_back(shelf.fresh, slot);
+    for (Slot slot : useful) {
+      push_back(shelf.useful, slot);
+      count_useful(slot);
+    }
   }
   bound_useful();
 }
 
 void Inventory::count_useful(Slot slot) {
-  useful_bytes_ += slots_[slot].disk_bytes;
+  const Segment& segment = slots_[slot];
+  segment.shelf->useful_bytes += segment.disk_bytes;
+  ++segment.shelf->useful_count;
+  useful_bytes_ += segment.disk_bytes;
   ++useful_count_;
 }
 
 void Inventory::discount_useful(Slot slot) {
-  useful_bytes_ -= slots_[slot].disk_bytes;
+  const Segment& segment = slots_[slot];
+  segment.shelf->useful_bytes -= segment.disk_bytes;
+  --segment.shelf->useful_count;
+  useful_bytes_ -= segment.disk_bytes;
   --useful_count_;
 }
 
-// The longest unused ones stand first among those that never were: nobody asked for them in a long time.
+// The longest unused ones, of the link that has most of them, stand first among those of it that never were of
+// use: nobody asked for them in a long time.
 void Inventory::bound_useful() {
   while ((useful_bytes_ > useful_limit_ || useful_count_ > useful_most_) && useful_count_ > 1) {
-    Slot slot = useful_.first;
-    unlink(useful_, slot);
+    const bool bytes = useful_bytes_ > useful_limit_;
+    auto most = std::max_element(shelves_.begin(), shelves_.end(), [&](const auto& a, const auto& b) {
+      return bytes ? a.second.useful_bytes < b.second.useful_bytes
+                   : a.second.useful_count < b.second.useful_count;
+    });
+    Shelf& shelf = most->second;
+    Slot slot = shelf.useful.first;
+    unlink(shelf.useful, slot);
     discount_useful(slot);
     slots_[slot].stamp = 0;
-    push_front(fresh_, slot);
+    push_front(shelf.fresh, slot);
   }
+}
+
+Slot Inventory::next_to_go(Short what) const {
+  auto most = std::max_element(shelves_.begin(), shelves_.end(), [&](const auto& a, const auto& b) {
+    return what == Short::bytes ? a.second.bytes < b.second.bytes : a.second.count < b.second.count;
+  });
+  if (most == shelves_.end()) return kNoSlot;
+  const Shelf& shelf = most->second;
+  return shelf.fresh.first != kNoSlot ? shelf.fresh.first : shelf.useful.first;
+}
+
+Slot Inventory::next_to_go_of(const reduction::SitePair& link) const {
+  auto found = shelves_.find(link);
+  if (found == shelves_.end()) return kNoSlot;
+  return found->second.fresh.first != kNoSlot ? found->second.fresh.first : found->second.useful.first;
+}
+
+std::size_t Inventory::count_of(const reduction::SitePair& link) const {
+  auto found = shelves_.find(link);
+  return found == shelves_.end() ? 0 : found->second.count;
 }
 
 void Inventory::retire(Slot slot) {
@@ -100,6 +145,9 @@ void Inventory::retire(Slot slot) {
   unlink(list_of(segment), slot);
   if (segment.stamp) discount_useful(slot);
   disk_bytes_ -= segment.disk_bytes;
+  segment.shelf->bytes -= segment.disk_bytes;
+  if (--segment.shelf->count == 0) shelves_.erase(segment.name.sites());
+  segment.shelf = nullptr;
   segment.state = State::retired;
 }
 
@@ -116,7 +164,7 @@ void Inventory::release_all() {
 
 std::size_t Inventory::memory_bytes() const {
   constexpr std::size_t kNode = 32;  // of the set, with what malloc adds
-  return slots_.size() * sizeof(Segment) + free_.capacity() * sizeof(Slot) +
+  return slots_.size() * sizeof(Segment) + shelves_.size() * (sizeof(Shelves::value_type) + kNode) + free_.capacity() * sizeof(Slot) +
          names_.bucket_count() * sizeof(void*) + names_.size() * kNode;
 }
 

@@ -3,6 +3,7 @@
 // leaves what is in them to hook_index.h and files to segment_folder.h.
 #pragma once
 #include <deque>
+#include <map>
 #include <unordered_set>
 
 #include "codecs/reduction/segments.h"
@@ -15,6 +16,19 @@ inline constexpr Slot kNoSlot = 0;
 inline constexpr Slot kMaxSlot = (1u << 24) - 1;  // what fits into a hook's entry
 
 class Inventory {
+ private:
+  struct List {
+    Slot first = kNoSlot;
+    Slot last = kNoSlot;
+  };
+  // The segments of one link.
+  struct Shelf {
+    List fresh, useful;
+    std::uint64_t bytes = 0, useful_bytes = 0;
+    std::size_t count = 0, useful_count = 0;
+  };
+  using Shelves = std::map<reduction::SitePair, Shelf>;
+
  public:
   enum class State : std::uint8_t {
     free,
@@ -30,7 +44,10 @@ class Inventory {
     State state = State::free;
     Slot before = kNoSlot;  // neighbours in the list of its kind
     Slot after = kNoSlot;
+    Shelf* shelf = nullptr;  // of its link, while it is known
   };
+  // What there is too much of.
+  enum class Short { bytes, segments };
 
   // At most so many bytes, and so many segments, are kept longer since they were of use.
   Inventory(std::uint64_t useful_bytes, std::size_t useful_segments)
@@ -54,7 +71,10 @@ class Inventory {
   void was_used(Slot slot, std::uint64_t stamp) { slots_[slot].stamp = stamp; }
   void order();
 
-  Slot next_to_go() const { return fresh_.first != kNoSlot ? fresh_.first : useful_.first; }
+  // Of the link that has most of what is short: so no link takes more than an equal share from others.
+  Slot next_to_go(Short what = Short::bytes) const;
+  Slot next_to_go_of(const reduction::SitePair& link) const;
+  std::size_t count_of(const reduction::SitePair& link) const;
   void retire(Slot slot);
   void release(Slot slot);  // a retired one
   void release_all();       // every retired one
@@ -67,12 +87,19 @@ class Inventory {
     for (Slot slot = 1; slot < slots_.size(); ++slot)
       if (slots_[slot].state == State::readable) visit(slot, slots_[slot]);
   }
+  // The same of the links that one of these sites is an end of; the work is that of these, and of the number
+  // of links.
+  template <class Visit>
+  void each_readable(std::span<const reduction::SiteId> sites, Visit&& visit) const {
+    for (const auto& [link, shelf] : shelves_) {
+      if (std::none_of(sites.begin(), sites.end(), [&](const auto& site) { return link.has(site); })) continue;
+      for (const List* list : {&shelf.fresh, &shelf.useful})
+        for (Slot slot = list->first; slot != kNoSlot; slot = slots_[slot].after)
+          if (slots_[slot].state == State::readable) visit(slots_[slot]);
+    }
+  }
 
  private:
-  struct List {
-    Slot first = kNoSlot;
-    Slot last = kNoSlot;
-  };
   // Names are looked up where they are: in the slots.
   struct Hash {
     using is_transparent = void;
@@ -95,7 +122,9 @@ class Inventory {
   void push_back(List& list, Slot slot);
   void push_front(List& list, Slot slot);
   void unlink(List& list, Slot slot);
-  List& list_of(const Segment& segment) { return segment.stamp ? useful_ : fresh_; }
+  static List& list_of(const Segment& segment) {
+    return segment.stamp ? segment.shelf->useful : segment.shelf->fresh;
+  }
   void count_useful(Slot slot);
   void discount_useful(Slot slot);
   void bound_useful();
@@ -107,7 +136,7 @@ class Inventory {
   std::size_t useful_count_ = 0;
   std::deque<Segment> slots_;
   std::vector<Slot> free_;
-  List fresh_, useful_;
+  Shelves shelves_;  // none is empty
   std::unordered_set<Slot, Hash, Equal> names_{16, Hash{&slots_}, Equal{&slots_}};
 };
 

@@ -2,6 +2,7 @@
 #include "cache/memory_store.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace longhaul::cache {
 
@@ -52,10 +53,19 @@ std::vector<reduction::SegmentName> MemoryStore::list() const {
   return names;
 }
 
-void MemoryStore::find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) {
+std::vector<reduction::SegmentName> MemoryStore::list(std::span<const reduction::SiteId> sites) const {
+  std::vector<reduction::SegmentName> names = list();
+  std::erase_if(names, [&](const reduction::SegmentName& name) {
+    return std::none_of(sites.begin(), sites.end(), [&](const auto& site) { return name.sites().has(site); });
+  });
+  return names;
+}
+
+void MemoryStore::find(std::span<const std::uint64_t> fingerprints,
+                       std::span<const reduction::SitePair> links, std::vector<reduction::HookHit>& hits) {
   for (std::uint32_t i = 0; i < fingerprints.size(); ++i)
     for (const auto& [name, held] : held_) {
-      if (!held.readable) continue;
+      if (!held.readable || std::find(links.begin(), links.end(), name.sites()) == links.end()) continue;
       for (const reduction::Hook& hook : held.hooks)
         if (hook.fingerprint == fingerprints[i])
           hits.push_back({i, name, hook.offset / reduction::kHookGranule * reduction::kHookGranule});
@@ -95,12 +105,16 @@ void MemoryStore::damage(const reduction::SegmentName& name) {
   if (auto found = held_.find(name); found != held_.end()) found->second.damaged = true;
 }
 
-// The oldest that were never of use, then those whose last use is longest ago.
+// Of the link that has most, the oldest that were never of use, then those whose last use is longest ago.
 void MemoryStore::make_room(std::uint64_t bytes) {
   while (bytes_ + bytes > cap_bytes_) {
-    auto first = std::min_element(held_.begin(), held_.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.second.stamp, a.second.number) < std::pair(b.second.stamp, b.second.number);
-    });
+    std::map<reduction::SitePair, std::uint64_t> taken;
+    for (const auto& [name, held] : held_) taken[name.sites()] += name.length;
+    auto order = [&](const auto& one) {
+      return std::tuple(~taken[one.first.sites()], one.second.stamp, one.second.number);
+    };
+    auto first = std::min_element(held_.begin(), held_.end(),
+                                  [&](const auto& a, const auto& b) { return order(a) < order(b); });
     drop(reduction::SegmentName(first->first));
   }
 }

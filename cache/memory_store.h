@@ -19,8 +19,10 @@ class MemoryStore final : public reduction::SegmentStore {
   Put put(const reduction::SegmentName& name, std::vector<Slice> parts,
           std::vector<reduction::Hook> hooks) override;
   void drop(const reduction::SegmentName& name) override;
-  std::vector<reduction::SegmentName> list() const override;
-  void find(std::span<const std::uint64_t> fingerprints, std::vector<reduction::HookHit>& hits) override;
+  std::vector<reduction::SegmentName> list(std::span<const reduction::SiteId> sites) const override;
+  std::vector<reduction::SegmentName> list() const;  // of all links
+  void find(std::span<const std::uint64_t> fingerprints, std::span<const reduction::SitePair> links,
+            std::vector<reduction::HookHit>& hits) override;
   reduction::LoadId load(const reduction::SegmentName& name, std::uint32_t offset, std::uint32_t size,
                          reduction::SegmentListener& listener) override;
 

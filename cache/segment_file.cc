@@ -17,7 +17,7 @@ constexpr std::size_t kSaltedBytes = 8 + sizeof(Salt);  // magic and salt: what 
 constexpr std::size_t kDescriptionBytes = reduction::kSegmentNameBytes + 4;
 constexpr std::size_t kHeaderBytes = kSaltedBytes + kAeadTagBytes + kDescriptionBytes;
 constexpr std::size_t kHookBytes = 8 + 4;
-static_assert(kHeaderBytes == 112);
+static_assert(kHeaderBytes == 128);
 
 // The numbers of a file's parts, which are their nonces.
 constexpr std::uint32_t kDescriptionPart = 0, kHooksPart = 1, kFirstPiece = 2;

@@ -23,7 +23,8 @@ struct BlockHeader {
 
 inline constexpr std::size_t kMaxBlockPlainBytes = 64 * 1024;
 
-// What may be done to the bytes of one flow.
+// What may be done to the bytes of one flow. Without dedup_memory the flow is on its own: nothing of it is
+// referred to by others, and nothing of others by it; compression sees only what the flow itself sent.
 struct ReductionStages {
   bool dedup_memory = true;
   bool dedup_disk = true;

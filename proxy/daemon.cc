@@ -285,7 +285,8 @@ std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& pee
                          .epoch = std::uint64_t{random()} << 32 | random(),
                          .store = disk_.store(),
                          .site = site_id(tls.own_fingerprint()),
-                         .twin_site = site_id(tls.peer_fingerprint())});
+                         .twin_site = site_id(tls.peer_fingerprint()),
+                         .rights = rights_of(config_, peer)});
 }
 
 void Daemon::log_findings() {
@@ -522,6 +523,8 @@ void Daemon::apply_peers() {
   links_.erase(gone, links_.end());
   for (auto& link : links_)
     if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
+  // A group concerns all of its peers; one that goes takes its segments along.
+  for (auto& link : links_) link->set_rights(rights_of(config_, link->peer()));
   for (const config::Peer& peer : config_.peers) {
     const auto has = [&](const auto& link) { return link->peer().name == peer.name; };
     if (std::ranges::any_of(links_, has)) continue;

@@ -8,7 +8,7 @@ namespace longhaul {
 namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kIndexShare = 16;     // of a history that is sent (codecs/dedup/README.md)
-constexpr std::uint64_t kReadAheadShare = 8;  // of the same (DiskTier::waiting_bytes)
+constexpr std::uint64_t kReadAheadShare = 8;  // of the same (DiskTier::memory_bytes)
 constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;  // one, and the memory of the last
 // The disk dictionary's index, and RocksDB (cache/FORMAT.md, section 8).
 constexpr std::uint64_t kStoredForMiB = 256 * kMiB;

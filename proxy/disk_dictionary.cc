@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "proxy/config/sharing.h"
 #include "proxy/log/log.h"
 
 namespace longhaul {
@@ -66,8 +67,17 @@ void DiskDictionary::wait() {
 
 std::uint64_t DiskDictionary::clear() { return store_ ? store_->clear() : 0; }
 
-std::array<std::byte, 16> site_id(const std::string& fingerprint) {
-  std::array<std::byte, 16> id{};
+reduction::SegmentRights rights_of(const config::Config& config, const config::Peer& peer) {
+  reduction::SegmentRights rights;
+  for (const std::string& key : peer.fingerprints) rights.own.push_back(site_id(key));
+  for (const config::Peer& other : config.peers)
+    if (other.name != peer.name && config::share_dictionary(config, peer, other))
+      for (const std::string& key : other.fingerprints) rights.shared.push_back(site_id(key));
+  return rights;
+}
+
+reduction::SiteId site_id(const std::string& fingerprint) {
+  reduction::SiteId id{};
   const std::size_t digits = fingerprint.find(':') + 1;
   for (std::size_t i = 0; i < id.size() && digits + 2 * i + 2 <= fingerprint.size(); ++i) {
     unsigned value = 0;

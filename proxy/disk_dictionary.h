@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "cache/disk_store.h"
+#include "codecs/reduction/peer_segments.h"
 #include "proxy/config/config.h"
 
 namespace longhaul {
@@ -48,6 +49,8 @@ class DiskDictionary {
 };
 
 // What names of segments begin with: the first half of "sha256:" and 64 digits.
-std::array<std::byte, 16> site_id(const std::string& fingerprint);
+reduction::SiteId site_id(const std::string& fingerprint);
+// What a peer may read beside what its own link has stored.
+reduction::SegmentRights rights_of(const config::Config& config, const config::Peer& peer);
 
 }  // namespace longhaul

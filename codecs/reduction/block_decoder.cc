@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/reduction/block_decoder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -11,6 +12,8 @@
 
 namespace longhaul::reduction {
 namespace {
+
+constexpr std::size_t kMaxUnsealed = 4096;  // ranges
 
 // Where opened content lies until it is closed: of each thread that meets any.
 MutableBytes opened_memory() {
@@ -42,7 +45,7 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
   Slice plain = Slice::unfilled(header.plain_bytes, memory);
   Outcome outcome = restore(header, *block, {memory, header.plain_bytes});
   if (outcome == Outcome::restored) {
-    if (in_ring) store(header.ring_offset, plain.bytes());
+    if (in_ring) store(header.ring_offset, plain.bytes(), From::block);
     count(header, *block, encoded.size());
     return plain;
   }
@@ -108,18 +111,36 @@ BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBl
   return block_checksum(plain) == header.checksum ? Outcome::restored : Outcome::mismatch;
 }
 
-void BlockDecoder::store(std::uint64_t offset, Bytes plain) {
+void BlockDecoder::store(std::uint64_t offset, Bytes plain, From from) {
   // A late block may belong where newer ones stand by now: then it is delivered and not kept.
   if (!ring_->fits(offset, plain.size())) return;
   MutableBytes memory = ring_->reserve(offset, plain.size());
   std::memcpy(memory.data(), plain.data(), plain.size());
   held_.add({offset, offset + plain.size()});
   held_bytes_ += plain.size();
+  if (from == From::disk) return;
+  // Honest blocks stand behind each other. Of many ranges the older half is in no segment then.
+  const auto& ranges = unsealed_.intervals();
+  if (ranges.size() >= kMaxUnsealed) unsealed_.remove({0, ranges[ranges.size() / 2].begin});
+  unsealed_.add({offset, offset + plain.size()});
+}
+
+bool BlockDecoder::take_unsealed(Interval range) {
+  const auto& ranges = unsealed_.intervals();
+  auto behind = std::upper_bound(ranges.begin(), ranges.end(), range.begin,
+                                 [](std::uint64_t offset, const Interval& i) { return offset < i.begin; });
+  const bool whole = behind != ranges.begin() && range.end <= std::prev(behind)->end;
+  if (!whole || !ring_->holds(range.begin, range.size())) {
+    ++counters_.segments_refused;
+    return false;
+  }
+  unsealed_.remove(range);
+  return true;
 }
 
 bool BlockDecoder::bring(std::uint64_t ring_offset, Bytes history) {
   if (!ring_ || !ring_->fits(ring_offset, history.size())) return false;
-  store(ring_offset, history);
+  store(ring_offset, history, From::disk);
   counters_.loaded_bytes += history.size();
   return true;
 }
@@ -129,7 +150,7 @@ void BlockDecoder::leave_out(Interval range) {
 }
 
 Result<std::optional<Slice>> BlockDecoder::resume(
-    std::unordered_map<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& sent) {
+    KeyedMap<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& sent) {
   if (waiting->second.state == Waiting::State::asked) return std::nullopt;
   Waiting block = std::move(waiting->second);
   waiting_.erase(waiting);
@@ -140,7 +161,7 @@ Result<std::optional<Slice>> BlockDecoder::resume(
   }
   ++counters_.recovered;
   figures_ = {.plain_bytes = block.size, .after_dedup_bytes = block.size, .encoded_bytes = block.size};
-  store(block.ring_offset, block.plain.bytes());
+  store(block.ring_offset, block.plain.bytes(), From::block);
   return std::move(block.plain);
 }
 

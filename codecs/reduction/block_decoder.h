@@ -5,10 +5,10 @@
 #pragma once
 #include <deque>
 #include <optional>
-#include <unordered_map>
 
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"
+#include "codecs/keyed_hash.h"
 #include "codecs/reduction/counters.h"
 #include "codecs/reduction/dictionary_messages.h"
 #include "codecs/reduction/encoded_block.h"
@@ -44,6 +44,9 @@ class BlockDecoder {
   bool bring(std::uint64_t ring_offset, Bytes history);
   // History that cannot be had: what refers to it is unreachable.
   void leave_out(Interval range);
+  // Whether the range may become a segment: blocks brought all of it, it is still here, and none of it was
+  // asked for before. If so none of it may from now on.
+  bool take_unsealed(Interval range);
 
   DecoderCounters counters() const;
   const BlockFigures& last() const { return figures_; }
@@ -65,8 +68,9 @@ class BlockDecoder {
   };
 
   Outcome restore(const BlockHeader& header, EncodedBlock& block, MutableBytes plain);
-  void store(std::uint64_t offset, Bytes plain);
-  Result<std::optional<Slice>> resume(std::unordered_map<std::uint64_t, Waiting>::iterator waiting,
+  enum class From { block, disk };
+  void store(std::uint64_t offset, Bytes plain, From from);
+  Result<std::optional<Slice>> resume(KeyedMap<std::uint64_t, Waiting>::iterator waiting,
                                       const BlockHeader& sent);
   void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
   void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
@@ -74,13 +78,14 @@ class BlockDecoder {
   std::size_t ring_limit_bytes_;
   std::optional<dedup::HistoryRing> ring_;
   bool greeted_ = false, welcome_due_ = false, clear_due_ = false;
-  std::unordered_map<std::uint64_t, Waiting> waiting_;           // by stream
-  std::unordered_map<std::uint64_t, std::uint64_t> waiting_at_;  // ring offset to stream
-  std::unordered_map<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
+  KeyedMap<std::uint64_t, Waiting> waiting_;           // by stream
+  KeyedMap<std::uint64_t, std::uint64_t> waiting_at_;  // ring offset to stream
+  KeyedMap<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
   std::deque<std::uint64_t> ready_;
   std::deque<Need> needs_;
   IntervalSet held_;  // and not yet told
   std::uint64_t held_bytes_ = 0;
+  IntervalSet unsealed_;  // what blocks brought, and is in no segment yet
   DecoderCounters counters_;
   BlockFigures figures_;
 };

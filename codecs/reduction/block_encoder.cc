@@ -20,6 +20,10 @@ constexpr std::size_t kMinZstdBytes = 48;
 constexpr std::size_t kMinTrialBytes = 1024;
 // What the twin may ask for at once: more than there are streams to wait.
 constexpr std::size_t kMaxNeeded = 65'536;
+// Blocks that were answered before; no twin of ours does it at all.
+constexpr std::uint64_t kMaxAnsweredAgain = 1u << 16;
+// To make the index's pages again costs about as much as so many bytes.
+constexpr std::uint64_t kWorthReleasing = 1u << 20;
 // A repeat in reach of zstd costs it half of what a token takes; longer ones are not worth its time.
 constexpr std::uint32_t kMaxZstdRepeat = 1024;
 
@@ -80,13 +84,14 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   copies_.clear();
   Bytes content = plain;
   Interval context;
+  const auto whom = stages.dedup_memory ? SharedHistory::For::all : SharedHistory::For::own_stream;
   thread_local Buffer referring;
   if (auto offset = stages.dedup_memory || stages.compression ? place(plain) : std::nullopt) {
     header.codec |= kInRing;
     header.ring_offset = *offset;
     // The ring's copy stands behind its context.
     content = history_->ring.read(*offset, plain.size());
-    SharedHistory::Reach reach(history_->shared, stream, flow.track, *offset);
+    SharedHistory::Reach reach(history_->shared, stream, flow.track, *offset, whom);
     std::size_t literals = plain.size();
     if (stages.dedup_memory) {
       history_->finder.set_thinner(effort_.thinner_samples);
@@ -119,7 +124,7 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   }
   if (header.codec & kInRing) {
     const std::uint64_t offset = header.ring_offset;
-    history_->shared.add(stream, flow.track, offset, plain.size());
+    history_->shared.add(stream, flow.track, offset, plain.size(), whom);
     flow.loads.reset();
     if (flow.end && !(header.codec & kLoads)) {
       // Offsets are long, and mostly need not be said; but loads are told before the block is looked at.
@@ -230,11 +235,11 @@ void BlockEncoder::announce_load(std::uint64_t stream, Bytes load) {
   append(*flow.loads, load);
 }
 
-void BlockEncoder::give_up(Interval range) {
+void BlockEncoder::give_up(std::uint64_t stream, Interval range) {
   if (!history_) return;
   history_->shared.give_up(range);
-  for (auto& [id, flow] : flows_) {
-    Interval& run = flow.track.run;
+  if (auto flow = flows_.find(stream); flow != flows_.end()) {
+    Interval& run = flow->second.track.run;
     if (run.begin < range.end && range.begin < run.end) run.begin = std::min(run.end, range.end);
   }
   given_up_at_ = history_->shared.head();
@@ -253,6 +258,8 @@ Result<void> BlockEncoder::on_welcome(const Welcome& message) {
 Result<void> BlockEncoder::on_held(const Held& message) {
   if (!history_ || message.ranges.back().end > history_->shared.head()) return Error::unexpected_message;
   for (Interval range : message.ranges) history_->shared.on_held(range);
+  // It holds what it said before; whoever says that again and again wants it to be looked for.
+  if (history_->shared.answered_again() > kMaxAnsweredAgain) return Error::unexpected_message;
   return {};
 }
 
@@ -260,6 +267,9 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   if (!history_ || message.ring_offset < kRingStart ||
       message.ring_offset + message.size > history_->shared.head() || needed_.size() == kMaxNeeded)
     return Error::unexpected_message;
+  // A block is asked for once: never for more than was sent.
+  needed_bytes_ += message.size;
+  if (needed_bytes_ > history_->shared.head() - kRingStart) return Error::unexpected_message;
   ++counters_.needs;
   if (message.reason == Need::Reason::mismatch) {
     ++counters_.mismatches;
@@ -279,10 +289,11 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   return {};
 }
 
-void BlockEncoder::clear() {
+void BlockEncoder::clear(ClearedBy by) {
   if (!history_ || history_->shared.floor() == history_->shared.head()) return;
+  const std::uint64_t since_floor = history_->shared.head() - history_->shared.floor();
   history_->shared.start_over();
-  history_->finder.clear();
+  if (by == ClearedBy::owner || since_floor >= kWorthReleasing) history_->finder.clear();
   ++counters_.restarts;
 }
 

@@ -5,11 +5,11 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"
 #include "codecs/dedup/match_finder.h"
+#include "codecs/keyed_hash.h"
 #include "codecs/reduction/counters.h"
 #include "codecs/reduction/dictionary_messages.h"
 #include "codecs/reduction/encoded_block.h"
@@ -30,8 +30,10 @@ class BlockEncoder {
   Result<void> on_welcome(const Welcome& message);
   Result<void> on_held(const Held& message);
   Result<void> on_need(const Need& message);
-  // Nothing sent so far is referred to again; its memory goes back when nothing unanswered needs it.
-  void clear();
+  // Nothing sent so far is referred to again; its memory goes back when nothing unanswered needs it. The
+  // index's goes back at once, but not for a twin that asks for it after every few bytes.
+  enum class ClearedBy { owner, twin };
+  void clear(ClearedBy by);
 
   bool has_message() const { return hello_due_ || !needed_.empty() || floor_due(); }
   std::optional<Slice> poll_message();
@@ -56,8 +58,9 @@ class BlockEncoder {
   // same place. Nothing: there is no room before the horizon.
   std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
   void announce_load(std::uint64_t stream, Bytes load);
-  // The twin cannot bring it: it will never be answered, and nothing may refer to it.
-  void give_up(Interval range);
+  // The twin cannot bring what was put there for this stream: it will never be answered, and nothing may refer
+  // to it.
+  void give_up(std::uint64_t stream, Interval range);
   // What the last block had in common with the history, and how much of that came from disk.
   const std::vector<dedup::Copy>& copies() const { return copies_; }
   void count_from_disk(std::uint64_t bytes) {
@@ -104,9 +107,10 @@ class BlockEncoder {
   bool welcomed_ = false;
   bool twin_closes_ = false;  // what is opened of deflate, to the bytes that this side expects
   std::optional<History> history_;
-  std::unordered_map<std::uint64_t, Flow> flows_;
+  KeyedMap<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
   std::deque<Range> needed_;       // what the twin asked for
+  std::uint64_t needed_bytes_ = 0;  // ever
   std::uint64_t given_up_at_ = 0;  // the head, when something was given up last
   std::uint64_t reclaimed_ = 0;    // ring memory before this offset was given back
   std::uint64_t line_rate_ = 0;

@@ -51,6 +51,7 @@ struct DecoderCounters {
   std::uint64_t recovered = 0;   // of these, the twin had them
   std::uint64_t failed = 0;      // streams lost: neither restored nor recovered
   std::uint64_t loaded_bytes = 0;
+  std::uint64_t segments_refused = 0;  // that the twin sealed of bytes which did not come in blocks, or twice
   std::uint64_t ring_bytes = 0;
   std::uint64_t ring_filled_bytes = 0;
 };

@@ -3,11 +3,8 @@
 // disk_tier_reading.cc.
 #include "codecs/reduction/disk_tier.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "codecs/reduction/errors.h"
@@ -18,60 +15,52 @@ namespace {
 constexpr std::size_t kIdsPerMessage = 1'000;
 // A twin that asks on and never listens breaks the protocol.
 constexpr std::size_t kMaxAnswers = 16'384;
-constexpr std::size_t kMaxTwins = 1u << 22;  // segments that the twin may name
 // Copied and sampled before the processor's caches have lost them.
 constexpr std::size_t kSealedAtOnce = 64u << 10;
+// Of one session, before others are served: about half a millisecond each.
+constexpr std::size_t kSealedPerTurn = 1u << 20;
+constexpr std::size_t kForgottenPerTurn = 64;
+// Blocks that come and go earn sealing for later, but no more than this.
+constexpr std::size_t kMostEarned = 4u << 20;
+// Newly answered bytes for which it is worth looking through the history.
+constexpr std::uint64_t kLookedThroughFor = 1u << 20;
+
+SegmentRights with(SegmentRights rights, const SiteId& peer) {
+  rights.own.push_back(peer);
+  return rights;
+}
+
 }  // namespace
 
-DiskTier::Id DiskTier::id_of(const SegmentName& name) {
-  Buffer bytes;
-  ByteWriter writer(bytes);
-  write_name(name, writer);
-  return XXH3_64bits(bytes.data(), bytes.size());
+DiskTier::DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights, std::uint64_t epoch,
+                   BlockEncoder& encoder, BlockDecoder& decoder)
+    : sites_(sites),
+      store_(store, sites.own, with(std::move(rights), sites.twin), *this),
+      epoch_(epoch),
+      encoder_(encoder),
+      decoder_(decoder) {
+  store_.tell_all();
 }
 
-DiskTier::DiskTier(SegmentStore& store, const Sites& sites, std::uint64_t epoch, BlockEncoder& encoder,
-                   BlockDecoder& decoder)
-    : store_(store), sites_(sites), epoch_(epoch), encoder_(encoder), decoder_(decoder) {
-  store_.attach(*this);
-  for (const SegmentName& name : store_.list()) on_stored(name);
-}
-
-DiskTier::~DiskTier() {
-  go_on(std::numeric_limits<std::size_t>::max());  // the twin has stored the same
-  store_.detach(*this);
-}
+// The twin has stored the same; a session that ends in order has done all of it before.
+DiskTier::~DiskTier() { go_on(kSealedPerTurn); }
 
 // ------------------------------------------------------------------------------------ what both have
 
-const SegmentName* DiskTier::common(Id id) const {
-  auto own = own_.find(id);
-  return own != own_.end() && twins_.contains(id) ? &own->second : nullptr;
-}
-
-void DiskTier::join(Id id) {
-  if (const SegmentName* name = common(id)) common_[{name->writer, name->epoch, name->first}] = id;
-}
-
-void DiskTier::part(Id id) {
-  const SegmentName* name = common(id);
-  if (!name) return;
-  auto found = common_.find({name->writer, name->epoch, name->first});
-  if (found != common_.end() && found->second == id) common_.erase(found);
-}
-
 void DiskTier::on_stored(const SegmentName& name) {
-  Id id = id_of(name);
-  own_[id] = name;
-  join(id);
-  have_.push_back(id);
+  if (common_.add_own(name, whose(name))) have_.push_back(CommonSegments::id_of(name));
+}
+
+// What was asked of the disk before still comes.
+void DiskTier::set_rights(SegmentRights rights) {
+  store_.set_rights(with(std::move(rights), sites_.twin));
+  for (const SegmentName& name : common_.all_own())
+    if (!store_.may_read(name)) on_dropped(name);
+  store_.tell_all();
 }
 
 void DiskTier::on_dropped(const SegmentName& name) {
-  Id id = id_of(name);
-  part(id);
-  own_.erase(id);
-  lost_.push_back(id);
+  if (common_.remove_own(name)) lost_.push_back(CommonSegments::id_of(name));
 }
 
 Result<void> DiskTier::on_message(const OtherMessage& message) {
@@ -84,74 +73,87 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
         auto id = in.fixed64();
         if (!id) return Error::malformed_message;
         if (message.type == kLost) {
-          part(*id);
-          twins_.erase(*id);
-        } else if (twins_.size() < kMaxTwins) {
-          twins_.insert(*id);
-          join(*id);
+          common_.remove_twins(*id);
+        } else {
+          common_.add_twins(*id);
         }
       }
       return {};
-    case kSealed: {
-      auto first = in.varint(), length = in.varint();
-      auto digest = in.bytes(16);
-      if (!first || !length || !digest || *length == 0 || *length > kMaxSegmentBytes)
-        return Error::malformed_message;
-      dedup::HistoryRing* ring = decoder_.ring();
-      if (!ring || !ring->holds(*first, *length)) return {};
-      // Made before the twin heard that all is to be forgotten.
-      if (forgets_ != forgets_answered_) return {};
-      SegmentName name{.writer = sites_.twin,
-                       .epoch = twin_epoch_,
-                       .first = *first,
-                       .length = static_cast<std::uint32_t>(*length)};
-      std::memcpy(name.digest.data(), digest->data(), digest->size());
-      // Where the histories differ the store refuses what does not match the digest.
-      begin_sealing(SealingSegment::Of::twin, name);
-      return {};
-    }
-    case kCannot: {
-      auto id = in.fixed64();
-      auto offset = in.varint(), length = in.varint();
-      if (!id || !offset || !length || *length > kLoadBytes) return Error::malformed_message;
-      part(*id);
-      twins_.erase(*id);
-      encoder_.give_up({*offset, *offset + *length});
-      return {};
-    }
-    case kRemember: {
-      if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
+    case kSealed:
+      return on_sealed(in);
+    case kCannot:
+      return on_cannot(in);
+    case kRemember:
+      // One at a time, or each would cost a look through the history.
+      if (remember_due_ || messages_.size() >= kMaxAnswers) return Error::unexpected_message;
+      remember_due_ = true;
       seal_all();
-      say(kRemembered);
+      answer_what_is_done();
       return {};
-    }
     case kRemembered:
       // What was under way when the twin was asked was answered before it said this.
-      if (!remembering_) return Error::unexpected_message;
-      remembering_ = false;
+      if (!remembering_ || remembered_) return Error::unexpected_message;
+      remembered_ = true;
       seal_all();
+      answer_what_is_done();
       return {};
-    case kForget: {
-      if (messages_.size() >= kMaxAnswers) return Error::unexpected_message;
-      const std::uint64_t bytes = forget_shared();
-      Buffer answer;
-      ByteWriter writer(answer);
-      writer.u8(kForgotten);
-      writer.varint(bytes);
-      messages_.push_back(Slice::copy_of(answer));
+    case kForget:
+      if (forgetting_ || messages_.size() >= kMaxAnswers) return Error::unexpected_message;
+      forgetting_ = true;
+      to_forget_ = common_.peers_count();
+      forgotten_bytes_ = 0;
+      forget_sealing(SealingSegment::Of::own);
+      forget_sealing(SealingSegment::Of::twin);
+      forget_some();
       return {};
-    }
-    case kForgotten: {
-      auto bytes = in.varint();
-      if (!bytes) return Error::malformed_message;
-      if (forgets_answered_ == forgets_) return Error::unexpected_message;
-      ++forgets_answered_;
-      forgotten_by_twin_ = *bytes;
-      return {};
-    }
+    case kForgotten:
+      return on_forgotten(in);
     default:
       return {};
   }
+}
+
+Result<void> DiskTier::on_sealed(ByteReader& in) {
+  auto first = in.varint(), length = in.varint();
+  auto digest = in.bytes(16);
+  if (!first || !length || !digest || *length < kMinSealedBytes || *length > kMaxSegmentBytes)
+    return Error::malformed_message;
+  // Made before the twin heard that all is to be forgotten.
+  if (forget_asked_) return {};
+  if (!decoder_.ring() || !decoder_.take_unsealed({*first, *first + *length})) return {};
+  SegmentName name{.writer = sites_.twin,
+                   .reader = sites_.own,
+                   .epoch = twin_epoch_,
+                   .first = *first,
+                   .length = static_cast<std::uint32_t>(*length)};
+  std::memcpy(name.digest.data(), digest->data(), digest->size());
+  begin_sealing(SealingSegment::Of::twin, name);
+  return {};
+}
+
+Result<void> DiskTier::on_cannot(ByteReader& in) {
+  auto id = in.fixed64();
+  auto offset = in.varint(), length = in.varint();
+  if (!id || !offset || !length || *length > kLoadBytes) return Error::malformed_message;
+  common_.remove_twins(*id);
+  // What was not announced, or is out of reach by now, needs no giving up.
+  auto known = announced_.find(*offset);
+  if (known == announced_.end() || known->second.given_up) return {};
+  Announced& load = known->second;
+  if (load.run.first != *id || load.length != *length) return {};
+  load.given_up = true;
+  encoder_.give_up(load.stream, {*offset, *offset + *length});
+  return {};
+}
+
+Result<void> DiskTier::on_forgotten(ByteReader& in) {
+  auto bytes = in.varint();
+  if (!bytes) return Error::malformed_message;
+  if (!forget_asked_) return Error::unexpected_message;
+  forgotten_by_twin_ += *bytes;
+  forget_asked_ = std::exchange(forget_asked_again_, false);
+  if (forget_asked_) say(kForget);
+  return {};
 }
 
 void DiskTier::say(Type type) {
@@ -168,8 +170,8 @@ std::optional<Slice> DiskTier::poll_urgent() {
 
 void DiskTier::finish() {
   seal_all();
-  if (!twin_has_disk_ || std::exchange(remembering_, true)) return;
-  say(kRemember);
+  if (twin_has_disk_ && !std::exchange(remembering_, true)) ask_to_remember_ = true;
+  answer_what_is_done();
 }
 
 void DiskTier::on_twin_epoch(std::uint64_t epoch) {
@@ -181,25 +183,49 @@ void DiskTier::forget_both() {
   on_cleared();
   forget_sealing(SealingSegment::Of::twin);
   if (!twin_has_disk_) return;
-  ++forgets_;
+  if (forget_asked_) {
+    forget_asked_again_ = true;
+    return;
+  }
+  forget_asked_ = true;
+  forgotten_by_twin_ = 0;
   say(kForget);
 }
 
-// Whatever sessions with this twin could use, or made: others' stays.
-std::uint64_t DiskTier::forget_shared() {
-  forget_sealing(SealingSegment::Of::own);
-  forget_sealing(SealingSegment::Of::twin);
-  std::vector<SegmentName> names;
-  for (const auto& [id, name] : own_)
-    if (twins_.contains(id) || name.writer == sites_.twin ||
-        (name.writer == sites_.own && name.epoch == epoch_))
-      names.push_back(name);
-  std::uint64_t bytes = 0;
-  for (const SegmentName& name : names) {
-    bytes += name.length;
+// What belongs to the twin: others' stays.
+void DiskTier::forget_some() {
+  for (std::size_t count = 0; to_forget_ > 0 && count < kForgottenPerTurn; ++count, --to_forget_) {
+    const SegmentName* next = common_.any_of_peers();
+    if (!next) {
+      to_forget_ = 0;
+      break;
+    }
+    const SegmentName name = *next;
+    forgotten_bytes_ += name.length;
     store_.drop(name);
   }
-  return bytes;
+  if (to_forget_ > 0) return;
+  forgetting_ = false;
+  Buffer answer;
+  ByteWriter writer(answer);
+  writer.u8(kForgotten);
+  writer.varint(forgotten_bytes_);
+  messages_.push_back(Slice::copy_of(answer));
+}
+
+void DiskTier::work() {
+  if (forgetting_) forget_some();
+  if (hurry_) go_on(kSealedPerTurn);
+  answer_what_is_done();
+}
+
+void DiskTier::answer_what_is_done() {
+  if (!sealing_.empty()) return;
+  hurry_ = false;
+  // Behind what was sealed here: the twin seals that too before it answers.
+  if (std::exchange(ask_to_remember_, false)) say(kRemember);
+  if (std::exchange(remember_due_, false)) say(kRemembered);
+  if (std::exchange(remembered_, false)) remembering_ = false;
 }
 
 std::optional<Slice> DiskTier::poll_message() {
@@ -218,7 +244,7 @@ std::optional<Slice> DiskTier::poll_message() {
   writer.u8(lost ? kLost : kHave);
   for (std::size_t count = 0; count < kIdsPerMessage && !ids.empty(); ids.pop_front()) {
     // Only what is so now is told: what came and went meanwhile was never there.
-    if (own_.contains(ids.front()) == lost) continue;
+    if ((common_.own(ids.front()) != nullptr) == lost) continue;
     writer.fixed64(ids.front());
     ++count;
   }
@@ -227,15 +253,31 @@ std::optional<Slice> DiskTier::poll_message() {
 
 // --------------------------------------------------------------------------------------- segments
 
-void DiskTier::keep(SealingSegment::Sealed sealed) {
+void DiskTier::keep(SealingSegment::Sealed sealed, SealingSegment::Of of) {
+  if (of == SealingSegment::Of::own) {
+    Buffer message;
+    ByteWriter writer(message);
+    writer.u8(kSealed);
+    writer.varint(sealed.name.first);
+    writer.varint(sealed.name.length);
+    writer.bytes(sealed.name.digest);
+    messages_.push_back(Slice::copy_of(message));
+  }
   // What is refused is counted there.
-  (void)store_.put(sealed.name, {std::move(sealed.bytes)}, std::move(sealed.hooks));
+  (void)store_.put(sealed.name, std::move(sealed.bytes), std::move(sealed.hooks));
 }
 
-// What is new and answered, in pieces of kSealBytes; with `rest` also what is shorter.
+// What is new and answered, in pieces of kSealBytes; with `rest` also what is shorter. To look through it is
+// paid for by what was answered since the last time.
 void DiskTier::seal(Rest rest) {
   const SharedHistory* shared = encoder_.shared();
   if (!shared || fresh_.empty()) return;
+  const std::uint64_t answered = shared->answered_bytes();
+  if (answered - (rest == Rest::sealed ? sealed_rest_at_ : sealed_at_) <
+      (rest == Rest::sealed ? 1 : kLookedThroughFor))
+    return;
+  sealed_at_ = answered;
+  if (rest == Rest::sealed) sealed_rest_at_ = answered;
   std::uint64_t ring_bytes = encoder_.ring()->size();
   std::uint64_t reach = shared->head() > ring_bytes / 2 ? shared->head() - ring_bytes / 2 : 0;
   std::vector<Interval> ready, old;
@@ -249,7 +291,7 @@ void DiskTier::seal(Rest rest) {
       while (both.begin < both.end) {
         std::uint64_t lap = both.begin / ring_bytes * ring_bytes + ring_bytes;
         Interval piece{both.begin, std::min({both.end, both.begin + kSealBytes, lap})};
-        if (piece.size() == kSealBytes || piece.end == lap || (closed && piece.size() >= kLeastSealed))
+        if (piece.size() == kSealBytes || piece.end == lap || (closed && piece.size() >= kMinSealedBytes))
           ready.push_back(piece);
         both.begin = piece.end;
       }
@@ -258,8 +300,9 @@ void DiskTier::seal(Rest rest) {
   }
   for (Interval piece : ready) {
     fresh_.remove(piece);
-    if (piece.size() < kLeastSealed) continue;
+    if (piece.size() < kMinSealedBytes) continue;
     begin_sealing(SealingSegment::Of::own, {.writer = sites_.own,
+                                            .reader = sites_.twin,
                                             .epoch = epoch_,
                                             .first = piece.begin,
                                             .length = static_cast<std::uint32_t>(piece.size())});
@@ -267,49 +310,43 @@ void DiskTier::seal(Rest rest) {
   for (Interval piece : old) fresh_.remove(piece);
 }
 
-// More than a history holds, or thousands of crumbs, are never waiting at once where the twin is honest.
+// More than a history holds, or thousands of crumbs, never wait at once where the twin is honest. The rest is
+// not kept.
 void DiskTier::begin_sealing(SealingSegment::Of of, const SegmentName& name) {
   constexpr std::size_t kMostWaiting = 4096;
   const dedup::HistoryRing* ring = decoder_.ring() ? decoder_.ring() : encoder_.ring();
-  while (!sealing_.empty() && (sealing_.size() >= kMostWaiting || sealing_bytes_ > 2 * ring->size()))
-    go_on(sealing_.front().left());
+  if (sealing_.size() >= kMostWaiting || sealing_bytes_ > 2 * ring->size()) return;
   sealing_.emplace_back(of, name);
   sealing_bytes_ += name.length;
 }
 
 // As much as the blocks since the last time have earned.
-void DiskTier::go_on_sealing() { go_on(std::exchange(may_seal_bytes_, 0)); }
+void DiskTier::go_on_sealing() {
+  may_seal_bytes_ = sealing_.empty() ? 0 : std::min(may_seal_bytes_, kMostEarned);
+  const std::size_t bytes = std::min(may_seal_bytes_, kSealedPerTurn);
+  may_seal_bytes_ -= bytes;
+  go_on(bytes);
+  answer_what_is_done();
+}
 
 void DiskTier::seal_all() {
   seal(Rest::sealed);
-  go_on(std::numeric_limits<std::size_t>::max());
+  hurry_ = !sealing_.empty();
 }
 
 void DiskTier::go_on(std::size_t bytes) {
   while (!sealing_.empty() && bytes > 0) {
     SealingSegment& next = sealing_.front();
-    const bool own = next.of() == SealingSegment::Of::own;
+    const SealingSegment::Of of = next.of();
     const std::size_t left = next.left();
-    if (!next.go_on(own ? encoder_.ring() : decoder_.ring(), std::min(bytes, kSealedAtOnce), pool_)) {
-      sealing_bytes_ -= next.length();
-      sealing_.pop_front();
-      continue;
-    }
+    const bool here = next.go_on(of == SealingSegment::Of::own ? encoder_.ring() : decoder_.ring(),
+                                 std::min(bytes, kSealedAtOnce), pool_);
     bytes -= std::min(bytes, left - next.left());
-    if (next.left() > 0) continue;
-    SealingSegment::Sealed sealed = next.take();
+    if (here && next.left() > 0) continue;
+    auto sealed = here ? next.take() : std::nullopt;
     sealing_bytes_ -= next.length();
     sealing_.pop_front();
-    if (own) {
-      Buffer message;
-      ByteWriter writer(message);
-      writer.u8(kSealed);
-      writer.varint(sealed.name.first);
-      writer.varint(sealed.name.length);
-      writer.bytes(sealed.name.digest);
-      messages_.push_back(Slice::copy_of(message));
-    }
-    keep(std::move(sealed));
+    if (sealed) keep(std::move(*sealed), of);
   }
 }
 
@@ -326,13 +363,13 @@ void DiskTier::on_cleared() {
   flows_.clear();
   come_bytes_ = 0;
   loaded_.clear();
-  loaded_in_order_.clear();
+  announced_.clear();
 }
 
-// Who reads on later finds his place again.
+// A stream that goes on later finds its place again.
 void DiskTier::on_quiet() {
   seal_all();
-  pool_.release();
+  if (sealing_.empty()) pool_.release();
   for (auto& [stream, flow] : flows_)
     if (!flow.come.empty()) drop_come(flow);
 }

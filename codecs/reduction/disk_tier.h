@@ -5,10 +5,12 @@
 #pragma once
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "codecs/keyed_hash.h"
 #include "codecs/reduction/block_decoder.h"
 #include "codecs/reduction/block_encoder.h"
+#include "codecs/reduction/common_segments.h"
+#include "codecs/reduction/peer_segments.h"
 #include "codecs/reduction/sealing.h"
 #include "codecs/reduction/segments.h"
 
@@ -16,18 +18,17 @@ namespace longhaul::reduction {
 
 class DiskTier final : private SegmentListener {
  public:
-  using SiteId = std::array<std::byte, 16>;
   struct Sites {
     SiteId own{}, twin{};
   };
   static constexpr std::uint32_t kSealBytes = 4u << 20;  // of a segment, if enough is there
-  static constexpr std::uint32_t kLeastSealed = 32u << 10;
   static constexpr std::uint32_t kLoadBytes = 1u << 20;  // at once
   static constexpr std::size_t kMaxLoads = 64;           // that one block may name
   static constexpr std::uint64_t kMaxLoadedBytes = 16u << 20;
 
-  DiskTier(SegmentStore& store, const Sites& sites, std::uint64_t epoch, BlockEncoder& encoder,
-           BlockDecoder& decoder);
+  // Segments of `twin` may be read, and those that `rights` names beside them.
+  DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights, std::uint64_t epoch,
+           BlockEncoder& encoder, BlockDecoder& decoder);
   ~DiskTier() override;
   DiskTier(const DiskTier&) = delete;
   DiskTier& operator=(const DiskTier&) = delete;
@@ -35,8 +36,6 @@ class DiskTier final : private SegmentListener {
   // ---- What this side sends.
   // The stream's next block is about to be encoded: what was read for it goes into the history.
   void before_encoding(std::uint64_t stream, const ReductionStages& stages);
-  // What came from disk and waits for a block of its stream; at most an eighth of the history.
-  std::uint64_t waiting_bytes() const { return come_bytes_; }
   // The block was just encoded.
   void on_encoded(std::uint64_t stream, const ReductionStages& stages, const BlockHeader& header);
   void on_held() {
@@ -47,15 +46,15 @@ class DiskTier final : private SegmentListener {
   void on_quiet();
   // The session is about to end: the same, and by the twin too.
   void finish();
-  bool finished() const { return !remembering_ && !has_message(); }
+  bool finished() const { return !remembering_ && !has_message() && !has_work(); }
   // The history begins anew.
   void on_cleared();
-  // The same, and the twin drops from its disk what both have, and what came from here. Dropping what is on
-  // this side's is the store's owner's affair, after this.
+  // The same, and the twin drops from its disk what came over this link. Dropping what is on this side's is the
+  // store's owner's affair, after this.
   void forget_both();
   // How many bytes the twin dropped; nothing as long as it has not answered.
   std::optional<std::uint64_t> forgotten_by_twin() const {
-    return forgets_ == forgets_answered_ ? std::optional(forgotten_by_twin_) : std::nullopt;
+    return forget_asked_ ? std::nullopt : std::optional(forgotten_by_twin_);
   }
 
   // ---- What the twin sends.
@@ -71,6 +70,13 @@ class DiskTier final : private SegmentListener {
   // A block came or went: so much may be done for segments in the making, at the next good moment.
   void on_block(std::size_t plain_bytes) { may_seal_bytes_ += kSealingSpeed * plain_bytes; }
 
+  void set_rights(SegmentRights rights);
+
+  // What was put off, so that no message and no moment of silence costs more than a bounded piece of it at a
+  // time: the owner calls work() again, after it has served others, as long as there is some.
+  bool has_work() const { return (hurry_ && !sealing_.empty()) || forgetting_; }
+  void work();
+
   void forget(std::uint64_t stream);
   // Only what this side sends is over.
   void forget_sending(std::uint64_t stream) { forget_flow(stream); }
@@ -85,6 +91,8 @@ class DiskTier final : private SegmentListener {
   std::optional<Slice> poll_urgent();
 
   std::size_t common_segments() const { return common_.size(); }
+  // What came from disk and waits for a block of its stream, at most an eighth of the history; and names.
+  std::uint64_t memory_bytes() const { return come_bytes_ + common_.memory_bytes(); }
 
  private:
   enum Type : std::uint8_t {
@@ -97,12 +105,7 @@ class DiskTier final : private SegmentListener {
     kForget,
     kForgotten
   };
-  using Id = std::uint64_t;  // what a name is called on the wire
-  struct Place {             // of a segment in its ring: where the next one may go on
-    SiteId writer;
-    std::uint64_t epoch, first;
-    auto operator<=>(const Place&) const = default;
-  };
+  using Id = CommonSegments::Id;
   struct Piece {  // of what a cursor has brought
     std::uint64_t ring_offset;
     std::uint64_t position;  // counted from where the cursor began
@@ -143,16 +146,25 @@ class DiskTier final : private SegmentListener {
     std::uint64_t stream, ring_offset;
     std::uint32_t length;
     Id segment;
+    std::uint32_t offset;
   };
   struct Loaded {  // into the encoder's history
     std::uint64_t length, ring_offset;
   };
   using Run = std::pair<Id, std::uint32_t>;  // of a segment, from this offset
+  struct Announced {                         // the same, by where it stands in the history
+    Run run;
+    std::uint64_t length, stream;
+    bool given_up = false;
+  };
   enum class Rest { stays, sealed };
 
   void on_stored(const SegmentName& name) override;
   void on_dropped(const SegmentName& name) override;
   void on_loaded(LoadId load, std::optional<Slice> bytes) override;
+  CommonSegments::Whose whose(const SegmentName& name) const {
+    return store_.belongs(name) ? CommonSegments::Whose::peers : CommonSegments::Whose::shared;
+  }
 
   void look_up(std::uint64_t stream, Flow& flow, Bytes plain);
   bool in_memory(Id id, const HookHit& hit) const;
@@ -166,29 +178,28 @@ class DiskTier final : private SegmentListener {
   void forget_flow(std::uint64_t stream);
   void append_loaded(const Asked& asked, Flow& flow, Bytes bytes);
   void brought_one(const Bringing& one, std::optional<Slice> bytes);
-  static Id id_of(const SegmentName& name);
+  void start_loads();
+  Result<void> on_sealed(ByteReader& in);
+  Result<void> on_cannot(ByteReader& in);
+  Result<void> on_forgotten(ByteReader& in);
   void say(Type type);
-  std::uint64_t forget_shared();
+  void forget_some();
   void seal(Rest rest);
   void go_on_sealing();
   void seal_all();
   void go_on(std::size_t bytes);
-  void keep(SealingSegment::Sealed sealed);
+  void keep(SealingSegment::Sealed sealed, SealingSegment::Of of);
   void begin_sealing(SealingSegment::Of of, const SegmentName& name);
   void forget_sealing(SealingSegment::Of of);
-  const SegmentName* common(Id id) const;
-  void join(Id id);
-  void part(Id id);
+  void answer_what_is_done();
 
-  SegmentStore& store_;
   Sites sites_;
+  PeerSegments store_;
   std::uint64_t epoch_, twin_epoch_ = 0;
   BlockEncoder& encoder_;
   BlockDecoder& decoder_;
 
-  std::unordered_map<Id, SegmentName> own_;
-  std::unordered_set<Id> twins_;
-  std::map<Place, Id> common_;
+  CommonSegments common_;
 
   bool greeting_due_ = true;  // that there is a disk here
   bool twin_has_disk_ = false;
@@ -199,24 +210,38 @@ class DiskTier final : private SegmentListener {
   std::deque<SealingSegment> sealing_;
   std::uint64_t sealing_bytes_ = 0;  // of all of them
   std::size_t may_seal_bytes_ = 0;
+  bool hurry_ = false;  // not only as blocks go by
+  // What the encoder's twin had answered in all when its history was last looked through.
+  std::uint64_t sealed_at_ = 0, sealed_rest_at_ = 0;
   SlicePool pool_{kSealBytes + dedup::kOverread, 1};
-  std::unordered_map<std::uint64_t, Flow> flows_;
+  KeyedMap<std::uint64_t, Flow> flows_;
   std::unordered_map<LoadId, Asked> asked_;
   std::uint64_t come_bytes_ = 0;  // in all flows
   std::uint64_t blocks_ = 0;
   std::uint64_t serial_ = 0;
   // What was loaded and is in reach, the latest where a run was loaded twice; and the runs by ring offset.
   std::map<Run, Loaded> loaded_;
-  std::deque<std::pair<std::uint64_t, Run>> loaded_in_order_;
+  std::map<std::uint64_t, Announced> announced_;
 
-  std::unordered_map<std::uint64_t, std::size_t> brought_;  // by stream: loads that are under way
+  KeyedMap<std::uint64_t, std::size_t> brought_;  // by stream: loads that wait or are under way
+  std::deque<Bringing> to_bring_;                 // wait until others have come
   std::unordered_map<LoadId, Bringing> bringing_;
+  std::uint64_t bringing_bytes_ = 0;
   std::deque<std::uint64_t> ready_;
 
   std::deque<Id> have_, lost_;  // to be told
   std::deque<Slice> messages_, cannot_;
-  bool remembering_ = false;  // the twin was asked to seal what it has
-  std::uint64_t forgets_ = 0, forgets_answered_ = 0, forgotten_by_twin_ = 0;
+  bool ask_to_remember_ = false;  // the twin is to be asked to seal what it has,
+  bool remembering_ = false;      // or was,
+  bool remembered_ = false;       // and has; what it sealed is being made here
+  bool remember_due_ = false;     // the twin asked
+  // What the twin was asked to drop, and again meanwhile; how much that was.
+  bool forget_asked_ = false, forget_asked_again_ = false;
+  std::uint64_t forgotten_by_twin_ = 0;
+  // What the twin asked to drop: so many segments are left of it, and so many bytes went.
+  bool forgetting_ = false;
+  std::size_t to_forget_ = 0;
+  std::uint64_t forgotten_bytes_ = 0;
   std::vector<Hook> hooks_;
   std::vector<std::uint64_t> fingerprints_;
   std::vector<HookHit> hits_;

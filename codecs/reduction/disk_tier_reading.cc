@@ -17,6 +17,10 @@ constexpr std::uint64_t kFirstAhead = 4u << 20, kMostAhead = 16u << 20;
 constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats a little back
 // What cannot be had and is not told yet; a twin that asks on and never listens breaks the protocol.
 constexpr std::size_t kMaxCannot = 16'384;
+// Loads for the decoder: so much at once, the others wait, so that no peer has the disk to itself; and no honest
+// one has so many under way.
+constexpr std::uint64_t kBroughtAtOnce = 8u << 20;
+constexpr std::size_t kMaxToBring = 16'384;
 
 // Of one stream, asked of the store or waiting for the next block: segments may be small, and while a host is
 // busy many loads come between two blocks.
@@ -41,7 +45,7 @@ void DiskTier::before_encoding(std::uint64_t stream, const ReductionStages& stag
     if (one.bytes) come_bytes_ -= one.bytes->size();
     if (!wanted(flow, one.asked)) continue;
     // The twin may have dropped it since it was asked for.
-    if (one.bytes && common(one.asked.segment)) {
+    if (one.bytes && common_.common(one.asked.segment)) {
       append_loaded(one.asked, flow, one.bytes->bytes());
     } else {
       flow.cursor->brought += one.asked.length;  // nothing waits for it,
@@ -132,10 +136,10 @@ bool DiskTier::in_memory(Id id, const HookHit& hit) const {
 
 void DiskTier::forget_out_of_reach() {
   const SharedHistory& shared = *encoder_.shared();
-  while (!loaded_in_order_.empty() && !shared.in_reach(loaded_in_order_.front().first)) {
-    const auto [ring_offset, run] = loaded_in_order_.front();
-    loaded_in_order_.pop_front();
-    const auto known = loaded_.find(run);
+  while (!announced_.empty() && !shared.in_reach(announced_.begin()->first)) {
+    const auto [ring_offset, load] = *announced_.begin();
+    announced_.erase(announced_.begin());
+    const auto known = loaded_.find(load.run);
     if (known != loaded_.end() && known->second.ring_offset == ring_offset) loaded_.erase(known);
   }
 }
@@ -145,13 +149,14 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   fingerprints_.clear();
   hits_.clear();
   for (const Hook& hook : hooks_) fingerprints_.push_back(hook.fingerprint);
-  store_.find(fingerprints_, hits_);
+  store_.find(fingerprints_, common_.links(), hits_);
   // The segment with the most hits, and of these the last one: what follows it is what may come next.
   std::map<Id, std::pair<std::size_t, const HookHit*>> votes;
   std::pair<std::size_t, const HookHit*> best{0, nullptr};
   for (const HookHit& hit : hits_) {
-    Id id = id_of(hit.name);
-    if (!common(id) || in_memory(id, hit)) continue;
+    const Id id = CommonSegments::id_of(hit.name);
+    const SegmentName* both = common_.common(id);
+    if (!both || *both != hit.name || in_memory(id, hit)) continue;
     auto& vote = votes[id];
     vote = {vote.first + 1, &hit};
     if (vote.first >= best.first) best = vote;
@@ -183,20 +188,22 @@ void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
     // Where much waits already each has a little ahead.
     if (come_bytes_ > most_waiting() / 2 && flow.asked + flow.come.size() > 0) return;
     if (cursor.next >= cursor.segment.length) {
-      const Place end{cursor.segment.writer, cursor.segment.epoch,
-                      cursor.segment.first + cursor.segment.length};
-      // What stood between two segments, however much, was a repeat of what came before it.
-      auto next = common_.lower_bound(end);
-      if (next == common_.end() || next->first.writer != end.writer || next->first.epoch != end.epoch) {
+      const SegmentName* behind = common_.behind(cursor.segment);
+      if (!behind) {
         cursor.over = true;
         return;
       }
-      cursor.segment = own_.at(next->second);
+      cursor.segment = *behind;
       cursor.begin = cursor.next = 0;
     }
     std::uint32_t size = std::min(kLoadBytes, cursor.segment.length - cursor.next);
-    LoadId load = store_.load(cursor.segment, cursor.next, size, *this);
-    asked_[load] = {stream, cursor.serial, id_of(cursor.segment), cursor.next, size};
+    const Id id = CommonSegments::id_of(cursor.segment);
+    if (!common_.common(id)) {  // any more
+      cursor.over = true;
+      return;
+    }
+    LoadId load = store_.load(cursor.segment, cursor.next, size);
+    asked_[load] = {stream, cursor.serial, id, cursor.next, size};
     ++flow.asked;
     cursor.next += size;
     cursor.asked += size;
@@ -207,7 +214,9 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   if (auto bringing = bringing_.find(load); bringing != bringing_.end()) {
     Bringing one = bringing->second;
     bringing_.erase(bringing);
-    return brought_one(one, std::move(bytes));
+    bringing_bytes_ -= one.length;
+    brought_one(one, std::move(bytes));
+    return start_loads();
   }
   auto found = asked_.find(load);
   if (found == asked_.end()) return;
@@ -243,7 +252,8 @@ void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
     writer.varint(run->length);
     writer.varint(run->ring_offset);
     loaded_[{asked.segment, offset}] = {run->length, run->ring_offset};
-    loaded_in_order_.emplace_back(run->ring_offset, Run{asked.segment, offset});
+    announced_[run->ring_offset] = {
+        .run = {asked.segment, offset}, .length = run->length, .stream = asked.stream};
     offset += static_cast<std::uint32_t>(run->length);
     cursor.pieces.push_back(*run);
     ++flow.announced;
@@ -286,11 +296,7 @@ Result<DiskTier::Brought> DiskTier::bring(std::uint64_t stream, const BlockHeade
   if (!block) return block.error();
   dedup::HistoryRing* ring = decoder_.ring();
   if (!ring) return Error::malformed_block;
-  struct Wanted {
-    Bringing one;
-    std::uint32_t offset;
-  };
-  std::vector<Wanted> wanted;
+  std::vector<Bringing> wanted;
   std::uint64_t total = 0;
   for (ByteReader in(block->loads); in.remaining();) {
     auto id = in.fixed64();
@@ -301,23 +307,29 @@ Result<DiskTier::Brought> DiskTier::bring(std::uint64_t stream, const BlockHeade
       return Error::malformed_block;
     total += *length;
     if (wanted.size() == kMaxLoads || total > kMaxLoadedBytes) return Error::malformed_block;
-    wanted.push_back({{stream, *ring_offset, static_cast<std::uint32_t>(*length), *id},
+    wanted.push_back({stream, *ring_offset, static_cast<std::uint32_t>(*length), *id,
                       static_cast<std::uint32_t>(*offset)});
   }
-  if (cannot_.size() > kMaxCannot) return Error::malformed_block;
-  std::size_t& under_way = brought_[stream];
-  for (const Wanted& want : wanted) {
-    auto name = own_.find(want.one.segment);
-    if (name == own_.end() || !ring->fits(want.one.ring_offset, want.one.length)) {
-      ++under_way;
-      brought_one(want.one, std::nullopt);
+  if (cannot_.size() > kMaxCannot || to_bring_.size() > kMaxToBring) return Error::malformed_block;
+  // One more, so that the stream is not said to be ready before this returns.
+  std::size_t& under_way = brought_[stream] = wanted.size() + 1;
+  to_bring_.insert(to_bring_.end(), wanted.begin(), wanted.end());
+  start_loads();
+  return --under_way == 0 ? Brought::done : Brought::waits;
+}
+
+void DiskTier::start_loads() {
+  while (!to_bring_.empty() && bringing_bytes_ < kBroughtAtOnce) {
+    const Bringing one = to_bring_.front();
+    to_bring_.pop_front();
+    const SegmentName* name = common_.own(one.segment);
+    if (!name || !decoder_.ring()->fits(one.ring_offset, one.length)) {
+      brought_one(one, std::nullopt);
       continue;
     }
-    ++under_way;
-    bringing_[store_.load(name->second, want.offset, want.one.length, *this)] = want.one;
+    bringing_bytes_ += one.length;
+    bringing_[store_.load(*name, one.offset, one.length)] = one;
   }
-  ready_.erase(std::remove(ready_.begin(), ready_.end(), stream), ready_.end());
-  return under_way == 0 ? Brought::done : Brought::waits;
 }
 
 // What cannot be had is said; the block that needs it will be asked for again.

@@ -23,7 +23,7 @@ Reduction::Reduction(const Options& options)
       decoder_(std::make_unique<BlockDecoder>(options.peer_ring_bytes)) {
   if (options.store)
     disk_ = std::make_unique<DiskTier>(*options.store, DiskTier::Sites{options.site, options.twin_site},
-                                       options.epoch, *encoder_, *decoder_);
+                                       options.rights, options.epoch, *encoder_, *decoder_);
 }
 
 Reduction::~Reduction() = default;
@@ -89,7 +89,7 @@ Result<void> Reduction::on_message(Bytes bytes) {
                  },
                  [&](const Need& m) { return encoder_->on_need(m); },
                  [&](const Clear&) {
-                   encoder_->clear();
+                   encoder_->clear(BlockEncoder::ClearedBy::twin);
                    if (disk_) disk_->on_cleared();
                    return Result<void>{};
                  },
@@ -111,7 +111,7 @@ std::optional<Slice> Reduction::poll_message() {
 void Reduction::set_line_rate(std::uint64_t bytes_per_second) { encoder_->set_line_rate(bytes_per_second); }
 
 void Reduction::clear() {
-  encoder_->clear();
+  encoder_->clear(BlockEncoder::ClearedBy::owner);
   decoder_->ask_to_clear();
   if (disk_) disk_->forget_both();
 }
@@ -134,6 +134,16 @@ void Reduction::finish() {
 
 bool Reduction::finished() const { return !disk_ || disk_->finished(); }
 
+void Reduction::set_rights(SegmentRights rights) {
+  if (disk_) disk_->set_rights(std::move(rights));
+}
+
+bool Reduction::has_work() const { return disk_ && disk_->has_work(); }
+
+void Reduction::work() {
+  if (disk_) disk_->work();
+}
+
 void Reduction::set_relief(unsigned steps) { encoder_->set_relief(steps); }
 
 Counters Reduction::counters() const {
@@ -142,7 +152,7 @@ Counters Reduction::counters() const {
 
 std::uint64_t Reduction::memory_bytes() const {
   return encoder_->counters().ring_filled_bytes + encoder_->index_bytes() +
-         decoder_->counters().ring_filled_bytes + (disk_ ? disk_->waiting_bytes() : 0);
+         decoder_->counters().ring_filled_bytes + (disk_ ? disk_->memory_bytes() : 0);
 }
 const BlockFigures& Reduction::last_encoded() const { return encoder_->last(); }
 const BlockFigures& Reduction::last_decoded() const { return decoder_->last(); }

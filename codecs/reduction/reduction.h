@@ -7,7 +7,7 @@
 
 #include "codecs/block_codec.h"
 #include "codecs/reduction/counters.h"
-#include "codecs/reduction/segments.h"
+#include "codecs/reduction/peer_segments.h"
 
 namespace longhaul::reduction {
 
@@ -25,8 +25,10 @@ struct Options {
   std::uint64_t epoch = 0;
   // What is remembered on disk, for all sessions of the site; it outlives this one. Null: nothing is.
   SegmentStore* store = nullptr;
-  // Whose encoders they are: names of segments begin with it.
-  std::array<std::byte, 16> site{}, twin_site{};
+  // Whose encoders they are: names of segments begin with these, and so belong to the two.
+  SiteId site{}, twin_site{};
+  // Whose segments the twin may read beside: by its other keys, and of peers that share with it.
+  SegmentRights rights;
 };
 
 class Reduction final : public BlockCodec {
@@ -48,8 +50,8 @@ class Reduction final : public BlockCodec {
   // The processor is the narrower line: zstd tries so many steps less hard than the line is worth.
   void set_relief(unsigned steps);
 
-  // Both histories are forgotten, here and by the twin, and what the twin has on disk of what both have or of
-  // what came from here; running streams go on. This side's disk is its owner's to clear, after this.
+  // Both histories are forgotten, here and by the twin, and what the twin has on disk of what came over this
+  // link; running streams go on. This side's disk is its owner's to clear, after this.
   void clear();
   // How many bytes the twin dropped from its disk; nothing as long as it has not answered.
   std::optional<std::uint64_t> cleared_by_twin() const;
@@ -59,6 +61,12 @@ class Reduction final : public BlockCodec {
   void finish();
   // All of that was said, and the twin has done its part.
   bool finished() const;
+  // What the twin may read beside is another now: what is no longer in it is lost to the twin.
+  void set_rights(SegmentRights rights);
+  // What messages and moments of silence put off: the owner calls work() as long as there is some, and serves
+  // others in between.
+  bool has_work() const;
+  void work();
 
   Counters counters() const;
   // What both histories hold, and what finding repeats takes beside that.

@@ -12,7 +12,6 @@
 namespace longhaul::reduction {
 
 SealingSegment::SealingSegment(Of of, const SegmentName& name) : of_(of), name_(name) {
-  if (of_ == Of::twin) return;
   digest_.reset(XXH3_createState());
   XXH3_128bits_reset(digest_.get());
 }
@@ -33,20 +32,20 @@ bool SealingSegment::go_on(const dedup::HistoryRing* ring, std::size_t most, Sli
   }
   const Bytes bytes = ring->read(name_.first + done_, piece);
   std::memcpy(room_ + done_, bytes.data(), piece);
-  if (digest_) XXH3_128bits_update(digest_.get(), room_ + done_, piece);
+  XXH3_128bits_update(digest_.get(), room_ + done_, piece);
   done_ += piece;
   sampled_ = find_hooks({room_, done_}, sampled_, left() == 0, hooks_);
   return true;
 }
 
-SealingSegment::Sealed SealingSegment::take() {
+std::optional<SealingSegment::Sealed> SealingSegment::take() {
   assert(left() == 0);
-  if (digest_) {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(digest_.get()));
-    std::memcpy(name_.digest.data(), canonical.digest, name_.digest.size());
-  }
-  return {name_, memory_.sub(0, name_.length), std::move(hooks_)};
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(digest_.get()));
+  if (of_ == Of::twin && std::memcmp(name_.digest.data(), canonical.digest, name_.digest.size()) != 0)
+    return std::nullopt;
+  std::memcpy(name_.digest.data(), canonical.digest, name_.digest.size());
+  return Sealed{name_, memory_.sub(0, name_.length), std::move(hooks_)};
 }
 
 }  // namespace longhaul::reduction

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A segment in the making: copied out of a history, hashed and sampled a piece at a time, lest what a few
-// megabytes cost at once stand in the way of the blocks that come meanwhile. Leaves to its owner which
-// stretch it is, and what becomes of it.
+// A segment in the making: copied out of a history, hashed and sampled in small pieces, so that a segment of
+// megabytes never delays the blocks that come meanwhile. Leaves to its owner which stretch it is, and what
+// becomes of it.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codecs/dedup/history_ring.h"
@@ -19,7 +20,8 @@ class SealingSegment {
  public:
   enum class Of { own, twin };  // whose history: the encoder's, or the decoder's
 
-  // `name.length` bytes from `name.first` on. Where the history is this side's own its digest is found here.
+  // `name.length` bytes from `name.first` on. Where the history is this side's own the name's digest is filled
+  // in here; otherwise the name has the one that the bytes must have.
   SealingSegment(Of of, const SegmentName& name);
   ~SealingSegment();
   SealingSegment(SealingSegment&&) noexcept;
@@ -32,13 +34,13 @@ class SealingSegment {
   // more.
   bool go_on(const dedup::HistoryRing* ring, std::size_t most, SlicePool& pool);
 
-  // When nothing is left; once.
+  // When nothing is left; once. Nothing: the bytes are not those that the name promises.
   struct Sealed {
     SegmentName name;
     Slice bytes;
     std::vector<Hook> hooks;
   };
-  Sealed take();
+  std::optional<Sealed> take();
 
  private:
   struct FreeState {

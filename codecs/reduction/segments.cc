@@ -10,6 +10,7 @@ namespace longhaul::reduction {
 
 void write_name(const SegmentName& name, ByteWriter& writer) {
   writer.bytes(name.writer);
+  writer.bytes(name.reader);
   writer.fixed64(name.epoch);
   writer.fixed64(name.first);
   writer.fixed16(static_cast<std::uint16_t>(name.length >> 16));
@@ -20,7 +21,8 @@ void write_name(const SegmentName& name, ByteWriter& writer) {
 std::optional<SegmentName> read_name(ByteReader& reader) {
   if (reader.remaining() < kSegmentNameBytes) return std::nullopt;
   SegmentName name;
-  std::memcpy(name.writer.data(), reader.bytes(name.writer.size())->data(), name.writer.size());
+  for (SiteId* site : {&name.writer, &name.reader})
+    std::memcpy(site->data(), reader.bytes(site->size())->data(), site->size());
   name.epoch = *reader.fixed64();
   name.first = *reader.fixed64();
   name.length = std::uint32_t{*reader.fixed16()} << 16;

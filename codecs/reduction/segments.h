@@ -2,6 +2,7 @@
 // What the twins need of a disk: pieces of a history that outlive the session, and a way to find them by
 // content. Leaves files, threads and eviction to those who implement it (cache/); nothing here blocks.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <optional>
@@ -15,21 +16,41 @@
 namespace longhaul::reduction {
 
 inline constexpr std::uint32_t kMaxSegmentBytes = 16 << 20;
+// Shorter ones would cost a disk more than they save a line.
+inline constexpr std::uint32_t kMinSealedBytes = 32u << 10;
+// Of one link: bounds what a peer can make a session look through when it begins.
+inline constexpr std::size_t kMaxSegmentsOfLink = 1u << 18;
 // A hit names the granule in which the sampled content begins, not the byte.
 inline constexpr std::uint32_t kHookGranule = 16 * 1024;
 
-// A stretch of one ring, the same on every site that has it. Equal names mean equal bytes.
+using SiteId = std::array<std::byte, 16>;  // the first half of the site's fingerprint
+
+// The two sites at the ends of a link, in either order.
+struct SitePair {
+  SiteId lower{}, higher{};
+
+  SitePair() = default;
+  SitePair(const SiteId& one, const SiteId& other)
+      : lower(std::min(one, other)), higher(std::max(one, other)) {}
+  bool has(const SiteId& site) const { return lower == site || higher == site; }
+  auto operator<=>(const SitePair&) const = default;
+};
+
+// A stretch of one ring, the same on both sites that have it: they carried it between them, it belongs to
+// both, and to nobody else. Equal names mean equal bytes.
 struct SegmentName {
-  std::array<std::byte, 16> writer{};  // whose encoder it was: the first half of the site's fingerprint
-  std::uint64_t epoch = 0;             // of its ring, random
+  SiteId writer{};                     // whose encoder it was
+  SiteId reader{};                     // whose decoder it was
+  std::uint64_t epoch = 0;             // of the ring, random
   std::uint64_t first = 0;             // offset in the ring
   std::uint32_t length = 0;            // 1 to kMaxSegmentBytes
   std::array<std::byte, 16> digest{};  // XXH3-128 of the bytes, in canonical (big-endian) form
 
+  SitePair sites() const { return {writer, reader}; }
   auto operator<=>(const SegmentName&) const = default;
 };
 
-inline constexpr std::size_t kSegmentNameBytes = 16 + 8 + 8 + 4 + 16;
+inline constexpr std::size_t kSegmentNameBytes = 16 + 16 + 8 + 8 + 4 + 16;
 
 // kSegmentNameBytes, in the order of the members, numbers big-endian.
 void write_name(const SegmentName& name, ByteWriter& writer);
@@ -67,7 +88,8 @@ class SegmentListener {
   virtual void on_loaded(LoadId load, std::optional<Slice> bytes) = 0;
 };
 
-// Everybody's who has a session: all of a site's peers share one store. Used on one thread.
+// What all of a site's links have stored. Who may read what of it is decided in peer_segments.h; a session uses
+// a store only through that. Used on one thread.
 class SegmentStore {
  public:
   enum class Put {
@@ -83,15 +105,18 @@ class SegmentStore {
   virtual void attach(SegmentListener& listener) = 0;
   virtual void detach(SegmentListener& listener) = 0;
 
-  // `parts` one behind the other are the segment. To make room it may drop others, and say so, before it
-  // returns.
+  // `parts` one behind the other are the segment; the caller has checked the digest. To make room it may drop
+  // others, and say so, before it returns: of the link whose segments take most, so that no link can take more
+  // than an equal share from the others.
   virtual Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) = 0;
   virtual void drop(const SegmentName& name) = 0;
-  // What can be loaded.
-  virtual std::vector<SegmentName> list() const = 0;
+  // What can be loaded, of the links that one of these sites is an end of.
+  virtual std::vector<SegmentName> list(std::span<const SiteId> sites) const = 0;
 
-  // Appends what is known of these fingerprints, in their order; several for one that is in several segments.
-  virtual void find(std::span<const std::uint64_t> fingerprints, std::vector<HookHit>& hits) = 0;
+  // Appends what is known of these fingerprints in segments of these links, in the order of the fingerprints;
+  // several for one that is in several segments. The work is their number times that of the links.
+  virtual void find(std::span<const std::uint64_t> fingerprints, std::span<const SitePair> links,
+                    std::vector<HookHit>& hits) = 0;
   // `size` bytes from `offset`, which must lie in the segment. A segment that was loaded from stays longer.
   virtual LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
                       SegmentListener& listener) = 0;

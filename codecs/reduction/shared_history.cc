@@ -6,8 +6,8 @@
 namespace longhaul::reduction {
 namespace {
 
-// Holes in what the twin holds cost memory and time; beyond this many it is better to begin anew.
-constexpr std::size_t kMaxHeldRanges = 32'768;
+// Holes in what the twin holds cost memory and time; beyond this many the older half is forgotten.
+constexpr std::size_t kMaxHeldRanges = 16'384;
 
 Interval common(Interval a, Interval b) {
   a.begin = std::max(a.begin, b.begin);
@@ -66,10 +66,11 @@ void SharedHistory::give_up_on_the_oldest() {
   settle();
 }
 
-void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size) {
+void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size,
+                        For whom) {
   assert(offset >= head_);
   std::uint64_t number = first_number_ + blocks_.size();
-  blocks_.push_back({offset, stream, static_cast<std::uint32_t>(size), State::unanswered});
+  blocks_.push_back({offset, stream, static_cast<std::uint32_t>(size), State::unanswered, whom});
   head_ = offset + size;
   if (!track.any) track.first = number;
   track.any = true;
@@ -85,12 +86,18 @@ void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t 
 void SharedHistory::on_held(Interval range) {
   for (std::size_t i = index_of(range.begin); i < blocks_.size() && blocks_[i].end() <= range.end; ++i) {
     Block& block = blocks_[i];
-    if (block.offset < range.begin || block.state == State::held) continue;
+    if (block.offset < range.begin) continue;
+    if (block.state == State::held) {
+      ++answered_again_;
+      continue;
+    }
     block.state = State::held;
-    if (block.offset >= floor_) held_.add({block.offset, block.end()});
+    answered_bytes_ += block.size;
+    if (block.offset >= floor_ && block.whom == For::all) held_.add({block.offset, block.end()});
   }
   settle();
-  if (held_.intervals().size() > kMaxHeldRanges) start_over();
+  const auto& ranges = held_.intervals();
+  if (ranges.size() > kMaxHeldRanges) held_.remove({0, ranges[ranges.size() / 2].begin});
 }
 
 void SharedHistory::abandon(std::uint64_t stream, const StreamTrack& track) {
@@ -152,7 +159,8 @@ Interval SharedHistory::Reach::clip(Interval range, std::uint64_t position) cons
 
 Interval SharedHistory::Reach::find(std::uint64_t position) const {
   if (position < low_ || position >= history_.head_) return {};
-  Interval found = range_of(history_.held_.intervals(), position);
+  Interval found;
+  if (whom_ == For::all) found = range_of(history_.held_.intervals(), position);
   if (found.size() == 0) {
     if (run_.begin <= position && position < run_.end) {
       found = run_;
@@ -174,7 +182,7 @@ Interval SharedHistory::Reach::find(std::uint64_t position) const {
 
 Interval SharedHistory::Reach::context(std::uint64_t most) const {
   Interval own = run_.end > low_ && run_.size() ? clip(run_, run_.end - 1) : Interval{};
-  if (own.size() < most && own.size() < 4096 && !history_.held_.empty()) {
+  if (whom_ == For::all && own.size() < most && own.size() < 4096 && !history_.held_.empty()) {
     Interval newest = history_.held_.intervals().back();
     newest = clip(newest, newest.end - 1);
     if (newest.size() > own.size()) own = newest;

@@ -29,10 +29,16 @@ class SharedHistory {
   std::uint64_t horizon() const { return ring_bytes_ / 4; }
   // Whether a block may stand at [offset, offset + size), at the head. If not it must not enter the history.
   bool admits(std::uint64_t offset, std::uint64_t size);
+  // Who may refer to a block: all streams, once the twin has answered, or only its own.
+  enum class For : std::uint8_t { all, own_stream };
   // The block was sent.
-  void add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size);
+  void add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size,
+           For whom = For::all);
   // The twin holds these bytes; what is no block, or older than the history, is ignored.
   void on_held(Interval range);
+  // Bytes of blocks that were answered, ever; and how many blocks were named in answers after they had been.
+  std::uint64_t answered_bytes() const { return answered_bytes_; }
+  std::uint64_t answered_again() const { return answered_again_; }
   // The stream is over: its blocks may never be answered, and hold up nothing.
   void abandon(std::uint64_t stream, const StreamTrack& track);
 
@@ -56,8 +62,10 @@ class SharedHistory {
   // What the block of a stream at `offset` may refer to.
   class Reach {
    public:
-    Reach(const SharedHistory& history, std::uint64_t stream, const StreamTrack& track, std::uint64_t offset)
-        : history_(history), stream_(stream), run_(track.run), low_(history.low(offset)) {}
+    // A block for its own stream refers to its own stream, too: what others sent shows in nothing of it.
+    Reach(const SharedHistory& history, std::uint64_t stream, const StreamTrack& track, std::uint64_t offset,
+          For whom = For::all)
+        : history_(history), stream_(stream), whom_(whom), run_(track.run), low_(history.low(offset)) {}
     // The range around `position`; empty if none.
     Interval operator()(std::uint64_t position) const {
       if (position < last_.begin || position >= last_.end) last_ = find(position);
@@ -72,6 +80,7 @@ class SharedHistory {
 
     const SharedHistory& history_;
     std::uint64_t stream_;
+    For whom_;
     Interval run_;
     std::uint64_t low_;
     mutable Interval last_;  // found, and mostly asked for again
@@ -83,6 +92,7 @@ class SharedHistory {
     std::uint64_t offset, stream;
     std::uint32_t size;
     State state;
+    For whom;
     std::uint64_t end() const { return offset + size; }
   };
 
@@ -98,6 +108,7 @@ class SharedHistory {
   std::uint64_t oldest_ = 0;        // number of the oldest unanswered
   IntervalSet held_;
   std::uint64_t stalled_bytes_ = 0;  // not admitted since one was
+  std::uint64_t answered_bytes_ = 0, answered_again_ = 0;
 };
 
 }  // namespace longhaul::reduction

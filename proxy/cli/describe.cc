@@ -2,6 +2,7 @@
 // One function per part of the file, in the order in which a byte meets them.
 #include "proxy/cli/describe.h"
 
+#include "proxy/config/sharing.h"
 #include "proxy/config/units.h"
 #include "proxy/dictionary_memory.h"
 
@@ -110,6 +111,17 @@ void features(std::string& text, const Config& config) {
   }
 }
 
+std::string sharing(const Config& config) {
+  std::string said;
+  for (const config::Peer& peer : config.peers)
+    for (const config::Peer& other : config.peers)
+      if (&peer < &other && config::share_dictionary(config, peer, other))
+        said += (said.empty() ? "" : ", ") + ("\"" + peer.name + "\" and \"" + other.name + "\"");
+  return said.empty() ? "each peer reads only what its own link carried"
+                      : "each peer reads what its own link carried; by [dictionary] share, what the other's did "
+                        "too: " + said;
+}
+
 void house(std::string& text, const Config& config) {
   const auto& dictionary = config.dictionary;
   const std::uint64_t most = most_dictionary_memory(config);
@@ -125,6 +137,7 @@ void house(std::string& text, const Config& config) {
                                                          : config.state_dir / dictionary.directory)
                          .string()) +
           ".\n";
+  if (dictionary.disk_bytes != 0) text += "  On disk " + sharing(config) + ".\n";
   const auto& token = config.control.token_file;
   text += "Control:\n  The API listens on " + to_text(config.control.listen) +
           "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +

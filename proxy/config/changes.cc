@@ -27,6 +27,7 @@ std::string differences(const Peer& before, const Peer& after) {
   note(before.names != after.names, "names");
   note(before.rate_bits != after.rate_bits, "rate");
   note(before.dictionary_memory_bytes != after.dictionary_memory_bytes, "dictionary_memory");
+  note(before.groups != after.groups, "groups");
   if (list.empty() && before != after) list = "other settings";
   return list;
 }

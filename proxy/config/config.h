@@ -52,6 +52,7 @@ struct Peer {
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
+  std::vector<std::string> groups;                       // with which it shares, where [dictionary] says so
   bool operator==(const Peer&) const = default;
 };
 
@@ -60,6 +61,7 @@ struct Dictionary {
   std::uint64_t memory_bytes = 256ull << 20;       // for each peer and direction; 0: none
   std::uint64_t disk_bytes = 10ull << 30;          // for all peers together; 0: none
   std::filesystem::path directory = "dictionary";  // relative to state_dir
+  std::vector<std::string> share;                  // groups whose peers may read each other's segments
   static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
   static constexpr std::uint64_t kMinDisk = 64ull << 20, kMaxDisk = 1ull << 44;
   bool operator==(const Dictionary&) const = default;

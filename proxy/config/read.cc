@@ -112,9 +112,9 @@ class Reader {
   }
 
   void read_peers(const Section& top) {
-    static constexpr std::array<std::string_view, 8> kKeys{
-        "name",  "address", "fingerprint", "preshared_key_file", "networks",
-        "names", "rate",    "dictionary_memory"};
+    static constexpr std::array<std::string_view, 9> kKeys{
+        "name",  "address", "fingerprint",       "preshared_key_file", "networks",
+        "names", "rate",    "dictionary_memory", "groups"};
     for (const Section& section : top.tables("peer", kKeys)) {
       Peer peer;
       peer.name = name_value(section, "name", "datacenter");
@@ -129,6 +129,7 @@ class Reader {
       peer.rate_bits = rate(section, "rate");
       peer.dictionary_memory_bytes =
           size_or_none(section, "dictionary_memory", Dictionary::kMinMemory, Dictionary::kMaxMemory);
+      peer.groups = group_names(section, "groups", "branches");
       if (!peer.address && !config_.link.listen)
         section.fail(section.line(), "",
                      "\"" + peer.name +
@@ -293,7 +294,7 @@ class Reader {
   }
 
   void read_dictionary(const Section& top) {
-    static constexpr std::array<std::string_view, 3> kKeys{"memory", "disk", "directory"};
+    static constexpr std::array<std::string_view, 4> kKeys{"memory", "disk", "directory", "share"};
     const auto section = top.table("dictionary", kKeys);
     if (!section) return;
     Dictionary& dictionary = config_.dictionary;
@@ -304,6 +305,7 @@ class Reader {
     if (const auto folder = section->text("directory", "dictionary")) {
       dictionary.directory = folder->value;
     }
+    dictionary.share = group_names(*section, "share", "branches");
   }
 
   void read_limits(const Section& top) {

@@ -17,15 +17,34 @@ bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c
 
 }  // namespace
 
+namespace {
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
+  });
+}
+
+constexpr std::string_view kNameRule = "must be 1 to 63 letters, digits, dots, dashes or underscores.";
+
+}  // namespace
+
 std::string name_value(const Section& section, std::string_view key, std::string_view example) {
   const Text typed = section.required_text(key, example);
-  const bool good =
-      typed.value.size() <= 63 && std::all_of(typed.value.begin(), typed.value.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-               c == '_' || c == '.';
-      });
-  if (!good) section.fail(typed.line, key, "must be 1 to 63 letters, digits, dots, dashes or underscores.");
+  if (!is_name(typed.value)) section.fail(typed.line, key, kNameRule);
   return typed.value;
+}
+
+std::vector<std::string> group_names(const Section& section, std::string_view key, std::string_view example) {
+  std::vector<std::string> list;
+  for (const Text& typed : section.texts(key, example)) {
+    if (!is_name(typed.value)) section.fail(typed.line, key, "= \"" + typed.value + "\" " + std::string(kNameRule));
+    if (std::find(list.begin(), list.end(), typed.value) != list.end())
+      section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
+    list.push_back(typed.value);
+  }
+  return list;
 }
 
 HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind) {

@@ -16,6 +16,8 @@ namespace longhaul::config {
 
 // A site's or peer's name; required.
 std::string name_value(const Section& section, std::string_view key, std::string_view example);
+// Groups of peers; none where the key is absent.
+std::vector<std::string> group_names(const Section& section, std::string_view key, std::string_view example);
 HostPort host_port(const Section& section, std::string_view key, const Text& typed, HostKind kind);
 std::vector<Network> networks(const Section& section, std::string_view key);
 std::vector<NamePattern> name_patterns(const Section& section, std::string_view key);

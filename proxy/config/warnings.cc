@@ -4,6 +4,7 @@
 
 #include "proxy/config/read.h"
 #include "proxy/config/rules.h"
+#include "proxy/config/sharing.h"
 
 namespace longhaul::config {
 namespace {
@@ -75,6 +76,7 @@ std::vector<std::string> warnings(const Config& config) {
                        std::to_string(earlier + 1) + " matches every flow it would match.");
         break;
       }
+  for (std::string& warning : sharing_warnings(config)) list.push_back(std::move(warning));
   return list;
 }
 

@@ -203,6 +203,7 @@ void add_reduction(Families& families, const Status& status) {
     event("in", "mismatch", in.mismatches);
     event("in", "recovered", in.recovered);
     event("in", "failed", in.failed);
+    event("in", "segment_refused", in.segments_refused);
     dictionary.sample({{"peer", peer}, {"direction", "out"}, {"kind", "size"}}, out.ring_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"kind", "filled"}}, out.ring_filled_bytes)
         .sample({{"peer", peer}, {"direction", "out"}, {"kind", "unanswered"}}, out.unanswered_bytes)

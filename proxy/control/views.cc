@@ -208,6 +208,7 @@ json::value view_reduction(const link::LinkStatus& link) {
             {"recovered", in.recovered},
             {"failed", in.failed},
             {"loaded_bytes", in.loaded_bytes},
+            {"segments_refused", in.segments_refused},
             {"dictionary_bytes", in.ring_bytes},
             {"dictionary_filled_bytes", in.ring_filled_bytes}}}};
 }

@@ -3,6 +3,7 @@
 #include "proxy/link/peer_link.h"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 
 #include "proxy/link/processor_time.h"
 #include "proxy/log/log.h"
@@ -204,12 +205,28 @@ void PeerLink::on_second() {
   if (blocks != std::exchange(blocks_at_last_second_, blocks)) return;
   codec_->on_quiet();
   if (codec_->has_message()) kick();
+  work_for_codec();
+}
+
+// A bounded piece at a time, and others are served in between.
+void PeerLink::work_for_codec() {
+  if (!codec_ || !codec_->has_work() || std::exchange(codec_works_, true)) return;
+  asio::post(shared_.io, [self = self_] {
+    if (!*self) return;
+    PeerLink& link = **self;
+    link.codec_works_ = false;
+    if (!link.codec_) return;
+    link.codec_->work();
+    if (link.codec_->has_message()) link.kick();
+    link.work_for_codec();
+  });
 }
 
 void PeerLink::finish() {
   if (!codec_ || state() != LinkState::up) return;
   codec_->finish();
   kick();
+  work_for_codec();
 }
 
 bool PeerLink::finished() const {
@@ -222,6 +239,12 @@ std::uint64_t PeerLink::clear_dictionaries() {
   codec_->clear();
   kick();
   return counters.encoder.ring_filled_bytes + counters.decoder.ring_filled_bytes;
+}
+
+void PeerLink::set_rights(reduction::SegmentRights rights) {
+  if (!codec_) return;
+  codec_->set_rights(std::move(rights));
+  kick();
 }
 
 std::optional<std::uint64_t> PeerLink::cleared_by_peer() const {
@@ -308,6 +331,7 @@ void PeerLink::after_activity() {
   choose_carrier();
   relieve_processor();
   deliver_events();
+  work_for_codec();
   arm_timer();
 }
 

@@ -108,6 +108,8 @@ class PeerLink final : private CarrierOwner {
   std::uint64_t clear_dictionaries();
   // How many bytes the peer dropped from its disk for that; nothing as long as it has not said so.
   std::optional<std::uint64_t> cleared_by_peer() const;
+  // What the peer may read of the disk dictionary is another now.
+  void set_rights(reduction::SegmentRights rights);
   // Memory that the session's histories take.
   std::uint64_t dictionary_bytes() const { return codec_ ? codec_->memory_bytes() : 0; }
   // About once a second, while there is a disk dictionary: what was sent goes there when nothing follows it.
@@ -145,6 +147,7 @@ class PeerLink final : private CarrierOwner {
   udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
   void choose_carrier();
   void count_for_total_rate();
+  void work_for_codec();
   void relieve_processor();
   void end_session();
   void drop_carriers(CloseCode code, const std::string& why);
@@ -178,6 +181,7 @@ class PeerLink final : private CarrierOwner {
   std::optional<TimePoint> timer_at_;
   boost::asio::steady_timer dial_timer_;
   std::shared_ptr<PeerLink*> self_;
+  bool codec_works_ = false;  // posted
   bool delivering_ = false, ending_ = false, stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
   // The peer ended the last control connection, and nothing was heard since.

@@ -56,6 +56,7 @@ class ReductionTotals {
     in.recovered += from.decoder.recovered;
     in.failed += from.decoder.failed;
     in.loaded_bytes += from.decoder.loaded_bytes;
+    in.segments_refused += from.decoder.segments_refused;
   }
 
   reduction::Counters ended_;

@@ -245,9 +245,3 @@ class HostilePeer:
             if number == stream:
                 data[offset:offset + len(body) - at] = body[at:]
         return bytes(data)
-
-
-def segment_id(writer, epoch, first, plain):
-    """The id of a segment (PROTOCOL.md, "Disks"); `writer` is a fingerprint, "sha256:…"."""
-    name = bytes.fromhex(writer.removeprefix("sha256:"))[:16] + struct.pack(">QQI", epoch, first, len(plain))
-    return xxhash.xxh3_64_digest(name + xxhash.xxh3_128_digest(plain))

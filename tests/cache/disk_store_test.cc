@@ -66,7 +66,7 @@ TEST_CASE("what was stored is there in the next life, and was found by content")
     CHECK(is_right(store, recorder, a.name));
     for (const Hook& hook : a.hooks) {
       std::vector<HookHit> hits;
-      store.find({&hook.fingerprint, 1}, hits);
+      store.find({&hook.fingerprint, 1}, kLink, hits);
       REQUIRE(hits.size() == 1);
       CHECK(hits[0].name == a.name);
     }

@@ -164,7 +164,7 @@ TEST_CASE("a flipped bit anywhere in a segment costs that segment at most") {
   std::uint64_t bits = fs::file_size(damaged.original() / file) * 8;
   Random random{77};
   for (int i = 0; i < 60; ++i) {
-    std::uint64_t bit = i < 20 ? random.below(112 * 8) : random.below(bits);
+    std::uint64_t bit = i < 20 ? random.below(128 * 8) : random.below(bits);
     CAPTURE(bit);
     damaged.check(file, 2, [&](const fs::path& path) { flip(path, bit); });
   }

@@ -17,7 +17,7 @@ using namespace test;
 Made abc() {
   Made made;
   made.parts = {Slice::copy_of(as_bytes("abc"))};
-  for (int i = 0; i < 16; ++i) made.name.writer[i] = std::byte(i);
+  for (int i = 0; i < 16; ++i) made.name.writer[i] = std::byte(i), made.name.reader[i] = std::byte(0x20 + i);
   made.name.epoch = 1;
   made.name.first = 65'536;
   made.name.length = 3;
@@ -59,7 +59,7 @@ struct Written {
   std::string bytes;
 };
 
-constexpr std::size_t kHeader = 112, kPiece = 65'552;
+constexpr std::size_t kHeader = 128, kPiece = 65'552;
 
 TEST_CASE("a segment file is what the format says, byte for byte") {
   Made made = abc();

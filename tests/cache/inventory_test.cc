@@ -12,6 +12,7 @@ using namespace test;
 
 SegmentName name_of(std::uint64_t number) {
   SegmentName name;
+  name.writer = site(static_cast<int>(number % 7 % 3));
   name.first = number;
   name.length = 1;
   std::uint64_t digest = number % 3;  // many with the same hash
@@ -23,6 +24,7 @@ SegmentName name_of(std::uint64_t number) {
 struct Model {
   struct Segment {
     std::uint64_t number, stamp, place, bytes;  // `place` among those that were never of use
+    std::uint64_t link() const { return number % 7 % 3; }
   };
   std::vector<Segment> segments;
   std::int64_t front = 0;
@@ -36,20 +38,31 @@ struct Model {
     return a.stamp ? a.stamp < b.stamp
                    : static_cast<std::int64_t>(a.place) < static_cast<std::int64_t>(b.place);
   }
-  std::uint64_t next() {
-    return segments.empty() ? 0 : std::min_element(segments.begin(), segments.end(), goes_first)->number;
+  // The link that has most, by some measure.
+  template <class Measure>
+  std::uint64_t most(Measure&& measure) {
+    std::uint64_t sums[3]{};
+    for (const Segment& segment : segments) sums[segment.link()] += measure(segment);
+    return static_cast<std::uint64_t>(std::max_element(sums, sums + 3) - sums);
   }
-  void bound(std::uint64_t limit, std::uint64_t most) {
+  std::uint64_t next() {
+    const std::uint64_t link = most([](const Segment& s) { return s.bytes; });
+    const Segment* first = nullptr;
+    for (const Segment& segment : segments)
+      if (segment.link() == link && (!first || goes_first(segment, *first))) first = &segment;
+    return first ? first->number : 0;
+  }
+  void bound(std::uint64_t limit, std::uint64_t most_segments) {
     for (;;) {
       std::uint64_t bytes = 0, count = 0;
+      for (const Segment& segment : segments)
+        if (segment.stamp) bytes += segment.bytes, ++count;
+      if ((bytes <= limit && count <= most_segments) || count < 2) return;
+      const std::uint64_t link =
+          most([&](const Segment& s) { return s.stamp ? (bytes > limit ? s.bytes : 1) : 0; });
       auto first = segments.end();
-      for (auto at = segments.begin(); at != segments.end(); ++at) {
-        if (!at->stamp) continue;
-        bytes += at->bytes;
-        ++count;
-        if (first == segments.end() || at->stamp < first->stamp) first = at;
-      }
-      if ((bytes <= limit && count <= most) || count < 2) return;
+      for (auto at = segments.begin(); at != segments.end(); ++at)
+        if (at->stamp && at->link() == link && (first == segments.end() || at->stamp < first->stamp)) first = at;
       first->stamp = 0;
       first->place = static_cast<std::uint64_t>(--front);
     }
@@ -115,8 +128,11 @@ TEST_CASE("who goes next is the same as in a plain model, whatever is done") {
 TEST_CASE("uses of an earlier life are put in order") {
   Inventory inventory(1'000'000, 100);
   std::vector<Slot> slots;
-  for (std::uint64_t number = 1; number <= 6; ++number)
-    slots.push_back(inventory.add(name_of(number), number, 10, Inventory::State::readable));
+  for (std::uint64_t number = 1; number <= 6; ++number) {
+    SegmentName name = name_of(number);
+    name.writer = {};
+    slots.push_back(inventory.add(name, number, 10, Inventory::State::readable));
+  }
   inventory.was_used(slots[1], 30);
   inventory.was_used(slots[3], 10);
   inventory.was_used(slots[4], 20);

@@ -86,8 +86,8 @@ class Twins final : reduction::SegmentListener {
     if (made.hooks.empty()) return;
     std::vector<HookHit> disk, plain;
     std::uint64_t fingerprint = made.hooks[random_.below(made.hooks.size())].fingerprint;
-    disk_->find({&fingerprint, 1}, disk);
-    model_.find({&fingerprint, 1}, plain);
+    disk_->find({&fingerprint, 1}, kLink, disk);
+    model_.find({&fingerprint, 1}, kLink, plain);
     REQUIRE(disk.size() <= plain.size());
     for (const HookHit& hit : disk) REQUIRE(hit.name == plain[0].name);
     expected_hits_ += plain.size();

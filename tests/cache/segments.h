@@ -39,6 +39,14 @@ inline Buffer content_of(std::uint64_t seed, std::uint32_t length) {
   return bytes;
 }
 
+// Whose segments they are, unless a test says otherwise.
+inline reduction::SiteId site(int number) {
+  reduction::SiteId id;
+  id.fill(std::byte(number));
+  return id;
+}
+inline const std::array kLink{reduction::SitePair(site(7), site(8))};
+
 struct Made {
   SegmentName name;
   std::vector<Slice> parts;
@@ -54,7 +62,8 @@ inline Made segment(std::uint64_t seed, std::uint32_t length, std::size_t part_b
     made.parts.push_back(Slice::copy_of(Bytes(bytes).subspan(at, size)));
     at += size;
   }
-  made.name.writer.fill(std::byte{7});
+  made.name.writer = site(7);
+  made.name.reader = site(8);
   made.name.epoch = 42;
   made.name.first = seed;
   made.name.length = length;

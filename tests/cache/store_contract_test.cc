@@ -58,7 +58,7 @@ TEMPLATE_TEST_CASE("what was put is told, listed, found and loaded", "", InMemor
   std::vector<std::uint64_t> fingerprints{12345};
   for (const Hook& hook : a.hooks) fingerprints.push_back(hook.fingerprint);
   std::vector<HookHit> hits;
-  store.find(fingerprints, hits);
+  store.find(fingerprints, kLink, hits);
   REQUIRE(hits.size() == a.hooks.size());
   for (std::size_t i = 0; i < hits.size(); ++i) {
     CHECK(hits[i].index == i + 1);
@@ -106,6 +106,52 @@ TEMPLATE_TEST_CASE("bytes that are not what the name says are not kept", "", InM
   store.detach(recorder);
 }
 
+TEMPLATE_TEST_CASE("content is found for the links that stored it, and for no other", "", InMemory, OnDisk) {
+  TestType made;
+  auto& store = made.store;
+  Made a = segment(1, 300'000), b = segment(1, 300'000);
+  b.name.reader = site(9);
+  store.put(a.name, a.parts, a.hooks);
+  store.put(b.name, b.parts, b.hooks);
+  store.settle();
+  auto found = [&](std::vector<reduction::SitePair> links) {
+    std::vector<HookHit> hits;
+    store.find({&a.hooks[3].fingerprint, 1}, links, hits);
+    std::vector<SegmentName> names;
+    for (const HookHit& hit : hits) names.push_back(hit.name);
+    return as_set(names);
+  };
+  CHECK(found({a.name.sites()}) == std::set{a.name});
+  CHECK(found({b.name.sites()}) == std::set{b.name});
+  CHECK(found({{site(8), site(9)}}).empty());
+  CHECK(found({}).empty());
+  CHECK(found({a.name.sites(), b.name.sites()}) == std::set{a.name, b.name});
+  CHECK(as_set(store.list(std::vector{site(7)})) == std::set{a.name, b.name});
+  CHECK(store.list(std::vector{site(9)}) == std::vector{b.name});
+  CHECK(store.list(std::vector{site(1)}).empty());
+}
+
+TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from others", "", InMemory, OnDisk) {
+  TestType made;
+  auto& store = made.store;
+  constexpr std::uint32_t kLength = 4 << 20;
+  std::vector<SegmentName> others;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Made a = segment(seed, kLength);
+    a.name.reader = site(9);
+    CHECK(store.put(a.name, a.parts, a.hooks) == Put::taken);
+    others.push_back(a.name);
+    store.settle();
+  }
+  for (std::uint64_t seed = 10; seed < 50; ++seed) {
+    Made a = segment(seed, kLength);
+    CHECK(store.put(a.name, a.parts, a.hooks) == Put::taken);
+    store.settle();
+  }
+  CHECK(as_set(store.list(std::vector{site(9)})) == as_set(others));
+  CHECK(store.list(std::vector{site(8)}).size() >= 5);
+}
+
 TEMPLATE_TEST_CASE("what is dropped is told once, and is gone", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
@@ -123,7 +169,7 @@ TEMPLATE_TEST_CASE("what is dropped is told once, and is gone", "", InMemory, On
   CHECK(store.list() == std::vector{b.name});
   CHECK_FALSE(load(store, recorder, a.name, 0, 10));
   std::vector<HookHit> hits;
-  store.find(std::vector{a.hooks[3].fingerprint, b.hooks[3].fingerprint}, hits);
+  store.find(std::vector{a.hooks[3].fingerprint, b.hooks[3].fingerprint}, kLink, hits);
   REQUIRE(hits.size() == 1);
   CHECK(hits[0].name == b.name);
   // It may come back.
@@ -207,7 +253,7 @@ struct Busy final : reduction::SegmentListener {
   void on_loaded(LoadId, std::optional<Slice> bytes) override {
     if (!bytes) return;
     ++loaded;
-    for (const SegmentName& name : store.list()) store.drop(name);
+    for (const SegmentName& name : store.list(std::vector{site(7)})) store.drop(name);
   }
   reduction::SegmentStore& store;
   Made next;

@@ -166,6 +166,36 @@ class Repeats(PairTest):
         here.close()
         there.close()
 
+    def test_a_rule_takes_flows_out_of_what_the_users_of_the_link_share(self):
+        # Flows over IPv6 are on their own, with and without compression of their own bytes.
+        for number, compression in enumerate((True, False)):
+            with self.subTest(compression=compression):
+                alone = {"dedup_memory": False, "compression": compression}
+                for site in self.pair.sites:
+                    site.stop()
+                    site.settings["rule"] = [{"to_networks": ["fd10:2::/64"], "features": alone}]
+                self.pair.start()
+                try:
+                    secret, shared = noise(2 * MB, f"secret {number}"), noise(2 * MB, f"shared {number}")
+
+                    def cost(data, address):
+                        with Wan(self.lab) as wan:
+                            self.assertEqual(download(self.lab, data, address), digest(data))
+                            self.pair.wait_flows(0)
+                        return wan.received
+
+                    self.assertGreater(cost(secret, SERVER6), len(secret))
+                    self.assertGreater(cost(shared, SERVER), len(shared))
+                    # Guesses in other flows find nothing of the one, nor does it find what they sent.
+                    self.assertGreater(cost(secret, SERVER), len(secret))
+                    self.assertGreater(cost(shared, SERVER6), len(shared))
+                    self.assertLess(cost(shared, SERVER), len(shared) / 50)
+                finally:
+                    for site in self.pair.sites:
+                        site.stop()
+                        del site.settings["rule"]
+                    self.pair.start()
+
     def test_preset_f_reduces_nothing(self):
         data = text(2 * MB, "preset F")
         before = self.branch.link()["reduction"]

@@ -95,6 +95,8 @@ class Run {
         there_.settle();
         while (target_.poll_ready()) {
         }
+        for (Reduction* side : {&target_, &maker_})
+          while (side->has_work()) side->work();
     }
   }
 

@@ -186,10 +186,10 @@ int main(int count, char** arguments) {
         unknown.push_back(mixed(~hook.fingerprint));
       }
     double start = now();
-    store.find(unknown, hits);
+    store.find(unknown, kLink, hits);
     double middle = now();
     std::size_t wrong = hits.size();
-    store.find(known, hits);
+    store.find(known, kLink, hits);
     double per = 1e9 / static_cast<double>(known.size());
     std::printf("lookup: %.0f ns for nothing (%zu wrong hits in %zu), %.0f ns for a hit (%.1f %% found)\n",
                 (middle - start) * per, wrong, unknown.size(), (now() - middle) * per,

@@ -62,6 +62,26 @@ TEST_CASE("a twin that asks for blocks without end is cut off") {
   CHECK(as_text(std::get<PlainBlock>(*message).plain) == plain);
 }
 
+TEST_CASE("a twin is asked for no more than was sent") {
+  BlockEncoder encoder = welcomed();
+  Buffer out;
+  for (int i = 0; i < 3; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
+  for (int i = 0; i < 3; ++i) CHECK(encoder.on_need({65'536, 1000, Need::Reason::unreachable}));
+  CHECK_FALSE(encoder.on_need({65'536, 1, Need::Reason::unreachable}));
+}
+
+TEST_CASE("a twin that says again and again what it holds is cut off") {
+  BlockEncoder encoder = welcomed();
+  Buffer out;
+  for (int i = 0; i < 100; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
+  // The first one is not answered, and so all of them are remembered.
+  const Held held{{{66'536, 65'536 + 100'000}}};
+  int taken = 0;
+  while (taken < 200'000 && encoder.on_held(held)) ++taken;
+  CHECK(taken > 1);
+  CHECK(taken < 1'000);
+}
+
 TEST_CASE("before the twin has answered, and after it declined, blocks stand alone") {
   BlockEncoder encoder(16u << 20, 1);
   std::string text;

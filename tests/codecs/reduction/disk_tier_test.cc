@@ -259,8 +259,10 @@ TEST_CASE("what a twin may say about disks is bounded, and nonsense ends the ses
   CHECK_FALSE(message({10, 1, 2, 3}));
   CHECK_FALSE(message({11}));
   CHECK_FALSE(message({11, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
+  // Shorter than any segment is.
+  CHECK_FALSE(message({11, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
   // About a history that is not here.
-  CHECK(message({11, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
+  CHECK(message({11, 1, 0x80, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
   CHECK(message({12, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1}));
   CHECK_FALSE(message({12, 1, 2, 3, 4, 5, 6, 7, 8, 1}));
   CHECK(message({200, 1, 2}));

@@ -390,6 +390,31 @@ TEST_CASE("small messages that resemble each other shrink, on new streams, too")
   CHECK(encoded < plain / 4);
 }
 
+TEST_CASE("a flow without dedup_memory is on its own: what others sent does not show in it, nor what it sent in others") {
+  const bool compression = GENERATE(false, true);
+  const ReductionStages alone{.dedup_memory = false, .compression = compression};
+  Twins twins(17);
+  twins.meet();
+  Traffic traffic(17);
+  const std::string secret = traffic.noise(20'000), shared = traffic.noise(20'000);
+  auto cost = [&](std::uint64_t stream, const std::string& bytes, const ReductionStages& stages) {
+    const std::uint64_t before = twins.wire_bytes(0);
+    twins.write(0, stream, bytes, stages);
+    twins.settle();
+    return twins.wire_bytes(0) - before;
+  };
+  CHECK(cost(1, secret, alone) > secret.size());
+  CHECK(cost(3, shared, {}) > shared.size());
+  // Other flows, with what was just sent, and one that was sent before it began.
+  CHECK(cost(5, secret, {}) > secret.size());
+  CHECK(cost(7, shared, alone) > shared.size());
+  CHECK(cost(9, shared, {}) < shared.size() / 10);
+  // Its own bytes make it shorter where it is compressed.
+  const std::string text = traffic.text(20'000);
+  const std::uint64_t first = cost(11, text, alone);
+  if (compression) CHECK(cost(11, text, alone) < first / 2);
+}
+
 TEST_CASE("each stage can be off") {
   Traffic traffic(15);
   std::string text = traffic.text(kBlock), noise = traffic.noise(kBlock);

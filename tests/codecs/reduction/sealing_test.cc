@@ -40,15 +40,27 @@ TEST_CASE("a segment sealed in pieces of any size is what one piece would be") {
   for (std::size_t most : {std::size_t{1'000}, std::size_t{65'536}, std::size_t{70'001}, kLength, 2 * kLength}) {
     SlicePool pool(most % 2 ? kLength + dedup::kOverread : 4 * kLength, 1);  // as long, and much longer
     for (auto of : {SealingSegment::Of::own, SealingSegment::Of::twin}) {
-      SealingSegment segment(of, {.first = first, .length = kLength});
+      SegmentName name{.first = first, .length = kLength};
+      if (of == SealingSegment::Of::twin) name.digest = segment_digest({&whole, 1});
+      SealingSegment segment(of, name);
       while (segment.left() > 0) REQUIRE(segment.go_on(&ring, 1 + random() % most, pool));
       auto sealed = segment.take();
-      CHECK(as_text(sealed.bytes.bytes()) == content);
-      CHECK(same(sealed.hooks, hooks));
-      if (of == SealingSegment::Of::own) CHECK(sealed.name.digest == segment_digest({&whole, 1}));
-      if (of == SealingSegment::Of::twin) CHECK(sealed.name.digest == SegmentName{}.digest);
+      REQUIRE(sealed);
+      CHECK(as_text(sealed->bytes.bytes()) == content);
+      CHECK(same(sealed->hooks, hooks));
+      CHECK(sealed->name.digest == segment_digest({&whole, 1}));
     }
   }
+}
+
+TEST_CASE("bytes that are not what the twin's digest says make no segment") {
+  Traffic traffic(5);
+  std::uint64_t first = 0;
+  const dedup::HistoryRing ring = ring_with(traffic.noise(kLength), first);
+  SlicePool pool(kLength, 1);
+  SealingSegment segment(SealingSegment::Of::twin, {.first = first, .length = kLength});
+  while (segment.left() > 0) REQUIRE(segment.go_on(&ring, 300'000, pool));
+  CHECK_FALSE(segment.take());
 }
 
 TEST_CASE("a segment whose history goes meanwhile is given up") {

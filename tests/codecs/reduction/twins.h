@@ -89,6 +89,12 @@ class Twins {
                Reduction(on_disk(mebibytes, epoch + 1, there, 2, 1))},
         stores_{&here, &there} {}
 
+  // The same between any two sites.
+  Twins(std::uint64_t seed, const Options& here, const Options& there)
+      : random(seed),
+        sides_{Reduction(here), Reduction(there)},
+        stores_{static_cast<cache::MemoryStore*>(here.store), static_cast<cache::MemoryStore*>(there.store)} {}
+
   Reduction& side(int i) { return sides_[i]; }
 
   // One block from side `from`; what does not become a block goes as it is.
@@ -128,8 +134,10 @@ class Twins {
   // Something arrives somewhere; false if nothing can.
   bool step() {
     bury_some();
-    for (int i : {0, 1})
+    for (int i : {0, 1}) {
       if (stores_[i] && random() % 4 == 0) poll_store(i);
+      if (sides_[i].has_work() && random() % 4 == 0) sides_[i].work();
+    }
     for (int i : {0, 1}) {
       // Only some ask for a packet of their own; the others go with what else is sent.
       if (sides_[i].has_message() || random() % 4 == 0) poll(i);
@@ -161,8 +169,10 @@ class Twins {
       }
       moved = false;
       for (int i : {0, 1}) moved |= poll(i) && !ways_[i].messages_held;
-      for (int i : {0, 1})
+      for (int i : {0, 1}) {
         while (stores_[i] && poll_store(i)) moved = true;
+        if (sides_[i].has_work()) sides_[i].work(), moved = true;
+      }
       if (!dying_.empty()) moved = true;
     }
     for (int from : {0, 1})

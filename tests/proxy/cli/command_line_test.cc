@@ -169,6 +169,7 @@ Rules; the first that matches a flow counts:
   2. Flows, all of them: features as above.
 Dictionary:
   In memory at most 296MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
+  On disk each peer reads only what its own link carried.
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:

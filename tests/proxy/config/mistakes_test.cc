@@ -212,6 +212,11 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "\"16TiB\"."},
       {"site = \"a\"\n[dictionary]\ndirectory = \"\"\n",
        "dir/a.toml:3: [dictionary] directory is empty; write for example \"dictionary\"."},
+      {"site = \"a\"\n[dictionary]\nshare = [\"the labs\"]\n",
+       "dir/a.toml:3: [dictionary] share = \"the labs\" must be 1 to 63 letters, digits, dots, dashes or "
+       "underscores."},
+      {"site = \"a\"\n[dictionary]\nshare = [\"a\", \"a\"]\n",
+       "dir/a.toml:3: [dictionary] share names \"a\" twice."},
       // Limits and log.
       {"site = \"a\"\n[limits]\nflows = 0\n",
        "dir/a.toml:3: [limits] flows cannot be 0; it is 1 to 1000000."},

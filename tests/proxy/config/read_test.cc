@@ -23,6 +23,7 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.dictionary.memory_bytes == 256ull << 20);
   CHECK(config.dictionary.disk_bytes == 10ull << 30);
   CHECK(config.dictionary.directory == "dictionary");
+  CHECK(config.dictionary.share.empty());
   CHECK(config.log.level == "info");
 }
 
@@ -48,6 +49,7 @@ address = "[fd00:100::2]:7600"
 networks = ["10.10.2.0/24", "fd00:2::/64"]
 rate = "51.84mbit"
 dictionary_memory = "1GiB"
+groups = ["labs"]
 
 [[peer]]
 name = "second"
@@ -98,6 +100,7 @@ token_file = "/run/token"
 memory = 0
 disk = "64MiB"
 directory = "/var/cache/longhaul"
+share = ["branches", "labs"]
 
 [limits]
 flows = 100
@@ -153,6 +156,9 @@ json = true
   CHECK(config.dictionary.memory_bytes == 0);
   CHECK(config.dictionary.disk_bytes == 64ull << 20);
   CHECK(config.dictionary.directory == "/var/cache/longhaul");
+  CHECK(config.dictionary.share == std::vector<std::string>{"branches", "labs"});
+  CHECK(config.peers[0].groups == std::vector<std::string>{"labs"});
+  CHECK(config.peers[1].groups.empty());
   CHECK(config.limits.flows == 100);
   CHECK(config.limits.handshakes == 5);
   CHECK(config.limits.memory_bytes == 64u << 20);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which segments this side has for its peer, which the twin says it has, and so which both may load from. Leaves
+// who may read what to peer_segments.h, and telling the twin to disk_tier.h.
+#pragma once
+#include <map>
+
+#include "codecs/keyed_hash.h"
+#include "codecs/reduction/segments.h"
+
+namespace longhaul::reduction {
+
+class CommonSegments {
+ public:
+  using Id = std::uint64_t;  // what a name is called on the wire
+  static Id id_of(const SegmentName& name);
+
+  // This side can load it now. Whose it is: the peer's, or another's who shares it. False: another segment of
+  // that id is here (ids are short, and a writer may choose its names); then this one is as if it were not.
+  enum class Whose { peers, shared };
+  bool add_own(const SegmentName& name, Whose whose);
+  // False: it was not here.
+  bool remove_own(const SegmentName& name);
+  // Null: this side does not have it.
+  const SegmentName* own(Id id) const;
+  // One of the peer's own; null: there is none.
+  const SegmentName* any_of_peers() const { return peers_.empty() ? nullptr : &peers_.begin()->second; }
+  std::vector<SegmentName> all_own() const;
+  std::size_t peers_count() const { return peers_.size(); }
+
+  // Ids that this side does not know are kept too: it may be about to have them. At most kMaxSegmentsOfLink;
+  // more are ignored.
+  void add_twins(Id id);
+  void remove_twins(Id id);
+
+  // Null: not both have it.
+  const SegmentName* common(Id id) const { return twins_.contains(id) ? own(id) : nullptr; }
+  // The next one that both have of the same history, at this one's end or behind it.
+  const SegmentName* behind(const SegmentName& name) const;
+  // The links whose segments these are: nearly always the one between the two.
+  const std::vector<SitePair>& links() const { return links_; }
+  bool empty() const { return places_.empty(); }
+  std::size_t size() const { return places_.size(); }
+  std::uint64_t memory_bytes() const;
+
+ private:
+  struct Place {  // of a segment in its history
+    SiteId writer, reader;
+    std::uint64_t epoch, first;
+    auto operator<=>(const Place&) const = default;
+  };
+  static Place place_of(const SegmentName& name) {
+    return {name.writer, name.reader, name.epoch, name.first};
+  }
+  void join(Id id);
+  void part(Id id);
+
+  std::map<Id, SegmentName> peers_, shared_;
+  KeyedSet<Id> twins_;
+  std::map<Place, Id> places_;  // of those that both have
+  std::map<SitePair, std::size_t> places_of_link_;
+  std::vector<SitePair> links_;  // of those
+};
+
+}  // namespace longhaul::reduction

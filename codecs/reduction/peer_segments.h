@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one peer may read of the segments that all of a site's links have stored: those of its own link, and of
+// the links of peers that share with it. A session sees the store only through this. Leaves to the daemon who
+// shares with whom, and what both sides have to common_segments.h.
+#pragma once
+#include "codecs/reduction/segments.h"
+
+namespace longhaul::reduction {
+
+// Whose segments a peer may read. Merely naming a segment gives no right to it.
+struct SegmentRights {
+  std::vector<SiteId> own;     // the peer itself, by each of its keys
+  std::vector<SiteId> shared;  // other peers, of a group that the operator has named
+};
+
+class PeerSegments final : private SegmentListener {
+ public:
+  using Put = SegmentStore::Put;
+
+  // `site` is this side's. The listener hears of what the peer may read alone; both outlive this.
+  PeerSegments(SegmentStore& all, const SiteId& site, SegmentRights rights, SegmentListener& listener);
+  ~PeerSegments() override;
+  PeerSegments(const PeerSegments&) = delete;
+  PeerSegments& operator=(const PeerSegments&) = delete;
+
+  bool may_read(const SegmentName& name) const { return belongs(name) || is_of(rights_.shared, name); }
+  // To the peer itself: it may have it dropped.
+  bool belongs(const SegmentName& name) const { return is_of(rights_.own, name); }
+
+  // As the store's. What is put belongs to the peer; nothing is dropped that does not.
+  Put put(const SegmentName& name, Slice bytes, std::vector<Hook> hooks);
+  void drop(const SegmentName& name);
+  // Nothing is told by this.
+  void set_rights(SegmentRights rights);
+  // Of each segment that the peer may read the listener hears that it is stored.
+  void tell_all();
+  // Of these links, which the peer may read.
+  void find(std::span<const std::uint64_t> fingerprints, std::span<const SitePair> links,
+            std::vector<HookHit>& hits);
+  LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size);
+
+ private:
+  static bool is_of(const std::vector<SiteId>& sites, const SegmentName& name) {
+    return std::any_of(sites.begin(), sites.end(),
+                       [&](const SiteId& site) { return site == name.writer || site == name.reader; });
+  }
+  void on_stored(const SegmentName& name) override;
+  void on_dropped(const SegmentName& name) override;
+  void on_loaded(LoadId load, std::optional<Slice> bytes) override;
+
+  SegmentStore& all_;
+  SiteId site_;
+  SegmentRights rights_;
+  SegmentListener& listener_;
+};
+
+}  // namespace longhaul::reduction
