@@ -84,7 +84,7 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   if (state_ == State::unusable && ++puts_without_folder_ % kTryFolderEvery == 0) start();
   if (size != name.length || size == 0 || size > reduction::kMaxSegmentBytes) return refuse();
   if (inventory_.find(name) != kNoSlot) return Put::present;
-  if (state_ != State::ready || counters_.queued_bytes + size > options_.queue_bytes) return refuse();
+  if (state_ != State::ready || !fits_queue(name.sites(), size)) return refuse();
   while (inventory_.count_of(name.sites()) >= reduction::kMaxSegmentsOfLink)
     drop_slot(inventory_.next_to_go_of(name.sites()), File::remove);
   hooks = thinned(std::move(hooks), name.length);
@@ -97,6 +97,7 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   ++counters_.put;
   counters_.put_bytes += size;
   counters_.queued_bytes += size;
+  queued_of_link_[name.sites()] += size;
   Record record{.number = last_number_, .file_bytes = file_bytes, .name = name, .hooks = std::move(hooks)};
   writer_.post([this, slot, record = std::move(record), parts = std::move(parts)]() mutable {
     auto result = folder_.write(record, parts);
@@ -104,6 +105,15 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
     mailbox_.put(Written{slot, result, std::move(record), folder_.overhead_bytes()});
   });
   return Put::taken;
+}
+
+// A link alone gets three quarters of the queue, two get three sevenths each, and so on: whoever comes later
+// finds room, however much others want to write (dynamic thresholds; A. K. Choudhury, E. L. Hahne, 1998).
+bool DiskStore::fits_queue(const reduction::SitePair& link, std::size_t bytes) const {
+  if (counters_.queued_bytes + bytes > options_.queue_bytes) return false;
+  const auto queued = queued_of_link_.find(link);
+  const std::uint64_t of_link = queued == queued_of_link_.end() ? 0 : queued->second;
+  return of_link + bytes <= 3 * (options_.queue_bytes - counters_.queued_bytes - bytes);
 }
 
 void DiskStore::drop(const SegmentName& name) {
@@ -273,6 +283,8 @@ void DiskStore::on(Written& written) {
   const Record& record = written.record;
   overhead_ = written.overhead;
   counters_.queued_bytes -= record.name.length;
+  const auto queued = queued_of_link_.find(record.name.sites());
+  if ((queued->second -= record.name.length) == 0) queued_of_link_.erase(queued);
   if (written.result == SegmentFolder::Written::wrong_digest) ++counters_.wrong_digest;
   if (written.result == SegmentFolder::Written::failed) ++counters_.failed;
   if (written.result == SegmentFolder::Written::lost) {

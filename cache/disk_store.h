@@ -116,6 +116,7 @@ class DiskStore final : public reduction::SegmentStore {
   static std::uint64_t key_of(std::uint64_t fingerprint, std::uint64_t salt) {
     return KeyedHash{}(fingerprint ^ salt);
   }
+  bool fits_queue(const reduction::SitePair& link, std::size_t bytes) const;
   // Drops others until `bytes` more fit in; false if they never do.
   bool make_room(std::uint64_t bytes);
   std::uint64_t allowance() const;
@@ -133,6 +134,7 @@ class DiskStore final : public reduction::SegmentStore {
   std::map<reduction::LoadId, Load> loads_;
   reduction::LoadId last_load_ = 0;
   std::size_t loading_bytes_ = 0;
+  std::map<reduction::SitePair, std::uint64_t> queued_of_link_;  // of puts that were not written yet
   std::vector<Listed> found_;
   std::uint64_t last_number_ = 0;
   std::uint64_t last_stamp_ = 0;
