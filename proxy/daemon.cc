@@ -20,7 +20,6 @@
 #include "proxy/control/controlled.h"
 #include "proxy/control/server.h"
 #include "proxy/control/token.h"
-#include "proxy/dictionary_memory.h"
 #include "proxy/disk_dictionary.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
@@ -31,6 +30,7 @@
 #include "proxy/listeners/forward_listener.h"
 #include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
+#include "proxy/memory_plan.h"
 #include "proxy/path_keeper.h"
 #include "proxy/peer_addresses.h"
 #include "proxy/version.h"
@@ -125,6 +125,8 @@ class Daemon final : public control::Controlled {
   identity::Identity identity_;
   link::TlsContext tls_;
   config::Features features_;
+  const MemoryPlan plan_;  // of the configuration that the daemon was started with
+  HistoryRoom histories_;
   const std::shared_ptr<modules::Memory> module_memory_;
   const std::vector<modules::Listed> modules_;
   link::CreditPool pool_;
@@ -154,13 +156,15 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       identity_(std::move(identity)),
       tls_(identity_),
       features_(config.features),
-      module_memory_(std::make_shared<modules::Memory>(config.limits.memory_bytes / 4)),
-      modules_(modules::all(module_memory_, config.limits.memory_bytes / 2)),
-      pool_(config.limits.memory_bytes / 8 * 3, config.limits.flows + kBeingRefused,
+      plan_(memory_plan(config)),
+      histories_(plan_.history_bytes, plan_.disk_bytes > 0),
+      module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
+      modules_(modules::all(module_memory_, plan_.ahead_bytes)),
+      pool_(plan_.credit_bytes, config.limits.flows + kBeingRefused,
             static_cast<std::uint32_t>(config.peers.size())),
-      retained_(config.limits.memory_bytes / 8 * 3),
+      retained_(plan_.retained_bytes),
       disk_(
-          io_, config,
+          io_, config, plan_,
           [this] {
             for (auto& link : links_) link->on_codec_ready();
           },
@@ -194,6 +198,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       flows_(io_, config_, features_, table_, dialer_, links_, modules_) {
   for (const std::string& warning : confinement_.warnings) log::warn("process", {{"warning", warning}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
+  for (const std::string& warning : memory_warnings(config)) log::warn("memory", {{"warning", warning}});
   for (const config::Peer& peer : config.peers) add_link(peer);
 }
 
@@ -277,7 +282,7 @@ void Daemon::start() {
 
 std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
                                                          const link::TlsEngine& tls) {
-  const std::uint64_t memory = peer.dictionary_memory_bytes.value_or(config_.dictionary.memory_bytes);
+  const std::uint64_t memory = histories_.assign(config_, peer.name);
   std::random_device random;
   return std::make_unique<reduction::Reduction>(
       reduction::Options{.ring_bytes = memory,
@@ -378,12 +383,11 @@ control::Status Daemon::status() const {
   status.handshakes = shared_.handshakes;
   status.handshakes_limit = config_.limits.handshakes;
   if (link_listener_) status.strangers_refused = link_listener_->refused();
-  status.memory_bytes = pool_.granted_bytes() + retained_.used_bytes() + module_memory_->used_bytes();
   status.memory_short = pool_.used_up() || retained_.used_up();
   status.module_bytes = module_memory_->used_bytes();
   status.module_memory_short = module_memory_->is_short();
   for (const modules::Listed& module : modules_) status.ahead_bytes += module.ahead_bytes();
-  status.memory_limit_bytes = config_.limits.memory_bytes;
+  status.memory_limit_bytes = plan_.cap_bytes;
   status.intercept =
       config_.intercept.mode == config::Intercept::Mode::off
           ? control::InterceptState::not_configured
@@ -393,7 +397,13 @@ control::Status Daemon::status() const {
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   status.dictionary_bytes = disk_.memory_bytes();
   for (const auto& link : links_) status.dictionary_bytes += link->dictionary_bytes();
-  status.dictionary_limit_bytes = most_dictionary_memory(config_);
+  status.dictionary_limit_bytes = plan_.history_bytes + plan_.store_bytes;
+  status.memory_parts = {{"credit", pool_.granted_bytes(), plan_.credit_bytes},
+                         {"retained", retained_.used_bytes(), plan_.retained_bytes},
+                         {"modules", module_memory_->used_bytes(), plan_.module_bytes},
+                         {"ahead", status.ahead_bytes, plan_.ahead_bytes},
+                         {"dictionaries", status.dictionary_bytes, status.dictionary_limit_bytes}};
+  for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
   return status;
 }
@@ -518,6 +528,7 @@ void Daemon::apply_peers() {
   });
   for (auto link = gone; link != links_.end(); ++link) {
     (*link)->stop();
+    histories_.forget((*link)->peer().name);
     removed_links_.push_back(std::move(*link));
   }
   links_.erase(gone, links_.end());

@@ -26,18 +26,20 @@ std::string credential() {
 
 }  // namespace
 
-DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config,
+DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
                                std::function<void()> progressed, std::function<void()> second)
     : io_(io), progressed_(std::move(progressed)), second_(std::move(second)), timer_(io) {
   wait();
-  if (config.dictionary.disk_bytes == 0) return;
+  if (plan.disk_bytes == 0) return;
   const auto directory = config.state_dir / config.dictionary.directory;
   try {
     store_ = std::make_unique<cache::DiskStore>(
         cache::DiskStoreOptions{.directory = directory.string(),
                                 .key_file = (config.state_dir / "dictionary.key").string(),
                                 .credential = credential(),
-                                .cap_bytes = config.dictionary.disk_bytes,
+                                .cap_bytes = plan.disk_bytes,
+                                .queue_bytes = plan.disk_queue_bytes,
+                                .loading_bytes = plan.disk_loading_bytes,
                                 .wake = [this] { asio::post(io_, [this] { poll(); }); },
                                 .log =
                                     [](const std::string& line) {

@@ -12,6 +12,7 @@
 #include "cache/disk_store.h"
 #include "codecs/reduction/peer_segments.h"
 #include "proxy/config/config.h"
+#include "proxy/memory_plan.h"
 
 namespace longhaul {
 
@@ -20,8 +21,8 @@ class DiskDictionary {
   // `progressed` is called after the store has told the codecs what was stored, dropped or loaded; `second`
   // about once a second. Throws cache::StoreInUse; any other directory that cannot be used is logged, and
   // then there is no store. `io` outlives this and runs no more when this ends.
-  DiskDictionary(boost::asio::io_context& io, const config::Config& config, std::function<void()> progressed,
-                 std::function<void()> second);
+  DiskDictionary(boost::asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
+                 std::function<void()> progressed, std::function<void()> second);
 
   // Null: none is configured, or it cannot be used.
   reduction::SegmentStore* store() { return store_.get(); }

@@ -16,6 +16,7 @@
 #include "proxy/config/read.h"
 #include "proxy/identity/identity.h"
 #include "proxy/intercept/host_checks.h"
+#include "proxy/memory_plan.h"
 #include "proxy/process/confinement.h"
 
 namespace longhaul::cli {
@@ -62,6 +63,8 @@ int check(const Typed& typed, std::ostream& out) {
   const config::Config config = config::read(typed.file);
   Report report{.errors = {}, .warnings = config::warnings(config)};
   const identity::Identity identity = identity::load(config);
+  const auto memory = memory_warnings(config);
+  report.warnings.insert(report.warnings.end(), memory.begin(), memory.end());
   report.warnings.insert(report.warnings.end(), identity.warnings.begin(), identity.warnings.end());
   if (!typed.file_only) look_at_host(config, report);
   out << describe(config, identity.fingerprint);

@@ -4,7 +4,7 @@
 
 #include "proxy/config/sharing.h"
 #include "proxy/config/units.h"
-#include "proxy/dictionary_memory.h"
+#include "proxy/memory_plan.h"
 
 namespace longhaul::cli {
 namespace {
@@ -124,15 +124,15 @@ std::string sharing(const Config& config) {
 
 void house(std::string& text, const Config& config) {
   const auto& dictionary = config.dictionary;
-  const std::uint64_t most = most_dictionary_memory(config);
+  const MemoryPlan plan = memory_plan(config);
   text += "Dictionary:\n  " +
-          (most == 0 ? std::string("Nothing is remembered in memory")
-                     : "In memory at most " + config::size_to_text(most) +
-                           " for all peers and both directions, taken as it fills") +
+          (plan.history_bytes == 0 ? std::string("Nothing is remembered in memory")
+                                   : "In memory at most " + whole_mib(plan.history_bytes) +
+                                         " for all peers and both directions, taken as it fills") +
           "; on disk " +
-          (dictionary.disk_bytes == 0
+          (plan.disk_bytes == 0
                ? std::string("nothing")
-               : config::size_to_text(dictionary.disk_bytes) + " in " +
+               : config::size_to_text(plan.disk_bytes) + " in " +
                      (dictionary.directory.is_absolute() ? dictionary.directory
                                                          : config.state_dir / dictionary.directory)
                          .string()) +
@@ -143,9 +143,13 @@ void house(std::string& text, const Config& config) {
           "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
           ".\n";
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
-          std::to_string(config.limits.handshakes) + " handshakes at a time, " +
-          config::size_to_text(config.limits.memory_bytes) + " of buffers" +
-          (most == 0 ? "" : "; dictionaries are beside that") + ".\n";
+          std::to_string(config.limits.handshakes) + " handshakes at a time.\n";
+  text += "Memory:\n  At most " + config::size_to_text(plan.cap_bytes) +
+          " in all: " + whole_mib(plan.credit_bytes) + " of credit, " +
+          whole_mib(plan.retained_bytes) + " retained, " + whole_mib(plan.module_bytes) + " in modules, " +
+          whole_mib(plan.ahead_bytes) + " ahead of clients, " +
+          whole_mib(plan.history_bytes) + " in dictionaries, " + whole_mib(plan.store_bytes) +
+          " for the one on disk, " + whole_mib(plan.reserve_bytes) + " in reserve.\n";
   text += "Process:\n  Started as root, it " +
           (config.process.user == "root"
                ? std::string("stays root, with every capability")

@@ -264,12 +264,19 @@ std::string over_or_past(const json::value& flow) {
   return flow.at("peer").is_null() ? "past the link" : "over the link to " + text(flow.at("peer"));
 }
 
+std::string memory_parts_line(const json::array& parts) {
+  std::string text;
+  for (const auto& part : parts)
+    text += (text.empty() ? ": " : ", ") + longhaul::cli::text(part.at("part")) + " " +
+            bytes_text(number(part.at("bytes"))) + " of " + bytes_text(number(part.at("limit_bytes")));
+  return text;
+}
+
 }  // namespace
 
 void show_status(const json::value& status, std::ostream& out) {
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
-  const auto& dictionaries = status.at("dictionaries");
   const auto& intercept = status.at("intercept");
   line(out, "site",
        text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
@@ -282,10 +289,7 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "bytes", bytes_line(flows.at("bytes")));
   line(out, "memory",
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
-           " in buffers, " + bytes_text(number(memory.at("module_bytes"))) + " of them in modules; " +
-           bytes_text(number(memory.at("ahead_bytes"))) + " ahead of clients; " +
-           bytes_text(number(dictionaries.at("bytes"))) + " of " +
-           bytes_text(number(dictionaries.at("limit_bytes"))) + " in dictionaries");
+           memory_parts_line(memory.at("parts").as_array()));
   line(out, "disk", disk_line(status.at("disk_dictionary")));
   line(out, "handshakes",
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));

@@ -109,7 +109,7 @@ struct Control {
 struct Limits {
   std::uint32_t flows = 16'384;
   std::uint32_t handshakes = 256;             // in progress that others began, beside those of known addresses
-  std::uint64_t memory_bytes = 512ull << 20;  // buffers of all flows together, both directions
+  std::uint64_t memory_bytes = 2ull << 30;  // of the whole process (memory_plan.h)
   bool operator==(const Limits&) const = default;
 };
 

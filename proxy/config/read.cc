@@ -317,12 +317,12 @@ class Reader {
       limits.flows = static_cast<std::uint32_t>(*flows);
     if (const auto handshakes = section->integer("handshakes", 1, 10'000))
       limits.handshakes = static_cast<std::uint32_t>(*handshakes);
-    if (const auto typed = section->text("memory", "512MiB")) {
+    if (const auto typed = section->text("memory", "2GiB")) {
       const auto bytes = parse_size(typed->value);
-      if (!bytes || *bytes < (1ull << 20) || *bytes > (1ull << 40))
+      if (!bytes || *bytes < (16ull << 20) || *bytes > (1ull << 40))
         section->fail(typed->line, "memory",
                       "cannot be \"" + typed->value +
-                          "\"; it is a size from \"1MiB\" to \"1TiB\", such as \"512MiB\".");
+                          "\"; it is a size from \"16MiB\" to \"1TiB\", such as \"2GiB\".");
       limits.memory_bytes = *bytes;
     }
   }

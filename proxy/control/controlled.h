@@ -23,6 +23,12 @@ namespace longhaul::control {
 enum class InterceptState : std::uint8_t { not_configured, up, down };
 enum class InterceptAction : std::uint8_t { up, down };
 
+// A share of [limits] memory (proxy/memory_plan.h), and what is taken of it.
+struct MemoryPart {
+  std::string_view name;
+  std::uint64_t bytes = 0, limit_bytes = 0;
+};
+
 // A snapshot of the daemon as a whole. Numbers are "now", limits are what the configuration allows.
 struct Status {
   std::string site;
@@ -33,13 +39,14 @@ struct Status {
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
   std::uint64_t handshakes_limit = 0;
   link::RefusalCounts strangers_refused{};  // connections to the link's port, by reason
-  std::uint64_t memory_bytes = 0;  // buffers of all flows, both directions
+  std::uint64_t memory_bytes = 0;      // of all parts
   std::uint64_t memory_limit_bytes = 0;
-  std::uint64_t module_bytes = 0;      // among them, what application modules hold
+  std::vector<MemoryPart> memory_parts;
+  std::uint64_t module_bytes = 0;      // among them, what application modules hold of flows
   bool memory_short = false;           // no new flow is taken over the links
   bool module_memory_short = false;    // nor with a module
-  std::uint64_t ahead_bytes = 0;       // beside them, what modules hold for clients before they ask
-  std::uint64_t dictionary_bytes = 0;  // memory of the dictionaries, beside that of buffers
+  std::uint64_t ahead_bytes = 0;       // what modules hold for clients before they ask
+  std::uint64_t dictionary_bytes = 0;  // of the dictionaries of all links and of the one on disk
   std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried

@@ -311,17 +311,23 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
   add_refusals(families, status);
-  families.gauge("memory_bytes", "Buffers of all flows.").sample({}, status.memory_bytes);
-  families.gauge("memory_limit_bytes", "The cap on buffers of all flows.")
+  auto part_bytes = families.gauge("memory_part_bytes", "Memory taken of each share of the cap.");
+  auto part_limit = families.gauge("memory_part_limit_bytes", "Each share of the cap.");
+  for (const MemoryPart& part : status.memory_parts) {
+    part_bytes.sample({{"part", std::string(part.name)}}, part.bytes);
+    part_limit.sample({{"part", std::string(part.name)}}, part.limit_bytes);
+  }
+  families.gauge("memory_bytes", "Memory of all parts that share the cap.").sample({}, status.memory_bytes);
+  families.gauge("memory_limit_bytes", "The cap on all memory, a reserve included.")
       .sample({}, status.memory_limit_bytes);
-  families.gauge("module_memory_bytes", "Of the buffers, what application modules hold.")
+  families.gauge("module_memory_bytes", "What application modules hold of flows.")
       .sample({}, status.module_bytes);
   families.gauge("memory_short", "1 while the cap leaves no room for new flows, or for what modules hold.")
       .sample({{"of", "flows"}}, status.memory_short ? 1.0 : 0.0)
       .sample({{"of", "modules"}}, status.module_memory_short ? 1.0 : 0.0);
-  families.gauge("ahead_bytes", "What modules hold for clients before they ask, beside the buffers.")
+  families.gauge("ahead_bytes", "What modules hold for clients before they ask.")
       .sample({}, status.ahead_bytes);
-  families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links, beside buffers.")
+  families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links and of the one on disk.")
       .sample({}, status.dictionary_bytes);
   families.gauge("dictionary_memory_limit_bytes", "What the dictionaries may take at most.")
       .sample({}, status.dictionary_limit_bytes);

@@ -258,6 +258,14 @@ std::string_view to_text(Path path) {
   return "";
 }
 
+json::array view_memory(const std::vector<MemoryPart>& parts) {
+  json::array list;
+  for (const MemoryPart& part : parts)
+    list.push_back(
+        json::object{{"part", part.name}, {"bytes", part.bytes}, {"limit_bytes", part.limit_bytes}});
+  return list;
+}
+
 }  // namespace
 
 LinkFacts::LinkFacts(const Status& status) {
@@ -361,7 +369,8 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"is_short", status.memory_short},
         {"module_bytes", status.module_bytes},
         {"modules_short", status.module_memory_short},
-        {"ahead_bytes", status.ahead_bytes}}},
+        {"ahead_bytes", status.ahead_bytes},
+        {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
       {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};

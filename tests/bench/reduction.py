@@ -24,6 +24,7 @@ from usage import Cpu
 
 OC1, T1 = 51.84e6, 1.544e6
 DICTIONARY = {"memory": "1GiB", "disk": "4GiB"}
+LIMITS = {"memory": "6GiB"}  # dictionaries included
 
 
 def run(bench):
@@ -54,6 +55,7 @@ def reducing_pair(lab, rate, chosen=features.REDUCED):
     if knows_dictionary(pair):
         for site in pair.sites:
             site.settings["dictionary"] = DICTIONARY
+            site.settings["limits"] = LIMITS
     return tell(pair, rate)
 
 

@@ -41,7 +41,6 @@ def fill(connections, seconds=20):
 class Backpressure(PairTest):
     both = {"limits": {"memory": "128MiB"}, "dictionary": {"memory": "16MiB"}, "log": {"level": "info"}}
     memory = 128 * MIB
-    dictionaries = 2 * 16 * MIB
 
     @classmethod
     def setUpClass(cls):
@@ -90,7 +89,7 @@ class Backpressure(PairTest):
             memory = site.status()["memory"]
             self.assertLessEqual(memory["bytes"], memory["limit_bytes"], site.name)
             self.assertEqual(memory["limit_bytes"], self.memory)
-            self.assertLess(site.resident_bytes(), self.memory + self.dictionaries + 64 * MIB, site.name)
+            self.assertLess(site.resident_bytes(), self.memory + 64 * MIB, site.name)
         # The last ones read on: what they were sent is all there.
         for (here, there), bytes_sent in list(zip(ends, sent))[-3:]:
             here.socket.setblocking(True)

@@ -168,12 +168,16 @@ Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
   2. Flows, all of them: features as above.
 Dictionary:
-  In memory at most 296MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
+  In memory at most 148MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
   On disk each peer reads only what its own link carried.
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:
-  16384 flows, 256 handshakes at a time, 512MiB of buffers; dictionaries are beside that.
+  16384 flows, 256 handshakes at a time.
+Memory:
+  At most 2GiB in all: 465MiB of credit, 465MiB retained, 310MiB in modules, 256MiB ahead of clients, 148MiB in dictionaries, 148MiB for the one on disk, 256MiB in reserve.
+Process:
+  Started as root, it becomes the user longhaul and keeps net_admin and net_bind_service; system calls and files that it does not need are forbidden to it.
 Log:
   info and worse, as key=value lines on standard error.
 )");

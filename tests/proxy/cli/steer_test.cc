@@ -79,8 +79,7 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(has(typed.out, "branch, longhaul 0.1.0, up 1m 30s"));
   CHECK(has(typed.out, "1 live of 16384 allowed"));
   CHECK(has(typed.out,
-            "3.00 MiB of 512 MiB in buffers, 1.00 MiB of them in modules; 2.00 MiB ahead of "
-            "clients; 64.0 MiB of 680 MiB in dictionaries"));
+            "3.00 MiB of 512 MiB: credit 1.00 MiB of 90.0 MiB, ahead 2.00 MiB of 64.0 MiB"));
   CHECK(has(typed.out,
             "1.00 GiB of 4.00 GiB in 260 segments; 1.00 GiB put, 3.00 MiB loaded, 2 refused: the disk or its "
             "queue was full, 1 damaged and forgotten"));

@@ -225,8 +225,8 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\n[limits]\nhandshakes = 2.0\n",
        "dir/a.toml:3: [limits] handshakes must be a whole number from 1 to 10000; it is a fraction."},
       {"site = \"a\"\n[limits]\nmemory = \"512MB\"\n",
-       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it is a size from \"1MiB\" to \"1TiB\", such as "
-       "\"512MiB\"."},
+       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it is a size from \"16MiB\" to \"1TiB\", such as "
+       "\"2GiB\"."},
       {"site = \"a\"\n[log]\nlevel = \"verbose\"\n",
        "dir/a.toml:3: [log] level cannot be \"verbose\"; it is \"info\", \"error\", \"warn\", \"debug\" or "
        "\"trace\"."},

@@ -19,7 +19,7 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.control.listen == HostPort{"127.0.0.1", 7601});
   CHECK(config.features == Features{});
   CHECK(config.intercept.fail == Fail::open);
-  CHECK(config.limits.memory_bytes == 512ull << 20);
+  CHECK(config.limits.memory_bytes == 2ull << 30);
   CHECK(config.dictionary.memory_bytes == 256ull << 20);
   CHECK(config.dictionary.disk_bytes == 10ull << 30);
   CHECK(config.dictionary.directory == "dictionary");

@@ -34,6 +34,9 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(status.at("flows").at("bytes").at("wan_out") == 4u);
   CHECK(status.at("flows").at("live_by_reason").at("no_peer_for_network") == 1u);
   CHECK(status.at("memory").at("limit_bytes") == 512u << 20);
+  CHECK(status.at("memory").at("parts").at(1).at("part") == "ahead");
+  CHECK(status.at("memory").at("parts").at(1).at("bytes") == 2u << 20);
+  CHECK(status.at("memory").at("parts").at(1).at("limit_bytes") == 64u << 20);
   CHECK(status.at("dictionaries").at("bytes") == 64u << 20);
   CHECK(status.at("dictionaries").at("limit_bytes") == 680u << 20);
   CHECK(status.at("intercept").at("state") == "down");

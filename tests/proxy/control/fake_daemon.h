@@ -67,6 +67,7 @@ class FakeDaemon final : public Controlled {
              .handshakes_limit = 64,
              .memory_bytes = 3 << 20,
              .memory_limit_bytes = 512 << 20,
+             .memory_parts = {{"credit", 1 << 20, 90 << 20}, {"ahead", 2 << 20, 64 << 20}},
              .module_bytes = 1 << 20,
              .ahead_bytes = 2 << 20,
              .dictionary_bytes = 64 << 20,
