@@ -62,11 +62,11 @@ void check_configuration(const config::Config& config, const fs::path& owned, co
 // For libraries: users and names, resolver, time zones; for the daemon: its keys, sysctls, its own code.
 std::vector<fs::path> readable(const config::Config& config) {
   std::vector<fs::path> paths{"/etc", "/usr", "/lib", "/lib64", "/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random"};
+  // Where /etc/resolv.conf is a link to, and what it may become a link to.
+  for (const char* folder : {"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"}) paths.emplace_back(folder);
   std::error_code error;
-  for (const fs::path& file : {fs::path("/etc/resolv.conf"), fs::path("/proc/self/exe")}) {
-    const fs::path target = fs::canonical(file, error);
-    if (!error) paths.push_back(file.filename() == "exe" ? target : target.parent_path());
-  }
+  if (const fs::path resolver = fs::canonical("/etc/resolv.conf", error); !error) paths.push_back(resolver.parent_path());
+  if (const fs::path program = fs::canonical("/proc/self/exe", error); !error) paths.push_back(program);
   for (const fs::path& file : {config.file, config.identity.certificate, config.identity.private_key})
     paths.push_back(fs::absolute(file).parent_path());
   for (const config::Peer& peer : config.peers)

@@ -49,7 +49,7 @@ constexpr const char* kAllowed[] = {
     "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readv", "sendfile", "splice", "tee", "vmsplice",
     "write", "writev",
     // Files.
-    "access", "copy_file_range", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
+    "access", "chmod", "copy_file_range", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchmod", "fchmodat",
     "fdatasync", "flock", "fstat", "fstatfs", "fsync", "ftruncate", "getcwd", "getdents64", "link", "linkat",
     "lstat", "mkdir", "mkdirat", "newfstatat", "open", "openat", "readahead", "readlink", "readlinkat",
     "rename", "renameat", "renameat2", "rmdir", "stat", "statfs", "statx", "sync_file_range", "truncate",
@@ -117,7 +117,7 @@ class Filter {
   }
   void add(std::uint32_t action, const char* name, const Conditions& conditions) {
     const int number = seccomp_syscall_resolve_name(name);
-    if (number == __NR_SCMP_ERROR) return;
+    if (number < 0) return;
     const int error = seccomp_rule_add_array(context_.get(), action, number,
                                              static_cast<unsigned>(conditions.size()), conditions.data());
     if (error != 0)
