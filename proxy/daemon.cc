@@ -23,6 +23,8 @@
 #include "proxy/disk_dictionary.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
+#include "proxy/intercept/closed_rules.h"
+#include "proxy/intercept/door_keeper.h"
 #include "proxy/intercept/host_checks.h"
 #include "proxy/intercept/interception.h"
 #include "proxy/intercept/watchdog.h"
@@ -98,6 +100,7 @@ class Daemon final : public control::Controlled {
   const config::Features& features() const override { return features_; }
   control::Forecast forecast(const flows::Tuple& tuple) const override;
   std::string intercept_rules() const override;
+  std::string fail_closed_rules() override;
   void change_features(const config::Features& features) override;
   asio::awaitable<control::Cleared> clear_cache() override;
   boost::system::result<void, control::Refusal> intercept(control::InterceptAction action) override;
@@ -113,6 +116,8 @@ class Daemon final : public control::Controlled {
   void stop();
   asio::awaitable<void> shut_down();
   void log_findings();
+  void close_door();
+  config::TextResult<void> apply_door(config::TextResult<void> done);
   std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer, const link::TlsEngine& tls);
   link::udp::PathBook paths() const;
   bool wants_to_divert() const;
@@ -143,6 +148,7 @@ class Daemon final : public control::Controlled {
   std::unique_ptr<link::LinkListener> link_listener_;
   std::vector<std::unique_ptr<listeners::ForwardListener>> forwards_;
   std::unique_ptr<listeners::Socks5Listener> socks_;
+  intercept::DoorKeeper door_;
   std::unique_ptr<intercept::Interception> interception_;
   std::string intercept_error_;
   std::unique_ptr<control::Server> control_;
@@ -195,7 +201,8 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
       dialer_({.allow = config.link.allow}),
-      flows_(io_, config_, features_, table_, dialer_, links_, modules_) {
+      flows_(io_, config_, features_, table_, dialer_, links_, modules_),
+      door_(io_, config_) {
   for (const std::string& warning : confinement_.warnings) log::warn("process", {{"warning", warning}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : memory_warnings(config)) log::warn("memory", {{"warning", warning}});
@@ -257,6 +264,7 @@ void Daemon::start() {
                                                             begin, has_room);
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
   (void)interception_->set_peers(peer_addresses());  // only remembered: nothing is in force yet
+  close_door();
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();
     auto up = interception_->up();
@@ -267,6 +275,11 @@ void Daemon::start() {
       throw listeners::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
     }
     log::info("intercept_up", {});
+  } else if (wants_to_divert() && door_.state() == intercept::DoorKeeper::State::missing) {
+    // What a server sends to a client's address when this daemon is gone could leave in the clear.
+    dialer_.show_clients(false);
+    log::warn("divert", {{"reason", door_.error()},
+                         {"effect", "servers see this proxy's address instead of the clients'"}});
   } else if (wants_to_divert()) {
     auto diverted = interception_->divert();
     dialer_.show_clients(diverted.has_value());
@@ -278,6 +291,26 @@ void Daemon::start() {
   for (auto& link : links_) link->start();
   path_keeper_.begin();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
+}
+
+// Before a flow can be taken.
+void Daemon::close_door() {
+  const auto closed = apply_door(door_.begin());
+  if (!closed && config_.intercept.mode == config::Intercept::Mode::tproxy)
+    throw listeners::ListenerError("[intercept] " + closed.error().message);
+  if (const auto taken_over = intercept::take_over_leftovers(config_); !taken_over)
+    log::warn("leftovers", {{"reason", taken_over.error().message}});
+}
+
+// What the daemon does itself goes with what the kernel enforces.
+config::TextResult<void> Daemon::apply_door(config::TextResult<void> done) {
+  const auto rules = intercept::closed_rules(config_);
+  const bool lifted = door_.state() == intercept::DoorKeeper::State::lifted;
+  flows_.set_closed(lifted ? flows::Closed::lifted : flows::Closed::enforced);
+  const bool takes_closed = rules && rules->close_something() && !lifted;
+  auto set = interception_->set_closed_flows(takes_closed ? closed_flows_text(*rules, "goto take") : "");
+  if (done && !set) return set;
+  return done;
 }
 
 std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
@@ -310,6 +343,7 @@ void Daemon::finish() {
   socks_.reset();
   link_listener_.reset();
   if (interception_) interception_->close();
+  door_.stop();  // what it enforces stays
   flows_.cut_all();
   disk_.stop();
   path_keeper_.stop();
@@ -393,6 +427,8 @@ control::Status Daemon::status() const {
           ? control::InterceptState::not_configured
           : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
+  status.fail_closed = door_.state();
+  status.fail_closed_error = door_.error();
   status.disk = disk_.counters();
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   status.dictionary_bytes = disk_.memory_bytes();
@@ -419,6 +455,8 @@ control::Forecast Daemon::forecast(const flows::Tuple& tuple) const {
 }
 
 std::string Daemon::intercept_rules() const { return interception_->rules_text(); }
+
+std::string Daemon::fail_closed_rules() { return door_.listing(); }
 
 void Daemon::change_features(const config::Features& features) {
   features_ = features;
@@ -455,6 +493,12 @@ asio::awaitable<control::Cleared> Daemon::clear_cache() {
 }
 
 boost::system::result<void, control::Refusal> Daemon::intercept(control::InterceptAction action) {
+  using Action = control::InterceptAction;
+  if (action == Action::fail_closed_install || action == Action::fail_closed_remove) {
+    const auto done = apply_door(action == Action::fail_closed_install ? door_.enforce() : door_.lift());
+    if (!done) return control::Refusal{done.error().message};
+    return {};
+  }
   if (config_.intercept.mode == config::Intercept::Mode::off)
     return control::Refusal{"the configuration has no [intercept] mode = \"tproxy\" to put in force"};
   auto done = action == control::InterceptAction::up ? interception_->up() : interception_->divert();
@@ -503,6 +547,9 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   const bool new_features = config.features != config_.features;
   config_ = std::move(config);
   identity_ = std::move(identity);
+  // First, as at the start. What was closed already stays so where this fails.
+  if (const auto closed = apply_door(door_.begin()); !closed)
+    log::error("fail_closed_missing", {{"reason", closed.error().message}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : config::warnings(config_)) log::warn("configuration", {{"warning", warning}});
   tls_ = link::TlsContext(identity_);

@@ -9,6 +9,7 @@
 
 #include "cli11.h"
 #include "proxy/cli/check_command.h"
+#include "proxy/cli/fail_closed_command.h"
 #include "proxy/cli/keygen_command.h"
 #include "proxy/cli/run_command.h"
 #include "proxy/cli/steer.h"
@@ -43,6 +44,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_check_command(app, out, exit_code);
   add_keygen_command(app, out, errors, exit_code);
   add_steering_commands(app, out, errors, exit_code);
+  add_fail_closed_command(app, out, errors, exit_code);
   try {
     app.parse(static_cast<int>(words.size()), words.data());
     return exit_code;

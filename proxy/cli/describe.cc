@@ -4,6 +4,7 @@
 
 #include "proxy/config/sharing.h"
 #include "proxy/config/units.h"
+#include "proxy/intercept/closed_rules.h"
 #include "proxy/memory_plan.h"
 
 namespace longhaul::cli {
@@ -58,6 +59,22 @@ void flows_in(std::string& text, const Config& config) {
     text += "  None.\n";
   else
     text += "  Without a link they " + without_link(intercept.fail) + ".\n";
+}
+
+// What is closed stays so when the daemon is gone; who starts it should know how it opens.
+void closed_flows(std::string& text, const Config& config) {
+  const auto rules = intercept::closed_rules(config);
+  if (!rules || !rules->close_something()) return;
+  text += "Closed (fail = closed), for TCP that this host forwards or the daemon relays:\n";
+  for (std::size_t i = 0; i < config.rules.size(); ++i)
+    if (config.rules[i].fail)
+      text += "  Rule " + std::to_string(i + 1) + " " +
+              (*config.rules[i].fail == Fail::closed ? "closes" : "opens") + " the flows that it matches first.\n";
+  if (config.intercept.fail == Fail::closed)
+    text += "  All other flows between here and peers' networks are closed: " + networks(rules->peers) + ".\n";
+  text += "  The table inet " + intercept::closed_table_name(rules->port) +
+          " enforces it, whether the daemon runs or not. It goes by:\n    longhaul fail-closed remove " +
+          config.file.string() + "\n";
 }
 
 void link(std::string& text, const Config& config) {
@@ -166,6 +183,7 @@ std::string describe(const Config& config, const std::string& fingerprint) {
   std::string text = config.file.string() + " is a configuration of the site \"" + config.site + "\".\n";
   if (!fingerprint.empty()) text += "Its peers must name the fingerprint " + fingerprint + ".\n";
   flows_in(text, config);
+  closed_flows(text, config);
   link(text, config);
   features(text, config);
   house(text, config);

@@ -6,6 +6,7 @@
 #include "proxy/config/read.h"
 #include "proxy/daemon.h"
 #include "proxy/identity/identity.h"
+#include "proxy/intercept/door_keeper.h"
 #include "proxy/log/log.h"
 #include "proxy/process/confinement.h"
 
@@ -17,11 +18,15 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("FILE", *file, "the configuration, such as examples/branch.toml")->required();
   command->callback([file, &exit_code] {
     const config::Config config = config::read(*file);
+    // Before everything that can fail: a daemon that cannot start must not leave the door open. The daemon
+    // enforces it again, and says what becomes of errors.
+    const auto closed = intercept::ClosedDoor().enforce(config);
     // Root's last acts: reading keys that root alone may read, then giving up root's rights. Both come before
     // the first thread, which is the log's.
     identity::Identity identity = identity::load(config);
     process::Confinement confinement = process::confine(config);
     const log::Session logging(config.log);
+    if (closed) intercept::log_change(*closed, config);
     for (const std::string& warning : config::warnings(config))
       log::warn("configuration", {{"warning", warning}});
     exit_code = run_daemon(config, std::move(identity), std::move(confinement));

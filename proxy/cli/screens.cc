@@ -274,6 +274,20 @@ std::string memory_parts_line(const json::array& parts) {
 
 }  // namespace
 
+namespace {
+
+// Empty where nothing is closed.
+std::string fail_closed_line(const json::value& fail_closed) {
+  const auto state = text(fail_closed.at("state"));
+  if (state == "enforced")
+    return state + ": closed flows are refused without a link, and when this daemon ends";
+  if (state == "lifted") return state + " by command: flows without a link leave in the clear";
+  if (state == "missing") return state + ": " + text(fail_closed.at("error"));
+  return "";
+}
+
+}  // namespace
+
 void show_status(const json::value& status, std::ostream& out) {
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
@@ -299,6 +313,8 @@ void show_status(const json::value& status, std::ostream& out) {
   line(out, "intercept",
        (state == "not_configured" ? "not configured" : state) +
            (intercept.at("error").is_null() ? "" : ": " + text(intercept.at("error"))));
+  if (const auto closed = fail_closed_line(status.at("fail_closed")); !closed.empty())
+    line(out, "fail closed", closed);
   line(out, "features", features_line(status.at("features")));
   show_links(status.at("links").as_array(), out);
   show_ports(status.at("ports").as_array(), out);
@@ -419,6 +435,9 @@ void show_rules(const json::value& intercept, std::ostream& out) {
                             : "no interception is configured")
       << '\n'
       << text(intercept.at("rules"));
+  const auto& closed = intercept.at("fail_closed");
+  if (const auto state_of_it = text(closed.at("state")); state_of_it != "not_configured")
+    out << "# fail = closed is " << state_of_it << '\n' << text(closed.at("rules"));
 }
 
 }  // namespace longhaul::cli

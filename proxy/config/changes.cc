@@ -84,7 +84,10 @@ Changes changes(const Config& before, const Config& after) {
 
   fixed(before.site != after.site, "site");
   fixed(before.state_dir != after.state_dir, "state_dir");
-  fixed(before.intercept != after.intercept, "[intercept]");
+  Intercept intercept = before.intercept;
+  live(intercept.fail != after.intercept.fail, "[intercept] fail");
+  intercept.fail = after.intercept.fail;
+  fixed(intercept != after.intercept, "[intercept]");
   fixed(before.forwards != after.forwards, "[[forward]]");
   fixed(before.socks != after.socks, "[socks]");
   fixed(before.dictionary != after.dictionary, "[dictionary]");

@@ -12,6 +12,14 @@ bool any_contains(const std::vector<Network>& networks, const boost::asio::ip::a
                      [&](const Network& network) { return contains(network, address); });
 }
 
+// The length of the longest prefix that holds the address.
+std::optional<unsigned> longest(const std::vector<Network>& networks, const boost::asio::ip::address& address) {
+  std::optional<unsigned> best;
+  for (const Network& network : networks)
+    if (contains(network, address) && (!best || network.prefix_length > *best)) best = network.prefix_length;
+  return best;
+}
+
 }  // namespace
 
 bool matches(const Rule& rule, const boost::asio::ip::address& client,
@@ -25,13 +33,13 @@ bool matches(const Rule& rule, const boost::asio::ip::address& client,
 
 FlowPolicy policy_for(const Config& config, const Features& global, const boost::asio::ip::address& client,
                       const std::optional<boost::asio::ip::address>& destination, std::uint16_t port) {
-  FlowPolicy policy{.features = global, .fail = config.intercept.fail, .rule = std::nullopt};
+  FlowPolicy policy{.features = global, .fail = std::nullopt, .rule = std::nullopt};
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     const Rule& rule = config.rules[i];
     if (!matches(rule, client, destination, port)) continue;
     policy.rule = i;
     for (const auto& [name, value] : rule.features) (void)set_feature(policy.features, name, value);
-    policy.fail = rule.fail.value_or(policy.fail);
+    policy.fail = rule.fail;
     break;
   }
   return policy;
@@ -39,11 +47,10 @@ FlowPolicy policy_for(const Config& config, const Features& global, const boost:
 
 const Peer* peer_for(const Config& config, const boost::asio::ip::address& address) {
   const Peer* best = nullptr;
-  unsigned best_length = 0;
+  std::optional<unsigned> best_length;
   for (const Peer& peer : config.peers)
-    for (const Network& network : peer.networks)
-      if (contains(network, address) && (best == nullptr || network.prefix_length > best_length))
-        best = &peer, best_length = network.prefix_length;
+    if (const auto length = longest(peer.networks, address); length > best_length)
+      best = &peer, best_length = length;
   return best;
 }
 
@@ -60,6 +67,17 @@ const Peer* peer_for_name(const Config& config, std::string_view host) {
     }
   }
   return !claimed && config.peers.size() == 1 ? &config.peers.front() : best;
+}
+
+bool is_closed(const Config& config, const FlowPolicy& policy, const Peer* peer) {
+  return policy.fail.value_or(peer ? config.intercept.fail : Fail::open) == Fail::closed;
+}
+
+bool leaves_again(const Config& config, const boost::asio::ip::address& client,
+                  const boost::asio::ip::address& destination, std::uint16_t port) {
+  const Peer* const peer = peer_for(config, destination);
+  if (!peer || longest(config.link.allow, destination) > longest(peer->networks, destination)) return false;
+  return is_closed(config, policy_for(config, config.features, client, destination, port), peer);
 }
 
 }  // namespace longhaul::config

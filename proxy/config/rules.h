@@ -11,7 +11,7 @@ namespace longhaul::config {
 
 struct FlowPolicy {
   Features features;
-  Fail fail = Fail::open;           // the rule's, else [intercept] fail
+  std::optional<Fail> fail;         // the rule's
   std::optional<std::size_t> rule;  // index in Config::rules of the one that matched
 };
 
@@ -28,5 +28,13 @@ const Peer* peer_for(const Config& config, const boost::asio::ip::address& addre
 // The peer whose names match; of several the longest, and a name itself before those below it. Where no peer
 // claims any name, all names belong to the only peer there is. None: nullptr.
 const Peer* peer_for_name(const Config& config, std::string_view host);
+
+// Whether a flow is refused when it cannot use the link. What its rule says counts; where it says nothing,
+// [intercept] fail counts for destinations of a peer. `peer`: whose the destination is; nullptr: nobody's.
+bool is_closed(const Config& config, const FlowPolicy& policy, const Peer* peer);
+// A closed destination that lies behind a peer: dialled for another site, its bytes would leave this site again,
+// without a link. An entry of [link] allow that is longer than the peer's network says that it is here.
+bool leaves_again(const Config& config, const boost::asio::ip::address& client,
+                  const boost::asio::ip::address& destination, std::uint16_t port);
 
 }  // namespace longhaul::config

@@ -29,6 +29,36 @@ bool hides(const Rule& earlier, const Rule& later) {
          covers(earlier.from_networks, later.from_networks);
 }
 
+bool turns_transport_off(const Rule& rule) {
+  Features features;
+  for (const auto& [name, value] : rule.features) (void)set_feature(features, name, value);
+  return features.transport == Transport::off;
+}
+
+// fail = closed says that nothing leaves in the clear, so what makes it refuse everything is worth a word.
+void add_closed(const Config& config, std::vector<std::string>& list) {
+  const bool closed = config.intercept.fail == Fail::closed;
+  if (closed && config.features.transport == Transport::off)
+    list.push_back(
+        "[features] transport is \"off\" and [intercept] fail is \"closed\": every flow to a peer's networks is "
+        "refused, unless a [[rule]] says fail = \"open\".");
+  for (std::size_t i = 0; i < config.rules.size(); ++i)
+    if (config.rules[i].fail.value_or(config.intercept.fail) == Fail::closed && turns_transport_off(config.rules[i]))
+      list.push_back("Rule " + std::to_string(i + 1) +
+                     " turns the transport off, and its flows may only use the link, so they are refused. Add fail = "
+                     "\"open\" to let them go straight to the server.");
+  for (const Peer& peer : config.peers) {
+    const auto is_v4 = [](const Network& network) { return network.address.is_v4(); };
+    if (!closed || peer.networks.empty()) continue;
+    const bool any_v4 = std::any_of(peer.networks.begin(), peer.networks.end(), is_v4);
+    const bool all_v4 = std::all_of(peer.networks.begin(), peer.networks.end(), is_v4);
+    if (any_v4 != all_v4) continue;  // both families
+    list.push_back("The peer \"" + peer.name + "\" has no " + (any_v4 ? "IPv6" : "IPv4") +
+                   " network, so fail = \"closed\" does not cover " + (any_v4 ? "IPv6" : "IPv4") +
+                   " to its site: if there is any, add it to networks.");
+  }
+}
+
 // "sha256:" and one digit 64 times.
 bool is_placeholder(const std::string& fingerprint) {
   return fingerprint.size() > 7 && fingerprint.find_first_not_of(fingerprint[7], 7) == std::string::npos;
@@ -69,6 +99,7 @@ std::vector<std::string> warnings(const Config& config) {
     list.push_back("The forward to " + to_text(forward.to) + " goes past the link: " +
                    (address ? "no peer's networks hold it." : "no peer's names match it."));
   }
+  add_closed(config, list);
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {

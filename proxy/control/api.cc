@@ -231,11 +231,12 @@ Answer change_features(Controlled& daemon, std::string_view body) {
   return answer_json({{"features", after}, {"changed", std::move(changed)}});
 }
 
-json::object view_intercept(const Controlled& daemon) {
+json::object view_intercept(Controlled& daemon) {
   const auto status = daemon.status();
   return {{"state", to_text(status.intercept)},
           {"error", status.intercept_error.empty() ? json::value() : json::value(status.intercept_error)},
-          {"rules", daemon.intercept_rules()}};
+          {"rules", daemon.intercept_rules()},
+          {"fail_closed", {{"state", to_text(status.fail_closed)}, {"rules", daemon.fail_closed_rules()}}}};
 }
 
 Answer change_intercept(Controlled& daemon, std::string_view body) {
@@ -243,9 +244,16 @@ Answer change_intercept(Controlled& daemon, std::string_view body) {
   if (settings.has_error()) return settings.error();
   const bool one = settings->size() == 1 && settings->front().first == "action";
   const std::string_view action = one ? settings->front().second : std::string_view{};
-  if (action != "up" && action != "down")
-    return refusal(status::bad_request, R"(send {"action": "up"} or {"action": "down"})");
-  const auto done = daemon.intercept(action == "up" ? InterceptAction::up : InterceptAction::down);
+  constexpr std::pair<std::string_view, InterceptAction> kActions[] = {
+      {"up", InterceptAction::up},
+      {"down", InterceptAction::down},
+      {"fail_closed_install", InterceptAction::fail_closed_install},
+      {"fail_closed_remove", InterceptAction::fail_closed_remove}};
+  const auto* const known = std::ranges::find(kActions, action, [](const auto& each) { return each.first; });
+  if (known == std::end(kActions))
+    return refusal(status::bad_request,
+                   R"(send {"action": "up"}, "down", "fail_closed_install" or "fail_closed_remove")");
+  const auto done = daemon.intercept(known->second);
   if (done.has_error()) return refusal(status::conflict, done.error().sentence);
   return answer_json(view_intercept(daemon));
 }

@@ -14,6 +14,7 @@
 #include "proxy/config/features.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
+#include "proxy/intercept/door_keeper.h"
 #include "proxy/link/refusal.h"
 #include "proxy/link/status.h"
 #include "proxy/process/confinement.h"
@@ -21,7 +22,8 @@
 namespace longhaul::control {
 
 enum class InterceptState : std::uint8_t { not_configured, up, down };
-enum class InterceptAction : std::uint8_t { up, down };
+enum class InterceptAction : std::uint8_t { up, down, fail_closed_install, fail_closed_remove };
+using FailClosed = intercept::DoorKeeper::State;
 
 // A share of [limits] memory (proxy/memory_plan.h), and what is taken of it.
 struct MemoryPart {
@@ -50,6 +52,8 @@ struct Status {
   std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
+  FailClosed fail_closed = FailClosed::not_configured;
+  std::string fail_closed_error;  // why its rules are missing
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
@@ -91,6 +95,9 @@ class Controlled {
   virtual const config::Features& features() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) const = 0;
   virtual std::string intercept_rules() const = 0;  // the text `intercept print` shows, in place or not
+
+  // The rules behind fail = closed as the kernel has them, with counters; empty: it has none.
+  virtual std::string fail_closed_rules() = 0;
 
   // In force at once for new flows; tells the peers.
   virtual void change_features(const config::Features& features) = 0;

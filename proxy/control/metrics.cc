@@ -333,6 +333,8 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
       .sample({}, status.dictionary_limit_bytes);
   families.gauge("intercept_up", "1 while the rules of transparent mode are in place.")
       .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
+  families.gauge("fail_closed", "1 for the state of the rules behind fail = closed.")
+      .sample({{"state", std::string(to_text(status.fail_closed))}}, 1.0);
   families.gauge("control_connections", "Connections to the control API now.").sample({}, api.connections);
   families.counter("control_connections_total", "Connections to the control API, by what became of them.")
       .sample({{"outcome", "accepted"}}, api.accepted)

@@ -373,7 +373,9 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
-      {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}}};
+      {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}},
+      {"fail_closed",
+       {{"state", to_text(status.fail_closed)}, {"error", text_or_null(status.fail_closed_error)}}}};
 }
 
 json::object view_reason(flows::Reason reason) {
@@ -428,6 +430,20 @@ std::string_view to_text(InterceptState state) {
       return "up";
     case InterceptState::down:
       return "down";
+  }
+  return "";
+}
+
+std::string_view to_text(FailClosed state) {
+  switch (state) {
+    case FailClosed::not_configured:
+      return "not_configured";
+    case FailClosed::enforced:
+      return "enforced";
+    case FailClosed::lifted:
+      return "lifted";
+    case FailClosed::missing:
+      return "missing";
   }
   return "";
 }

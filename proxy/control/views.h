@@ -43,6 +43,7 @@ boost::json::object view_reason(flows::Reason reason);
 boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast);
 
 std::string_view to_text(InterceptState state);
+std::string_view to_text(FailClosed state);
 std::string_view to_text(link::LinkState state);
 std::string_view to_text(link::UdpState state);
 

@@ -109,6 +109,7 @@ milliseconds until(Clock::time_point deadline) {
 }  // namespace
 
 bool Dialer::allowed(const DialRequest& request, const asio::ip::address& address) {
+  if (request.may_dial && !request.may_dial(address)) return false;
   switch (request.check) {
     case DialRequest::Check::nothing:
       return !never_dialled(address);

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct DialRequest {
   std::optional<boost::asio::ip::tcp::endpoint> client{};  // needed by source client and auto; else unused
   config::Source source = config::Source::proxy;
   Check check = Check::peer;
+  // Asked for each address besides, after names are resolved; empty: all may be dialled.
+  std::function<bool(const boost::asio::ip::address&)> may_dial{};
 };
 
 struct Dialled {

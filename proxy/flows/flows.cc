@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/flows/flows.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 
@@ -108,17 +111,27 @@ Flows::Flows(asio::io_context& io, const config::Config& config, config::Feature
 
 Flows::~Flows() = default;
 
+const config::Peer* Flows::peer_of(const Destination& destination) const {
+  const auto address = address_of(destination);
+  return address ? config::peer_for(config_, *address) : config::peer_for_name(config_, destination.host);
+}
+
+// Past the link, as far as fail = closed is concerned.
+bool Flows::may_leave(const asio::ip::address& client, const Destination& destination) const {
+  const auto policy =
+      config::policy_for(config_, features_, client, address_of(destination), destination.port);
+  return closed_ == Closed::lifted || !config::is_closed(config_, policy, peer_of(destination));
+}
+
 Decision Flows::decide(const asio::ip::address& client, const Destination& destination) const {
   auto address = address_of(destination);
   Decision decision{.policy = config::policy_for(config_, features_, client, address, destination.port)};
-  const config::Peer* peer =
-      address ? config::peer_for(config_, *address) : config::peer_for_name(config_, destination.host);
+  const config::Peer* peer = peer_of(destination);
   if (peer) decision.peer = peer->name;
+  const bool closed = closed_ == Closed::enforced && config::is_closed(config_, decision.policy, peer);
   auto past = [&](Reason reason) {
     decision.reason = reason;
-    bool asked_for = reason == Reason::transport_off || reason == Reason::no_peer_for_network ||
-                     reason == Reason::destination_refused || reason == Reason::peer_refused;
-    decision.refused = decision.policy.fail == config::Fail::closed && !asked_for;
+    decision.refused = closed;
     return decision;
   };
   if (decision.policy.features.transport == config::Transport::off) return past(Reason::transport_off);
@@ -129,13 +142,24 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   // What both sides allow is in force, so the peer can switch the transport off, too.
   if ((*link)->session_if_any()->peer_allowed().transport == config::Transport::off)
     return past(Reason::transport_off);
-  auto known = unreachable_.find(destination.to_text());
+  // A flow that may not go past the link gains nothing by that: the far side is asked again.
+  auto known = closed ? unreachable_.end() : unreachable_.find(destination.to_text());
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
   if (table_.live().size() >= config_.limits.flows) return past(Reason::flow_limit);
   if ((*link)->memory_used_up()) return past(Reason::memory_limit);
   decision.link = link->get();
   return decision;
+}
+
+void Flows::set_closed(Closed closed) {
+  closed_ = closed;
+  for (auto& [id, signal] : relayed_) {
+    const auto found = table_.live().find(id);
+    if (found == table_.live().end()) continue;
+    const FlowRecord& record = found->second;
+    if (!may_leave(record.client.address(), record.destination)) signal.emit(asio::cancellation_type::terminal);
+  }
 }
 
 FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision) {
@@ -175,7 +199,11 @@ void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buff
   }
   // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
   auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
-  asio::co_spawn(io_, relay_past(std::move(accepted), record, source, std::move(first)), asio::detached);
+  const FlowId id = record.id;
+  // The signal outlives what it can cancel.
+  auto forget_later = [this, id](std::exception_ptr) { asio::post(io_, [this, id] { relayed_.erase(id); }); };
+  asio::co_spawn(io_, relay_past(std::move(accepted), record, source, std::move(first)),
+                 asio::bind_cancellation_slot(relayed_[id].slot(), std::move(forget_later)));
 }
 
 // ----------------------------------------------------------------------------------------------- over the
@@ -250,6 +278,7 @@ void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
   }
   const Reason reason = reason_of(answer.outcome);
   table_.give_reason(record, reason);
+  if (!may_leave(record.client.address(), record.destination)) return;
   auto now = std::chrono::steady_clock::now();
   if (unreachable_.size() >= kRememberedMost)
     std::erase_if(unreachable_, [&](const auto& entry) { return entry.second.until <= now; });
@@ -368,6 +397,10 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                    .client = request.client,
                    .source = request.client ? request.source : config::Source::proxy,
                    .check = DialRequest::Check::peer};
+  dial.may_dial = [this, client = added.client.address(),
+                   port = request.destination.port](const asio::ip::address& server) {
+    return closed_ == Closed::lifted || !config::leaves_again(config_, client, server, port);
+  };
   asio::co_spawn(io_, serve(added.id, std::move(dial)), asio::detached);
 }
 
@@ -413,11 +446,17 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
 
 asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                         Buffer first) {
+  co_await asio::this_coro::throw_if_cancelled(false);
   DialRequest request{
       .destination = accepted.destination,
       .client = accepted.client,
       .source = source,
       .check = accepted.origin == Origin::forward ? DialRequest::Check::nothing : DialRequest::Check::client};
+  // A name may turn out to be a destination that only the link may carry.
+  const auto client = accepted.client.address();
+  request.may_dial = [this, client, port = request.destination.port](const asio::ip::address& server) {
+    return may_leave(client, {.address = server, .port = port});
+  };
   Dialled dialled = co_await dialer_.dial(std::move(request));
   FlowTable::End end = FlowTable::End::reset;
   if (accepted.answer) {

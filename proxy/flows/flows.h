@@ -3,6 +3,7 @@
 // site's clients and dials servers for the peers' clients; the pumps are in linked_flow.h and relay.h.
 #pragma once
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
@@ -28,6 +29,9 @@ struct Decision {
   bool refused = false;  // fail = closed, and the link cannot be used
 };
 
+// fail = closed, as the configuration has it. Lifted: by the operator's command, until it is enforced again.
+enum class Closed : std::uint8_t { enforced, lifted };
+
 class Flows {
  public:
   // All references outlive this object.
@@ -47,6 +51,8 @@ class Flows {
   void on_peer_gone(const link::PeerLink& link);
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
+  // In force at once: flows that go past the link and may not any more are reset.
+  void set_closed(Closed closed);
   // Every flow is reset; for the end of the daemon.
   void cut_all();
 
@@ -61,6 +67,8 @@ class Flows {
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
   Reason admit(const link::PeerLink& link, const link::OpenRequest& request);
   void refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record);
+  const config::Peer* peer_of(const Destination& destination) const;
+  bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
@@ -83,7 +91,9 @@ class Flows {
   Relay relay_;
   OwnAddresses own_;
   log::Seldom peer_refusals_;
+  Closed closed_ = Closed::enforced;
   std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
+  std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // past the link
 
   // Destinations that could not be reached over the link a moment ago, and why.
   struct Remembered {

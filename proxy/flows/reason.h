@@ -42,8 +42,9 @@ inline constexpr std::array kReasonTable{
     ReasonText{Reason::optimised, "optimised", "The flow crosses the link with the features shown.",
                "none needed"},
     ReasonText{Reason::transport_off, "transport_off",
-               "The features in force say transport = off, so this proxy relays the flow past the link.",
-               "longhaul set transport=auto, or change the rule that matches the flow"},
+               "The features in force, here or at the peer, say transport = off, so the flow does not use the "
+               "link: this proxy relays it past the link or, where fail = closed, refuses it.",
+               "longhaul set transport=auto at both sites, or change the rule that matches the flow"},
     ReasonText{Reason::no_peer_for_network, "no_peer_for_network",
                "No peer's `networks` or `names` holds the destination.",
                "add the destination's network or name to the [[peer]] that stands before it"},

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "proxy/intercept/closed_rules.h"
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/nft_table.h"
 
@@ -31,22 +32,30 @@ std::string value_of(const fs::path& file) {
   return value;
 }
 
-// The kernel says no to a rule it has no module for; asking it is the only sure way.
-void probe_nftables(std::vector<Finding>& findings) {
-  RuleSet probe{.interfaces = {"lo"}, .port = 7650, .peers = {}, .fast_connect = false};
-  std::string text = table_text(probe);
-  const std::string name = table_name(probe);
+// A table under another name, put in and taken out in one transaction: no packet ever meets it.
+std::string tried_and_removed(std::string text, const std::string& name) {
   const std::string other = "longhaul_probe_" + std::to_string(::getpid());
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + other.size()))
     text.replace(at, name.size(), other);
+  return text + "delete table inet " + other + "\n";
+}
+
+// The kernel says no to a rule it has no module for; asking it is the only sure way.
+void probe_nftables(const config::Config& config, std::vector<Finding>& findings) {
   NftTable table;
-  // Taken out in the same transaction that puts it in: no packet ever meets it.
-  const auto done = table.run(text + "delete table inet " + other + "\n");
-  if (!done)
+  const RuleSet taking{.interfaces = {"lo"}, .port = 7650, .peers = {}, .fast_connect = false};
+  if (const auto done = table.run(tried_and_removed(table_text(taking), table_name(taking))); !done)
     findings.push_back(
         {Weight::blocks,
          "The kernel does not take the rules of transparent mode: " + done.error().message + ".",
          "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
+  const auto closing = closed_rules(config);
+  if (!closing || !closing->close_something()) return;  // a wrong name is found below
+  const auto done = table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
+  if (!done)
+    findings.push_back({Weight::blocks,
+                        "The kernel does not take the rules of fail = \"closed\": " + done.error().message + ".",
+                        "modprobe -a nf_tables nft_reject_inet"});
 }
 
 }  // namespace
@@ -119,7 +128,7 @@ std::vector<Finding> host_findings(const config::Config& config) {
            "run as root, or set source = \"proxy\" in [intercept]"});
     }
   } else {
-    probe_nftables(findings);
+    probe_nftables(config, findings);
   }
   if (!takes_flows) return findings;
   for (auto& finding : interface_findings(config.intercept, "/")) findings.push_back(std::move(finding));

@@ -103,4 +103,9 @@ config::TextResult<void> Interception::set_peers(std::vector<asio::ip::address> 
   return reach(state_);
 }
 
+config::TextResult<void> Interception::set_closed_flows(std::string chains) {
+  if (std::exchange(rules_.closed_flows, chains) == chains || state_ == State::closed) return {};
+  return reach(state_);
+}
+
 }  // namespace longhaul::intercept

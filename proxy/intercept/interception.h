@@ -46,6 +46,8 @@ class Interception {
   // In force at once.
   config::TextResult<void> set_fast_connect(bool on);
   config::TextResult<void> set_peers(std::vector<boost::asio::ip::address> peers);
+  // Chains of closed_flows_text, or none.
+  config::TextResult<void> set_closed_flows(std::string chains);
 
   static constexpr std::chrono::milliseconds kRefuseDelay{5};
   static constexpr std::size_t kRefuseAtOnce = 1000;  // waiting for the delay; more are forgotten

@@ -89,6 +89,7 @@ std::string table_text(const RuleSet& rules) {
   text += "    fib daddr type { local, broadcast, anycast, multicast } accept\n";
   text += peer_rules(rules, true);
   text += peer_rules(rules, false);
+  if (!rules.closed_flows.empty()) text += "    jump closed_flows\n";
   text +=
       "    ip daddr . tcp dport @refused4 accept\n"
       "    ip6 daddr . tcp dport @refused6 accept\n";
@@ -97,6 +98,7 @@ std::string table_text(const RuleSet& rules) {
         "    ip daddr . tcp dport != @answered4 accept\n"
         "    ip6 daddr . tcp dport != @answered6 accept\n";
   }
+  text += "    goto take\n  }\n" + rules.closed_flows + "  chain take {\n";
   text += fmt::format("    meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:{} ", rules.port) + mark;
   text += fmt::format("    meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{} ", rules.port) + mark;
   return text + "  }\n}\n";

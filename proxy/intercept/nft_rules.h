@@ -18,6 +18,9 @@ struct RuleSet {
   std::uint16_t port = 7650;                    // of the transparent listeners on 127.0.0.1 and ::1
   std::vector<boost::asio::ip::address> peers;  // packets from and to them are never taken
   bool fast_connect = true;                     // false: only destinations that answered lately are taken
+  // closed_flows_text with the verdict `goto take`: flows that may only use the link are taken whatever their
+  // destination answered lately. Empty: there are none.
+  std::string closed_flows = {};
 };
 
 // A destination that refused is left alone for so long, so that the next attempts meet the real answer.

@@ -13,6 +13,12 @@ NftTable::NftTable() = default;
 NftTable::~NftTable() = default;
 
 config::TextResult<void> NftTable::run(const std::string& commands) {
+  auto done = ask(commands);
+  if (!done) return done.error();
+  return {};
+}
+
+config::TextResult<std::string> NftTable::ask(const std::string& commands) {
   if (!context_) {
     context_.reset(nft_ctx_new(NFT_CTX_DEFAULT));
     if (!context_) return config::TextError{"nftables cannot be reached"};
@@ -22,8 +28,8 @@ config::TextResult<void> NftTable::run(const std::string& commands) {
   const int failed = nft_run_cmd_from_buffer(context_.get(), commands.c_str());
   // Both buffers are emptied by reading them.
   const std::string error = nft_ctx_get_error_buffer(context_.get());
-  (void)nft_ctx_get_output_buffer(context_.get());
-  if (failed == 0) return {};
+  std::string output = nft_ctx_get_output_buffer(context_.get());
+  if (failed == 0) return {boost::system::in_place_value, std::move(output)};
   // The first line says what; the lines after it show where in a text that the person never wrote.
   constexpr std::string_view kWhat = "Error: ";
   std::string first = error.substr(0, error.find('\n'));

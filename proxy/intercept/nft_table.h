@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns nftables tables that die with this process, `kill -9` included: the kernel removes a table with
-// `flags owner` when the netlink socket that made it is closed. What stands in a table is nft_rules.h's
-// business.
+// Runs nftables commands on a netlink socket of its own. A table made here with `flags owner` dies with this
+// process, `kill -9` included: the kernel removes it when that socket is closed. What stands in a table is
+// nft_rules.h's and closed_rules.h's business.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,6 +19,8 @@ class NftTable {
 
   // Runs commands as nft(8) reads them, all or nothing; 0.2 ms for a small one. The error is one line.
   config::TextResult<void> run(const std::string& commands);
+  // The same for a command that prints something.
+  config::TextResult<std::string> ask(const std::string& command);
   // Removes every owned table that was made here.
   void close();
 

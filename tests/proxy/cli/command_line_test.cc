@@ -32,7 +32,7 @@ TEST_CASE("the version and the help are no errors") {
   CHECK(type({"--version"}).out.starts_with("longhaul "));
   CHECK(type({"--help"}).exit_code == 0);
   for (std::string_view command :
-       {"run", "check", "keygen", "status", "flows", "why", "set", "clear-cache", "intercept"})
+       {"run", "check", "keygen", "status", "flows", "why", "set", "clear-cache", "intercept", "fail-closed"})
     CHECK(has(type({"--help"}).out, command));
   CHECK(has(type({"keygen", "--help"}).out, "NAME"));
 }
@@ -153,6 +153,11 @@ Flows that start here:
   The server sees the far proxy's address.
   Connections to 127.0.0.1:8445 go to files:445.
   Without a link they are refused (fail = closed).
+Closed (fail = closed), for TCP that this host forwards or the daemon relays:
+  Rule 1 opens the flows that it matches first.
+  All other flows between here and peers' networks are closed: 10.10.2.0/24.
+  The table inet longhaul_closed_7650 enforces it, whether the daemon runs or not. It goes by:
+    longhaul fail-closed remove a.toml
 Link:
   Peers may dial [::]:7600.
   The peer "datacenter" is dialled at 10.10.100.2:7600 and must show sha256:0000000000000000000000000000000000000000000000000000000000000000.

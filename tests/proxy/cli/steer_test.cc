@@ -191,6 +191,10 @@ TEST_CASE("the cache is cleared and interception steered") {
         "the key of the dictionary on disk was destroyed: copies of its files cannot be decrypted any more\n");
   CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
   CHECK(shell.type({"intercept", "print"}).out == "# in place\ntable inet longhaul {\n}\n");
+  api.on_loop([&] { api.daemon.now.fail_closed = control::FailClosed::enforced; });
+  CHECK(shell.type({"intercept", "print"}).out ==
+        "# in place\ntable inet longhaul {\n}\n# fail = closed is enforced\ntable inet longhaul_closed {\n}\n");
+  CHECK(shell.type({"status"}).out.find("closed flows are refused without a link") != std::string::npos);
   CHECK(shell.type({"intercept", "down"}).out == "interception is down\n");
   api.on_loop([&] { api.daemon.now.intercept = control::InterceptState::not_configured; });
   const auto typed = shell.type({"intercept", "up"});

@@ -38,6 +38,7 @@ TEST_CASE("peers, rules, features, keys and some limits change while the daemon 
   CHECK(live("", "[features]\nfec = \"off\"\n") == List{"[features]"});
   CHECK(live("", "[link]\nallow = [\"10.0.0.0/8\"]\ntotal_rate = \"1gbit\"\n") ==
         List{"[link] allow", "[link] total_rate"});
+  CHECK(live("", "[intercept]\nfail = \"closed\"\n") == List{"[intercept] fail"});
   CHECK(live("", "[limits]\nhandshakes = 7\nflows = 10\n") == List{"[limits] handshakes", "[limits] flows"});
 }
 
@@ -48,7 +49,7 @@ TEST_CASE("what needs a restart is named as in the file") {
   CHECK(fixed("", "[link]\nlisten = \"0.0.0.0:1\"\n") == List{"[link] listen"});
   CHECK(fixed("", "[limits]\nflows = 1000000\n") == List{"[limits] flows (more than before)"});
   CHECK(fixed("", "[limits]\nmemory = \"1GiB\"\n") == List{"[limits]"});
-  CHECK(fixed("", "[intercept]\nfail = \"closed\"\n") == List{"[intercept]"});
+  CHECK(fixed("", "[intercept]\nsource = \"proxy\"\n") == List{"[intercept]"});
   CHECK(fixed("", "[socks]\nlisten = \"127.0.0.1:1\"\n") == List{"[socks]"});
   CHECK(fixed("", "[dictionary]\ndisk = 0\n[log]\njson = true\n") == List{"[dictionary]", "[log]"});
   CHECK(changes(read_text("site = \"a\"\n" + test::kIdentity, "a.toml"),

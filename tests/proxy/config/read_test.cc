@@ -226,3 +226,24 @@ TEST_CASE("what is allowed and probably not meant is a warning") {
       forward("11.1.1.1:1") ==
       std::vector<std::string>{"The forward to 11.1.1.1:1 goes past the link: no peer's networks hold it."});
 }
+
+TEST_CASE("a warning says what fail = closed refuses always, and which family it does not cover") {
+  const auto of = [](const std::string& networks, const std::string& text) {
+    return warnings(read_text(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"
+                                         "networks = [" + networks + "]\n" + kFingerprint + text),
+                              "a.toml"));
+  };
+  using List = std::vector<std::string>;
+  const std::string closed = "[intercept]\nfail = \"closed\"\n";
+  CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed) == List{});
+  CHECK(of(R"("10.0.0.0/8")", closed) ==
+        List{"The peer \"b\" has no IPv6 network, so fail = \"closed\" does not cover IPv6 to its site: if there is "
+             "any, add it to networks."});
+  CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + "[features]\ntransport = \"off\"\n").size() == 1);
+  const std::string off = "[[rule]]\nto_ports = [80]\nfeatures = { transport = \"off\" }\n";
+  CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + off) ==
+        List{"Rule 1 turns the transport off, and its flows may only use the link, so they are refused. Add fail = "
+             "\"open\" to let them go straight to the server."});
+  CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + off + "fail = \"open\"\n") == List{});
+  CHECK(of(R"("10.0.0.0/8", "fd00::/8")", off) == List{});
+}

@@ -25,6 +25,7 @@ Rule rule(std::vector<std::uint16_t> ports, std::vector<std::string_view> to,
 TEST_CASE("the first rule that matches decides, on top of what is in force globally") {
   Config config;
   config.intercept.fail = Fail::closed;
+  config.peers.resize(1);
   config.rules = {rule({445, 139}, {}, {}, {{"compression", "false"}}, Fail::open),
                   rule({}, {"10.2.0.0/16", "fd00:2::/64"}, {"10.1.0.0/16"}, {{"fec", "10:2"}}),
                   rule({445}, {}, {}, {{"preset", "B"}})};
@@ -38,19 +39,20 @@ TEST_CASE("the first rule that matches decides, on top of what is in force globa
   CHECK_FALSE(smb.features.compression);
   CHECK(smb.features.fec.mode == Fec::Mode::adaptive);
   CHECK_FALSE(smb.features.smb);
-  CHECK(smb.fail == Fail::open);
+  CHECK_FALSE(is_closed(config, smb, &config.peers[0]));
 
   const FlowPolicy web = policy_for(config, global, branch, server, 80);
   CHECK(web.rule == 1u);
   CHECK(web.features.fec == Fec{Fec::Mode::fixed, 10, 2});
   CHECK(web.features.compression);
-  CHECK(web.fail == Fail::closed);
+  CHECK(is_closed(config, web, &config.peers[0]));
+  CHECK_FALSE(is_closed(config, web, nullptr));  // nobody's destination, and no rule closes it
 
   for (const auto& [client, destination] : {std::pair{other, server}, std::pair{branch, other}}) {
     const FlowPolicy none = policy_for(config, global, client, destination, 80);
     CHECK_FALSE(none.rule);
     CHECK(none.features == global);
-    CHECK(none.fail == Fail::closed);
+    CHECK(is_closed(config, none, &config.peers[0]));
   }
 }
 
@@ -108,4 +110,33 @@ TEST_CASE("a name pattern is a name, the names below a domain, or every name") {
         std::string(".a"), std::string("a.*.b"), std::string("a b"), std::string("10.0.0.1"), std::string("fd00::1"),
         std::string(64, 'a'), std::string("b\xc3\xbc.example")})
     CHECK_FALSE(parse_name_pattern(text));
+}
+
+TEST_CASE("a rule that closes counts for every destination, the global setting for those of peers") {
+  Config config;
+  config.peers.resize(1);
+  config.rules = {rule({22}, {}, {}, {}, Fail::closed)};
+  const auto client = make_address("10.1.0.1"), anywhere = make_address("192.0.2.1");
+  CHECK(is_closed(config, policy_for(config, {}, client, anywhere, 22), nullptr));
+  CHECK_FALSE(is_closed(config, policy_for(config, {}, client, anywhere, 80), &config.peers[0]));
+  config.intercept.fail = Fail::closed;
+  CHECK(is_closed(config, policy_for(config, {}, client, anywhere, 80), &config.peers[0]));
+  CHECK_FALSE(is_closed(config, policy_for(config, {}, client, anywhere, 80), nullptr));
+}
+
+TEST_CASE("a closed destination behind a peer is not dialled for another one") {
+  Config config;
+  config.intercept.fail = Fail::closed;
+  config.peers.resize(2);
+  config.peers[0].networks = {parse_network("10.1.0.0/16").value()};
+  config.peers[1].networks = {parse_network("0.0.0.0/0").value()};
+  config.link.allow = {parse_network("10.0.0.0/8").value()};
+  const auto client = make_address("10.9.0.1"), here = make_address("10.2.0.1"),
+             behind_peer = make_address("10.1.0.1"), elsewhere = make_address("192.0.2.1");
+  CHECK(leaves_again(config, client, behind_peer, 80));
+  CHECK(leaves_again(config, client, elsewhere, 80));
+  CHECK_FALSE(leaves_again(config, client, here, 80));  // [link] allow says more exactly where it is
+  config.rules = {rule({80}, {}, {}, {}, Fail::open)};
+  CHECK_FALSE(leaves_again(config, client, behind_peer, 80));
+  CHECK(leaves_again(config, client, behind_peer, 81));
 }

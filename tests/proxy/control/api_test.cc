@@ -264,6 +264,12 @@ TEST_CASE("the rules of interception go in and out, and a daemon that cannot say
   CHECK(get(api, "/v1/intercept").json().at("state") == "up");
   CHECK(post(api, "/v1/intercept", R"({"action": "down"})").json().at("state") == "down");
   CHECK(get(api, "/v1/intercept").json().at("rules") == "table inet longhaul {\n}\n");
+  const auto closed = post(api, "/v1/intercept", R"({"action": "fail_closed_install"})").json().at("fail_closed");
+  CHECK(closed.at("state") == "enforced");
+  CHECK(closed.at("rules") == "table inet longhaul_closed {\n}\n");
+  CHECK(get(api, "/v1/status").json().at("fail_closed").at("state") == "enforced");
+  CHECK(post(api, "/v1/intercept", R"({"action": "fail_closed_remove"})").json().at("fail_closed").at("state") ==
+        "lifted");
   CHECK(post(api, "/v1/intercept", R"({"action": "sideways"})").status == 400);
   CHECK(post(api, "/v1/intercept", R"({"up": true})").status == 400);
   api.on_loop([&] { api.daemon.now.intercept = InterceptState::not_configured; });

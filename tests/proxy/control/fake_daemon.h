@@ -34,11 +34,17 @@ class FakeDaemon final : public Controlled {
     return forecast;
   }
   std::string intercept_rules() const override { return "table inet longhaul {\n}\n"; }
+  std::string fail_closed_rules() override {
+    return now.fail_closed == FailClosed::enforced ? "table inet longhaul_closed {\n}\n" : "";
+  }
   void change_features(const config::Features& features) override { in_force = features; }
   boost::asio::awaitable<Cleared> clear_cache() override { co_return std::exchange(cache, Cleared{}); }
   boost::system::result<void, Refusal> intercept(InterceptAction action) override {
     if (now.intercept == InterceptState::not_configured) return Refusal{"[intercept] names no interfaces."};
-    now.intercept = action == InterceptAction::up ? InterceptState::up : InterceptState::down;
+    if (action == InterceptAction::up) now.intercept = InterceptState::up;
+    if (action == InterceptAction::down) now.intercept = InterceptState::down;
+    if (action == InterceptAction::fail_closed_install) now.fail_closed = FailClosed::enforced;
+    if (action == InterceptAction::fail_closed_remove) now.fail_closed = FailClosed::lifted;
     return {};
   }
 

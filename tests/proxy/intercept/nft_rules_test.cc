@@ -30,6 +30,9 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
     ip6 daddr { fd10:100::2 } accept
     ip daddr . tcp dport @refused4 accept
     ip6 daddr . tcp dport @refused6 accept
+    goto take
+  }
+  chain take {
     meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:7650 meta mark set 0x4c481de2 accept
     meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:7650 meta mark set 0x4c481de2 accept
   }

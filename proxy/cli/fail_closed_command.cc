@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/cli/fail_closed_command.h"
+
+#include <boost/json/object.hpp>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "proxy/cli/command_line.h"
+#include "proxy/cli/control_client.h"
+#include "proxy/config/read.h"
+#include "proxy/intercept/closed_door.h"
+#include "proxy/intercept/closed_rules.h"
+
+namespace longhaul::cli {
+namespace {
+
+using config::Config;
+using config::TextResult;
+
+struct FailClosedTyped {
+  std::string action, file;
+};
+
+// A running daemon is asked, because it refuses flows as well and would put the table in again.
+TextResult<void> tell_daemon(const Config& config, const char* action) {
+  ControlClient daemon({.address = config.control.listen,
+                        .token_file = config.control.token_file.is_absolute()
+                                          ? config.control.token_file
+                                          : config.state_dir / config.control.token_file});
+  const auto answer = daemon.post("/v1/intercept", boost::json::object{{"action", action}});
+  if (answer.has_error()) return answer.error();
+  return {};
+}
+
+TextResult<void> install_rules(const Config& config, intercept::ClosedDoor& door, std::ostream& out) {
+  const auto rules = intercept::closed_rules(config);
+  if (!rules) return rules.error();
+  if (!rules->close_something())
+    return config::TextError{config.file.string() +
+                             " closes nothing: fail = \"closed\" is neither in [intercept] nor in a [[rule]], or "
+                             "no flow passes through this host"};
+  const auto running = door.has_daemon(config.intercept.port);
+  if (!running) return running.error();
+  if (*running) {
+    if (auto told = tell_daemon(config, "fail_closed_install"); !told) return told.error();
+  } else if (auto done = door.enforce(config); !done) {
+    return done.error();
+  }
+  out << "The table inet " << intercept::closed_table_name(config.intercept.port)
+      << " is in place: closed flows leave over the link or not at all.\n";
+  return {};
+}
+
+TextResult<void> remove_rules(const Config& config, intercept::ClosedDoor& door, std::ostream& out) {
+  const std::uint16_t port = config.intercept.port;
+  const auto running = door.has_daemon(port);
+  if (!running) return running.error();
+  if (*running) {
+    if (auto told = tell_daemon(config, "fail_closed_remove"); !told)
+      return config::TextError{told.error().message +
+                               ". Nothing was removed, because the daemon would put it in again"};
+    out << "Removed. The running daemon lets flows without a link leave in the clear until it starts again or "
+           "reloads, or until: longhaul fail-closed install "
+        << config.file.string() << '\n';
+    return {};
+  }
+  const auto removed = door.remove(port);
+  if (!removed) return removed.error();
+  out << "The table inet " << intercept::closed_table_name(port)
+      << (*removed ? " is removed: connections leave in the clear. The next start of the daemon puts it in "
+                     "again, unless the configuration says fail = \"open\".\n"
+                   : " is not there: nothing is enforced.\n");
+  return {};
+}
+
+TextResult<void> print_rules(const Config& config, intercept::ClosedDoor& door, std::ostream& out) {
+  const auto listing = door.listing(config.intercept.port);
+  if (!listing) return listing.error();
+  out << *listing;
+  if (!listing->empty()) return {};
+  const auto rules = intercept::closed_rules(config);
+  if (!rules) return rules.error();
+  if (rules->close_something())
+    out << "# not in place; it would be:\n" << intercept::closed_table_text(*rules);
+  else
+    out << "# not in place, and " << config.file.string() << " closes nothing\n";
+  return {};
+}
+
+}  // namespace
+
+void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& errors, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "fail-closed", "Install, remove or show the packet rules behind fail = \"closed\", which outlive the daemon");
+  const auto typed = std::make_shared<FailClosedTyped>();
+  command->add_option("action", typed->action, "install, remove or print")
+      ->required()
+      ->check(CLI::IsMember({"install", "remove", "print"}))
+      ->type_name("");
+  command->add_option("FILE", typed->file, "the daemon's configuration")->required();
+  command->callback([typed, &out, &errors, &exit_code] {
+    const Config config = config::read(typed->file);
+    intercept::ClosedDoor door;
+    const auto done = typed->action == "install"  ? install_rules(config, door, out)
+                      : typed->action == "remove" ? remove_rules(config, door, out)
+                                                  : print_rules(config, door, out);
+    exit_code = done ? kDone : kFailed;
+    if (!done) errors << "longhaul: " << done.error().message << ".\n";
+  });
+}
+
+}  // namespace longhaul::cli
