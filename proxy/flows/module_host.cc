@@ -86,23 +86,25 @@ void ModuleHost::count_memory() {
 }
 
 bool ModuleHost::lan_is_held_back() const {
-  return memory_->is_short() && (counted_bytes_ - queued_bytes_ - state_bytes_ > kHeldInAnyCase ||
-                                 state_bytes_ > kStateInAnyCase);
+  return memory_->is_short() && counted_bytes_ - queued_bytes_ - state_bytes_ > kHeldInAnyCase;
 }
 
 bool ModuleHost::stream_is_held_back() const { return memory_->is_short() && queued_bytes_ > kHeldInAnyCase; }
 
 // First nothing more is read from the LAN. That alone could last for ever, since parts of frames are of no
-// use to anybody: who has nothing else to wait for goes on without its module.
+// use to anybody: who has nothing else to wait for goes on without its module. So does who knows much of its
+// connection, which is read meanwhile: what is closed, the LAN has to say.
 void ModuleHost::watch_memory(TimePoint now) {
   count_memory();
-  const bool held_back = lan_is_held_back() && !to_stream_passes_ && !aborts_;
+  const bool may_give_up = !to_stream_passes_ && !aborts_;
+  const bool held_back = lan_is_held_back() && may_give_up;
+  const bool knows_much = memory_->is_short() && state_bytes_ > kStateInAnyCase && may_give_up;
   look_again_at_.reset();
   if (stream_is_held_back() && !aborts_) look_again_at_ = now + kLookAgainAfter;
-  if (!held_back) return held_back_since_.reset();
+  if (!held_back && !knows_much) return held_back_since_.reset();
   look_again_at_ = now + kLookAgainAfter;
-  const bool holds = module_->held_bytes() != 0 || state_bytes_ > kStateInAnyCase;
-  if (!held_back_since_ || to_stream_bytes_ != 0 || !holds) held_back_since_ = now;
+  const bool moves = to_stream_bytes_ != 0 || module_->held_bytes() == 0;
+  if (!held_back_since_ || (moves && !knows_much)) held_back_since_ = now;
   if (now - *held_back_since_ < kPatienceWithoutMemory) return;
   module_->give_up_memory(now);
   take_outputs(now);

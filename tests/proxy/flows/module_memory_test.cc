@@ -69,6 +69,36 @@ TEST_CASE("a flow that holds little goes on while others have used up the module
   CHECK(flow.near.host->reason() == Reason::optimised);
 }
 
+TEST_CASE("where memory is short a half that knows much of its connection goes on without its module") {
+  const auto memory = std::make_shared<Memory>(4 << 20);
+  Flow little({.seed = 1}, {}, memory), much({.seed = 2}, {}, memory);
+  for (Flow* flow : {&little, &much}) flow->near.closes = flow->far.closes = false;
+  bool asked_little = false, asked_much = false;
+  little.near.probe->state = 500 * 1024;
+  little.near.probe->memory_gone = [&](Probe&) { asked_little = true; };
+  much.near.probe->state = 5 << 20;
+  much.near.probe->memory_gone = [&](Probe& self) {
+    if (std::exchange(asked_much, true)) return;
+    self.state = 0;
+    self.say(StepAside{Way::to_stream, Reason::memory_limit});
+  };
+  const auto run = [&](link::Duration time) {
+    for (link::Duration at{0}; at < time; at += 30ms)
+      for (Flow* flow : {&little, &much}) flow->run_until([] { return false; }, 30ms);
+  };
+  for (Flow* flow : {&little, &much}) flow->near.to_send = "a";
+  run(600ms);
+  CHECK(memory->is_short());
+  CHECK_FALSE(asked_much);  // not before it has lasted
+  // It is read all the same: what is closed, the LAN has to say.
+  CHECK(much.near.host->takes_lan());
+  run(2s);
+  CHECK(asked_much);
+  CHECK_FALSE(asked_little);
+  CHECK_FALSE(memory->is_short());
+  CHECK(much.near.host->reason() == Reason::memory_limit);
+}
+
 TEST_CASE("where memory is short a half that waits for the server's answers is given little more to queue") {
   const auto memory = std::make_shared<Memory>(1 << 20);
   const std::string sent = pattern(3'000'000, 8);

@@ -35,7 +35,7 @@ class Probe final : public Module {
   std::vector<Ending> lan_endings, stream_endings;
   bool twin_is_aside = false;
   TimePoint now{};
-  std::size_t held = 0, queued = 0;
+  std::size_t held = 0, queued = 0, state = 0;
   Wakes memory_gone = [](Probe&) {};
   Counters count;
   flows::Reason why = flows::Reason::optimised;
@@ -92,6 +92,7 @@ class Probe final : public Module {
   }
   std::size_t held_bytes() const override { return held; }
   std::size_t queued_bytes() const override { return queued; }
+  std::size_t state_bytes() const override { return state; }
   void give_up_memory(TimePoint at) override {
     now = at;
     memory_gone(*this);
