@@ -36,6 +36,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   if (holds(frame)) return;
   auto message = parse(frame);
   if (!message) return out_.to_lan(frame.bytes);
+  if (ids_.is_scattered()) return out_.abort();
   message = aliases_.resolved(std::move(*message));
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
@@ -111,6 +112,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   if (!parsed) return out_.pass_on(frame.bytes);
   for (const Element& element : parsed->elements)
     if (!element.header.is_unsolicited()) ids_.granted(element.header.credits);
+  if (ids_.is_scattered()) return out_.abort();
   if (own_answer(now, *parsed)) {
     ids_freed(now);
     release(now);

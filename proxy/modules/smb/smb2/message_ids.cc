@@ -19,9 +19,10 @@ std::uint64_t MessageIds::count(const IntervalSet& ids) {
 }
 
 bool MessageIds::all_free(Interval ids) const {
-  for (const Interval& i : free_.intervals())
-    if (i.begin <= ids.begin && ids.end <= i.end) return true;
-  return false;
+  const auto& runs = free_.intervals();
+  auto behind = std::upper_bound(runs.begin(), runs.end(), ids.begin,
+                                 [](std::uint64_t id, const Interval& run) { return id < run.begin; });
+  return behind != runs.begin() && ids.end <= std::prev(behind)->end;
 }
 
 void MessageIds::use(Interval ids) {

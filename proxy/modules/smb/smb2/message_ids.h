@@ -6,9 +6,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 
 #include "codecs/interval_set.h"
+#include "codecs/keyed_hash.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -70,9 +70,16 @@ class MessageIds {
   // Nothing is out of its place: every id that the client has used is used at the server, and no other.
   bool in_step() const;
 
+  // The ids lie in more runs than requests under way can leave: who uses every other id makes each look at
+  // them cost more. The connection is to end.
+  bool is_scattered() const {
+    return free_.intervals().size() + bank_.intervals().size() + skipped_.intervals().size() > kMostRuns;
+  }
+
   static constexpr std::uint64_t kTargetWindow = 512;
   static constexpr std::uint64_t kMostLag = 2048;
   static constexpr std::uint16_t kMostBurnCharge = 64;
+  static constexpr std::size_t kMostRuns = 4096;
 
  private:
   static std::uint64_t count(const IntervalSet& ids);
@@ -86,8 +93,8 @@ class MessageIds {
   IntervalSet skipped_;  // from top_ on: used up by the client
   std::uint64_t top_ = 1;
   std::uint64_t client_next_ = 0;                               // behind the highest id that the client used
-  std::unordered_map<std::uint64_t, std::uint64_t> sent_as_;    // client's id -> server's, where they differ
-  std::unordered_map<std::uint64_t, std::uint64_t> client_id_;  // and back
+  KeyedMap<std::uint64_t, std::uint64_t> sent_as_;    // client's id -> server's, where they differ
+  KeyedMap<std::uint64_t, std::uint64_t> client_id_;  // and back
 };
 
 }  // namespace longhaul::smb::smb2

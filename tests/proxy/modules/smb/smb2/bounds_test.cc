@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "proxy/modules/smb/module.h"
+#include "proxy/modules/smb/smb2/message_ids.h"
 #include "tests/proxy/modules/smb/smb2/conversation.h"
 
 using namespace longhaul;
@@ -180,4 +181,16 @@ TEST_CASE("opens beyond those that are followed are counted, and change nothing"
   CHECK(full > before + Connection::kMostOpens * 100);
   for (std::uint64_t n = 0; n < 100; ++n) near.open(Connection::kMostOpens + 200 + n, "another");
   CHECK(near.module().state_bytes() == full);
+}
+
+TEST_CASE("a client that leaves gaps between its ids is followed as far as requests under way can leave them") {
+  OneHalf far(Side::far);
+  far.connect();
+  const auto skip = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t n = from; n < to; ++n) far.client(request(Command::echo, 10 + 2 * n, empty_body()));
+  };
+  skip(0, 3000);
+  CHECK_FALSE(far.aborted());
+  skip(3000, MessageIds::kMostRuns + 100);
+  CHECK(far.aborted());
 }
