@@ -89,7 +89,7 @@ void give(int directory, const std::string& name, const Account& account) {
   struct stat about {};
   if (::fstatat(directory, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return;
   if (!S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || about.st_nlink > 1)) return;
-  (void)::fchownat(directory, name.c_str(), account.uid, account.gid, AT_SYMLINK_NOFOLLOW);
+  (void)!::fchownat(directory, name.c_str(), account.uid, account.gid, AT_SYMLINK_NOFOLLOW);
   if (!S_ISDIR(about.st_mode)) return;
   const Descriptor inside(open_directory(directory, name.c_str()));
   if (inside.get() < 0) return;
