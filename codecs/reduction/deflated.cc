@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codecs/byte_reader.h"
+#include "codecs/work.h"
 
 namespace longhaul::reduction {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::size_t kLeastDeflated = 64;
 // What a block may cost, in bytes inflated: who chooses its bytes shall not choose how long it takes. Closing
 // takes longer than opening, in vain or not; and what is taken for a stream and is none shows soon, mostly.
 constexpr std::size_t kMostWork = 6 * kMaxOpenedBytes, kClosingWork = 4, kAttemptWork = 512;
+constexpr std::uint64_t kWorkPerClosedByte = 10;  // beside the comparisons
 
 Bytef* to_zlib(const std::byte* bytes) {
   // Its interface takes input that it does not write as if it did.
@@ -81,6 +83,9 @@ std::optional<Inflated> inflate_all(Bytes from, MutableBytes out, std::size_t& w
   if (end != Z_STREAM_END) return std::nullopt;
   return Inflated{from.size() - stream.avail_in, out.size() - stream.avail_out};
 }
+
+// At most how many candidates zlib compares at one position, by level (its configuration_table).
+constexpr std::array<std::uint32_t, kBestLevel + 1> kMaxChain = {0, 4, 5, 6, 16, 32, 128, 256, 1024, 4096};
 
 // Where a stream may begin, and the levels that may have made it, the likeliest first; 0: none.
 struct Candidate {
@@ -166,10 +171,15 @@ std::byte* scratch() {
   return memory.get();
 }
 
-// The level that makes of `plain` just these bytes; 0: none of them.
-int level_of(const Candidate& candidate, Bytes plain, Bytes deflated) {
+// The level that makes of `plain` just these bytes; 0: none of them, or finding out costs more than the
+// `steps` that are left.
+int level_of(const Candidate& candidate, Bytes plain, Bytes deflated, std::uint64_t& steps) {
   for (int level : candidate.levels) {
     if (level == 0) break;
+    const std::uint64_t needed = closing_steps(plain, level);
+    if (needed > steps) break;
+    steps -= needed;
+    count_work(needed + kWorkPerClosedByte * plain.size());
     auto again = deflate_all(level, plain, deflated.size());
     if (again && std::ranges::equal(*again, deflated)) return level;
   }
@@ -177,6 +187,34 @@ int level_of(const Candidate& candidate, Bytes plain, Bytes deflated) {
 }
 
 }  // namespace
+
+std::uint64_t closing_steps(Bytes plain, int level) {
+  // zlib's own hash of three bytes with a memory level of 8, how far back it looks, and its longest match.
+  constexpr std::size_t kHashed = 3, kHashes = 1u << 15, kWindow = 32'768, kReach = kWindow - 262;
+  constexpr std::size_t kLongest = 258;
+  if (plain.size() < kHashed) return 0;
+  thread_local std::array<std::uint16_t, kHashes> count;
+  thread_local std::array<std::uint16_t, kWindow> hashes;
+  count.fill(0);
+  const std::uint32_t most = kMaxChain[static_cast<std::size_t>(level)];
+  std::uint64_t steps = 0;
+  std::size_t run_end = 0, counted = 0;
+  for (std::size_t i = 0; i + kHashed <= plain.size(); ++i) {
+    const auto hash = static_cast<std::uint16_t>(
+        (at(plain, i) << 10 ^ at(plain, i + 1) << 5 ^ at(plain, i + 2)) & (kHashes - 1));
+    if (i >= kReach) --count[hashes[(i - kReach) % kWindow]];
+    if (i >= counted) {
+      steps += std::min<std::uint32_t>(count[hash], most);
+      while (run_end < plain.size() && (run_end <= i || plain[run_end] == plain[i])) ++run_end;
+      // In a run of one byte the nearest candidate is the longest match there can be, and zlib goes on behind.
+      if (run_end - i > kLongest) counted = i + 1 + kLongest;
+    }
+    ++count[hash];
+    hashes[i % kWindow] = hash;
+  }
+  count_work(2 * plain.size());
+  return steps;
+}
 
 bool open_deflated(Bytes content, Buffer& out) {
   if (content.size() > kMaxBlockPlainBytes) return false;
@@ -186,6 +224,7 @@ bool open_deflated(Bytes content, Buffer& out) {
   ByteWriter writer(map);
   // Room for the map's length.
   std::size_t left = kMaxOpenedBytes - content.size() - 4, done = 0, work = 0;
+  std::uint64_t steps = kMaxClosingSteps;
   for (std::size_t position = 0; position + kLeastDeflated < content.size() && work < kMostWork; ++position) {
     auto candidate = candidate_at(content, position);
     if (!candidate || candidate->begin + kLeastDeflated > content.size()) continue;
@@ -197,7 +236,7 @@ bool open_deflated(Bytes content, Buffer& out) {
     if (inflated->plain + kMostOfMap > left) continue;
     const Bytes plain{scratch(), inflated->plain};
     work += kClosingWork * plain.size();
-    const int level = level_of(*candidate, plain, content.subspan(candidate->begin, inflated->deflated));
+    const int level = level_of(*candidate, plain, content.subspan(candidate->begin, inflated->deflated), steps);
     if (level == 0) continue;
     writer.varint(candidate->begin - done);
     writer.varint(inflated->plain);
@@ -221,6 +260,7 @@ std::optional<std::size_t> close_deflated(Bytes opened, MutableBytes content) {
   auto map = in.sized();
   if (!map || map->empty()) return std::nullopt;
   std::size_t size = 0;
+  std::uint64_t steps = kMaxClosingSteps;
   auto take = [&](std::uint64_t bytes) {
     if (bytes > in.remaining() || bytes > content.size() - size) return false;
     Bytes piece = *in.bytes(static_cast<std::size_t>(bytes));
@@ -236,6 +276,10 @@ std::optional<std::size_t> close_deflated(Bytes opened, MutableBytes content) {
       return std::nullopt;
     if (*plain > in.remaining() || *deflated > content.size() - size) return std::nullopt;
     const Bytes bytes = *in.bytes(static_cast<std::size_t>(*plain));
+    const std::uint64_t needed = closing_steps(bytes, *level);
+    if (needed > steps) return std::nullopt;
+    steps -= needed;
+    count_work(needed + kWorkPerClosedByte * bytes.size());
     auto made = deflate_all(*level, bytes, static_cast<std::size_t>(*deflated));
     if (!made || made->size() != *deflated) return std::nullopt;
     std::memcpy(content.data() + size, made->data(), made->size());

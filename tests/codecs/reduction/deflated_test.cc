@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/reduction/deflated.h"
 
+#include <random>
+
+#include "codecs/work.h"
 #include "tests/codecs/reduction/deflated_streams.h"
 #include "tests/codecs/reduction/twins.h"
 
@@ -94,6 +97,41 @@ TEST_CASE("what unfolds to more than the bound stays as it is") {
   CHECK(opened_by(most) > kMaxOpenedBytes / 2);
   // One is opened, for a second one there is no room.
   CHECK(opened_by(most + most) < kMaxOpenedBytes);
+}
+
+TEST_CASE("what zlib would close slowly is neither opened nor closed") {
+  // Two letters in no order: as many candidates at each position as the level looks at.
+  std::mt19937 random(9);
+  std::string slow(200'000, 'a');
+  for (char& c : slow) c = random() % 2 ? 'b' : 'a';
+  CHECK(closing_steps(as_bytes(slow), 9) > 30 * kMaxClosingSteps);
+  CHECK(opened_by(gzipped(slow, 9)) == 0);
+  CHECK(opened_by(gzipped(slow.substr(0, 100'000), 6)) > 0);
+  Buffer map, opened;
+  ByteWriter writer(map);
+  const std::size_t size = deflated(slow).size();
+  writer.varint(0), writer.varint(slow.size()), writer.varint(size), writer.u8(9);
+  ByteWriter(opened).sized(map);
+  append(opened, as_bytes(slow));
+  Buffer content(kMaxBlockPlainBytes);
+  const std::uint64_t before = work_done;
+  CHECK_FALSE(close_deflated(opened, content));
+  CHECK(work_done - before < 4 * slow.size());
+}
+
+TEST_CASE("the bound leaves text, and runs of one byte, as they were") {
+  Traffic traffic(10);
+  const std::string text = traffic.text(200'000), zeros(200'000, '\0');
+  for (int level = 1; level <= 9; ++level) {
+    CHECK(closing_steps(as_bytes(text), level) < kMaxClosingSteps);
+    CHECK(closing_steps(as_bytes(zeros), level) < kMaxClosingSteps);
+  }
+  CHECK(closing_steps({}, 9) == 0);
+  CHECK(closing_steps(as_bytes("ab"), 9) == 0);
+  CHECK(closing_steps(as_bytes("abcabcabc"), 9) == 0 + 0 + 0 + 1 + 1 + 1 + 2);
+  // Runs that are shorter than the longest match, and one that is as long.
+  CHECK(closing_steps(as_bytes(std::string(6, 'a')), 9) == 0 + 1 + 2 + 3);
+  CHECK(closing_steps(as_bytes(std::string(258 + 1, 'a')), 1) == 0);
 }
 
 TEST_CASE("opened content that cannot be is refused") {
