@@ -17,20 +17,25 @@ struct HashSecret {
   __extension__ using Wide = unsigned __int128;
   Wide factor = 0, summand = 0;
 
-  static HashSecret random() {
-    std::random_device device;
-    auto wide = [&device] {
+  static HashSecret random() { return made_by(std::random_device{}); }
+  // The same each time, for tests and fuzz targets.
+  static HashSecret from(std::uint64_t seed) { return made_by(std::mt19937_64(seed)); }
+  static HashSecret& of_process() {
+    static HashSecret secret = random();
+    return secret;
+  }
+
+ private:
+  template <class Source>
+  static HashSecret made_by(Source&& source) {
+    auto wide = [&source] {
       Wide value = 0;
-      for (int i = 0; i < 4; ++i) value = value << 32 | static_cast<std::uint32_t>(device());
+      for (int i = 0; i < 4; ++i) value = value << 32 | static_cast<std::uint32_t>(source());
       return value;
     };
     HashSecret secret;
     secret.factor = wide() | 1;
     secret.summand = wide();
-    return secret;
-  }
-  static HashSecret& of_process() {
-    static HashSecret secret = random();
     return secret;
   }
 };

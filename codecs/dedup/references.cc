@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "codecs/work.h"
+
 namespace longhaul::dedup {
 namespace {
 
@@ -202,6 +204,9 @@ Result<void> decode_references(const HistoryRing& ring, Bytes encoded, std::uint
   // One for each thread: an idle peer keeps nothing for its next block.
   thread_local std::vector<Copy> copies;
   auto literals = parse_references(encoded, offset, plain.size(), copies);
+  // Each copy may be from another part of the memory.
+  constexpr std::uint64_t kWorkPerCopy = 50;
+  count_work(kWorkPerCopy * copies.size());
   if (!literals) return literals.error();
   return restore_block(ring, copies, *literals, plain);
 }

@@ -8,12 +8,14 @@
 #include "codecs/dedup/references.h"
 #include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
+#include "codecs/work.h"
 #include "codecs/zstd_stage.h"
 
 namespace longhaul::reduction {
 namespace {
 
 constexpr std::size_t kMaxUnsealed = 4096;  // ranges
+constexpr std::uint64_t kWorkPerBlock = 1000;  // beside its bytes
 
 // Where opened content lies until it is closed: of each thread that meets any.
 MutableBytes opened_memory() {
@@ -40,6 +42,7 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
     ++counters_.failed;
     return block.error();
   }
+  count_work(kWorkPerBlock + header.plain_bytes + block->content_bytes);
   if (in_ring) ends_[stream] = header.ring_offset + header.plain_bytes;
   std::byte* memory = nullptr;
   Slice plain = Slice::unfilled(header.plain_bytes, memory);
@@ -58,10 +61,19 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
   ++counters_.needs;
   waiting_.emplace(stream, Waiting{header.ring_offset, header.checksum, header.plain_bytes,
                                    Waiting::State::asked, Slice{}});
-  needs_.push_back({header.ring_offset, header.plain_bytes,
-                    outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable});
+  ask_for(header,
+          outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable);
   count(header, *block, encoded.size());
   return std::nullopt;
+}
+
+// Questions of streams that are gone meanwhile are dropped once they are the most, so that a twin which takes
+// no messages cannot make this side keep more of them than it has streams.
+void BlockDecoder::ask_for(const BlockHeader& header, Need::Reason reason) {
+  constexpr std::size_t kFew = 64;
+  if (needs_.size() >= 2 * waiting_.size() + kFew)
+    std::erase_if(needs_, [this](const Need& need) { return !waiting_at_.contains(need.ring_offset); });
+  needs_.push_back({header.ring_offset, header.plain_bytes, reason});
 }
 
 Result<BlockHeader> BlockDecoder::placed(std::uint64_t stream, BlockHeader header) {
@@ -113,7 +125,7 @@ BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBl
 
 void BlockDecoder::store(std::uint64_t offset, Bytes plain, From from) {
   // A late block may belong where newer ones stand by now: then it is delivered and not kept.
-  if (!ring_->fits(offset, plain.size())) return;
+  if (!ring_->fits(offset, plain.size()) || held_.count() >= kMaxUntold) return;
   MutableBytes memory = ring_->reserve(offset, plain.size());
   std::memcpy(memory.data(), plain.data(), plain.size());
   held_.add({offset, offset + plain.size()});
@@ -238,10 +250,9 @@ std::optional<Slice> BlockDecoder::poll_message() {
     clear_due_ = false;
     write_message(Clear{}, message);
   } else if (!held_.empty()) {
-    const auto& all = held_.intervals();
-    std::size_t count = std::min(all.size(), kMaxHeldRanges);
-    Held held{{all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}};
-    held_.remove({0, held.ranges.back().end});
+    Held held;
+    for (; !held_.empty() && held.ranges.size() < kMaxHeldRanges; held_.pop_front())
+      held.ranges.push_back(held_.front());
     if (held_.empty()) held_bytes_ = 0;
     write_message(held, message);
   } else {

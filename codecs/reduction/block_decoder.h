@@ -8,6 +8,7 @@
 
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"
+#include "codecs/interval_tree.h"
 #include "codecs/keyed_hash.h"
 #include "codecs/reduction/counters.h"
 #include "codecs/reduction/dictionary_messages.h"
@@ -55,6 +56,9 @@ class BlockDecoder {
   dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
+  // Ranges that wait to be told. An encoder has no more blocks without an answer (SharedHistory::kMaxBlocks), so
+  // only a twin that leaves gaps on purpose reaches this; what it sends then is restored and not kept.
+  static constexpr std::size_t kMaxUntold = 65'536;
   // Answers go with the ACKs, unless so large a part of the ring waits for one: an eighth of the horizon.
   static constexpr std::uint64_t kHeldPerRing = 32;
 
@@ -72,6 +76,7 @@ class BlockDecoder {
   void store(std::uint64_t offset, Bytes plain, From from);
   Result<std::optional<Slice>> resume(KeyedMap<std::uint64_t, Waiting>::iterator waiting,
                                       const BlockHeader& sent);
+  void ask_for(const BlockHeader& header, Need::Reason reason);
   void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
   void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
 
@@ -83,7 +88,7 @@ class BlockDecoder {
   KeyedMap<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
   std::deque<std::uint64_t> ready_;
   std::deque<Need> needs_;
-  IntervalSet held_;  // and not yet told
+  IntervalTree held_;  // and not yet told
   std::uint64_t held_bytes_ = 0;
   IntervalSet unsealed_;  // what blocks brought, and is in no segment yet
   DecoderCounters counters_;

@@ -7,6 +7,7 @@
 #include "codecs/dedup/references.h"
 #include "codecs/reduction/deflated.h"
 #include "codecs/reduction/errors.h"
+#include "codecs/work.h"
 
 namespace longhaul::reduction {
 namespace {
@@ -26,6 +27,8 @@ constexpr std::uint64_t kMaxAnsweredAgain = 1u << 16;
 constexpr std::uint64_t kWorthReleasing = 1u << 20;
 // A repeat in reach of zstd costs it half of what a token takes; longer ones are not worth its time.
 constexpr std::uint32_t kMaxZstdRepeat = 1024;
+// Finding repeats and compressing what is left, on the lines where it matters how long it takes.
+constexpr std::uint64_t kWorkPerByte = 4;
 
 std::size_t whole_ring(std::size_t bytes) {
   bytes -= bytes % 65'536;
@@ -70,6 +73,7 @@ std::optional<std::uint64_t> BlockEncoder::place(Bytes plain) {
 std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const ReductionStages& stages,
                                                 Bytes plain, Buffer& out) {
   assert(plain.size() <= kMaxBlockPlainBytes);
+  count_work(kWorkPerByte * plain.size());
   Flow& flow = flow_of(stream);
   std::size_t least = flow.trials.gave_up() ? kMinHopelessBytes : kMinBlockBytes;
   if (plain.size() < least && !flow.loads) {
@@ -216,7 +220,7 @@ void BlockEncoder::count(const BlockHeader& header, std::size_t content_bytes, s
 void BlockEncoder::forget(std::uint64_t stream) {
   auto flow = flows_.find(stream);
   if (flow == flows_.end()) return;
-  if (history_) history_->shared.abandon(stream, flow->second.track);
+  if (history_) history_->shared.abandon(flow->second.track);
   flows_.erase(flow);
 }
 

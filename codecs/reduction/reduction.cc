@@ -5,6 +5,7 @@
 #include "codecs/reduction/block_encoder.h"
 #include "codecs/reduction/disk_tier.h"
 #include "codecs/reduction/errors.h"
+#include "codecs/work.h"
 
 namespace longhaul::reduction {
 namespace {
@@ -71,6 +72,8 @@ void Reduction::stop_encoding(std::uint64_t stream) {
 }
 
 Result<void> Reduction::on_message(Bytes bytes) {
+  constexpr std::uint64_t kWorkPerMessage = 500;  // beside its bytes
+  count_work(kWorkPerMessage + bytes.size());
   auto message = parse_message(bytes);
   if (!message) return message.error();
   return std::visit(

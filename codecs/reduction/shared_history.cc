@@ -3,6 +3,8 @@
 
 #include <cassert>
 
+#include "codecs/work.h"
+
 namespace longhaul::reduction {
 namespace {
 
@@ -70,11 +72,10 @@ void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t 
                         For whom) {
   assert(offset >= head_);
   std::uint64_t number = first_number_ + blocks_.size();
-  blocks_.push_back({offset, stream, static_cast<std::uint32_t>(size), State::unanswered, whom});
+  blocks_.push_back(
+      {offset, stream, track.last, static_cast<std::uint32_t>(size), State::unanswered, whom});
   head_ = offset + size;
-  if (!track.any) track.first = number;
-  track.any = true;
-  track.last = number;
+  track.last = number + 1;
   if (track.run.end == offset) {
     track.run.end = head_;
   } else {
@@ -84,7 +85,9 @@ void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t 
 }
 
 void SharedHistory::on_held(Interval range) {
-  for (std::size_t i = index_of(range.begin); i < blocks_.size() && blocks_[i].end() <= range.end; ++i) {
+  std::size_t i = index_of(range.begin);
+  const std::size_t first = i;
+  for (; i < blocks_.size() && blocks_[i].end() <= range.end; ++i) {
     Block& block = blocks_[i];
     if (block.offset < range.begin) continue;
     if (block.state == State::held) {
@@ -94,19 +97,23 @@ void SharedHistory::on_held(Interval range) {
     block.state = State::held;
     answered_bytes_ += block.size;
     if (block.offset >= floor_ && block.whom == For::all) held_.add({block.offset, block.end()});
+    // Those that stand behind it move, where the twin leaves gaps.
+    count_work(held_.intervals().size() / 4);
   }
+  count_work(i - first);
   settle();
   const auto& ranges = held_.intervals();
   if (ranges.size() > kMaxHeldRanges) held_.remove({0, ranges[ranges.size() / 2].begin});
 }
 
-void SharedHistory::abandon(std::uint64_t stream, const StreamTrack& track) {
-  if (!track.any) return;
-  for (std::uint64_t number = std::max({track.first, first_number_, oldest_});
-       number <= track.last && number - first_number_ < blocks_.size(); ++number) {
-    // Its number alone does not say whose a block is: others stand between.
-    Block& block = blocks_[number - first_number_];
-    if (block.state == State::unanswered && block.stream == stream) block.state = State::abandoned;
+// From its last block to the one before, and no further than what may be unanswered: a stream pays for its own
+// blocks and not for those of others that stand between.
+void SharedHistory::abandon(const StreamTrack& track) {
+  const std::uint64_t oldest = std::max(first_number_, oldest_);
+  for (std::uint64_t last = track.last; last > oldest && last - 1 - first_number_ < blocks_.size();) {
+    Block& block = blocks_[last - 1 - first_number_];
+    if (block.state == State::unanswered) block.state = State::abandoned;
+    last = block.before;
   }
   settle();
 }

@@ -12,9 +12,7 @@ namespace longhaul::reduction {
 // What the history keeps per stream; its owner is the encoder.
 struct StreamTrack {
   Interval run;             // its last blocks, as far as they stand behind each other
-  std::uint64_t first = 0;  // numbers of its first and last block, while `any`
-  std::uint64_t last = 0;
-  bool any = false;
+  std::uint64_t last = 0;   // one past the number of its last block; 0: none
 };
 
 class SharedHistory {
@@ -40,7 +38,7 @@ class SharedHistory {
   std::uint64_t answered_bytes() const { return answered_bytes_; }
   std::uint64_t answered_again() const { return answered_again_; }
   // The stream is over: its blocks may never be answered, and hold up nothing.
-  void abandon(std::uint64_t stream, const StreamTrack& track);
+  void abandon(const StreamTrack& track);
 
   // Blocks of the range that have no answer will not get one, and are not referred to.
   void give_up(Interval range);
@@ -90,6 +88,7 @@ class SharedHistory {
   enum class State : std::uint8_t { unanswered, held, abandoned };
   struct Block {
     std::uint64_t offset, stream;
+    std::uint64_t before;  // as StreamTrack::last: the stream's block before this one
     std::uint32_t size;
     State state;
     For whom;

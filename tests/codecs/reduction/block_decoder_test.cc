@@ -247,3 +247,27 @@ TEST_CASE("a second HELLO is an error, and one that asks for nonsense gets no ri
   REQUIRE(large.on_hello({1, 1, kMaxVarint}));
   CHECK(large.counters().ring_bytes == 64u << 20);
 }
+
+TEST_CASE("a twin that leaves gaps is told of so many ranges, and restored in any case") {
+  BlockDecoder decoder = greeted();
+  // From behind, so that each stands before all others.
+  constexpr std::uint64_t kBlocks = 70'000;
+  for (std::uint64_t i = kBlocks; i > 0; --i)
+    REQUIRE(gives(decoder, 1, head_of("x", kInRing, 65'536 + 3 * i), as_bytes("x"), "x"));
+  std::size_t messages = 0;
+  while (decoder.poll_message()) ++messages;
+  CHECK(messages == 65'536 / kMaxHeldRanges);
+}
+
+TEST_CASE("questions for streams that are gone are not kept without end") {
+  BlockDecoder decoder = greeted();
+  const std::string other = "never was";
+  for (std::uint64_t stream = 1; stream <= 10'000; ++stream) {
+    BlockHeader header = head_of(other, kInRing, 65'536 + 100 * stream);
+    REQUIRE(asks(decoder, stream, header, as_bytes("not these")));
+    decoder.forget(stream);
+  }
+  std::size_t messages = 0;
+  while (decoder.poll_message()) ++messages;
+  CHECK(messages < 100);
+}

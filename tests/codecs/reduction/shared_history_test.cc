@@ -105,13 +105,26 @@ TEST_CASE("blocks of a stream that is over hold up nothing, and count when they 
   history.add(1, one, kStart, 100);
   history.add(2, two, kStart + 100, 100);
   history.add(1, one, kStart + 200, 100);
-  history.abandon(1, one);
+  history.abandon(one);
   CHECK(history.oldest_unanswered() == kStart + 100);
   SharedHistory::Reach reach(history, 3, three, kStart + 300);
   CHECK(reach(kStart).size() == 0);
   history.on_held({kStart, kStart + 300});
   CHECK(history.oldest_unanswered() == kStart + 300);
   CHECK(SharedHistory::Reach(history, 3, three, kStart + 300)(kStart + 50) == Interval{kStart, kStart + 300});
+}
+
+TEST_CASE("a stream that is over pays for its own blocks") {
+  SharedHistory history(1u << 30, kStart);
+  std::vector<StreamTrack> tracks(1000);
+  std::uint64_t offset = kStart;
+  // Each has blocks from the first to the last.
+  for (int round = 0; round < 30; ++round)
+    for (std::size_t i = 0; i < tracks.size(); ++i, offset += 64) history.add(i, tracks[i], offset, 64);
+  for (std::size_t i = 1; i < tracks.size(); ++i) history.abandon(tracks[i]);
+  CHECK(history.oldest_unanswered() == kStart);
+  history.abandon(tracks[0]);
+  CHECK(history.oldest_unanswered() == offset);
 }
 
 TEST_CASE("more blocks than there is room for wait for answers") {
