@@ -17,9 +17,11 @@ std::uint64_t above(std::uint64_t value, std::uint64_t floor) { return value > f
 
 }  // namespace
 
-ReceiveCredit::ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window)
-    : pool_(pool), fixed_window_(fixed_window), target_(initial) {
+ReceiveCredit::ReceiveCredit(CreditPool& pool, SessionCredit& session, std::uint64_t initial,
+                             std::uint64_t fixed_window)
+    : pool_(pool), session_(session), fixed_window_(fixed_window), target_(initial) {
   pool_.enter();
+  ++session_.streams;
   set_limit(initial);
 }
 
@@ -27,6 +29,9 @@ ReceiveCredit::~ReceiveCredit() {
   pool_.give(from_pool_);
   pool_.taken(received_ - consumed_);
   pool_.leave();
+  session_.granted -= from_pool_;
+  session_.unread -= received_ - consumed_;
+  --session_.streams;
 }
 
 std::uint64_t ReceiveCredit::initial_grant(const CreditPool& pool, std::uint64_t fixed_window) {
@@ -37,6 +42,7 @@ std::uint64_t ReceiveCredit::initial_grant(const CreditPool& pool, std::uint64_t
 // Moves the limit as far as the pool allows; never below what stands already.
 void ReceiveCredit::set_limit(std::uint64_t limit) {
   std::uint64_t wanted = above(limit - consumed_, pool_.floor_bytes());
+  session_.granted -= from_pool_;
   if (wanted > from_pool_) {
     std::uint64_t added = std::min(wanted - from_pool_, pool_.free_bytes());
     limit -= wanted - from_pool_ - added;
@@ -46,6 +52,7 @@ void ReceiveCredit::set_limit(std::uint64_t limit) {
     pool_.give(from_pool_ - wanted);
     from_pool_ = wanted;
   }
+  session_.granted += from_pool_;
   limit_ = limit;
 }
 
@@ -58,6 +65,7 @@ Result<void> ReceiveCredit::on_received(std::uint64_t plain_bytes, TimePoint now
   if (plain_bytes > limit_ - received_) return LinkError::credit_exceeded;
   received_ += plain_bytes;
   pool_.arrived(plain_bytes);
+  session_.unread += plain_bytes;
   last_received_ = now;
   return {};
 }
@@ -65,6 +73,7 @@ Result<void> ReceiveCredit::on_received(std::uint64_t plain_bytes, TimePoint now
 bool ReceiveCredit::on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt) {
   consumed_ += plain_bytes;
   pool_.taken(plain_bytes);
+  session_.unread -= plain_bytes;
   set_limit(limit_);  // what the reader took is free for others until it is granted again
   return grow(now, rtt);
 }

@@ -12,11 +12,18 @@
 
 namespace longhaul::link {
 
+// The credit of all streams of one session.
+struct SessionCredit {
+  std::uint64_t granted = 0;  // outstanding above the floors
+  std::uint64_t unread = 0;   // has come, and no reader has taken it yet
+  std::uint64_t streams = 0;  // that have any, a floor at least
+};
+
 class ReceiveCredit {
  public:
   // `initial` plain bytes are granted from the start; `fixed_window` != 0 bounds the window for good (a line
-  // without window scaling). The pool outlives this object, which gives everything back at its end.
-  ReceiveCredit(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window);
+  // without window scaling). Pool and session outlive this object, which gives everything back at its end.
+  ReceiveCredit(CreditPool& pool, SessionCredit& session, std::uint64_t initial, std::uint64_t fixed_window);
   ~ReceiveCredit();
   ReceiveCredit(const ReceiveCredit&) = delete;
   ReceiveCredit& operator=(const ReceiveCredit&) = delete;
@@ -56,6 +63,7 @@ class ReceiveCredit {
   void set_limit(std::uint64_t limit);
 
   CreditPool& pool_;
+  SessionCredit& session_;
   std::uint64_t fixed_window_;
   std::uint64_t generation_ = 0;
   std::uint64_t limit_ = 0;  // the sender may have sent so much

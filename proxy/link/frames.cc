@@ -44,7 +44,7 @@ std::optional<Frame> read_hello(ByteReader& in) {
     auto udp_port = in.fixed16();
     auto epoch = in.varint();
     auto ciphers = in.u8();
-    if (!udp_port || !epoch || !ciphers) return std::nullopt;
+    if (!udp_port || !epoch || *epoch > kMaxEpoch || !ciphers) return std::nullopt;
     hello.udp_port = *udp_port;
     hello.epoch = *epoch;
     hello.ciphers = *ciphers;

@@ -16,6 +16,8 @@ namespace longhaul::link {
 
 inline constexpr std::uint64_t kProtocolVersion = 1;
 inline constexpr std::uint64_t kBlockVersion = 1;
+// Of UDP keys: far more connections than a session can see, and far from where a number overflows.
+inline constexpr std::uint64_t kMaxEpoch = 1ull << 48;
 inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;
 inline constexpr std::size_t kMaxFrameBody = kMaxStreamPayload + 64;
 
@@ -50,7 +52,7 @@ struct HelloFrame {
   std::string site{};  // for logs only, at most 64 bytes
   // The UDP carrier (PROTOCOL.md, section 11). All zero from a side that has none, or from an older release.
   std::uint16_t udp_port = 0;  // where the sender takes packets
-  std::uint64_t epoch = 0;     // of keys; the acceptor answers the dialler's
+  std::uint64_t epoch = 0;     // of keys, at most kMaxEpoch; the acceptor answers the dialler's
   std::uint8_t ciphers = 0;    // udp::Cipher bits: offered by the dialler, one of them chosen by the acceptor
   // The version of the blocks that the sender makes and reads (PROTOCOL.md, section 4). 0: none, or an older
   // release.

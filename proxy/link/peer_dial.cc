@@ -157,7 +157,9 @@ asio::awaitable<bool> PeerLink::dial_once() {
       .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   hello.blocks = own_blocks();
   hello.modules = shared_.modules;
-  UdpTerms terms{.endpoint = dialling_endpoint(connection)};
+  UdpTerms terms;
+  // Keys are never made twice: without another epoch there is no UDP.
+  if (last_epoch_ < kMaxEpoch) terms.endpoint = dialling_endpoint(connection);
   if (terms.endpoint) {
     hello.udp_port = terms.endpoint->port();
     hello.epoch = ++last_epoch_;

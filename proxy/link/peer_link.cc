@@ -12,6 +12,13 @@ namespace longhaul::link {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+namespace {
+
+// Some milliseconds, after which the flows of others have their turn.
+constexpr std::uint64_t kWorkPerTurn = 4 << 20;
+
+}  // namespace
+
 PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_opened)
     : shared_(shared),
       peer_(peer),
@@ -115,7 +122,10 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
     if (shared_.make_codec && theirs.blocks == kBlockVersion)
       codec_ = shared_.make_codec(peer_, connection.tls());
     relief_ = {};
-    SessionConfig config{.side = side, .max_peer_streams = shared_.max_streams, .allowed = shared_.allowed};
+    SessionConfig config{.side = side,
+                         .max_peer_streams = shared_.max_streams,
+                         .allowed = shared_.allowed,
+                         .work_per_turn = kWorkPerTurn};
     session_ = std::make_unique<Session>(config, shared_.pool, shared_.retained, codec_.get(), Clock::now());
     session_id_ = session_id;
     peer_modules_ = theirs.modules;
@@ -193,10 +203,24 @@ void PeerLink::count_for_total_rate() {
 }
 
 void PeerLink::on_codec_ready() {
-  if (!session_ || !codec_) return;
-  if (auto resumed = session_->on_codec_ready(Clock::now()); !resumed) log_failure(resumed.error().message());
+  if (session_ && codec_) go_on();
+}
+
+void PeerLink::go_on() {
+  session_->begin_turn();
+  if (auto done = session_->go_on(Clock::now()); !done) log_failure(done.error().message());
   after_activity();
   kick();
+}
+
+// More came than one turn's work: all that waits in the loop goes before the rest.
+void PeerLink::go_on_later() {
+  if (!session_ || !session_->has_work_left() || std::exchange(goes_on_, true)) return;
+  asio::post(shared_.io, [self = self_] {
+    if (!*self) return;
+    (*self)->goes_on_ = false;
+    if ((*self)->session_) (*self)->go_on();
+  });
 }
 
 void PeerLink::on_second() {
@@ -333,6 +357,7 @@ void PeerLink::after_activity() {
   deliver_events();
   work_for_codec();
   arm_timer();
+  go_on_later();
 }
 
 void PeerLink::deliver_events() {

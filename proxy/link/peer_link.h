@@ -8,8 +8,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
-#include <unordered_map>
 
+#include "codecs/keyed_hash.h"
 #include "codecs/reduction/reduction.h"
 #include "proxy/config/config.h"
 #include "proxy/link/encode_relief.h"
@@ -149,6 +149,8 @@ class PeerLink final : private CarrierOwner {
   void count_for_total_rate();
   void work_for_codec();
   void relieve_processor();
+  void go_on();
+  void go_on_later();
   void end_session();
   void drop_carriers(CloseCode code, const std::string& why);
   void deliver_events();
@@ -174,7 +176,7 @@ class PeerLink final : private CarrierOwner {
   CarrierId last_carrier_ = 0;
   udp::UdpPaths udp_;
   std::uint64_t last_epoch_ = 0;  // of UDP keys
-  std::unordered_map<StreamId, StreamUser*> users_;
+  KeyedMap<StreamId, StreamUser*> users_;
 
   enum class Dial : std::uint8_t { idle, connecting, saying_hello } dial_ = Dial::idle;
   boost::asio::steady_timer session_timer_;
@@ -182,6 +184,7 @@ class PeerLink final : private CarrierOwner {
   boost::asio::steady_timer dial_timer_;
   std::shared_ptr<PeerLink*> self_;
   bool codec_works_ = false;  // posted
+  bool goes_on_ = false;  // what waits for another turn has one coming
   bool delivering_ = false, ending_ = false, stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
   // The peer ended the last control connection, and nothing was heard since.

@@ -22,10 +22,22 @@ class Reassembly {
     if (auto fed = feed(offset, bytes, sink); !fed) return fed;
     while (!waiting_.empty() && waiting_.begin()->first <= contiguous_) {
       auto piece = waiting_.extract(waiting_.begin());
-      waiting_bytes_ -= piece.mapped().size();
-      if (auto fed = feed(piece.key(), piece.mapped(), sink); !fed) return fed;
+      waiting_bytes_ -= piece.mapped().bytes.size();
+      if (!keeps_) {
+        contiguous_ = std::max(contiguous_, piece.key() + piece.mapped().size);
+      } else if (auto fed = feed(piece.key(), piece.mapped().bytes, sink); !fed) {
+        return fed;
+      }
     }
     return {};
+  }
+
+  // Nobody reads what comes any more: which bytes came is remembered, for they are acknowledged, and what they
+  // are is not.
+  void stop_keeping() {
+    keeps_ = false;
+    for (auto& [offset, piece] : waiting_) piece.bytes = {};
+    waiting_bytes_ = 0;
   }
 
   std::uint64_t contiguous() const { return contiguous_; }
@@ -37,7 +49,11 @@ class Reassembly {
  private:
   static constexpr std::size_t kPieceCost = 128;
   static constexpr std::size_t kJoinBytes = 64 * 1024;
-  using Waiting = std::map<std::uint64_t, Buffer>;
+  struct Piece {
+    std::uint64_t size;
+    Buffer bytes;  // none after stop_keeping()
+  };
+  using Waiting = std::map<std::uint64_t, Piece>;
 
   template <class Sink>
   Result<void> feed(std::uint64_t offset, Bytes bytes, Sink& sink) {
@@ -47,7 +63,7 @@ class Reassembly {
     return sink(fresh);
   }
 
-  static std::uint64_t end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size(); }
+  static std::uint64_t end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size; }
 
   // Only what is not there yet is kept, so that pieces never overlap and the same byte never counts twice.
   Result<void> keep(std::uint64_t offset, Bytes bytes, std::uint64_t room) {
@@ -70,21 +86,24 @@ class Reassembly {
   }
 
   void put(Waiting::iterator next, std::uint64_t at, Bytes piece) {
-    waiting_bytes_ += piece.size();
     // Many small pieces in a row, as a quiet stream sends them, are one.
-    if (next != waiting_.begin()) {
-      auto& previous = *std::prev(next);
-      if (end_of(previous) == at && previous.second.size() + piece.size() <= kJoinBytes) {
-        previous.second.insert(previous.second.end(), piece.begin(), piece.end());
-        return;
-      }
-    }
-    waiting_.emplace_hint(next, at, Buffer(piece.begin(), piece.end()));
+    const bool joins = next != waiting_.begin() && end_of(*std::prev(next)) == at &&
+                       (!keeps_ || std::prev(next)->second.size + piece.size() <= kJoinBytes);
+    auto place = joins ? std::prev(next) : waiting_.emplace_hint(next, at, Piece{0, {}});
+    place->second.size += piece.size();
+    if (!keeps_) return;
+    waiting_bytes_ += piece.size();
+    // In small steps: what is counted is bytes, and not the room behind them.
+    Buffer& bytes = place->second.bytes;
+    if (bytes.capacity() - bytes.size() < piece.size())
+      bytes.reserve(bytes.size() + std::max(piece.size(), bytes.size() / 4));
+    append(bytes, piece);
   }
 
   std::uint64_t contiguous_ = 0;
   Waiting waiting_;
   std::uint64_t waiting_bytes_ = 0;
+  bool keeps_ = true;
 };
 
 }  // namespace longhaul::link

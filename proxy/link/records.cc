@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codecs/work.h"
+
 namespace longhaul::link {
 namespace {
 
@@ -94,6 +96,18 @@ bool read_client(ByteReader& in, std::optional<ip::tcp::endpoint>& client) {
   if (!address || !port) return false;
   client.emplace(*address, *port);
   return true;
+}
+
+}  // namespace
+
+namespace {
+
+constexpr std::uint64_t kWorkPerRecord = 200;
+
+std::size_t max_body(RecordType type) {
+  const bool is_long =
+      type == RecordType::block || type == RecordType::module || type == RecordType::dictionary;
+  return is_long ? kMaxRecordBody : kMaxShortRecordBody;
 }
 
 }  // namespace
@@ -286,17 +300,26 @@ Result<ParsedBlock> parse_block(Bytes body) {
 
 Result<void> RecordParser::begin(RecordType type, std::uint64_t size, RecordSink& sink) {
   if (type > RecordType::features) return LinkError::malformed_record;
+  count_work(kWorkPerRecord);
   if (type == RecordType::end || type == RecordType::abort) {
     if (size != 0) return LinkError::malformed_record;
     ended_ = true;
     return sink.on_record(type, {});
   }
   // Data is streamed, so its length needs no bound here: credit bounds it.
-  if (type != RecordType::data && size > kMaxRecordBody) return LinkError::malformed_record;
+  if (type != RecordType::data && size > max_body(type)) return LinkError::malformed_record;
   if (size == 0) return type == RecordType::data ? Result<void>{} : sink.on_record(type, {});
   inside_ = type;
   missing_ = size;
   return {};
+}
+
+// In steps that follow what came, and never beyond the record's end.
+void RecordParser::keep(Bytes piece) {
+  const std::size_t needed = pending_.size() + piece.size();
+  if (needed > pending_.capacity())
+    pending_.reserve(needed + static_cast<std::size_t>(std::min<std::uint64_t>(missing_, needed / 2)));
+  append(pending_, piece);
 }
 
 Result<Bytes> RecordParser::feed(Bytes in, RecordSink& sink) {
@@ -332,7 +355,7 @@ Result<Bytes> RecordParser::feed(Bytes in, RecordSink& sink) {
       if (auto told = sink.on_data(piece); !told) return told.error();
       continue;
     }
-    if (missing_ != 0 || !pending_.empty()) append(pending_, piece);
+    if (missing_ != 0 || !pending_.empty()) keep(piece);
     if (missing_ != 0) continue;
     RecordType type = *inside_;
     inside_.reset();

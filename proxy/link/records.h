@@ -28,7 +28,10 @@ enum class RecordType : std::uint8_t {
   features = 9,    // control stream: the features of one stream from now on, both directions
 };
 
+// Of a BLOCK, MODULE or DICTIONARY. A DATA record may have any length.
 inline constexpr std::size_t kMaxRecordBody = kMaxBlockPlainBytes + 4096;
+// Of any other record: a longer one would only be memory for a peer that never ends it.
+inline constexpr std::size_t kMaxShortRecordBody = 4096;
 
 // A module message counts against credit as its body and this, for it takes memory even when it is empty.
 inline constexpr std::size_t kMessageOverhead = 64;
@@ -68,14 +71,15 @@ struct ParsedBlock {
 Result<ParsedBlock> parse_block(Bytes body);
 
 // Cuts a stream's bytes, however they are split, into records. Data is handed on as it comes; every other
-// record is handed on whole and bounded by kMaxRecordBody. A type this version does not know is an error: a
+// record is handed on whole and bounded by its type. A type this version does not know is an error: a
 // stream cannot be understood past it.
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual Result<void> on_data(Bytes plain) = 0;
   virtual Result<void> on_record(RecordType type, Bytes body) = 0;  // END and ABORT have an empty body
-  // The last record is not done with: what follows stays with the caller until it is.
+  // The last record is not done with, or enough was done for now: what follows stays with the caller until
+  // the sink does not wait any more.
   virtual bool waits() const { return false; }
 };
 
@@ -84,8 +88,12 @@ class RecordParser {
   // Answers what of `in` was not read because the sink waits: to be fed first when it does not any more.
   Result<Bytes> feed(Bytes in, RecordSink& sink);
 
+  // Memory of a record that has not come to its end.
+  std::size_t held_bytes() const { return pending_.size(); }
+
  private:
   Result<void> begin(RecordType type, std::uint64_t size, RecordSink& sink);
+  void keep(Bytes piece);
 
   Buffer pending_;                    // an incomplete header, or an incomplete body
   std::uint64_t missing_ = 0;         // bytes of the current record's body still to come

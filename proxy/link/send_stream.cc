@@ -6,7 +6,7 @@ namespace longhaul::link {
 std::optional<Interval> SendStream::next(std::size_t limit) const {
   if (limit == 0) return std::nullopt;
   if (!lost_.empty()) {
-    Interval first = lost_.intervals().front();
+    Interval first = lost_.front();
     return Interval{first.begin, std::min(first.end, first.begin + limit)};
   }
   if (next_unsent_ == kept_.end_offset()) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codecs/interval_tree.h"
 #include "codecs/slice_queue.h"
 #include "proxy/link/types.h"
 
@@ -60,7 +61,7 @@ class SendStream {
   std::uint64_t next_unsent_ = 0;
   std::vector<Sent>
       in_flight_;  // by offset, disjoint, neighbours on the same carrier joined: mostly one entry
-  IntervalSet lost_;
+  IntervalTree lost_;  // the peer decides what it acknowledges
 };
 
 }  // namespace longhaul::link

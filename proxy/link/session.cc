@@ -16,7 +16,11 @@ Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& 
     : config_(config),
       pool_(pool),
       retained_(retained),
-      context_{.owner = *this, .pool = pool, .retained = retained, .codec = codec},
+      context_{.owner = *this,
+               .pool = pool,
+               .retained = retained,
+               .codec = codec,
+               .work = WorkBudget(config.work_per_turn)},
       next_id_(config.side == Side::dialler ? 1 : 2),
       now_(now),
       next_reclaim_(now + kReclaimInterval) {
@@ -150,7 +154,9 @@ std::optional<Event> Session::poll_event() {
       if (!stream || stream->marks.released) continue;
       if (event.stream_event == EventKind::readable) stream->marks.told_readable = false;
       if (event.stream_event == EventKind::writable) stream->marks.told_writable = false;
+      if (event.stream_event == EventKind::features) stream->marks.told_features = false;
     }
+    if (event.kind == Event::Kind::peer_allows) told_peer_allows_ = false;
     return event;
   }
   return std::nullopt;
@@ -231,6 +237,8 @@ void Session::tell(Stream& stream, EventKind kind) {
   if (stream.marks.released || !stream.begun()) return;
   if (kind == EventKind::readable && std::exchange(stream.marks.told_readable, true)) return;
   if (kind == EventKind::writable && std::exchange(stream.marks.told_writable, true)) return;
+  if (kind == EventKind::features && std::exchange(stream.marks.told_features, true)) return;
+  if (kind == EventKind::stopped && std::exchange(stream.marks.told_stopped, true)) return;
   events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
 }
 
@@ -240,6 +248,21 @@ void Session::announce_credit(Stream& stream) {
 
 void Session::announce_reset(Stream& stream) {
   if (!std::exchange(stream.marks.reset_queued, true)) reset_due_.push_back(stream.id());
+}
+
+void Session::reads_later(Stream& stream) {
+  if (!std::exchange(stream.marks.reads_later, true)) reads_later_.push_back(stream.id());
+}
+
+// What an honest peer can have sent that no stream has read: what it was granted and this side has not taken
+// yet, and a little for heads, and for streams whose OPEN is on its way.
+std::uint64_t Session::waiting_allowance() const {
+  constexpr std::uint64_t kLeastSlack = 256 * 1024;
+  const SessionCredit& credit = context_.credit;
+  const std::uint64_t granted =
+      credit.granted + (open_granted_ - open_used_) + pool_.floor_bytes() * credit.streams;
+  const std::uint64_t slack = std::max(kLeastSlack, pool_.cap_bytes() / 16);
+  return std::min(pool_.cap_bytes(), granted - std::min(granted, credit.unread) + slack);
 }
 
 void Session::wants_to_send(Stream& stream, Turn turn) {

@@ -6,10 +6,10 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "codecs/interval_tree.h"
+#include "codecs/keyed_hash.h"
 #include "proxy/link/frame_assembler.h"
 #include "proxy/link/frame_batch.h"
 #include "proxy/link/liveness.h"
@@ -22,6 +22,9 @@ struct SessionConfig {
   std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened; more are reset
   std::chrono::seconds orphan_patience{60};  // how long streams live without a carrier
   config::Features allowed;                  // what this side allows for any flow
+  // What the peer may make this side do in one turn of the loop (codecs/work.h). With a bound, the driver says
+  // when a turn begins.
+  std::uint64_t work_per_turn = WorkBudget::kUnlimited;
 };
 
 // What of the session went into one packet, so that it can go again.
@@ -81,6 +84,17 @@ class Session final : private StreamOwner {
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
 
+  // ---- Turns of the loop. What came and was more than a turn's work waits for go_on(), in a turn of its own.
+  void begin_turn() { context_.work.begin_turn(); }
+  bool has_work_left() const {
+    return !over_ && (!reads_later_.empty() || !control_behind_.empty() || codec_waits_);
+  }
+  // The turn's work is done: transmit() writes no more than control frames.
+  bool work_used_up() const { return context_.work.used_up(); }
+  // Also after the codec was told something from elsewhere (a disk): blocks that waited for it may be decodable.
+  // After an error the session was abandoned, as after receive().
+  Result<void> go_on(TimePoint now);
+
   // ---- The same for carriers that lose packets.
   // Appends whole frames, never more than `room` bytes, and adds to `content` what on_lost() would need. May
   // append nothing where the next frame needs more room; in kMinPacketRoom there is room for any.
@@ -135,9 +149,6 @@ class Session final : private StreamOwner {
   // worth.
   void set_line_rate(std::uint64_t bytes_per_second);
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not told yet
-  // The codec was told something from elsewhere (a disk): blocks that waited for it may be decodable. After
-  // an error the session was abandoned, as after receive().
-  Result<void> on_codec_ready(TimePoint now);
   // What a stream may hold ready beyond what was sent; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
 
@@ -160,10 +171,14 @@ class Session final : private StreamOwner {
   void announce_reset(Stream& stream) override;
   Result<void> take_open_credit(std::uint64_t bytes) override;
   bool admits_another() const override;
+  void reads_later(Stream& stream) override;
+  std::uint64_t waiting_allowance() const override;
 
   Result<void> on_frame(const Frame& frame, TimePoint now);
   Result<void> on_stream_frame(const StreamFrame& frame, TimePoint now);
   Result<void> on_control_bytes(const StreamFrame& frame);
+  Result<Bytes> read_control(Bytes wire);
+  Result<void> do_work_left();
   void on_ack(const AckFrame& frame);
   void on_credit(const CreditFrame& frame);
   Result<void> on_reset(const ResetFrame& frame);
@@ -200,9 +215,9 @@ class Session final : private StreamOwner {
   StreamContext context_;
   std::vector<Carrier> carriers_;  // the last one is the newest
   CarrierId preferred_ = 0;        // 0: there is none
-  std::unordered_map<StreamId, std::unique_ptr<Stream>> streams_;
+  KeyedMap<StreamId, std::unique_ptr<Stream>> streams_;
   Stream* recent_ = nullptr;           // of streams_: the next packet mostly belongs to the same
-  IntervalSet finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
+  IntervalTree finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;
   StreamId next_id_;
   Scheduler scheduler_;
@@ -212,16 +227,19 @@ class Session final : private StreamOwner {
   SendStream control_sending_;
   Reassembly control_receiving_;
   RecordParser control_parser_;
+  SliceQueue control_behind_;         // in order, for another turn
+  std::deque<StreamId> reads_later_;  // streams of which something waits for another turn
+  bool codec_waits_ = false;          // it may name more streams
 
   // What control frames have to say next.
   std::vector<StreamId> ack_due_, credit_due_, reset_due_;
-  std::unordered_map<StreamId, std::uint64_t> repeated_acks_;  // for streams that are gone here
+  KeyedMap<StreamId, std::uint64_t> repeated_acks_;  // for streams that are gone here
   // The last word on streams that are gone: said again when a carrier is lost, for one side learns that later
   // than the other, and may have spoken into a carrier that was dead already.
   static constexpr std::size_t kMaxLastAcks = 1024;
   std::deque<std::pair<StreamId, std::uint64_t>> last_acks_;
   std::vector<StreamId> return_due_;
-  std::unordered_set<StreamId> reset_done_;
+  KeyedSet<StreamId> reset_done_;
   std::vector<std::uint64_t> pongs_;
   Buffer control_frames_;          // made and not yet put into a packet: whole frames
   std::size_t control_taken_ = 0;  // of them, from the front
@@ -241,6 +259,7 @@ class Session final : private StreamOwner {
   std::deque<Event> events_;
   CloseFrame close_reason_{};
   config::Features peer_allowed_;
+  bool told_peer_allows_ = false;  // waits in events_
   bool silent_ = false;
   std::optional<TimePoint> orphaned_since_;
   TimePoint next_reclaim_;

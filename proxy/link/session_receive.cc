@@ -19,6 +19,9 @@ constexpr std::uint64_t kMaxControlAhead = 4 << 20;
 // peer has no more streams than it may have open, and waits for an answer for each.
 constexpr std::size_t kMaxRefused = 65'536;  // streams beyond the limit, until the peer knows
 constexpr std::size_t kMaxDue = 262'144;
+// Of what this side has to say on the control stream because of the peer.
+constexpr std::uint64_t kMaxControlUnacknowledged = 32 << 20;
+constexpr std::uint64_t kWorkPerFrame = 100;
 
 }  // namespace
 
@@ -26,6 +29,7 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   now_ = now;
   auto carrier = find_carrier(id);
   if (carrier == carriers_.end() || over_) return {};
+  WorkBudget::Scope working(context_.work);
   liveness_.on_heard(now);
   if (silent_) {
     silent_ = false;
@@ -34,8 +38,14 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   struct Take {
     Session& session;
     TimePoint now;
-    Result<void> operator()(const StreamFrame& frame) const { return session.on_stream_frame(frame, now); }
-    Result<void> operator()(const Frame& frame) const { return session.on_frame(frame, now); }
+    Result<void> operator()(const StreamFrame& frame) const {
+      count_work(kWorkPerFrame);
+      return session.on_stream_frame(frame, now);
+    }
+    Result<void> operator()(const Frame& frame) const {
+      count_work(kWorkPerFrame);
+      return session.on_frame(frame, now);
+    }
   };
   auto taken = carrier->assembler.feed(bytes, Take{*this, now});
   if (taken) taken = resume_blocks();
@@ -45,17 +55,46 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   return taken;
 }
 
-Result<void> Session::on_codec_ready(TimePoint now) {
+Result<void> Session::go_on(TimePoint now) {
   now_ = now;
   if (over_) return {};
-  auto resumed = resume_blocks();
-  if (!resumed) abandon(now);
-  return resumed;
+  WorkBudget::Scope working(context_.work);
+  auto done = do_work_left();
+  if (done) done = resume_blocks();
+  if (!done) abandon(now);
+  return done;
+}
+
+// Streams by turns: one that still has something left is behind the others then.
+Result<void> Session::do_work_left() {
+  while (!context_.work.used_up() && !control_behind_.empty()) {
+    const Slice piece = control_behind_.front();
+    auto rest = read_control(piece.bytes());
+    if (!rest) return rest.error();
+    control_behind_.drop_until(control_behind_.begin_offset() + piece.size() - rest->size());
+  }
+  while (!context_.work.used_up() && !reads_later_.empty()) {
+    const StreamId id = reads_later_.front();
+    reads_later_.pop_front();
+    Stream* stream = find(id);
+    if (!stream) continue;
+    stream->marks.reads_later = false;
+    if (auto read = stream->read_on(now_); !read) return read;
+    codec_due(now_ + ack_delay());
+    grant_open_credit();
+    if (stream->marks.released) forget_if_finished(id);
+  }
+  return {};
 }
 
 // What came brought blocks nearer that others waited for.
 Result<void> Session::resume_blocks() {
+  codec_waits_ = false;
   while (context_.codec) {
+    if (context_.work.used_up()) {
+      codec_waits_ = true;
+      break;
+    }
     auto id = context_.codec->poll_ready();
     if (!id) break;
     Stream* stream = find(*id);
@@ -147,6 +186,11 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
 Result<Stream*> Session::admit(StreamId id) {
   // Up to the limit they live; those beyond it are reset as soon as their OPEN is read.
   if (peer_streams_ >= config_.max_peer_streams + kMaxRefused) return LinkError::too_many_streams;
+  // Those without credit have not begun, or are over and the peer does not say that it knows: the caps of flows
+  // and of credit do not bound them.
+  constexpr std::uint64_t kStreamCost = 1024;
+  if ((streams_.size() - context_.credit.streams) * kStreamCost > pool_.cap_bytes())
+    return LinkError::too_many_streams;
   ++peer_streams_;
   return (streams_[id] = std::make_unique<Stream>(id, context_)).get();
 }
@@ -178,8 +222,12 @@ class Session::ControlSink final : public RecordSink {
     if (type == RecordType::allowed) {
       auto features = parse_features(body);
       if (!features) return features.error();
+      // Each change may be answered with the features of every flow.
+      if (session_.control_sending_.retained_bytes() > kMaxControlUnacknowledged)
+        return LinkError::control_overflow;
       session_.peer_allowed_ = *features;
-      session_.events_.push_back({.kind = Event::Kind::peer_allows});
+      if (!std::exchange(session_.told_peer_allows_, true))
+        session_.events_.push_back({.kind = Event::Kind::peer_allows});
       return {};
     }
     if (type == RecordType::features) {
@@ -200,25 +248,39 @@ class Session::ControlSink final : public RecordSink {
     }
     return LinkError::malformed_record;
   }
+  bool waits() const override { return session_.context_.work.used_up(); }
 
  private:
   Session& session_;
 };
 
-Result<void> Session::on_control_bytes(const StreamFrame& frame) {
+// Answers what is too much for this turn.
+Result<Bytes> Session::read_control(Bytes wire) {
   ControlSink sink(*this);
-  std::uint64_t room = kMaxControlAhead - std::min(kMaxControlAhead, control_receiving_.waiting_cost());
+  return control_parser_.feed(wire, sink);
+}
+
+Result<void> Session::on_control_bytes(const StreamFrame& frame) {
+  const std::uint64_t ahead = control_receiving_.waiting_cost() + control_behind_.size();
+  std::uint64_t room = kMaxControlAhead - std::min(kMaxControlAhead, ahead);
   auto taken = control_receiving_.insert(frame.offset, frame.payload, room, [&](Bytes fresh) -> Result<void> {
-    auto rest = control_parser_.feed(fresh, sink);
-    return rest ? Result<void>{} : rest.error();
+    if (control_behind_.empty()) {
+      auto rest = read_control(fresh);
+      if (!rest) return rest.error();
+      fresh = *rest;
+    }
+    control_behind_.push_copy(fresh);
+    return {};
   });
   if (!taken) return taken.error() == LinkError::too_fragmented ? LinkError::control_overflow : taken.error();
+  if (control_behind_.size() > kMaxControlAhead) return LinkError::control_overflow;
   control_ack_due_ = true;
   acks_due(now_ + kAckDelayMin);
   return {};
 }
 
 void Session::on_ack(const AckFrame& frame) {
+  count_work(kWorkPerFrame / 2 * frame.entries.size());
   for (const auto& entry : frame.entries) {
     if (entry.stream == kControlStream) {
       retained_.remove(control_sending_.on_acknowledged(entry.offset));
@@ -234,6 +296,7 @@ void Session::on_ack(const AckFrame& frame) {
 }
 
 void Session::on_credit(const CreditFrame& frame) {
+  count_work(kWorkPerFrame / 2 * frame.entries.size());
   for (const auto& entry : frame.entries) {
     Stream* stream = find(entry.stream);
     if (!stream) continue;
@@ -262,7 +325,7 @@ Result<void> Session::on_reset(const ResetFrame& frame) {
   stream->on_reset(frame.code);
   forget_if_finished(frame.stream);
   // Each hole is a stream that was opened and is not finished.
-  if (finished_peer_streams_.intervals().size() > config_.max_peer_streams + kMaxRefused)
+  if (finished_peer_streams_.count() > config_.max_peer_streams + kMaxRefused)
     return LinkError::too_many_streams;
   return {};
 }

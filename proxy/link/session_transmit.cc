@@ -36,6 +36,7 @@ void Session::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk,
                        TimePoint now) {
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
+  WorkBudget::Scope working(context_.work);
   std::size_t end = out.size() + budget;
   if (codec_has_message() || (codec_at_ && now >= *codec_at_)) poll_codec();
   // What another carrier had no room for.
@@ -133,7 +134,7 @@ void Session::write_acks(Buffer& out) {
 
 void Session::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out,
                             TimePoint now) {
-  while (out.size() < end) {
+  while (out.size() < end && !context_.work.used_up()) {
     auto id = scheduler_.take();
     if (!id) return;
     Stream* stream = find(*id);
@@ -170,6 +171,7 @@ void Session::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& o
                    TimePoint now) {
   if (!wants_to_transmit(carrier, now)) return;
   now_ = now;
+  WorkBudget::Scope working(context_.work);
   std::size_t end = out.size() + room;
   if (codec_has_message() || (codec_at_ && now >= *codec_at_)) poll_codec();
   if (!fill_control(end, out, content, now)) return;

@@ -35,7 +35,7 @@ Stream::Stream(StreamId id, StreamContext& context, OpenRequest request, std::ui
       opened_here_(true),
       send_credit_(send_credit),
       open_credit_(open_credit) {
-  receive_credit_.emplace(context_.pool,
+  receive_credit_.emplace(context_.pool, context_.credit,
                           ReceiveCredit::initial_grant(context_.pool, request_->features.window_bytes),
                           request_->features.window_bytes);
   request_->forward_credit = send_credit;
@@ -275,12 +275,14 @@ void Stream::tell_reset(ResetCode code) {
 // What the peer still sends is taken and thrown away.
 void Stream::stop_reading() {
   parked_.reset();
-  count_waiting();
   readable_.drop_until(readable_.end_offset());
   messages_ = {};
   first_message_ = 0;
   receive_credit_.reset();
+  receiving_.stop_keeping();
+  parser_ = {};
   discarding_ = true;
+  count_waiting();
 }
 
 void Stream::reset(ResetCode code) {

@@ -8,6 +8,7 @@
 
 #include "codecs/block_codec.h"
 #include "codecs/slice_queue.h"
+#include "codecs/work.h"
 #include "proxy/link/block_counters.h"
 #include "proxy/link/credit.h"
 #include "proxy/link/pending_blocks.h"
@@ -41,6 +42,10 @@ class StreamOwner {
   virtual Result<void> take_open_credit(
       std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
   virtual bool admits_another() const = 0;  // the peer opened a stream: may it live?
+  // Enough was done for this turn: Stream::read_on() is to be called in another one.
+  virtual void reads_later(Stream& stream) = 0;
+  // How much all streams together may hold of what nobody has looked at yet.
+  virtual std::uint64_t waiting_allowance() const = 0;
 };
 
 // What all streams of a daemon, or of a session, have in common. Everything outlives the streams.
@@ -53,7 +58,11 @@ struct StreamContext {
   // What a stream's first block after a pause holds at most: what the line carries in a few milliseconds, so
   // that the far side need not wait long for its end.
   std::size_t first_block_bytes = kMinFirstBlock;
-  std::uint64_t waiting_cost = 0;  // what waits for gaps to close, or for blocks; all streams of the session
+  // What waits for gaps to close, for the end of its record, for blocks, or for another turn; all streams of
+  // the session.
+  std::uint64_t waiting_cost = 0;
+  SessionCredit credit{};
+  WorkBudget work{};
 
   static constexpr std::size_t kMinFirstBlock = 1400;  // what goes into one packet
 };
@@ -120,6 +129,8 @@ class Stream final : private RecordSink {
   void on_reset(ResetCode code);
   // A block that had to wait may be decodable now, and what came behind it can be read.
   Result<void> resume(TimePoint now);
+  // Goes on with what came while the turn's work was done.
+  Result<void> read_on(TimePoint now);
   // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they hold all
   // that has come meanwhile, and refer to all that the peer is known to hold. True: it made the first block
   // after a pause and left the others, so that this one need not wait for them.
@@ -155,7 +166,8 @@ class Stream final : private RecordSink {
     bool queued = false, ack_due = false, credit_due = false, return_due = false;
     bool reset_pending = false, reset_queued = false;
     bool released = false;
-    bool told_readable = false, told_writable = false;
+    bool told_readable = false, told_writable = false, told_features = false, told_stopped = false;
+    bool reads_later = false;
   } marks;
 
  private:
@@ -163,7 +175,8 @@ class Stream final : private RecordSink {
 
   Result<void> on_data(Bytes plain) override;
   Result<void> on_record(RecordType type, Bytes body) override;
-  bool waits() const override { return parked_ && !parked_->block.empty(); }
+  bool waits() const override { return waits_for_block() || context_.work.used_up(); }
+  bool waits_for_block() const { return parked_ && !parked_->block.empty(); }
   Result<void> on_open(Bytes body);
   Result<void> on_block(Bytes body);
   bool decode(const ParsedBlock& block);
@@ -209,9 +222,9 @@ class Stream final : private RecordSink {
   std::optional<ReceiveCredit> receive_credit_;
   TimePoint received_at_{};
   TimePoint stalled_since_{};  // while something waits for a gap: since nothing came into order
-  // A block that cannot be decoded yet, and all wire bytes behind it.
+  // A block that cannot be decoded yet, and all wire bytes behind it; or only these, for another turn.
   struct Parked {
-    Slice block;  // the body of its record
+    Slice block;  // the body of its record; may be empty
     SliceQueue behind;
   };
   std::unique_ptr<Parked> parked_;

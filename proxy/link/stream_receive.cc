@@ -7,11 +7,11 @@ namespace longhaul::link {
 
 Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
   received_at_ = now;
-  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits for
-  // gaps is bounded for all streams together: no honest peer sends more than the cap ahead.
-  std::uint64_t cap = context_.pool.cap_bytes(), before = receiving_.waiting_cost();
+  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits is bounded
+  // for all streams together: no honest peer sends more ahead than it was granted.
+  const std::uint64_t most = context_.owner.waiting_allowance(), before = receiving_.waiting_cost();
   std::uint64_t in_order = receiving_.contiguous();
-  std::uint64_t room = cap > context_.waiting_cost ? cap - context_.waiting_cost : 0;
+  std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;
   auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
     // The rest of a stream that nobody reads is acknowledged and dropped.
     if (discarding_) return {};
@@ -21,6 +21,7 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
     return park(*rest);
   });
   count_waiting();
+  if (taken && context_.waiting_cost > most) taken = LinkError::too_fragmented;
   bool moved = receiving_.contiguous() != in_order;
   if (before && moved && receive_credit_) receive_credit_->on_stall(now - stalled_since_);
   if (receiving_.waiting_cost() && (moved || !before)) stalled_since_ = now;
@@ -29,25 +30,30 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
 
 // As what waits for gaps: nobody has looked yet at what credit it amounts to.
 Result<void> Stream::park(Bytes wire) {
-  if (wire.empty()) return {};
+  if (wire.empty() || discarding_) return {};
+  if (!parked_) parked_ = std::make_unique<Parked>();
   parked_->behind.push_copy(wire);
-  count_waiting();
-  if (context_.waiting_cost > context_.pool.cap_bytes()) return LinkError::too_fragmented;
+  if (!waits_for_block()) context_.owner.reads_later(*this);
   return {};
 }
 
 void Stream::count_waiting() {
-  std::uint64_t waiting = receiving_.waiting_cost();
+  std::uint64_t waiting = receiving_.waiting_cost() + parser_.held_bytes();
   if (parked_) waiting += parked_->block.size() + parked_->behind.size();
   context_.waiting_cost += waiting - std::exchange(counted_waiting_, waiting);
 }
 
 Result<void> Stream::resume(TimePoint now) {
-  if (!waits()) return {};
+  if (!waits_for_block()) return {};
   received_at_ = now;
   Slice block = parked_->block;
   if (!decode(*parse_block(block.bytes()))) return {};
   if (parked_) parked_->block = {};
+  return read_on(now);
+}
+
+Result<void> Stream::read_on(TimePoint now) {
+  received_at_ = now;
   Result<void> result;
   while (parked_ && !waits() && !parked_->behind.empty()) {
     Slice piece = parked_->behind.front();
@@ -59,7 +65,13 @@ Result<void> Stream::resume(TimePoint now) {
     // Nobody may read any more, and then nothing is parked.
     if (parked_) parked_->behind.drop_until(parked_->behind.begin_offset() + piece.size() - rest->size());
   }
-  if (parked_ && !waits() && parked_->behind.empty()) parked_.reset();
+  if (parked_ && !waits_for_block()) {
+    if (parked_->behind.empty()) {
+      parked_.reset();
+    } else {
+      context_.owner.reads_later(*this);
+    }
+  }
   count_waiting();
   return result;
 }
@@ -111,6 +123,9 @@ Result<void> Stream::on_record(RecordType type, Bytes body) {
 }
 
 Result<void> Stream::on_open(Bytes body) {
+  // A connection to the server is made.
+  constexpr std::uint64_t kWorkPerOpen = 50'000;
+  count_work(kWorkPerOpen);
   auto parsed = parse_open(body);
   if (!parsed) return parsed.error();
   request_ = std::make_unique<OpenRequest>(std::move(*parsed));
@@ -123,7 +138,7 @@ Result<void> Stream::on_open(Bytes body) {
     marks.released = true;
     return {};
   }
-  receive_credit_.emplace(context_.pool, forward, request_->features.window_bytes);
+  receive_credit_.emplace(context_.pool, context_.credit, forward, request_->features.window_bytes);
   if (receive_credit_->open_up(received_at_)) context_.owner.announce_credit(*this);
   send_credit_ = SendCredit(request_->reverse_credit);
   context_.owner.tell(*this, EventKind::opened);

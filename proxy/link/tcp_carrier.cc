@@ -20,7 +20,8 @@ constexpr Duration kTurn = 5ms;
 constexpr std::size_t kChunkMin = 2800;
 // Frames are made, encrypted and sent in pieces that stay in the processor's cache.
 constexpr std::size_t kBatchMax = 192 * 1024;
-// Read in pieces of this size, a few at a time, so that no connection holds the loop.
+// Read in pieces of this size, a few at a time, and no more than a turn's work, so that no connection holds
+// the loop.
 constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr int kReadsPerTurn = 4;
 constexpr Duration kMeasureInterval = 50ms;
@@ -67,6 +68,7 @@ void TcpCarrier::start() {
   asio::post(connection_.socket().get_executor(), [self = self_] {
     if (!*self) return;
     TcpCarrier& carrier = **self;
+    carrier.session_.begin_turn();
     Buffer early = std::exchange(carrier.connection_.plain(), {});
     if (auto taken = carrier.session_.receive(carrier.id_, early, Clock::now()); !taken)
       return carrier.fail(taken.error().message());
@@ -111,9 +113,12 @@ void TcpCarrier::wait_readable() {
 
 void TcpCarrier::on_readable() {
   if (failed_) return;
+  session_.begin_turn();
   std::byte* scratch = read_scratch();
   thread_local Buffer plain;
-  for (int i = 0; i < kReadsPerTurn; ++i) {
+  // While anything waits for another turn the socket does, too: the peer notices by its window.
+  const int reads = session_.has_work_left() ? 0 : kReadsPerTurn;
+  for (int i = 0; i < reads && !session_.work_used_up(); ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;
     if (size < 0) return fail(errno);
@@ -146,6 +151,7 @@ void TcpCarrier::kick() {
   asio::post(connection_.socket().get_executor(), [self = self_] {
     if (!*self) return;
     (*self)->kicked_ = false;
+    (*self)->session_.begin_turn();
     (*self)->flush();
   });
 }
@@ -165,6 +171,10 @@ bool TcpCarrier::write_frames() {
       rate_ ? std::clamp(bytes_in(kTurn, rate_), kChunkMin, kMaxStreamPayload) : kLowWaterStart;
   bool sent = false;
   while (send_pending() && session_.wants_to_transmit(id_, now)) {
+    if (session_.work_used_up()) {
+      kick();
+      break;
+    }
     // The kernel would take more than it can send soon; it says when it wants more.
     std::size_t unsent = unsent_bytes(socket);
     if (unsent >= low_water_) {
@@ -212,6 +222,7 @@ void TcpCarrier::wait_writable() {
                                   [self = self_](boost::system::error_code error) {
                                     if (!*self || error) return;
                                     (*self)->waiting_writable_ = false;
+                                    (*self)->session_.begin_turn();
                                     (*self)->flush();
                                   });
 }

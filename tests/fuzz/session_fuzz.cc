@@ -66,8 +66,9 @@ class Codec final : public BlockCodec {
 
 class Fuzzed {
  public:
-  Fuzzed(Choices& choices, Side side, BlockCodec* codec)
+  Fuzzed(Choices& choices, Side side, BlockCodec* codec, std::uint64_t work_per_turn)
       : choices_(choices),
+        work_per_turn_(work_per_turn),
         first_peer_id_(side == Side::acceptor ? 1 : 2),
         side_(side),
         codec_(codec),
@@ -82,8 +83,10 @@ class Fuzzed {
 
  private:
   void live() {
-    session_ = std::make_unique<Session>(SessionConfig{.side = side_, .max_peer_streams = kMaxStreams}, pool_,
-                                         retained_, codec_, now_);
+    session_ = std::make_unique<Session>(
+        SessionConfig{
+            .side = side_, .max_peer_streams = kMaxStreams, .work_per_turn = work_per_turn_},
+        pool_, retained_, codec_, now_);
     carriers_.clear();
     control_offset_ = 0;
     own_ = 0;
@@ -105,6 +108,8 @@ class Fuzzed {
         default:
           receive_frame();
       }
+      session_->begin_turn();
+      if (session_->has_work_left() && !session_->go_on(now_)) over_ = true;
       events();
       require(retained_.used_bytes() == session_->retained_bytes());
       require(pool_.granted_bytes() + pool_.floor_bytes() * kMaxStreams <= kCap);
@@ -128,6 +133,7 @@ class Fuzzed {
       std::size_t size = step % 3 ? bytes.size() : 1 + step % 7;
       size = std::min(size, bytes.size());
       // Exactly that much, so that ASan sees a read past it.
+      paid_bytes += size;
       std::vector<std::byte> exact(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
       if (!session_->receive(carrier, exact, now_)) over_ = true;
       bytes = bytes.subspan(size);
@@ -268,6 +274,7 @@ class Fuzzed {
         if (peers && !stream->answer()) stream->give_answer({});
         stream->write(
             std::vector<std::byte>(std::min<std::size_t>(stream->may_write(), 10 * choices_.byte())));
+        paid_bytes += 10 * 255;
         break;
       case 3:
         if (stream->may_write() >= message_cost(3) && (!peers || stream->answer()))
@@ -341,6 +348,7 @@ class Fuzzed {
   }
 
   Choices& choices_;
+  std::uint64_t work_per_turn_;
   StreamId first_peer_id_;
   Side side_;
   BlockCodec* codec_;
@@ -361,7 +369,9 @@ FUZZ_TARGET(session) {
   Choices choices(std::as_bytes(std::span(data, size)));
   unsigned start = choices.byte();
   Codec codec;
-  Fuzzed(choices, start % 2 ? Side::dialler : Side::acceptor, start % 4 > 1 ? &codec : nullptr).run();
+  const std::uint64_t work_per_turn = start >= 128 ? 300 * (start % 64) : WorkBudget::kUnlimited;
+  Fuzzed(choices, start % 2 ? Side::dialler : Side::acceptor, start % 4 > 1 ? &codec : nullptr, work_per_turn)
+      .run();
   return 0;
 }
 

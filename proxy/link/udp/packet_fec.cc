@@ -2,6 +2,7 @@
 #include "proxy/link/udp/packet_fec.h"
 
 #include "codecs/byte_reader.h"
+#include "codecs/work.h"
 #include "proxy/link/udp/packet.h"
 
 namespace longhaul::link::udp {
@@ -90,7 +91,11 @@ void PacketFec::on_symbol(const SymbolFrame& symbol, PacketNumber number, Bytes 
   decoder(symbol.of).on_source(symbol.id, joined);
 }
 
-void PacketFec::on_repair(const RepairFrame& repair) { decoder(repair.of).on_repair(repair.repair); }
+void PacketFec::on_repair(const RepairFrame& repair) {
+  // What is known of the window is taken out of the repair, and the repair out of the others that are held.
+  count_work(std::uint64_t{repair.repair.window.count} * (fec::kMaxWindow + repair.repair.coded.size()) / 2);
+  decoder(repair.of).on_repair(repair.repair);
+}
 
 std::optional<PacketFec::Restored> PacketFec::poll_restored(PacketNumber expected) {
   for (auto& decoder : decoders_) {

@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kChallengeInterval = 200ms;
+constexpr std::uint64_t kWorkPerDatagram = 1000, kWorkPerCarrierFrame = 200;
 
 }  // namespace
 
@@ -19,6 +20,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
                                  TimePoint now) {
   last_now_ = now;
   arrived_ = arrived;
+  count_work(kWorkPerDatagram);
   auto opened = opener_.open(datagram, now);
   if (!opened) {
     ++counters_.packets_dropped;
@@ -94,6 +96,7 @@ Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool re
 
 Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, Bytes behind,
                                             PacketNumber number, AckAsk& ask, TimePoint now) {
+  count_work(kWorkPerCarrierFrame);
   switch (type) {
     case CarrierFrameType::packet_ack: {
       auto ack = parse_packet_ack(body);

@@ -15,6 +15,7 @@
 #include <ctime>
 #include <optional>
 
+#include "codecs/work.h"
 #include "proxy/intercept/marks.h"
 
 namespace longhaul::link::udp {
@@ -35,6 +36,7 @@ constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 // No socket holds the loop for long.
 constexpr std::size_t kReceiveTurnBytes = 256 * 1024;
 constexpr int kReceiveTurnCalls = 8;
+constexpr std::uint64_t kReceiveTurnWork = 4 << 20;
 // A datagram that lay in the socket for longer is taken for one whose time is wrong.
 constexpr Duration kMostLate = std::chrono::seconds(1);
 
@@ -228,7 +230,9 @@ void UdpEndpoint::wait_readable() {
 void UdpEndpoint::on_readable() {
   ReceiveScratch& scratch = receive_scratch();
   std::size_t taken = 0;
+  const std::uint64_t begun = work_done;
   for (int call = 0; call < kReceiveTurnCalls && taken < kReceiveTurnBytes; ++call) {
+    if (work_done - begun >= kReceiveTurnWork) break;
     for (std::size_t i = 0; i < kMessages; ++i) {
       scratch.parts[i] = {scratch.bytes.get() + i * kStride, kMessageBytes};
       msghdr& head = scratch.messages[i].msg_hdr;

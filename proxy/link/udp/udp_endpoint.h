@@ -7,9 +7,9 @@
 #include <boost/asio/ip/udp.hpp>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "codecs/keyed_hash.h"
 #include "codecs/result.h"
 #include "proxy/link/types.h"
 #include "proxy/link/udp/datagram_batch.h"
@@ -94,7 +94,7 @@ class UdpEndpoint {
   Answers answers_;
   UdpAddress local_;
   bool kernel_segments_ = true;
-  std::unordered_map<std::uint64_t, Receiver*> receivers_;
+  KeyedMap<std::uint64_t, Receiver*> receivers_;
   std::vector<Receiver*> told_;  // in this turn; null: removed since
   std::vector<Receiver*> waiters_;
   bool waiting_writable_ = false;

@@ -15,6 +15,7 @@ constexpr std::size_t kSendTurnBytes = 512 * 1024;
 UdpPath::UdpPath(asio::io_context& io, UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session,
                  UdpPathOwner& owner)
     : endpoint_(endpoint),
+      session_(session),
       owner_(owner),
       carrier_(std::move(config), session, Clock::now()),
       timer_(io),
@@ -48,11 +49,14 @@ void UdpPath::on_turn_end() {
   // Flows first: what they read makes credit, what they write goes along with the acknowledgements.
   auto self = self_;
   owner_.after_path_activity();
-  if (*self) turn();
+  if (!*self) return;
+  session_.begin_turn();
+  turn();
 }
 
 void UdpPath::on_writable() {
   busy_ = false;
+  session_.begin_turn();
   turn();
 }
 
@@ -61,6 +65,7 @@ void UdpPath::kick() {
   asio::post(timer_.get_executor(), [self = self_] {
     if (!*self) return;
     (*self)->kicked_ = false;
+    (*self)->session_.begin_turn();
     (*self)->turn();
   });
 }
@@ -79,7 +84,7 @@ void UdpPath::turn() {
 bool UdpPath::transmit() {
   std::size_t sent = 0;
   while (!busy_ && !failed_) {
-    if (sent >= kSendTurnBytes) {
+    if (sent >= kSendTurnBytes || session_.work_used_up()) {
       kick();
       break;
     }
@@ -125,6 +130,7 @@ void UdpPath::on_timer(TimePoint due) {
   lateness_.sum += now - due;
   lateness_.worst = std::max(lateness_.worst, now - due);
   if (failed_) return;
+  session_.begin_turn();
   carrier_.on_timeout(now);
   auto self = self_;
   owner_.after_path_activity();

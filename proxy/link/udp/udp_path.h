@@ -60,6 +60,7 @@ class UdpPath final : private UdpEndpoint::Receiver {
   void fail(std::string why);
 
   UdpEndpoint& endpoint_;
+  Session& session_;
   UdpPathOwner& owner_;
   UdpCarrier carrier_;
   boost::asio::ip::address source_;  // the address of ours that the peer uses; unspecified: by route

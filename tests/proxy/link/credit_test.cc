@@ -18,7 +18,7 @@ namespace {
 // when the test says so, frames in order.
 struct Joined {
   Joined(CreditPool& pool, std::uint64_t initial, std::uint64_t fixed_window = 0)
-      : receiver(pool, initial, fixed_window), sender(receiver.announced_limit()) {}
+      : receiver(pool, session, initial, fixed_window), sender(receiver.announced_limit()) {}
 
   void announce() { to_sender.emplace_back(receiver.generation(), receiver.announced_limit()); }
   void deliver_credit() {
@@ -50,6 +50,7 @@ struct Joined {
     if (receiver.on_consumed(bytes, now, 20ms)) announce();
   }
 
+  SessionCredit session;
   ReceiveCredit receiver;
   SendCredit sender;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> to_sender, to_receiver;
@@ -152,7 +153,8 @@ TEST_CASE("a reader that stops brings no new credit and one that goes on does") 
 
 TEST_CASE("more than was granted is an error, to the byte") {
   CreditPool pool(64 << 20, 16);
-  ReceiveCredit credit(pool, 1000, 0);
+  SessionCredit session;
+  ReceiveCredit credit(pool, session, 1000, 0);
   REQUIRE(credit.on_received(1000, kStart));
   auto taken = credit.on_received(1, kStart);
   REQUIRE_FALSE(taken);
@@ -203,7 +205,8 @@ TEST_CASE("credit that is asked back but was used meanwhile stays valid") {
 
 TEST_CASE("an answer that lies about what came back changes nothing beyond what was asked") {
   CreditPool pool(4 << 20, 16);
-  ReceiveCredit credit(pool, 400'000, 0);
+  SessionCredit session;
+  ReceiveCredit credit(pool, session, 400'000, 0);
   std::uint64_t free_before = pool.free_bytes();
   credit.on_returned(0, 0, kStart, 20ms);  // nothing was asked
   CHECK(pool.free_bytes() == free_before);
@@ -218,7 +221,8 @@ TEST_CASE("an answer that lies about what came back changes nothing beyond what 
 TEST_CASE("a finished stream holds only what its reader has not taken") {
   CreditPool pool(64 << 20, 16);
   std::uint64_t all = pool.free_bytes();
-  auto credit = std::make_unique<ReceiveCredit>(pool, 1 << 20, 0);
+  SessionCredit session;
+  auto credit = std::make_unique<ReceiveCredit>(pool, session, 1 << 20, 0);
   REQUIRE(credit->on_received(300'000, kStart));
   credit->finish();
   CHECK(all - pool.free_bytes() <= 300'000);
