@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "codecs/keyed_hash.h"
 #include "fuzz/target.h"
 
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -201,6 +202,7 @@ int main(int argc, char** argv) {
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(save_current);
 
   const std::uint64_t seed = number_from_environment("LONGHAUL_FUZZ_SEED", std::random_device{}());
+  longhaul::HashSecret::of_process() = longhaul::HashSecret::from(seed);  // tables follow the seed, too
   const std::chrono::seconds seconds{number_from_environment("LONGHAUL_FUZZ_SECONDS", 4)};
   std::printf("fuzz: %zu corpus files, then %lld s with LONGHAUL_FUZZ_SEED=%llu\n", corpus.size(),
               files_only ? 0ll : static_cast<long long>(seconds.count()),

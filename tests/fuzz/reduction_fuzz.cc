@@ -151,6 +151,7 @@ class Run {
     BlockHeader header;
     header.codec = static_cast<std::uint8_t>(in_.byte());
     header.plain_bytes = static_cast<std::uint32_t>(1 + in_.number() % kMaxBlockPlainBytes);
+    paid_bytes += header.plain_bytes;
     header.ring_offset = in_.byte() % 2 ? kRingStart + in_.number() : in_.number();
     header.checksum = in_.number();
     Bytes encoded = in_.some(200);
@@ -210,6 +211,7 @@ class Run {
       std::uint64_t x = (i / 64 % 37 + seed) * 0x9e3779b97f4a7c15u + i % 64 * 0xbf58476d1ce4e5b9u;
       text_.push_back(std::byte(x >> 56));
     }
+    paid_bytes += 2 * size;  // what is said, and what credit pays for
     for (unsigned i = in_.below(4); i > 0 && size; --i)
       text_[in_.number() % text_.size()] = std::byte(in_.byte());
     if (in_.below(8) == 7) {

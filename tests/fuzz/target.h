@@ -35,6 +35,10 @@ class Listed {
   static inline constinit const Listed* first_ = nullptr;
 };
 
+// What the run has handed to the machine under test in all, where an input is choices and not the bytes themselves:
+// tests/cost holds what it costs to that.
+inline std::uint64_t paid_bytes = 0;
+
 inline void require(bool holds, int line = __builtin_LINE()) {
   if (holds) return;
   std::fprintf(stderr, "fuzz: what line %d requires does not hold\n", line);

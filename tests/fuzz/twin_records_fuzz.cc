@@ -16,6 +16,7 @@ FUZZ_TARGET(twin_records) {
   while (!choices.empty()) {
     const std::size_t length = choices.byte(), factor = 1 + choices.below(4) * 99;
     Buffer body(length * factor, std::byte(choices.byte()));
+    paid_bytes += body.size();
     if (!body.empty()) body[0] = std::byte(choices.below(5));
     const auto said = reader.feed(Slice::copy_of(body));
     const bool piece = !body.empty() && body[0] <= std::byte{1};

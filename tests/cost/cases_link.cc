@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer with a valid key sends to a session.
+#include <string>
+#include <unordered_set>
+
+#include "cost/cases.h"
+#include "proxy/link/session.h"
+
+namespace longhaul::cost {
+namespace {
+
+using namespace longhaul::link;
+using namespace std::chrono_literals;
+
+// A session like that of a daemon, whose peer reads nothing.
+class Peer {
+ public:
+  explicit Peer(std::uint64_t cap = 192 << 20, std::uint32_t streams = 32'768)
+      : pool_(cap, streams), retained_(cap), session_({.max_peer_streams = streams}, pool_, retained_, nullptr, now_) {
+    session_.attach(1, now_, 20ms);
+  }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // False: the session is over.
+  bool send(const Frame& frame) {
+    bytes_.clear();
+    write_frame(frame, bytes_);
+    paid_ += bytes_.size();
+    return session_.receive(1, bytes_, now_).has_value();
+  }
+  bool send_stream(StreamId stream, std::uint64_t offset, Bytes bytes) {
+    return send(StreamFrame{stream, offset, bytes});
+  }
+  void events() {
+    while (session_.poll_event()) {
+    }
+  }
+  std::uint64_t paid() {
+    events();
+    return paid_;
+  }
+
+ private:
+  TimePoint now_{1h};
+  CreditPool pool_;
+  RetainedBudget retained_;
+  Session session_;
+  Buffer bytes_;
+  std::uint64_t paid_ = 0;
+};
+
+// The peer's streams have even numbers: this side dialled.
+StreamId peers(std::uint64_t number) { return 2 * number + 2; }
+
+void add_record(RecordType type, Bytes body, Buffer& out) {
+  write_record_head(type, body.size(), out);
+  append(out, body);
+}
+
+Buffer an_open() {
+  OpenRequest request;
+  request.destination.port = 80;
+  Buffer body, wire;
+  write_open(request, body);
+  add_record(RecordType::open, body, wire);
+  return wire;
+}
+
+std::uint64_t resets_with_gaps(std::size_t size) {
+  Peer peer;
+  for (std::size_t i = size; i > 0 && peer.send(ResetFrame{peers(2 * i), ResetCode::aborted}); --i) {
+  }
+  return peer.paid();
+}
+
+// All in one bucket of a table of so many, if a number were its own hash.
+std::uint64_t resets_that_collide(std::size_t size) {
+  std::unordered_set<std::uint64_t> table;
+  for (std::uint64_t i = 0; i < size; ++i) table.insert(i);
+  const std::uint64_t buckets = table.bucket_count();
+  Peer peer;
+  for (std::uint64_t i = 1; i <= size && peer.send(ResetFrame{2 * buckets * i, ResetCode::aborted}); ++i) {
+  }
+  return peer.paid();
+}
+
+std::uint64_t opens_that_never_end(std::size_t size) {
+  Peer peer;
+  Buffer part;
+  write_record_head(RecordType::open, kMaxShortRecordBody, part);
+  part.resize(100);
+  for (std::size_t i = 0; i < size && peer.send_stream(peers(i), 0, part); ++i) {
+  }
+  return peer.paid();
+}
+
+std::uint64_t opens_and_resets(std::size_t size) {
+  Peer peer;
+  const Buffer open = an_open();
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!peer.send_stream(peers(i), 0, open) || !peer.send(ResetFrame{peers(i), ResetCode::aborted})) break;
+    peer.events();
+  }
+  return peer.paid();
+}
+
+std::uint64_t single_bytes_behind_gaps(std::size_t size) {
+  Peer peer;
+  const Buffer one(1);
+  for (std::size_t i = size; i > 0 && peer.send_stream(peers(0), 2 * i, one); --i) {
+  }
+  return peer.paid();
+}
+
+std::uint64_t features_all_the_time(std::size_t size) {
+  Peer peer;
+  std::uint64_t at = 0;
+  Buffer wire;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::byte body[] = {std::byte{10}, std::byte(i % 2)};
+    wire.clear();
+    add_record(RecordType::allowed, body, wire);
+    if (!peer.send_stream(0, at, wire)) break;
+    at += wire.size();
+  }
+  return peer.paid();
+}
+
+std::uint64_t empty_messages(std::size_t size) {
+  Peer peer;
+  Buffer wire = an_open();
+  for (std::size_t i = 0; i < size; ++i) add_record(RecordType::data, {}, wire);
+  for (std::size_t at = 0; at < wire.size(); at += kMaxStreamPayload)
+    if (!peer.send_stream(peers(0), at, Bytes(wire).subspan(at, std::min(kMaxStreamPayload, wire.size() - at)))) break;
+  return peer.paid();
+}
+
+std::uint64_t acknowledgements_of_nothing(std::size_t size) {
+  Peer peer;
+  AckFrame ack;
+  for (std::size_t i = 0; i < 20'000; ++i) ack.entries.push_back({i, 5});
+  for (std::size_t i = 0; i < size && peer.send(ack); ++i) {
+  }
+  return peer.paid();
+}
+
+}  // namespace
+
+// A session's bound: proxy/link/README.md.
+const std::vector<Case>& link_cases() {
+  static const std::vector<Case> cases = {
+      {"session: resets that leave gaps", 200, 60'000, resets_with_gaps},
+      {"session: resets whose streams collide", 200, 60'000, resets_that_collide},
+      {"session: opens that never end", 200, 30'000, opens_that_never_end},
+      {"session: opens and resets", 200, 30'000, opens_and_resets},
+      {"session: single bytes behind gaps", 200, 30'000, single_bytes_behind_gaps},
+      {"session: what the peer allows, all the time", 200, 100'000, features_all_the_time},
+      {"session: empty records", 200, 500'000, empty_messages},
+      {"session: acknowledgements of streams that are not there", 200, 20, acknowledgements_of_nothing},
+  };
+  return cases;
+}
+
+}  // namespace longhaul::cost
