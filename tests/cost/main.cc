@@ -28,9 +28,9 @@ struct Bound {
   std::uint64_t once, per_byte;
 };
 constexpr Bound kBounds[] = {
-    {"fuzz_frames", 20'000, 200},        {"fuzz_records", 20'000, 150},     {"fuzz_references", 200'000, 1'000},
-    {"fuzz_reduction", 400'000, 100},    {"fuzz_session", 100'000, 200},    {"fuzz_udp_carrier", 2'000'000, 600},
-    {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 300}, {"fuzz_smb1_halves", 300'000, 300},
+    {"fuzz_frames", 20'000, 200},        {"fuzz_records", 20'000, 150},     {"fuzz_references", 200'000, 3'000},
+    {"fuzz_reduction", 2'000'000, 400},  {"fuzz_session", 100'000, 200},    {"fuzz_udp_carrier", 2'000'000, 600},
+    {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 80'000}, {"fuzz_smb1_halves", 300'000, 300},
 };
 constexpr std::uint64_t kOnce = 20'000'000;  // of a named case: the machine is made, its tables, its rings
 constexpr std::size_t kLongestInput = 64 * 1024;
