@@ -79,6 +79,8 @@ void keep_window_when_idle(const std::string& congestion_control) {
 // A peer that opens more streams than this breaks the protocol. It does not know [limits] flows: what is
 // between is refused flow by flow, and the link stays.
 constexpr std::uint32_t kPeerStreams = 65'536;
+// Connections that the kernel holds for both transparent listeners: half-open ones, and those not accepted.
+constexpr std::size_t kUnderWay = 4 * listeners::kBacklog;
 // So many of those may be there at once without [limits] memory being in question.
 constexpr std::uint32_t kBeingRefused = 256;
 
@@ -247,7 +249,11 @@ void Daemon::know_peers() {
 
 void Daemon::start() {
   auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
-  auto has_room = [this] { return flows_.has_room(); };
+  auto has_room = [this](const asio::ip::address& client) { return flows_.has_room(client); };
+  // Clients of transparent mode bypass this proxy by rule; those under way when the rule changes are relayed.
+  auto any_room = [this](const asio::ip::address&) {
+    return table_.live().size() < 2 * std::size_t{config_.limits.flows} + kUnderWay;
+  };
   control_ = std::make_unique<control::Server>(
       io_, *this, control::load_or_make_token(config_.state_dir, config_.control.token_file),
       config_.control.listen);
@@ -261,7 +267,9 @@ void Daemon::start() {
     socks_ = std::make_unique<listeners::Socks5Listener>(io_, *config_.socks.listen, begin, has_room);
 
   interception_ = std::make_unique<intercept::Interception>(io_, config_.intercept, features_.fast_connect,
-                                                            begin, has_room);
+                                                            begin, any_room,
+                                                            config_.limits.new_flows_per_source);
+  flows_.on_crowded = [this](const flows::Crowded& crowded) { interception_->leave_alone(crowded); };
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
   (void)interception_->set_peers(peer_addresses());  // only remembered: nothing is in force yet
   close_door();
@@ -308,7 +316,7 @@ config::TextResult<void> Daemon::apply_door(config::TextResult<void> done) {
   const bool lifted = door_.state() == intercept::DoorKeeper::State::lifted;
   flows_.set_closed(lifted ? flows::Closed::lifted : flows::Closed::enforced);
   const bool takes_closed = rules && rules->close_something() && !lifted;
-  auto set = interception_->set_closed_flows(takes_closed ? closed_flows_text(*rules, "goto take") : "");
+  auto set = interception_->set_closed_flows(takes_closed ? closed_flows_text(*rules, "goto admit") : "");
   if (done && !set) return set;
   return done;
 }
@@ -427,6 +435,9 @@ control::Status Daemon::status() const {
           ? control::InterceptState::not_configured
           : (interception_->is_up() ? control::InterceptState::up : control::InterceptState::down);
   status.intercept_error = intercept_error_;
+  const auto bypassed = interception_->bypassed();
+  for (std::size_t i = 0; i < bypassed.size(); ++i)
+    status.bypassed.emplace_back(intercept::kBypassCounters[i], bypassed[i]);
   status.fail_closed = door_.state();
   status.fail_closed_error = door_.error();
   status.disk = disk_.counters();
@@ -557,6 +568,9 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   dialer_.allow(config_.link.allow);
   shared_.total_rate.bits = config_.link.total_rate_bits;
   if (link_listener_) link_listener_->set_max_handshakes(config_.limits.handshakes);
+  flows_.limits_changed();
+  if (auto set = interception_->set_new_flows_per_source(config_.limits.new_flows_per_source); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
   apply_peers();
   if (new_key)
     for (auto& link : links_) link->renew();

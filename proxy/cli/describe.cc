@@ -160,6 +160,8 @@ void house(std::string& text, const Config& config) {
           "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
           ".\n";
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
+          std::to_string(config.limits.flows_of_one_source()) + " of one client, of which " +
+          std::to_string(config.limits.new_flows_per_source) + " are taken in a second, " +
           std::to_string(config.limits.handshakes) + " handshakes at a time.\n";
   text += "Memory:\n  At most " + config::size_to_text(plan.cap_bytes) +
           " in all: " + whole_mib(plan.credit_bytes) + " of credit, " +

@@ -149,6 +149,17 @@ std::string disk_line(const json::value& disk) {
   return said;
 }
 
+// Connections that transparent mode let pass because of a limit. A daemon of an earlier version does not say.
+std::string bypassed_words(const json::value& intercept) {
+  std::string said;
+  const auto* bypassed = intercept.as_object().if_contains("bypassed");
+  if (!bypassed) return said;
+  for (const auto& [limit, connections] : bypassed->as_object())
+    if (number(connections) > 0)
+      said += (said.empty() ? "; let pass: " : ", ") + text(connections) + " by " + std::string(limit);
+  return said;
+}
+
 void show_ports(const json::array& ports, std::ostream& out) {
   Table table{{{"PORT", Align::right},
                {"FLOWS", Align::right},
@@ -312,7 +323,8 @@ void show_status(const json::value& status, std::ostream& out) {
   const auto state = text(intercept.at("state"));
   line(out, "intercept",
        (state == "not_configured" ? "not configured" : state) +
-           (intercept.at("error").is_null() ? "" : ": " + text(intercept.at("error"))));
+           (intercept.at("error").is_null() ? "" : ": " + text(intercept.at("error"))) +
+           bypassed_words(intercept));
   if (const auto closed = fail_closed_line(status.at("fail_closed")); !closed.empty())
     line(out, "fail closed", closed);
   line(out, "features", features_line(status.at("features")));

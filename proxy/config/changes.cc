@@ -72,7 +72,11 @@ Changes changes(const Config& before, const Config& after) {
 
   Limits limits = before.limits;
   live(limits.handshakes != after.limits.handshakes, "[limits] handshakes");
+  live(limits.flows_per_source != after.limits.flows_per_source, "[limits] flows_per_source");
+  live(limits.new_flows_per_source != after.limits.new_flows_per_source, "[limits] new_flows_per_source");
   limits.handshakes = after.limits.handshakes;
+  limits.flows_per_source = after.limits.flows_per_source;
+  limits.new_flows_per_source = after.limits.new_flows_per_source;
   // Credit is set aside for as many flows as there could be at the start.
   if (after.limits.flows < limits.flows) {
     live(true, "[limits] flows");

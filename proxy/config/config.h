@@ -108,8 +108,12 @@ struct Control {
 
 struct Limits {
   std::uint32_t flows = 16'384;
-  std::uint32_t handshakes = 256;             // in progress that others began, beside those of known addresses
-  std::uint64_t memory_bytes = 2ull << 30;  // of the whole process (memory_plan.h)
+  std::optional<std::uint32_t> flows_per_source;  // of one address of a LAN; none: a quarter of `flows`
+  std::uint32_t new_flows_per_source = 1'000;     // that transparent mode takes from one address in a second
+  std::uint32_t handshakes = 256;                 // in progress that others began, beside those of known addresses
+  std::uint64_t memory_bytes = 2ull << 30;        // of the whole process (memory_plan.h)
+
+  std::uint32_t flows_of_one_source() const { return flows_per_source.value_or(std::max(1u, flows / 4)); }
   bool operator==(const Limits&) const = default;
 };
 

@@ -309,12 +309,22 @@ class Reader {
   }
 
   void read_limits(const Section& top) {
-    static constexpr std::array<std::string_view, 3> kKeys{"flows", "handshakes", "memory"};
+    static constexpr std::array<std::string_view, 5> kKeys{"flows", "flows_per_source",
+                                                           "new_flows_per_source", "handshakes", "memory"};
     const auto section = top.table("limits", kKeys);
     if (!section) return;
     Limits& limits = config_.limits;
     if (const auto flows = section->integer("flows", 1, 1'000'000))
       limits.flows = static_cast<std::uint32_t>(*flows);
+    if (const auto flows = section->integer("flows_per_source", 1, 1'000'000)) {
+      if (*flows > limits.flows)
+        section->fail(section->line(), "flows_per_source",
+                      "= " + std::to_string(*flows) + " is more than flows, which is " +
+                          std::to_string(limits.flows) + ": one client could take them all.");
+      limits.flows_per_source = static_cast<std::uint32_t>(*flows);
+    }
+    if (const auto flows = section->integer("new_flows_per_source", 1, 1'000'000))
+      limits.new_flows_per_source = static_cast<std::uint32_t>(*flows);
     if (const auto handshakes = section->integer("handshakes", 1, 10'000))
       limits.handshakes = static_cast<std::uint32_t>(*handshakes);
     if (const auto typed = section->text("memory", "2GiB")) {

@@ -51,6 +51,8 @@ struct Status {
   std::uint64_t dictionary_bytes = 0;  // of the dictionaries of all links and of the one on disk
   std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
+  // New connections that transparent mode let pass because of a limit; by the limit's name.
+  std::vector<std::pair<std::string_view, std::uint64_t>> bypassed;
   std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;  // why its rules are missing

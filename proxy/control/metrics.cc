@@ -333,6 +333,9 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
       .sample({}, status.dictionary_limit_bytes);
   families.gauge("intercept_up", "1 while the rules of transparent mode are in place.")
       .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
+  auto bypassed = families.counter(
+      "bypassed_connections_total", "New connections that transparent mode let pass because of a limit.");
+  for (const auto& [limit, connections] : status.bypassed) bypassed.sample({{"limit", limit}}, connections);
   families.gauge("fail_closed", "1 for the state of the rules behind fail = closed.")
       .sample({{"state", std::string(to_text(status.fail_closed))}}, 1.0);
   families.gauge("control_connections", "Connections to the control API now.").sample({}, api.connections);

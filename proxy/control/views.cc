@@ -266,6 +266,12 @@ json::array view_memory(const std::vector<MemoryPart>& parts) {
   return list;
 }
 
+json::object view_bypassed(const Status& status) {
+  json::object object;
+  for (const auto& [limit, connections] : status.bypassed) object[limit] = connections;
+  return object;
+}
+
 }  // namespace
 
 LinkFacts::LinkFacts(const Status& status) {
@@ -373,7 +379,10 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
-      {"intercept", {{"state", to_text(status.intercept)}, {"error", text_or_null(status.intercept_error)}}},
+      {"intercept",
+       {{"state", to_text(status.intercept)},
+        {"error", text_or_null(status.intercept_error)},
+        {"bypassed", view_bypassed(status)}}},
       {"fail_closed",
        {{"state", to_text(status.fail_closed)}, {"error", text_or_null(status.fail_closed_error)}}}};
 }

@@ -107,7 +107,8 @@ Flows::Flows(asio::io_context& io, const config::Config& config, config::Feature
       table_(table),
       dialer_(dialer),
       links_(links),
-      modules_(modules) {}
+      modules_(modules),
+      sources_(config.limits) {}
 
 Flows::~Flows() = default;
 
@@ -147,6 +148,7 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
   if (table_.live().size() >= config_.limits.flows) return past(Reason::flow_limit);
+  if (sources_.at_limit(client)) return past(Reason::source_limit);
   if ((*link)->memory_used_up()) return past(Reason::memory_limit);
   decision.link = link->get();
   return decision;
@@ -162,6 +164,36 @@ void Flows::set_closed(Closed closed) {
   }
 }
 
+bool Flows::has_room(const asio::ip::address& client) const {
+  return table_.live().size() < 2 * std::size_t{config_.limits.flows} && !sources_.at_limit(client, 2);
+}
+
+FlowRecord& Flows::enter(FlowRecord record) {
+  FlowRecord& entered = table_.add(std::move(record));
+  tell_crowded(!entered.far_side && sources_.add(entered.client.address()));
+  return entered;
+}
+
+void Flows::remove(FlowId id, FlowTable::End end) {
+  const FlowRecord& record = table_.live().at(id);
+  const bool changed = !record.far_side && sources_.remove(record.client.address());
+  table_.remove(id, end);
+  tell_crowded(changed);
+}
+
+void Flows::limits_changed() {
+  sources_.limits_changed();
+  tell_crowded(true);
+}
+
+void Flows::tell_crowded(bool sources_changed) {
+  const std::size_t live = table_.live().size(), most = config_.limits.flows;
+  const bool is_full = live >= (is_full_ ? most - most / 8 : most);
+  const bool changed = is_full != std::exchange(is_full_, is_full);
+  if ((changed || sources_changed) && on_crowded)
+    on_crowded({.everyone = is_full, .sources = sources_.crowded()});
+}
+
 FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision) {
   FlowRecord record{.client = accepted.client,
                     .destination = accepted.destination,
@@ -170,7 +202,7 @@ FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision
                     .reason = decision.reason,
                     .features = decision.policy.features,
                     .started = std::chrono::steady_clock::now()};
-  FlowRecord& added = table_.add(std::move(record));
+  FlowRecord& added = enter(std::move(record));
   if (log::enabled(log::Level::debug)) {
     log::debug("flow_start", {{"flow", added.id},
                               {"client", accepted.client.address().to_string()},
@@ -195,7 +227,7 @@ void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buff
                                {"to", accepted.destination.to_text()},
                                {"reason", explain(record.reason).code}});
     refuse(accepted);
-    return table_.remove(record.id, FlowTable::End::reset);
+    return remove(record.id, FlowTable::End::reset);
   }
   // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
   auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
@@ -266,7 +298,7 @@ LinkedFlow::OnEnd Flows::forget() {
     log_end(record, was_reset ? "reset" : "closed");
     FlowId id = record.id;
     linked_.erase(id);
-    table_.remove(id, was_reset ? FlowTable::End::reset : FlowTable::End::closed);
+    remove(id, was_reset ? FlowTable::End::reset : FlowTable::End::closed);
   };
 }
 
@@ -384,7 +416,7 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                     .reason = reason,
                     .features = request.features,
                     .started = std::chrono::steady_clock::now()};
-  FlowRecord& added = table_.add(std::move(record));
+  FlowRecord& added = enter(std::move(record));
   if (log::enabled(log::Level::debug)) {
     log::debug("flow_start", {{"flow", added.id},
                               {"client", added.client.address().to_string()},
@@ -416,7 +448,7 @@ void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const Flow
   stream.give_answer({.outcome = outcome_of(record.reason)});
   stream.abort();
   link.release(stream.id());
-  table_.remove(record.id, FlowTable::End::reset);
+  remove(record.id, FlowTable::End::reset);
 }
 
 asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
@@ -476,7 +508,7 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
   }
   log_end(record, end == FlowTable::End::closed ? "closed" : "reset");
-  table_.remove(record.id, end);
+  remove(record.id, end);
 }
 
 }  // namespace longhaul::flows

@@ -17,6 +17,7 @@
 #include "proxy/flows/linked_flow.h"
 #include "proxy/flows/own_addresses.h"
 #include "proxy/flows/relay.h"
+#include "proxy/flows/source_limits.h"
 #include "proxy/log/seldom.h"
 
 namespace longhaul::flows {
@@ -53,12 +54,17 @@ class Flows {
   void apply_features();
   // In force at once: flows that go past the link and may not any more are reset.
   void set_closed(Closed closed);
+  // The configuration's [limits] are others now.
+  void limits_changed();
   // Every flow is reset; for the end of the daemon.
   void cut_all();
 
   Decision decide(const boost::asio::ip::address& client, const Destination& destination) const;
-  bool has_room() const { return table_.live().size() < 2 * std::size_t{config_.limits.flows}; }
+  // Of explicit listeners, whose clients cannot bypass this proxy: whether one more is relayed past the link.
+  bool has_room(const boost::asio::ip::address& client) const;
 
+  // Whose new flows transparent mode leaves alone, whenever that changes.
+  std::function<void(const Crowded&)> on_crowded;
   // A server refused, or cannot be reached: transparent mode routes the next connections plainly.
   std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
 
@@ -80,6 +86,10 @@ class Flows {
   void own(std::unique_ptr<LinkedFlow> flow);
   LinkedFlow::OnEnd forget();
   FlowRecord& add_record(const Accepted& accepted, const Decision& decision);
+  // Every record is entered and removed by these two.
+  FlowRecord& enter(FlowRecord record);
+  void remove(FlowId id, FlowTable::End end);
+  void tell_crowded(bool sources_changed);
 
   boost::asio::io_context& io_;
   const config::Config& config_;
@@ -88,6 +98,8 @@ class Flows {
   Dialer& dialer_;
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
   modules::List modules_;
+  SourceLimits sources_;   // of this site's clients
+  bool is_full_ = false;  // as `Crowded::everyone` was told
   Relay relay_;
   OwnAddresses own_;
   log::Seldom peer_refusals_;

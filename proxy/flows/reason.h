@@ -21,6 +21,7 @@ enum class Reason {
   client_not_in_networks,  // the far proxy shows the client's address to no server
   destination_refused,  // the server (or a router) refused; remembered for a while
   flow_limit,           // more flows than `limits.flows`
+  source_limit,         // the client has more than `limits.flows_per_source`
   memory_limit,         // the memory cap leaves no room: past the link, or over it without the module
   source_fallback,      // optimised, but the server sees the far proxy's address: the client's got no answer
   module_not_at_peer,   // optimised, but the peer does not have the protocol's module in this version
@@ -65,8 +66,14 @@ inline constexpr std::array kReasonTable{
     ReasonText{Reason::destination_refused, "destination_refused",
                "The server refused a connection a moment ago, so the next ones go to it directly.",
                "start the service; the entry ends by itself after a few seconds"},
-    ReasonText{Reason::flow_limit, "flow_limit", "This daemon already carries as many flows as it may.",
+    ReasonText{Reason::flow_limit, "flow_limit",
+               "This daemon already carries as many flows as it may; new ones bypass it.",
                "raise [limits] flows"},
+    ReasonText{Reason::source_limit, "source_limit",
+               "The client's address already has as many flows here as one may have; its new ones bypass this "
+               "proxy.",
+               "see with longhaul flows what the client does; raise [limits] flows_per_source if that is what "
+               "it should do"},
     ReasonText{Reason::memory_limit, "memory_limit",
                "The memory cap leaves no room: new flows are not taken over the link, and flows that a "
                "protocol's module holds go on without it.",

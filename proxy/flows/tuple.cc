@@ -11,7 +11,6 @@ namespace {
 using boost::asio::ip::tcp;
 using config::HostKind;
 using config::TextError;
-using config::unmapped;
 
 constexpr std::string_view kForm =
     "; a flow is named by its ends, CLIENT:PORT-SERVER:PORT, "
@@ -70,8 +69,8 @@ std::string to_text(const Tuple& tuple) {
 bool matches(const Tuple& tuple, const tcp::endpoint& client, const Destination& destination) {
   if (tuple.client.port() != 0 && tuple.client.port() != client.port()) return false;
   if (tuple.destination.port != destination.port || tuple.destination.host != destination.host) return false;
-  if (unmapped(tuple.client.address()) != unmapped(client.address())) return false;
-  return !destination.host.empty() || unmapped(tuple.destination.address) == unmapped(destination.address);
+  if (config::unmapped(tuple.client.address()) != config::unmapped(client.address())) return false;
+  return !destination.host.empty() || config::unmapped(tuple.destination.address) == config::unmapped(destination.address);
 }
 
 }  // namespace longhaul::flows

@@ -5,11 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "proxy/intercept/closed_rules.h"
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/nft_table.h"
+#include "proxy/listeners/accept_loop.h"
 
 namespace longhaul::intercept {
 
@@ -95,6 +97,18 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
     findings.push_back({Weight::warns,
                         "This machine does not forward IPv6 packets, so what it does not take is lost.",
                         "sysctl -w net.ipv6.conf.all.forwarding=1"});
+  // A flood of SYNs fills the queue of half-open connections; without cookies nobody else gets in then.
+  if (value_of(net / "ipv4/tcp_syncookies") == "0")
+    findings.push_back({Weight::warns,
+                        "SYN cookies are off, so a host that sends SYNs and never completes a connection "
+                        "keeps every other client out.",
+                        "sysctl -w net.ipv4.tcp_syncookies=1"});
+  const std::string somaxconn = value_of(net / "core/somaxconn");
+  if (!somaxconn.empty() && std::atol(somaxconn.c_str()) < listeners::kBacklog)
+    findings.push_back({Weight::warns,
+                        "A listener's queue has room for " + somaxconn +
+                            " connections only, which a burst of new flows overruns.",
+                        "sysctl -w net.core.somaxconn=" + std::to_string(listeners::kBacklog)});
   // The larger of the two counts (ip-sysctl).
   const std::string all = value_of(net / "ipv4/conf/all/rp_filter");
   for (const std::string& name : intercept.interfaces) {

@@ -4,22 +4,28 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "proxy/intercept/marks.h"
+#include "proxy/intercept/nft_counters.h"
 
 namespace longhaul::intercept {
 
 namespace asio = boost::asio;
 
 Interception::Interception(asio::io_context& io, const config::Intercept& config, bool fast_connect,
-                           flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room)
+                           flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room,
+                           std::uint32_t new_flows_per_source)
     : io_(io),
       start_(std::move(start)),
       has_room_(std::move(has_room)),
-      rules_{.interfaces = config.interfaces, .port = config.port, .peers = {}, .fast_connect = fast_connect},
+      rules_{.interfaces = config.interfaces, .port = config.port, .peers = {},
+             .fast_connect = fast_connect,
+             .new_flows_per_source = new_flows_per_source,
+             .crowded = {}},
       // The mark is a number that nobody else uses, so it serves as the table's number too.
       route_{.mark = divert_mark(config.port), .table = divert_mark(config.port)},
-      refuse_timer_(io) {}
+      change_timer_(io) {}
 
 Interception::~Interception() { close(); }
 
@@ -45,8 +51,11 @@ config::TextResult<void> Interception::reach(State wanted) {
   }
   config::TextResult<void> done = was_closed ? add(route_) : config::TextResult<void>();
   if (done) {
+    auto bypassed_so_far = bypassed();
     done = table_.run(replace_text(rules_for(wanted)));
-    if (!done)
+    if (done)
+      bypassed_before_ = std::move(bypassed_so_far);
+    else
       done = config::TextError{"the rules of transparent mode cannot be put in: " + done.error().message};
   }
   if (done) {
@@ -62,12 +71,23 @@ config::TextResult<void> Interception::up() { return reach(State::up); }
 config::TextResult<void> Interception::divert() { return reach(State::diverting); }
 
 void Interception::close() {
-  refuse_timer_.cancel();
+  change_timer_.cancel();
+  change_is_due_ = false;
+  crowded_changed_ = false;
   refused_.clear();
   table_.close();
   if (state_ != State::closed) remove(route_);
   listener_.reset();
   state_ = State::closed;
+}
+
+std::vector<std::uint64_t> Interception::bypassed() const {
+  std::vector<std::uint64_t> sum = bypassed_before_;
+  sum.resize(kBypassCounters.size());
+  if (state_ == State::closed) return sum;
+  const auto now = counted_packets(table_name(rules_), kBypassCounters);
+  std::transform(now.begin(), now.end(), sum.begin(), sum.begin(), std::plus<>());
+  return sum;
 }
 
 std::string Interception::rules_text() const {
@@ -77,23 +97,52 @@ std::string Interception::rules_text() const {
 void Interception::refuse(const asio::ip::tcp::endpoint& server) {
   if (state_ != State::up || refused_.size() >= kRefuseAtOnce) return;
   refused_.push_back(server);
-  if (refused_.size() > 1) return;  // the timer runs
-  refuse_timer_.expires_after(kRefuseDelay);
-  refuse_timer_.async_wait([this](const boost::system::error_code& cancelled) {
-    if (!cancelled) enter_refused();
+  change_soon();
+}
+
+void Interception::leave_alone(const flows::Crowded& crowded) {
+  if (std::exchange(rules_.crowded, crowded) == crowded || state_ != State::up) return;
+  crowded_changed_ = true;
+  change_soon();
+}
+
+void Interception::change_soon() {
+  if (std::exchange(change_is_due_, true)) return;
+  // However many changes clients cause, they take a small share of the loop's time.
+  constexpr int kShare = 20;
+  change_timer_.expires_after(
+      std::max<std::chrono::steady_clock::duration>(kChangeDelay, kShare * last_change_took_));
+  change_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) change();
   });
 }
 
-void Interception::enter_refused() {
+void Interception::change() {
+  change_is_due_ = false;
+  const auto refused = std::exchange(refused_, {});
+  const bool crowded_changed = std::exchange(crowded_changed_, false);
   if (state_ != State::up) return;
-  const auto done = table_.run(refuse_text(rules_, refused_));
-  // Then the next attempt is taken and refused again, and the one after it has another chance.
-  if (!done) spdlog::warn("{} refused destinations not entered: {}", refused_.size(), done.error().message);
-  refused_.clear();
+  const auto began = std::chrono::steady_clock::now();
+  if (!refused.empty()) {
+    // Where it fails the next attempt is taken and refused again, and the one after it has another chance.
+    if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
+      spdlog::warn("{} refused destinations not entered: {}", refused.size(), done.error().message);
+  }
+  if (crowded_changed) {
+    // Where it fails those flows are relayed past the link, and reset above twice the limit.
+    if (const auto done = table_.run(crowded_text(rules_)); !done)
+      spdlog::warn("clients with too many flows are not let pass: {}", done.error().message);
+  }
+  last_change_took_ = std::chrono::steady_clock::now() - began;
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {
   if (std::exchange(rules_.fast_connect, on) == on || state_ == State::closed) return {};
+  return reach(state_);
+}
+
+config::TextResult<void> Interception::set_new_flows_per_source(std::uint32_t flows) {
+  if (std::exchange(rules_.new_flows_per_source, flows) == flows || state_ == State::closed) return {};
   return reach(state_);
 }
 

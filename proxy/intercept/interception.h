@@ -22,7 +22,8 @@ class Interception {
  public:
   // Nothing is touched before up() or divert().
   Interception(boost::asio::io_context& io, const config::Intercept& config, bool fast_connect,
-               flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room = {});
+               flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room = {},
+               std::uint32_t new_flows_per_source = RuleSet{}.new_flows_per_source);
   ~Interception();  // close
   Interception(const Interception&) = delete;
   Interception& operator=(const Interception&) = delete;
@@ -37,37 +38,47 @@ class Interception {
   bool is_up() const { return state_ == State::up; }
   // Answers to clients' addresses come back here.
   bool is_diverting() const { return state_ != State::closed; }
+  // SYNs that the rules let pass because of a limit, in the order of kBypassCounters, since the start.
+  std::vector<std::uint64_t> bypassed() const;
   // The rules as nft(8) reads them, as they are or, where they are not in force, as up() would make them.
   std::string rules_text() const;
 
   // A server that refused or cannot be reached: the next connections to it pass plainly for kRefusedFor.
-  // Entries are made together after kRefuseDelay; no client is back sooner.
+  // Entries are made together after kChangeDelay; no client is back sooner.
   void refuse(const boost::asio::ip::tcp::endpoint& server);
+  // Clients whose new flows are not taken. In force after kChangeDelay, too.
+  void leave_alone(const flows::Crowded& crowded);
   // In force at once.
   config::TextResult<void> set_fast_connect(bool on);
+  config::TextResult<void> set_new_flows_per_source(std::uint32_t flows);
   config::TextResult<void> set_peers(std::vector<boost::asio::ip::address> peers);
   // Chains of closed_flows_text, or none.
   config::TextResult<void> set_closed_flows(std::string chains);
 
-  static constexpr std::chrono::milliseconds kRefuseDelay{5};
+  static constexpr std::chrono::milliseconds kChangeDelay{5};
   static constexpr std::size_t kRefuseAtOnce = 1000;  // waiting for the delay; more are forgotten
 
  private:
   enum class State : std::uint8_t { closed, diverting, up };
   config::TextResult<void> reach(State wanted);
   RuleSet rules_for(State state) const;
-  void enter_refused();
+  void change_soon();
+  void change();
 
   boost::asio::io_context& io_;
   flows::FlowStarter start_;
   listeners::AcceptLoop::HasRoom has_room_;
   RuleSet rules_;  // as up() makes them
+  std::vector<std::uint64_t> bypassed_before_;  // by tables that are gone
   PolicyRoute route_;
   State state_ = State::closed;
   std::optional<TproxyListener> listener_;
   NftTable table_;
   std::vector<boost::asio::ip::tcp::endpoint> refused_;  // not entered yet
-  boost::asio::steady_timer refuse_timer_;
+  bool crowded_changed_ = false;                         // not in force yet
+  boost::asio::steady_timer change_timer_;
+  bool change_is_due_ = false;
+  std::chrono::steady_clock::duration last_change_took_{};
 };
 
 }  // namespace longhaul::intercept

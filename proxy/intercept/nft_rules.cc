@@ -27,6 +27,46 @@ std::string destination_set(std::string_view name, std::string_view type, std::c
                      flags, timeout.count(), kSetEntries);
 }
 
+struct SetFamily {
+  char number;
+  std::string_view type;
+  std::string_view source;
+  std::string_view flow;  // client and server, each with its port
+};
+
+constexpr std::array kSetFamilies{
+    SetFamily{'4', "ipv4_addr", "ip saddr", "ip saddr . tcp sport . ip daddr . tcp dport"},
+    SetFamily{'6', "ipv6_addr", "ip6 saddr", "ip6 saddr . tcp sport . ip6 daddr . tcp dport"}};
+
+std::string dynamic_set(std::string_view name, const SetFamily& family, std::string_view type,
+                        std::chrono::seconds timeout, std::size_t entries) {
+  return fmt::format("  set {}{} {{ type {}; flags dynamic, timeout; timeout {}s; size {}; }}\n", name,
+                     family.number, type, timeout.count(), entries);
+}
+
+std::string again_rule(const SetFamily& family) {
+  return fmt::format("    {0} @taken{1} update @taken{1} {{ {0} }} goto take\n", family.flow, family.number);
+}
+
+// Few sources have as many flows as they may, and rarely others, so they stand in the rules themselves.
+std::vector<std::string> limit_rules(const flows::Crowded& crowded) {
+  std::vector<std::string> rules;
+  if (crowded.everyone) rules.emplace_back("counter name flow_limit goto plain");
+  std::vector<std::string> v4, v6;
+  const auto& sources = crowded.sources;
+  for (const config::Network& source : sources) {
+    const bool covered = std::any_of(sources.begin(), sources.end(), [&](const config::Network& wider) {
+      return wider.prefix_length < source.prefix_length && config::contains(wider, source.address);
+    });
+    // Networks of one set may not overlap.
+    if (!covered) (source.address.is_v4() ? v4 : v6).push_back(config::to_text(source));
+  }
+  constexpr std::string_view kRule = "{} saddr {{ {} }} counter name source_limit goto plain";
+  if (!v4.empty()) rules.push_back(fmt::format(kRule, "ip", joined(v4)));
+  if (!v6.empty()) rules.push_back(fmt::format(kRule, "ip6", joined(v6)));
+  return rules;
+}
+
 // Peers are few and change rarely, so they stand in the rule itself.
 std::string peer_rules(const RuleSet& rules, bool v4) {
   std::vector<std::string> addresses;
@@ -68,6 +108,13 @@ std::string table_text(const RuleSet& rules) {
     text += destination_set("answered4", "ipv4_addr", kAnsweredFor, "dynamic, timeout");
     text += destination_set("answered6", "ipv6_addr", kAnsweredFor, "dynamic, timeout");
   }
+  for (const std::string_view way : {"taken", "plain"})
+    for (const SetFamily& family : kSetFamilies)
+      text += dynamic_set(way, family, fmt::format("{0} . inet_service . {0} . inet_service", family.type),
+                          kJudgedFor, kJudgedEntries);
+  for (const SetFamily& family : kSetFamilies)
+    text += dynamic_set("sources", family, family.type, kSourceKnownFor, kSetEntries);
+  for (const std::string_view counter : kBypassCounters) text += fmt::format("  counter {} {{ }}\n", counter);
   text +=
       "  chain prerouting {\n"
       "    type filter hook prerouting priority mangle; policy accept;\n"
@@ -83,25 +130,54 @@ std::string table_text(const RuleSet& rules) {
   }
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", divert_mark(rules.port));
   // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
-  text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark + "  }\n";
-  text += "  chain new_flows {\n";
+  text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark;
+  // Where the queue of half-open connections was full the kernel answered with a SYN cookie and kept nothing:
+  // only the listener can make a socket of the client's next packet.
+  if (!quoted.empty()) {
+    text += "    iifname != { " + joined(quoted) + " } accept\n";
+    for (const SetFamily& family : kSetFamilies) text += again_rule(family);
+  }
+  text += "  }\n  chain new_flows {\n";
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   text += "    fib daddr type { local, broadcast, anycast, multicast } accept\n";
   text += peer_rules(rules, true);
   text += peer_rules(rules, false);
+  // A SYN that is sent again may meet the socket that it made.
+  text += "    socket transparent 1 goto take\n";
   if (!rules.closed_flows.empty()) text += "    jump closed_flows\n";
+  // Before it is looked up whether a SYN was sent before: a client whose flow was refused may begin the next one
+  // from the same port.
   text +=
-      "    ip daddr . tcp dport @refused4 accept\n"
-      "    ip6 daddr . tcp dport @refused6 accept\n";
+      "    ip daddr . tcp dport @refused4 goto plain\n"
+      "    ip6 daddr . tcp dport @refused6 goto plain\n";
   if (!rules.fast_connect) {
     text +=
-        "    ip daddr . tcp dport != @answered4 accept\n"
-        "    ip6 daddr . tcp dport != @answered6 accept\n";
+        "    ip daddr . tcp dport != @answered4 goto plain\n"
+        "    ip6 daddr . tcp dport != @answered6 goto plain\n";
   }
-  text += "    goto take\n  }\n" + rules.closed_flows + "  chain take {\n";
+  text += "    goto admit\n  }\n" + rules.closed_flows + "  chain admit {\n";
+  for (const SetFamily& family : kSetFamilies) text += again_rule(family);
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    {} @plain{} goto plain\n", family.flow, family.number);
+  text += "    jump crowded\n";
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    update @sources{} {{ {} limit rate {}/second burst {} packets }} goto judge\n",
+                        family.number, family.source, rules.new_flows_per_source,
+                        2 * rules.new_flows_per_source);
+  text += "    counter name over_rate goto plain\n  }\n  chain crowded {\n";
+  for (const std::string& rule : limit_rules(rules.crowded)) text += "    " + rule + "\n";
+  text += "  }\n  chain judge {\n";
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    update @taken{} {{ {} }} goto take\n", family.number, family.flow);
+  text += "    counter name no_entry goto plain\n  }\n  chain take {\n";
   text += fmt::format("    meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:{} ", rules.port) + mark;
   text += fmt::format("    meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{} ", rules.port) + mark;
-  return text + "  }\n}\n";
+  text += "  }\n  chain plain {\n";
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    delete @taken{} {{ {} }}\n", family.number, family.flow);
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    update @plain{} {{ {} }} accept\n", family.number, family.flow);
+  return text + "    accept\n  }\n}\n";
 }
 
 std::string replace_text(const RuleSet& rules) {
@@ -125,6 +201,13 @@ std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::t
   const std::string add = "add element inet " + table_name(rules);
   if (!v4.empty()) text += fmt::format("{} refused4 {{ {} }}\n", add, joined(v4));
   if (!v6.empty()) text += fmt::format("{} refused6 {{ {} }}\n", add, joined(v6));
+  return text;
+}
+
+std::string crowded_text(const RuleSet& rules) {
+  const std::string chain = "inet " + table_name(rules) + " crowded";
+  std::string text = "flush chain " + chain + "\n";
+  for (const std::string& rule : limit_rules(rules.crowded)) text += "add rule " + chain + " " + rule + "\n";
   return text;
 }
 

@@ -2,6 +2,7 @@
 // The text of the packet rules of transparent mode: pure, so that it can be printed and tested without a
 // kernel. Putting it in force is left to nft_table.h.
 #pragma once
+#include <array>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
@@ -11,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/flows/source_limits.h"
+
 namespace longhaul::intercept {
 
 struct RuleSet {
@@ -18,7 +21,9 @@ struct RuleSet {
   std::uint16_t port = 7650;                    // of the transparent listeners on 127.0.0.1 and ::1
   std::vector<boost::asio::ip::address> peers;  // packets from and to them are never taken
   bool fast_connect = true;                     // false: only destinations that answered lately are taken
-  // closed_flows_text with the verdict `goto take`: flows that may only use the link are taken whatever their
+  std::uint32_t new_flows_per_source = 1'000;   // taken in a second; twice as many at once
+  flows::Crowded crowded;                       // whose new flows are not taken
+  // closed_flows_text with the verdict `goto admit`: flows that may only use the link are taken whatever their
   // destination answered lately. Empty: there are none.
   std::string closed_flows = {};
 };
@@ -26,6 +31,11 @@ struct RuleSet {
 // A destination that refused is left alone for so long, so that the next attempts meet the real answer.
 inline constexpr std::chrono::seconds kRefusedFor{10};
 inline constexpr std::chrono::minutes kAnsweredFor{60};
+// Which way a SYN went is remembered for so long after the last one: a SYN that is sent again goes the same
+// way, or client and server would each know of another connection.
+inline constexpr std::chrono::seconds kJudgedFor{5};
+inline constexpr std::size_t kJudgedEntries = 131'072;  // 21,000 connections a second
+inline constexpr std::chrono::seconds kSourceKnownFor{10};
 inline constexpr std::size_t kSetEntries = 65'536;  // for each set; some 100 bytes of kernel memory each
 
 // A name the kernel takes for an interface, and that means nothing else in a rule.
@@ -38,5 +48,16 @@ std::string table_text(const RuleSet& rules);
 std::string replace_text(const RuleSet& rules);
 // Commands that enter destinations into the set of those that refused.
 std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::tcp::endpoint> servers);
+
+// Commands that put `crowded` of the rules in force.
+std::string crowded_text(const RuleSet& rules);
+
+// SYNs that were let pass because of a limit, counted by the kernel under these names.
+inline constexpr std::array<std::string_view, 4> kBypassCounters{
+    "over_rate",     // of a source with more than new_flows_per_source, or of one too many sources
+    "source_limit",  // of a source with flows_per_source
+    "flow_limit",    // while there are as many flows as may be
+    "no_entry",      // more new connections than kJudgedEntries at a time
+};
 
 }  // namespace longhaul::intercept

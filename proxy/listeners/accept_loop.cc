@@ -2,6 +2,7 @@
 #include "proxy/listeners/accept_loop.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel bounds it by net.core.somaxconn
+constexpr int kSynAckRetries = 2;
 constexpr int kBurst = 64;      // connections taken before other flows have their turn
 constexpr auto kFirstPause = 10ms;
 constexpr auto kLongestPause = 1000ms;
@@ -97,6 +98,8 @@ tcp::acceptor open_listener(asio::io_context& io, const tcp::endpoint& at, std::
   }
   if (!error && transparent == Transparent::yes) {
     const bool v4 = at.address().is_v4();
+    // Half-open connections go away after 7 s instead of 63: a client that heard no answer sends its SYN again.
+    ::setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_SYNCNT, &kSynAckRetries, sizeof kSynAckRetries);
     if (::setsockopt(acceptor.native_handle(), v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT,
                      &one, sizeof one) != 0)
       error.assign(errno, boost::system::system_category());
@@ -154,7 +157,7 @@ asio::awaitable<void> AcceptLoop::run(std::shared_ptr<State> state) {
       state->acceptor.accept(socket, client, error);
       if (!error) {
         pause = kFirstPause;
-        if (state->has_room && !state->has_room()) {
+        if (state->has_room && !state->has_room(client.address())) {
           ++state->counters.refused;
           socket.set_option(asio::socket_base::linger(true, 0), error);
           socket.close(error);  // Asio's destructor would take the option back and end in order

@@ -24,6 +24,10 @@ class ListenerError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Connections, half-open ones and those not accepted, that may wait; the kernel bounds it by
+// net.core.somaxconn.
+inline constexpr int kBacklog = 4096;
+
 enum class Transparent : std::uint8_t { no, yes };
 
 // Binds and listens. `entry` names the place in the configuration, as in "[socks] listen". Throws
@@ -37,8 +41,8 @@ boost::asio::ip::tcp::acceptor open_listener(boost::asio::io_context& io,
 class AcceptLoop {
  public:
   using OnAccept = std::function<void(boost::asio::ip::tcp::socket, boost::asio::ip::tcp::endpoint client)>;
-  // Whether one more connection may be taken; it is reset otherwise. Empty: always.
-  using HasRoom = std::function<bool()>;
+  // Whether one more connection of that client may be taken; it is reset otherwise. Empty: always.
+  using HasRoom = std::function<bool(const boost::asio::ip::address& client)>;
 
   struct Counters {
     std::uint64_t accepted = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/listeners/socks5.h"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -87,6 +88,13 @@ struct Socks5Listener::Shared {
   std::map<std::uint64_t, Handshake*> open;
   std::uint64_t next_id = 0;
 
+  bool takes(const asio::ip::address& client) const {
+    const auto of_client = std::count_if(open.begin(), open.end(), [&](const auto& entry) {
+      return entry.second->client.address() == client;
+    });
+    return open.size() < limits.handshakes &&
+           static_cast<std::size_t>(of_client) < limits.handshakes_per_source;
+  }
   static asio::awaitable<void> shake_hands(std::shared_ptr<Shared> self, tcp::socket socket,
                                            tcp::endpoint client);
   asio::awaitable<void> talk(Handshake& handshake);
@@ -162,8 +170,8 @@ Socks5Listener::Socks5Listener(asio::io_context& io, const config::HostPort& lis
             const auto executor = socket.get_executor();
             asio::co_spawn(executor, Shared::shake_hands(shared, std::move(socket), client), asio::detached);
           },
-          [shared = shared_, has_room = std::move(has_room)] {
-            return shared->open.size() < shared->limits.handshakes && (!has_room || has_room());
+          [shared = shared_, has_room = std::move(has_room)](const asio::ip::address& client) {
+            return shared->takes(flows::unmapped(client)) && (!has_room || has_room(client));
           }) {}
 
 Socks5Listener::~Socks5Listener() {

@@ -14,6 +14,7 @@ namespace longhaul::listeners {
 struct Socks5Limits {
   std::chrono::milliseconds handshake{10'000};  // from the connection to the request
   std::size_t handshakes = 256;                 // in progress; further connections are reset
+  std::size_t handshakes_per_source = 64;       // likewise, of one client's address
 };
 
 class Socks5Listener {

@@ -95,7 +95,10 @@ def forwarding_pair(lab, ports, chosen=features.TCP_ONLY, **both):
                  for i, port in enumerate(ports)]
     changes = {"intercept": None, "features": chosen, "link": {"allow": [f"{labs.SERVER}/32"]},
                "log": {"level": "warn"}, **both}
-    return Pair(lab, both=changes, branch={"forward": listening, "control": {"listen": "127.0.0.1:7601"}},
+    # All clients have one address.
+    most = changes.get("limits", {}).get("flows", 16384)
+    return Pair(lab, both=changes, branch={"forward": listening, "control": {"listen": "127.0.0.1:7601"},
+                                           "limits": {"flows_per_source": most}},
                 datacenter={"control": {"listen": "127.0.0.1:7602"}})
 
 

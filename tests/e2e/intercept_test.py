@@ -180,6 +180,33 @@ class Intercept(unittest.TestCase):
             self.assertTrue(is_refused(lab, address, port))
         self.assertEqual(len(proxy.said("failed ")), 2)
 
+    def test_a_client_that_was_refused_meets_the_servers_own_answer_from_the_same_port(self):
+        lab = self.enterContext(Lab())
+        proxy = Proxy(lab)
+        with tcp.Listener(lab) as listener:
+            port = listener.port
+
+        def call(seconds=20):
+            with lab.inside("client"):
+                sock = socket.socket()
+            sock.settimeout(seconds)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((CLIENT, 40126))
+            sock.connect((SERVER, port))
+            return tcp.Connection(sock)
+
+        connection = call()
+        self.assertEqual(connection.receive_rest(), (b"", "reset"))
+        connection.close()
+        until(lambda: f"{SERVER} . {port}" in lab.run("branch", "nft", "list", "set", "inet", "longhaul_7650", "refused4"),
+              what="the refused server in the set")
+        with tcp.Server(lab, tcp.echo, port=port):  # which listens now
+            connection = call()
+            connection.send(b"past the proxy")
+            self.assertEqual(connection.receive(14), b"past the proxy")
+            connection.close()
+        self.assertEqual(proxy.said("carried "), [])
+
     def test_without_fast_connect_only_servers_that_answered_are_taken(self):
         lab = self.enterContext(Lab())
         proxy = Proxy(lab, "--slow-connect")

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kShortest = 40ms;  // of a phase: shorter ones measure timers
-constexpr double kFewest = 4;         // packets in a phase: fewer do not show its rate
+constexpr double kFewestInPhase = 4;  // packets in a phase: fewer do not show its rate
 constexpr Duration kFirstTest = 6s;
 }  // namespace
 
@@ -56,7 +56,7 @@ void MeasuredLaw::set_line(double rate) {
 
 // A round trip, or what a few packets take: the unit of all phases.
 Duration MeasuredLaw::span() const {
-  const Duration few = times(1s, packets(kFewest) / line_);
+  const Duration few = times(1s, packets(kFewestInPhase) / line_);
   return std::max({watch_.base_rtt(), Duration(kShortest), few});
 }
 

@@ -140,6 +140,10 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:10: [[peer]] names has \"*.corp\", which the peer \"b\" already has; "},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnames = [\"*corp\"]\n" + kFingerprint),
        "dir/a.toml:8: [[peer]] names has \"*corp\", which is no host name; write for example "},
+      // Limits.
+      {"site = \"a\"\n[limits]\nflows = 10\nflows_per_source = 11\n",
+       "dir/a.toml:2: [limits] flows_per_source = 11 is more than flows, which is 10: one client could take them "
+       "all."},
       // Interception.
       {"site = \"a\"\n[intercept]\nmode = \"tproxi\"\n",
        "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it is \"tproxy\" or \"off\"."},

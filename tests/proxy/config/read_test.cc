@@ -47,6 +47,7 @@ name = "datacenter"
 address = "[fd00:100::2]:7600"
 )" + kFingerprint + R"(
 networks = ["10.10.2.0/24", "fd00:2::/64"]
+names = ["*.Corp", "files.example"]
 rate = "51.84mbit"
 dictionary_memory = "1GiB"
 groups = ["labs"]
@@ -104,6 +105,8 @@ share = ["branches", "labs"]
 
 [limits]
 flows = 100
+flows_per_source = 20
+new_flows_per_source = 500
 handshakes = 5
 memory = "64MiB"
 
@@ -125,6 +128,8 @@ json = true
   CHECK(config.peers[0].address == HostPort{"fd00:100::2", 7600});
   CHECK(config.peers[0].fingerprints == std::vector{"sha256:" + kHex});
   CHECK(config.peers[0].networks.size() == 2);
+  REQUIRE(config.peers[0].names.size() == 2);
+  CHECK(config.peers[0].names[0].to_text() == "*.corp");
   CHECK(config.peers[0].rate_bits == 51'840'000);
   CHECK(config.peers[1].address == HostPort{"second.example", 7600});
   CHECK(config.peers[1].fingerprints ==
@@ -160,6 +165,8 @@ json = true
   CHECK(config.peers[0].groups == std::vector<std::string>{"labs"});
   CHECK(config.peers[1].groups.empty());
   CHECK(config.limits.flows == 100);
+  CHECK(config.limits.flows_of_one_source() == 20);
+  CHECK(config.limits.new_flows_per_source == 500);
   CHECK(config.limits.handshakes == 5);
   CHECK(config.limits.memory_bytes == 64u << 20);
   CHECK(config.log.level == "debug");

@@ -40,6 +40,7 @@ TEST_CASE("the status tells site, links, flows, limits and interception") {
   CHECK(status.at("dictionaries").at("bytes") == 64u << 20);
   CHECK(status.at("dictionaries").at("limit_bytes") == 680u << 20);
   CHECK(status.at("intercept").at("state") == "down");
+  CHECK(status.at("intercept").at("bypassed").at("over_rate") == 7u);
   CHECK(status.at("features").at("transport") == "auto");
   CHECK(status.at("features").at("compression") == true);
   const auto& link = status.at("links").as_array().at(0);

@@ -79,6 +79,7 @@ class FakeDaemon final : public Controlled {
              .dictionary_bytes = 64 << 20,
              .dictionary_limit_bytes = 680 << 20,
              .intercept = InterceptState::down,
+             .bypassed = {{"over_rate", 7}},
              .intercept_error = {},
              .disk = cache::StoreCounters{.ready = true,
                                           .cap_bytes = 4ull << 30,

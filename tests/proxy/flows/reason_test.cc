@@ -25,6 +25,7 @@ bool named(Reason reason) {
     case Reason::client_not_in_networks:
     case Reason::destination_refused:
     case Reason::flow_limit:
+    case Reason::source_limit:
     case Reason::memory_limit:
     case Reason::source_fallback:
     case Reason::module_not_at_peer:

@@ -134,15 +134,15 @@ TEST_CASE("the transparent rules take closed flows whatever their destination an
   open.to_ports = {5060};
   open.fail = config::Fail::open;
   config.rules = {open};
-  CHECK(closed_flows_text(*closed_rules(config), "goto take") == R"(  set peers4 { type ipv4_addr; flags interval; elements = { 10.2.0.0/16 }; }
+  CHECK(closed_flows_text(*closed_rules(config), "goto admit") == R"(  set peers4 { type ipv4_addr; flags interval; elements = { 10.2.0.0/16 }; }
   set peers6 { type ipv6_addr; flags interval; elements = { fd02::/64 }; }
   chain closed_flows {
     tcp dport { 5060 } return
     goto closed_otherwise
   }
   chain closed_otherwise {
-    ip daddr @peers4 goto take
-    ip6 daddr @peers6 goto take
+    ip daddr @peers4 goto admit
+    ip6 daddr @peers6 goto admit
   }
 )");
 }

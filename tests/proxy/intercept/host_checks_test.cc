@@ -27,6 +27,8 @@ void make_host(const fs::path& root) {
   put(net / "ipv6/conf/all/disable_ipv6", "0");
   put(net / "ipv4/conf/all/rp_filter", "0");
   put(net / "ipv4/conf/lan0/rp_filter", "0");
+  put(net / "ipv4/tcp_syncookies", "1");
+  put(net / "core/somaxconn", "4096");
 }
 
 const config::Intercept kLan0{.mode = config::Intercept::Mode::tproxy, .interfaces = {"lan0"}};
@@ -69,6 +71,18 @@ TEST_CASE("missing forwarding and a strict reverse-path filter are found with th
   CHECK(findings[2].remedy == "sysctl -w net.ipv4.conf.lan0.rp_filter=2");
   put(net / "ipv4/conf/lan0/rp_filter", "2");  // the larger counts
   CHECK(sysctl_findings(kLan0, root.path()).size() == 2);
+}
+
+TEST_CASE("a machine that a flood of SYNs would stop is found with the command that mends it") {
+  const TemporaryFolder root;
+  make_host(root.path());
+  const fs::path net = root.path() / "proc/sys/net";
+  put(net / "ipv4/tcp_syncookies", "0");
+  put(net / "core/somaxconn", "128");
+  const auto findings = sysctl_findings(kLan0, root.path());
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].remedy == "sysctl -w net.ipv4.tcp_syncookies=1");
+  CHECK(findings[1].remedy == "sysctl -w net.core.somaxconn=4096");
 }
 
 TEST_CASE("a site that neither takes flows nor dials for peers needs nothing from its machine") {

@@ -16,10 +16,23 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
   flags owner
   set refused4 { type ipv4_addr . inet_service; flags timeout; timeout 10s; size 65536; }
   set refused6 { type ipv6_addr . inet_service; flags timeout; timeout 10s; size 65536; }
+  set taken4 { type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic, timeout; timeout 5s; size 131072; }
+  set taken6 { type ipv6_addr . inet_service . ipv6_addr . inet_service; flags dynamic, timeout; timeout 5s; size 131072; }
+  set plain4 { type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic, timeout; timeout 5s; size 131072; }
+  set plain6 { type ipv6_addr . inet_service . ipv6_addr . inet_service; flags dynamic, timeout; timeout 5s; size 131072; }
+  set sources4 { type ipv4_addr; flags dynamic, timeout; timeout 10s; size 65536; }
+  set sources6 { type ipv6_addr; flags dynamic, timeout; timeout 10s; size 65536; }
+  counter over_rate { }
+  counter source_limit { }
+  counter flow_limit { }
+  counter no_entry { }
   chain prerouting {
     type filter hook prerouting priority mangle; policy accept;
     tcp flags & (fin | syn | rst | ack) == syn goto new_flows
     meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 meta mark set 0x4c481de2 accept
+    iifname != { "lan0", "lan1.7" } accept
+    ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
+    ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
   }
   chain new_flows {
     iifname != { "lan0", "lan1.7" } accept
@@ -28,13 +41,38 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
     ip daddr { 10.10.100.2 } accept
     ip6 saddr { fd10:100::2 } accept
     ip6 daddr { fd10:100::2 } accept
-    ip daddr . tcp dport @refused4 accept
-    ip6 daddr . tcp dport @refused6 accept
-    goto take
+    socket transparent 1 goto take
+    ip daddr . tcp dport @refused4 goto plain
+    ip6 daddr . tcp dport @refused6 goto plain
+    goto admit
+  }
+  chain admit {
+    ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
+    ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
+    ip saddr . tcp sport . ip daddr . tcp dport @plain4 goto plain
+    ip6 saddr . tcp sport . ip6 daddr . tcp dport @plain6 goto plain
+    jump crowded
+    update @sources4 { ip saddr limit rate 1000/second burst 2000 packets } goto judge
+    update @sources6 { ip6 saddr limit rate 1000/second burst 2000 packets } goto judge
+    counter name over_rate goto plain
+  }
+  chain crowded {
+  }
+  chain judge {
+    update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
+    update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
+    counter name no_entry goto plain
   }
   chain take {
     meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:7650 meta mark set 0x4c481de2 accept
     meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:7650 meta mark set 0x4c481de2 accept
+  }
+  chain plain {
+    delete @taken4 { ip saddr . tcp sport . ip daddr . tcp dport }
+    delete @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport }
+    update @plain4 { ip saddr . tcp sport . ip daddr . tcp dport } accept
+    update @plain6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } accept
+    accept
   }
 }
 )");
@@ -44,14 +82,32 @@ TEST_CASE("without fast_connect only destinations that answered lately are taken
   const std::string text =
       table_text({.interfaces = {"lan0"}, .port = 7650, .peers = {}, .fast_connect = false});
   CHECK(text.find("update @answered4 { ip saddr . tcp sport }") != std::string::npos);
-  CHECK(text.find("    ip daddr . tcp dport != @answered4 accept\n") < text.find("tproxy ip to"));
-  CHECK(text.find("    ip6 daddr . tcp dport != @answered6 accept\n") < text.find("tproxy ip to"));
+  CHECK(text.find("    ip daddr . tcp dport != @answered4 goto plain\n") < text.find("tproxy ip to"));
+  CHECK(text.find("    ip6 daddr . tcp dport != @answered6 goto plain\n") < text.find("tproxy ip to"));
 }
 
 TEST_CASE("without interfaces no new flow is taken and packets of live ones are still diverted") {
   const std::string text = table_text({.interfaces = {}, .port = 7650, .peers = {}, .fast_connect = true});
   CHECK(text.find("chain new_flows {\n    accept\n") != std::string::npos);
   CHECK(text.find("socket transparent 1 meta mark set") != std::string::npos);
+}
+
+TEST_CASE("clients with as many flows as they may have are let pass, and everybody where there is no room") {
+  RuleSet rules;
+  CHECK(crowded_text(rules) == "flush chain inet longhaul_7650 crowded\n");
+  rules.crowded = {.everyone = true,
+                   .sources = {*longhaul::config::parse_network("10.1.0.9"),
+                               *longhaul::config::parse_network("fd00:1::/64"),
+                               *longhaul::config::parse_network("fd00:1::7"),
+                               *longhaul::config::parse_network("fd00:2::7")}};
+  const std::string everyone = "counter name flow_limit goto plain\n";
+  const std::string v4 = "ip saddr { 10.1.0.9/32 } counter name source_limit goto plain\n";
+  const std::string v6 = "ip6 saddr { fd00:1::/64, fd00:2::7/128 } counter name source_limit goto plain\n";
+  const std::string add = "add rule inet longhaul_7650 crowded ";
+  CHECK(crowded_text(rules) ==
+        "flush chain inet longhaul_7650 crowded\n" + add + everyone + add + v4 + add + v6);
+  CHECK(table_text(rules).find("  chain crowded {\n    " + everyone + "    " + v4 + "    " + v6 + "  }\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("refused servers are entered by family") {

@@ -47,7 +47,7 @@ TEST_CASE("over the limit a connection is reset at once") {
   asio::io_context io;
   ForwardListener listener(
       io, {.listen = {"127.0.0.1", 0}, .to = {"10.2.0.1", 445}}, [](flows::Accepted) {},
-      [] { return false; });
+      [](const asio::ip::address&) { return false; });
   run(io, [](ForwardListener& at) -> asio::awaitable<void> {
     tcp::socket client(co_await asio::this_coro::executor);
     co_await client.async_connect(at.local_endpoint(), asio::use_awaitable);

@@ -149,6 +149,24 @@ TEST_CASE("more handshakes than the limit are reset, and there is room again aft
   }(proxy));
 }
 
+TEST_CASE("a client with as many handshakes as one may have is reset, and others are served") {
+  asio::io_context io;
+  Proxy proxy(io, {.handshakes_per_source = 1});
+  run(io, [](Proxy& to) -> asio::awaitable<void> {
+    tcp::socket first = co_await client_of(to);
+    co_await write(first, kHello);
+    const std::string chosen = co_await read_exactly(first, 2);
+    CHECK(chosen.size() == 2);
+    tcp::socket second = co_await client_of(to);
+    const Rest rest = co_await read_all(second);
+    CHECK(rest.error == asio::error::connection_reset);
+    tcp::socket other(co_await asio::this_coro::executor, tcp::endpoint(asio::ip::make_address("127.0.0.2"), 0));
+    co_await other.async_connect(to.listener.local_endpoint(), asio::use_awaitable);
+    co_await write(other, kHello + kToFiles);
+    co_await taken(to, 1);
+  }(proxy));
+}
+
 TEST_CASE("a SOCKS5 listener that goes away resets its handshakes and frees its port") {
   asio::io_context io;
   std::optional<Proxy> proxy(std::in_place, io);

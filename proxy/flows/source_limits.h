@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many flows each client of this site has, and which clients have as many as one may. Pure; what becomes
+// of their next flows is decided in flows.h and by the packet rules.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "proxy/config/config.h"
+
+namespace longhaul::flows {
+
+// Whose new flows should not come here.
+struct Crowded {
+  bool everyone = false;                 // there are as many flows as [limits] flows
+  std::vector<config::Network> sources;  // addresses and IPv6 /64 networks with as many as one may have
+  bool operator==(const Crowded&) const = default;
+};
+
+// A source is an address, and beside it the /64 of an IPv6 address, which may have twice as many flows: a host
+// chooses its addresses in there as it likes, but others live there as well.
+class SourceLimits {
+ public:
+  explicit SourceLimits(const config::Limits& limits) : limits_(limits) {}
+  // After a change of the limits: what was counted stays.
+  void limits_changed();
+
+  // One flow more, one flow less. True where `crowded()` is another one afterwards.
+  bool add(const boost::asio::ip::address& client);
+  bool remove(const boost::asio::ip::address& client);
+
+  // Whether the client has `times` as many flows as it may have, by its address or its /64.
+  bool at_limit(const boost::asio::ip::address& client, std::uint32_t times = 1) const;
+  // A source stays in here until it has an eighth less than the limit, so that the rules rarely change.
+  std::vector<config::Network> crowded() const;
+
+ private:
+  struct Less {
+    bool operator()(const config::Network& a, const config::Network& b) const {
+      return a.prefix_length != b.prefix_length ? a.prefix_length < b.prefix_length : a.address < b.address;
+    }
+  };
+  struct Source {
+    std::uint32_t flows = 0;
+    bool crowded = false;
+  };
+  // The sources that a client is part of, each with its limit.
+  template <class Visit>
+  bool any_source(const boost::asio::ip::address& client, Visit visit) const;
+  bool change(const config::Network& source, std::uint32_t limit, std::int32_t by);
+  static bool is_crowded(const Source& source, std::uint32_t limit);
+
+  const config::Limits& limits_;
+  std::map<config::Network, Source, Less> sources_;
+};
+
+}  // namespace longhaul::flows
