@@ -44,7 +44,7 @@ class Limits(unittest.TestCase):
             self.assertEqual(len(first), 3 + sum(reasons.values()) + self.bypassed("flow_limit"))
             self.assertEqual(self.branch.status()["flows"]["limit"], 3)
             self.assertIn("raise [limits] flows",
-                          self.branch.longhaul("why", f"{CLIENT}-{SERVER}:{server.port}"))
+                          self.branch.longhaul("why", f"{CLIENT}:1-{SERVER}:{server.port}"))
             for connection in first:
                 connection.send(b"still here")
                 self.assertEqual(connection.receive(10), b"still here")
@@ -67,7 +67,7 @@ class Limits(unittest.TestCase):
                     self.echo(server, address)
                 self.assertEqual(self.branch.reasons()["optimised"], carried + 2)
             self.assertIn("raise [limits] flows_per_source",
-                          self.branch.longhaul("why", f"{CLIENT}-{SERVER}:{server.port}"))
+                          self.branch.longhaul("why", f"{CLIENT}:1-{SERVER}:{server.port}"))
             other = tcp.connect(self.lab, SERVER, server.port, source=(OTHER_CLIENT, 0))
             other.send(b"x")
             self.assertEqual(other.receive(1), b"x")
@@ -80,8 +80,12 @@ class Limits(unittest.TestCase):
             held = [self.echo(server)]
             until(lambda: held.append(self.echo(server)) or self.bypassed("flow_limit") > 0, what="a bypass")
             passed = self.bypassed("flow_limit")
-            self.lab.run("server", "nft", "-f", "-", text="""table inet deaf { chain in {
-                type filter hook input priority 0; tcp flags & (syn | ack) == syn drop; } }""")
+            self.lab.run("server", "nft", "-f", "-", text="""table inet deaf {
+                chain in {
+                    type filter hook input priority 0
+                    tcp flags & (syn | ack) == syn drop
+                }
+            }""")
             with self.lab.inside("client"):
                 sock = socket.socket()
             sock.setblocking(False)
