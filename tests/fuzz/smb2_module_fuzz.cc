@@ -233,7 +233,9 @@ class Fuzzed {
         if (side.done() || side.passes_to_lan || side.stream_input_ended) return;
         if (kind >= 2) {
           const TwinMessage told = twin_message(choices_);
-          side.module.from_twin(now_, encode(told));
+          const Slice said = encode(told);
+          paid_bytes += said.size() + attached_bytes(told);
+          side.module.from_twin(now_, said);
           if (const std::size_t attached = attached_bytes(told))
             side.module.from_stream(now_, Slice::copy_of(Buffer(attached)));
         } else if (!bytes.empty() && kind == 1) {
@@ -262,6 +264,7 @@ class Fuzzed {
   // ---- the world around
 
   void from_lan(Watched& side, Slice bytes) {
+    paid_bytes += bytes.size();
     while (!bytes.empty()) {
       const std::size_t taken = choices_.below(8) == 7 ? 1 + choices_.byte() % bytes.size() : bytes.size();
       side.from_lan(now_, bytes.sub(0, taken));
