@@ -83,6 +83,15 @@ constexpr std::uint32_t kPeerStreams = 65'536;
 constexpr std::size_t kUnderWay = 4 * listeners::kBacklog;
 // So many of those may be there at once without [limits] memory being in question.
 constexpr std::uint32_t kBeingRefused = 256;
+// What every stream may always receive has room for the short messages of a module, such as the break of an
+// oplock: one that waits for credit while idle readers hold all of it would stop the server's other clients.
+constexpr std::uint64_t kLeastFloor = 512;
+
+// As many as [limits] flows asks for, or as the memory has such floors for: a quarter of the credit.
+std::uint32_t streams_with_credit(const MemoryPlan& plan, const config::Limits& limits) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(limits.flows + kBeingRefused, plan.credit_bytes / 4 / kLeastFloor));
+}
 
 std::vector<link::ModuleName> names_of(modules::List modules) {
   std::vector<link::ModuleName> names;
@@ -168,7 +177,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       histories_(plan_.history_bytes, plan_.disk_bytes > 0),
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
       modules_(modules::all(module_memory_, plan_.ahead_bytes)),
-      pool_(plan_.credit_bytes, config.limits.flows + kBeingRefused,
+      pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),
       disk_(

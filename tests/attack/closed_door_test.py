@@ -273,6 +273,8 @@ class Command(Door):
             site.longhaul("fail-closed", "remove", site.file)
             knocking.until("answered")
             site.start()
+            # The other site is open still, and its server would go on repeating what was not acknowledged.
+            self.pair.datacenter.longhaul("fail-closed", "install", self.pair.datacenter.file)
             self.wan.outside_the_link()
             self.assertLessEqual(knocking.more(), REFUSED)
         self.assert_nothing_outside_the_link()

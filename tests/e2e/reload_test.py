@@ -122,7 +122,13 @@ class Reload(unittest.TestCase):
         self.branch.settings["rule"] = None
         self.branch.settings["limits"] = {"flows": 1}
         self.reload(self.branch)
-        self.assert_carried("flow_limit")
+        optimised = self.branch.reasons()["optimised"]
+        with tcp.Server(self.lab, tcp.report_digest) as server:
+            self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 100_000, 3), tcp.digest(100_000, 3))
+        # The rules let it bypass the daemon, unless it was under way before they knew.
+        bypassed = self.branch.status()["intercept"]["bypassed"]["flow_limit"]
+        self.assertEqual(bypassed + self.branch.reasons().get("flow_limit", 0), 1)
+        self.assertEqual(self.branch.reasons()["optimised"], optimised)
         there.send(b"after")
         self.assertEqual(here.receive(5), b"after")
         self.assertEqual(self.branch.link()["carriers_attached"], 1)
