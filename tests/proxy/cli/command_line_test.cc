@@ -178,7 +178,7 @@ Dictionary:
 Control:
   The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
 Limits:
-  16384 flows, 256 handshakes at a time.
+  16384 flows, 4096 of one client, of which 1000 are taken in a second, 256 handshakes at a time.
 Memory:
   At most 2GiB in all: 465MiB of credit, 465MiB retained, 310MiB in modules, 256MiB ahead of clients, 148MiB in dictionaries, 148MiB for the one on disk, 256MiB in reserve.
 Process:
