@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments there are, what they take from the disk, and who goes first (FORMAT.md, section 7). Pure;
+// Which segments there are, what they take from the disk, and which is evicted first (FORMAT.md, section 7). Pure;
 // leaves what is in them to hook_index.h and files to segment_folder.h.
 #pragma once
 #include <deque>

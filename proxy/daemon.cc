@@ -251,7 +251,7 @@ std::vector<asio::ip::address> Daemon::peer_addresses() const {
   return addresses;
 }
 
-// Places are kept for their handshakes, whoever else comes.
+// Places are kept for their handshakes, whatever strangers do.
 void Daemon::know_peers() {
   if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
 }

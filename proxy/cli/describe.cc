@@ -61,7 +61,7 @@ void flows_in(std::string& text, const Config& config) {
     text += "  Without a link they " + without_link(intercept.fail) + ".\n";
 }
 
-// What is closed stays so when the daemon is gone; who starts it should know how it opens.
+// What is closed stays so when the daemon is gone; the operator should know how it opens.
 void closed_flows(std::string& text, const Config& config) {
   const auto rules = intercept::closed_rules(config);
   if (!rules || !rules->close_something()) return;

@@ -212,7 +212,7 @@ void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = secret();
 }
 
-// Whoever learns the agreed secret one day, with a quantum computer say, still needs this one.
+// An attacker that learns the agreed secret one day, with a quantum computer say, still needs this one.
 void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) const {
   if (!peer_key_.preshared) return;
   SecretBytes mixed(secret.size());

@@ -61,7 +61,7 @@ constexpr const char* kAllowed[] = {
     "capget", "getegid", "geteuid", "getgid", "getgroups", "getpgrp", "getpid", "getppid", "getrandom",
     "getresgid", "getresuid", "getrlimit", "getrusage", "getuid", "prlimit64", "setrlimit", "sysinfo", "uname"};
 
-// What no library of ours tries as a mere possibility: whoever calls these is not the daemon.
+// Calls that no library of ours tries as a mere possibility: only an intruder makes them.
 constexpr const char* kDeadly[] = {
     "acct", "add_key", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module", "execve",
     "execveat", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl",
