@@ -24,7 +24,9 @@ class Mount:
     def __init__(self, guest, smbd, dialect, *options, share="share", host=SERVER):
         self.guest = guest
         self.folder = f"/mnt/{next(_numbers)}"
-        words = ",".join((f"username={USER}", f"password={smbd.password}", f"vers={VERSIONS[dialect]}", *options))
+        # closetimeo=0: close() waits for the server's answer to CLOSE. Otherwise Linux keeps a file open for a second
+        # under a handle lease, and what its program has written may still be on its way when close() returns.
+        words = ",".join((f"username={USER}", f"password={smbd.password}", f"vers={VERSIONS[dialect]}", "closetimeo=0", *options))
         self.command = f"mkdir -p {self.folder} && mount -t cifs //{host}/{share} {self.folder} -o {words}"
 
     def __enter__(self):
