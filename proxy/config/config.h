@@ -121,6 +121,7 @@ struct Limits {
 struct Process {
   std::string user = "longhaul";  // that it becomes where root starts it; "root": stays root
   bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
+  bool kills_unknown_calls = false;  // else they fail; those that only an intruder makes kill in any case
   bool operator==(const Process&) const = default;
 };
 

@@ -338,7 +338,7 @@ class Reader {
   }
 
   void read_process(const Section& top) {
-    static constexpr std::array<std::string_view, 2> kKeys{"user", "sandbox"};
+    static constexpr std::array<std::string_view, 3> kKeys{"user", "sandbox", "unknown_calls"};
     const auto section = top.table("process", kKeys);
     if (!section) return;
     if (const auto user = section->text("user", "longhaul")) {
@@ -347,6 +347,8 @@ class Reader {
       config_.process.user = user->value;
     }
     config_.process.sandbox = section->boolean("sandbox").value_or(config_.process.sandbox);
+    config_.process.kills_unknown_calls =
+        section->choice<bool>("unknown_calls", {{"fail", false}, {"kill", true}}).value_or(false);
   }
 
   void read_log(const Section& top) {

@@ -32,7 +32,7 @@ Pipe PipePool::lend() {
   if (*alive_ >= most_) return {};
   int ends[2];
   if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) return {};
-  int bytes = ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
+  int bytes = ::fcntl(ends[1], F_SETPIPE_SZ, *alive_ < kLarge ? kLargeBytes : kSmallBytes);
   if (bytes < 0) bytes = ::fcntl(ends[1], F_GETPIPE_SZ);
   Pipe pipe(ends[0], ends[1], bytes < 0 ? 0 : static_cast<std::size_t>(bytes), alive_);
   if (bytes < kUsefulBytes) return {};

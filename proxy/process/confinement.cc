@@ -112,7 +112,8 @@ Confinement confine_as(const Account& account, const config::Config& config) {
   }
   files->enforce();
   result.landlock_version = files->version();
-  const std::string why = filter_system_calls();
+  const std::string why = filter_system_calls(
+      config.process.kills_unknown_calls ? UnknownCalls::kKill : UnknownCalls::kFail);
   result.filters_system_calls = why.empty();
   if (!why.empty()) result.warnings.push_back("No system call is forbidden: " + why + ".");
   return result;

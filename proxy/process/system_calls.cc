@@ -3,6 +3,7 @@
 #include "proxy/process/system_calls.h"
 
 #include <linux/netlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <seccomp.h>
 #include <sched.h>
@@ -32,9 +33,9 @@ constexpr const char* kAllowed[] = {
     "brk", "madvise", "membarrier", "mincore", "mlock", "mmap", "mprotect", "mremap", "msync", "munlock",
     "munmap",
     // Threads, locks, processors.
-    "exit", "exit_group", "futex", "futex_waitv", "get_robust_list", "getcpu", "gettid", "rseq",
+    "exit", "exit_group", "futex", "futex_waitv", "get_robust_list", "getcpu", "getpriority", "gettid", "rseq",
     "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getparam",
-    "sched_getscheduler", "sched_yield", "set_robust_list", "set_tid_address",
+    "sched_getscheduler", "sched_yield", "set_robust_list", "set_tid_address", "setpriority",
     // Signals to itself; kill and tgkill are below.
     "pause", "restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigreturn",
     "rt_sigsuspend", "rt_sigtimedwait", "sigaltstack",
@@ -76,7 +77,9 @@ constexpr const char* kForSanitizers[] = {"arch_prctl", "clone",  "getdents",   
 
 class Filter {
  public:
-  Filter() : context_(seccomp_init(SCMP_ACT_ERRNO(ENOSYS))) {
+  explicit Filter(UnknownCalls unknown)
+      : unknown_(unknown),
+        context_(seccomp_init(unknown == UnknownCalls::kKill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS))) {
     if (!context_) throw std::runtime_error("the system-call filter cannot be built");
     // x32 and 32-bit calls have other numbers: by them everything would be allowed.
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
@@ -89,7 +92,9 @@ class Filter {
   }
 
   void allow(const char* name) { add(SCMP_ACT_ALLOW, name, {}); }
-  void kill(const char* name) { add(SCMP_ACT_KILL_PROCESS, name, {}); }
+  void kill(const char* name) {
+    if (unknown_ != UnknownCalls::kKill) add(SCMP_ACT_KILL_PROCESS, name, {});  // else it is not on the list
+  }
   void fail(const char* name, int error) { add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), name, {}); }
 
   // Arguments of type int: the kernel does not look at the upper half of the register.
@@ -128,11 +133,12 @@ class Filter {
   struct Release {
     void operator()(void* context) const { seccomp_release(context); }
   };
+  UnknownCalls unknown_;
   std::unique_ptr<void, Release> context_;
 };
 
 // Those that are allowed for some of their arguments.
-void add_conditional(Filter& filter) {
+void add_conditional(Filter& filter, UnknownCalls unknown) {
   using F = Filter;
   for (const int family : {AF_INET, AF_INET6, AF_UNIX})
     filter.allow("socket", {F::is(0, static_cast<std::uint64_t>(family))});
@@ -140,17 +146,19 @@ void add_conditional(Filter& filter) {
     filter.allow("socket", {F::is(0, AF_NETLINK), F::is(2, static_cast<std::uint64_t>(protocol))});
 
   // Not TIOCSTI, which types into the terminal that started the daemon.
-  constexpr unsigned long kRequests[] = {FIONBIO, FIONREAD, FIOASYNC, SIOCATMARK, TIOCOUTQ, TCGETS, TIOCGWINSZ,
-                                         SIOCGIFINDEX, SIOCGIFNAME, SIOCGIFCONF, SIOCGIFFLAGS, SIOCGIFMTU};
+  constexpr unsigned long kRequests[] = {FIONBIO, FIONREAD, FIOASYNC, SIOCATMARK, TIOCOUTQ, SIOCOUTQNSD, TCGETS,
+                                         TIOCGWINSZ, SIOCGIFINDEX, SIOCGIFNAME, SIOCGIFCONF, SIOCGIFFLAGS, SIOCGIFMTU};
   for (const unsigned long request : kRequests) filter.allow("ioctl", {F::is(1, request)});
+
+  // The C library tries it first and then uses clone: its flags lie in memory, where a filter cannot look.
+  if (unknown == UnknownCalls::kKill) filter.fail("clone3", ENOSYS);
 
   const auto self = static_cast<std::uint64_t>(::getpid());
   filter.allow("tgkill", {F::is(0, self)});
   filter.allow("kill", {F::is(0, self)});
 
   if (kSanitized) return;
-  // Threads, no processes. clone3 keeps its flags in memory, where a filter cannot look: it fails with ENOSYS,
-  // and the C library uses clone.
+  // Threads, no processes.
   filter.allow("clone", {F::has(0, CLONE_THREAD)});
   filter.fail("clone", EPERM, {F::lacks(0, CLONE_THREAD)});
   filter.fail("fork", EPERM);
@@ -162,11 +170,11 @@ void add_conditional(Filter& filter) {
 
 }  // namespace
 
-std::string filter_system_calls() {
-  Filter filter;
+std::string filter_system_calls(UnknownCalls unknown) {
+  Filter filter(unknown);
   for (const char* name : kAllowed) filter.allow(name);
   for (const char* name : kDeadly) filter.kill(name);
-  add_conditional(filter);
+  add_conditional(filter, unknown);
   if (kSanitized)
     for (const char* name : kForSanitizers) filter.allow(name);
   if (const int error = filter.load(); error != 0)

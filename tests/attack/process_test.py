@@ -229,7 +229,7 @@ class Planted(unittest.TestCase):
         self.assertIn("root", self.site.process.log())  # the warning
         token = (self.site.folder / "state" / "control.token").read_text()
         self.site.stop()
-        del self.site.settings["process"]
+        self.site.settings["process"] = {}
         self.site.start()
         self.assertEqual((self.site.folder / "state" / "control.token").read_text(), token)
         until(lambda: self.site.status()["disk_dictionary"]["ready"], what="the dictionary is read")

@@ -287,4 +287,5 @@ def configuration(site, peer):
                   "address": f"{WAN_ADDRESS[peer.node]}:{LINK_PORT}" if site.node == "branch" else None}],
         "intercept": {"mode": "tproxy", "interfaces": ["lan0"]},
         "log": {"level": "debug"},
+        "process": {"unknown_calls": "kill"},  # a call that the filter's list lacks ends the test
     }

@@ -25,8 +25,8 @@ namespace {
 constexpr int kNoFilter = 100;
 
 // What `attempt` returns in a process under the filter.
-ChildEnd filtered(const std::function<int()>& attempt) {
-  return in_child([&] { return filter_system_calls().empty() ? attempt() : kNoFilter; });
+ChildEnd filtered(const std::function<int()>& attempt, UnknownCalls unknown = UnknownCalls::kFail) {
+  return in_child([&] { return filter_system_calls(unknown).empty() ? attempt() : kNoFilter; });
 }
 
 // The error of a call that fails; 0 for one that does not.
@@ -59,6 +59,18 @@ TEST_CASE("other calls that the daemon does not make look as if the kernel lacke
   CHECK(filtered([] { return error_of(::ioctl(0, TIOCSTI, "x")); }).code == ENOSYS);
 }
 
+TEST_CASE("where it is said so, calls that the daemon does not make kill the process") {
+  const auto kill = UnknownCalls::kKill;
+  CHECK(filtered([] { return error_of(::syscall(SYS_io_uring_setup, 1, nullptr)); }, kill).signal == SIGSYS);
+  CHECK(filtered([] { return error_of(::ioctl(0, TIOCSTI, "x")); }, kill).signal == SIGSYS);
+  CHECK(filtered([] { return ::mount("none", "/mnt", "tmpfs", 0, nullptr); }, kill).signal == SIGSYS);
+  CHECK(filtered([] {
+          int value = 0;
+          std::thread([&] { value = 7; }).join();  // clone3 fails, clone passes
+          return value;
+        }, kill).code == 7);
+}
+
 TEST_CASE("sockets are of the families that the daemon uses") {
   CHECK(filtered([] { return error_of(::socket(AF_PACKET, SOCK_RAW, 0)); }).code == ENOSYS);
   CHECK(filtered([] { return error_of(::socket(AF_ALG, SOCK_SEQPACKET, 0)); }).code == ENOSYS);
@@ -87,7 +99,7 @@ TEST_CASE("threads can be started under the filter, and those that run already a
           std::thread before([&] {
             while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE)) std::this_thread::yield();
           });
-          const bool filters = filter_system_calls().empty();
+          const bool filters = filter_system_calls(UnknownCalls::kFail).empty();
           std::thread after([&] {
             while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE)) std::this_thread::yield();
           });
