@@ -229,6 +229,7 @@ void Session::forget_if_finished(StreamId id) {
     finished_peer_streams_.add({id / 2, id / 2 + 1});
     --peer_streams_;
   }
+  if (found->second->marks.unopened) --unopened_;
   recent_ = nullptr;
   streams_.erase(found);
 }
@@ -296,7 +297,10 @@ Result<void> Session::take_open_credit(std::uint64_t bytes) {
   return {};
 }
 
-bool Session::admits_another() const { return peer_streams_ <= config_.max_peer_streams && !pool_.full(); }
+bool Session::admits(Stream& opened) {
+  if (std::exchange(opened.marks.unopened, false)) --unopened_;
+  return peer_streams_ <= config_.max_peer_streams && !pool_.full();
+}
 
 // ----------------------------------------------------------------------------------------------- control
 // stream

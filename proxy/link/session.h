@@ -170,7 +170,7 @@ class Session final : private StreamOwner {
   void announce_credit(Stream& stream) override;
   void announce_reset(Stream& stream) override;
   Result<void> take_open_credit(std::uint64_t bytes) override;
-  bool admits_another() const override;
+  bool admits(Stream& opened) override;
   void reads_later(Stream& stream) override;
   std::uint64_t waiting_allowance() const override;
 
@@ -219,6 +219,7 @@ class Session final : private StreamOwner {
   Stream* recent_ = nullptr;           // of streams_: the next packet mostly belongs to the same
   IntervalTree finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;
+  std::uint32_t unopened_ = 0;  // of these: some of their bytes came, but not all of their OPEN
   StreamId next_id_;
   Scheduler scheduler_;
   Liveness liveness_;

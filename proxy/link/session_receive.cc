@@ -16,8 +16,11 @@ constexpr std::size_t kFewBytes = 32 * 1024;
 constexpr Duration kAckDelayOfFew = 250ms;
 constexpr std::uint64_t kMaxControlAhead = 4 << 20;
 // Bounds on what a peer can make this side remember while it takes nothing that this side sends. An honest
-// peer has no more streams than it may have open, and waits for an answer for each.
-constexpr std::size_t kMaxRefused = 65'536;  // streams beyond the limit, until the peer knows
+// peer has no more streams than it may have open, and waits for an answer for each. When the session ends all of
+// its streams end in one turn: tens of thousands would keep others waiting for that.
+constexpr std::size_t kMaxRefused = 8192;     // streams beyond the limit, until the peer knows
+constexpr std::size_t kMaxUnopened = 4096;    // streams of which something came and the end of OPEN did not
+constexpr std::size_t kMaxGaps = 65'536;      // in the numbers of finished streams, beyond the limit
 constexpr std::size_t kMaxDue = 262'144;
 // Of what this side has to say on the control stream because of the peer.
 constexpr std::uint64_t kMaxControlUnacknowledged = 32 << 20;
@@ -165,9 +168,12 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
     auto admitted = admit(frame.stream);
     if (!admitted) return admitted.error();
     stream = *admitted;
+    stream->marks.unopened = true;
+    ++unopened_;
   }
   const std::uint64_t before = stream->wire_received(), plain_before = stream->blocks().in.plain;
   if (auto taken = stream->on_frame(frame.offset, frame.payload, now); !taken) return taken;
+  if (unopened_ > kMaxUnopened) return LinkError::too_many_streams;
   if (!std::exchange(stream->marks.ack_due, true)) ack_due_.push_back(frame.stream);
   unacknowledged_bytes_ += stream->wire_received() - before;
   unacknowledged_plain_ += stream->blocks().in.plain - plain_before;
@@ -325,7 +331,7 @@ Result<void> Session::on_reset(const ResetFrame& frame) {
   stream->on_reset(frame.code);
   forget_if_finished(frame.stream);
   // Each hole is a stream that was opened and is not finished.
-  if (finished_peer_streams_.count() > config_.max_peer_streams + kMaxRefused)
+  if (finished_peer_streams_.count() > config_.max_peer_streams + kMaxGaps)
     return LinkError::too_many_streams;
   return {};
 }

@@ -40,8 +40,8 @@ class StreamOwner {
   virtual void announce_credit(Stream& stream) = 0;
   virtual void announce_reset(Stream& stream) = 0;
   virtual Result<void> take_open_credit(
-      std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
-  virtual bool admits_another() const = 0;  // the peer opened a stream: may it live?
+      std::uint64_t bytes) = 0;                // the peer used some for a stream it opened
+  virtual bool admits(Stream& opened) = 0;  // by the peer, its OPEN is read: may it live?
   // Enough was done for this turn: Stream::read_on() is to be called in another one.
   virtual void reads_later(Stream& stream) = 0;
   // How much all streams together may hold of what nobody has looked at yet.
@@ -168,6 +168,7 @@ class Stream final : private RecordSink {
     bool released = false;
     bool told_readable = false, told_writable = false, told_features = false, told_stopped = false;
     bool reads_later = false;
+    bool unopened = false;
   } marks;
 
  private:

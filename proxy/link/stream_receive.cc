@@ -133,7 +133,7 @@ Result<void> Stream::on_open(Bytes body) {
   std::uint64_t forward = request_->forward_credit;
   if (auto taken = context_.owner.take_open_credit(forward > floor ? forward - floor : 0); !taken)
     return taken;
-  if (!context_.owner.admits_another()) {
+  if (!context_.owner.admits(*this)) {
     reset(ResetCode::aborted);
     marks.released = true;
     return {};

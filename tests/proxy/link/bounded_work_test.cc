@@ -215,6 +215,20 @@ TEST_CASE("streams with parts of an OPEN that nobody ends are bounded by what th
   CHECK(streams * part.size() < (24u << 20));
 }
 
+TEST_CASE("streams whose OPEN has begun and not come whole are few, however much memory there is") {
+  HandPeer peer(Side::acceptor, 1ull << 30, 16'640);
+  const Buffer open = open_record(some_request());
+  const Buffer begun(open.begin(), open.end() - 1), rest(open.end() - 1, open.end());
+  for (std::uint64_t n = 0; n < 4096; ++n) REQUIRE(peer.send_stream(2 * n + 1, 0, begun));
+  // Each that comes whole, is reset or was refused makes room for another.
+  REQUIRE(peer.send_stream(1, open.size() - 1, rest));
+  REQUIRE(peer.send_stream(2 * 4096 + 1, 0, begun));
+  REQUIRE(peer.send(ResetFrame{3, ResetCode::aborted}));
+  REQUIRE(peer.send_stream(2 * 4097 + 1, 0, begun));
+  for (std::uint64_t n = 5000; n < 9000; ++n) REQUIRE(peer.send_stream(2 * n + 1, 0, open));
+  CHECK(peer.send_stream(2 * 4098 + 1, 0, begun).error() == LinkError::too_many_streams);
+}
+
 TEST_CASE("streams that are over, of which the peer does not say that it knows, are bounded") {
   HandPeer peer(Side::acceptor, 4 << 20, 65'536);
   const Buffer open = open_record(some_request());
