@@ -40,7 +40,7 @@ def drawn(seed, faults, kinds, most=8):
     scenarios = []
     if "kernel" in kinds:  # one at a time: the guest runs one program
         scenarios.append(scenario(chance, KINDS["kernel"], fault, chance.getrandbits(32)))
-    while len(scenarios) < most and sum(kind.weight for kind in named):
+    while len(scenarios) < most and any(kind.weight for kind in named):
         kind = chance.choices(named, [kind.weight for kind in named])[0]
         if kind.name == "jcifs-ng" and any(told.kind == kind.name for told in scenarios):
             continue  # a Java machine takes as long to start as all the others
@@ -52,7 +52,8 @@ def drawn(seed, faults, kinds, most=8):
 def scenario(chance, kind, fault, seed):
     dialect = chance.choice(kind.dialects)
     asks = [ask for ask in kind.asks if dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1]
-    policy = chance.choice(kind.policies + (("continue",) if "continue" in kind.policies else ()))
+    policies = [policy for policy in kind.policies if policy != "close-only" or not fault.unsynced]
+    policy = chance.choice(policies + (["continue"] if "continue" in policies else []))
     flush_every = chance.choice((3, 8)) if fault.unsynced else chance.choice((0, 0, 0, 8))
     return Scenario(kind.name, dialect, chance.choice(asks), policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
