@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "proxy/flows/allow.h"
+#include "proxy/flows/ends.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::flows {
@@ -27,16 +28,6 @@ constexpr std::size_t kRememberedMost = 4096;
 
 std::optional<asio::ip::address> address_of(const Destination& destination) {
   return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
-}
-
-modules::Ends ends_of(const FlowRecord& record) {
-  const asio::ip::address client = record.client.address();
-  const auto bytes =
-      (client.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, client.to_v4()) : client.to_v6())
-          .to_bytes();
-  modules::Ends ends{.server_port = record.destination.port};
-  std::transform(bytes.begin(), bytes.end(), ends.client.begin(), [](auto each) { return std::byte{each}; });
-  return ends;
 }
 
 // What the near side is told about a flow that is not begun here for that reason.
@@ -260,7 +251,7 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
-  if (module) started.use_module(*module, module->make_near(ends_of(record)), tell_reason());
+  if (module) started.use_module(*module, module->make_near(ends_of(record.client.address(), record.destination)), tell_reason());
   // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
   // the flow goes past it, and if not it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
@@ -468,7 +459,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
   const link::OpenRequest& opened = flow.stream()->request();
   if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
     answer.module_accepted = true;
-    flow.use_module(*module, module->make_far({.server_port = opened.destination.port}), tell_reason());
+    flow.use_module(*module, module->make_far(ends_of(flow.record().client.address(), opened.destination)), tell_reason());
   }
   flow.start_far(std::move(dialled.socket), answer);
 }

@@ -4,6 +4,10 @@
 // Without I/O: bytes, messages, ends and time in; bytes, messages, ends and a deadline out. Modules are
 // listed in modules.h; who runs them is proxy/flows/module_host.h.
 #pragma once
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <variant>
 
@@ -18,6 +22,14 @@ namespace longhaul::modules {
 
 using link::Duration;
 using link::TimePoint;
+
+// Between whom a flow is, the same on both sides of the link and for each connection of the two. Addresses
+// of IPv4 as IPv6 maps them; a server that is named has a digest of its name instead.
+struct Ends {
+  std::array<std::byte, 16> client{}, server{};
+  std::uint16_t server_port = 0;
+  auto operator<=>(const Ends&) const = default;
+};
 
 // A half has two ways: from its LAN into the stream, and from the stream to its LAN. What is `to_stream` here
 // is `to_lan` at the twin.

@@ -14,7 +14,7 @@ std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_byte
   site->ahead->most_bytes = std::min(site->ahead->most_bytes, ahead_bytes);
   const auto smb_half = [site](smb::Side side) -> Maker {
     return [=](const Ends& ends) {
-      return std::make_unique<smb::SmbModule>(side, ends.server_port, *site, ends.client);
+      return std::make_unique<smb::SmbModule>(side, ends, *site);
     };
   };
   list.push_back({.name = "smb",

@@ -2,8 +2,6 @@
 // The modules that this version has: by which name and version two proxies agree on one, which flows it is
 // for, and how its halves are made. What a module does is its own folder's business.
 #pragma once
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,11 +14,6 @@
 
 namespace longhaul::modules {
 
-// Whose flow it is.
-struct Ends {
-  std::uint16_t server_port = 0;
-  std::array<std::byte, 16> client{};  // its address; that of IPv4 as IPv6 maps it
-};
 // Makes a half for one flow.
 using Maker = std::function<std::unique_ptr<Module>(const Ends& ends)>;
 

@@ -72,6 +72,7 @@ class Site:
         self.hosts = {}  # names that this daemon alone knows, and their addresses
         self.environment = {}  # of its daemon, on top of the tests' own
         self.small_disk = None  # bytes of a disk of its own for its dictionary, empty at each start
+        self.disk = None  # one for its state whose power can fail: promises/disk.py
         self.process = None
 
     def keygen(self, name):
@@ -104,6 +105,8 @@ class Site:
         if self.small_disk:
             words = ["sh", "-c", f'mkdir -p "$0" && mount -t tmpfs -o size={self.small_disk} tmpfs "$0" && exec "$@"',
                      self.folder / "state/dictionary", *words]
+        if self.disk:
+            words = self.disk.mounted(self.folder / "state", words)
         self.process = self.lab.start(self.node, *words, name=f"longhaul-{self.name}", clean_end=True)
         return self.process
 

@@ -76,10 +76,10 @@ class Smbd:
     added or changed: Smbd(lab, {"smb encrypt": "off"}, {"oplocks": "no"}); None takes one away. `shares` has more
     shares by name, each over a folder of its own, `smbd.folder_of(name)`. `small="8m"` adds a share `small` of
     that size, in memory, where writing meets the end of the disk. It runs until the lab ends, or, where another is to take its
-    place, until its `with` block does."""
+    place, until its `with` block does. `disk` is one whose power can fail (promises/disk.py), for the share `share`."""
 
-    def __init__(self, lab, settings=None, share=None, shares=None, small=None, node="server"):
-        self.lab, self.node = lab, node
+    def __init__(self, lab, settings=None, share=None, shares=None, small=None, node="server", disk=None):
+        self.lab, self.node, self.disk = lab, node, disk
         self.folder = lab.scratch / f"smb-{next(lab.counter)}"
         for name in ("private", "state", "lock", "cache", "pid", "ncalrpc", "client"):
             (self.folder / name).mkdir(parents=True, mode=0o755)
@@ -116,7 +116,9 @@ class Smbd:
             # A process started in a namespace has mounts of its own, which go when it does.
             words = ["sh", "-c", 'mount -t tmpfs -o size="$0" small "$1" && shift && exec "$@"', self.small,
                      self.folder_of("small"), *words]
-        self.process = self.lab.start(self.node, *self._knowing_its_name(words), name="smbd")
+        if self.disk:
+            words = self.disk.mounted(self.folder_of("share"), words)
+        self.process = self.lab.start(self.node, *self.knowing_its_name(words), name="smbd")
         until(self._answers, seconds=20, what="smbd accepts connections")
         return self
 
@@ -152,9 +154,9 @@ class Smbd:
         until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in everyone), what="smbd is gone")
 
     def path_of(self, name, share="share"):
-        """Where the test finds a file of a share; that of the small one is in the mounts of smbd alone."""
+        """Where the test finds a file of a share; that of the small one, or on a disk, is in the mounts of smbd alone."""
         path = self.folder_of(share) / name
-        return pathlib.Path(f"/proc/{self.process.pid}/root{path}") if share == "small" else path
+        return pathlib.Path(f"/proc/{self.process.pid}/root{path}") if share == "small" or self.disk else path
 
     # -- files
 
@@ -173,10 +175,11 @@ class Smbd:
 
     def words(self, command, *options, host=SERVER, share="share"):
         """The command line of smbclient that runs one of its commands in a share."""
-        return self._knowing_its_name(("smbclient", f"//{host}/{share}", self.password, "-s",
+        return self.knowing_its_name(("smbclient", f"//{host}/{share}", self.password, "-s",
                                        self.client_configuration, "-U", USER, "-c", command, *options))
 
-    def _knowing_its_name(self, words):
+    def knowing_its_name(self, words):
+        """The command line of a program that is Samba's."""
         # What runs inside a namespace has mounts of its own, so the host's file stays as it is.
         mount = 'if [ -e /etc/hosts ]; then mount --bind "$0" /etc/hosts || exit; fi; exec "$@"'
         return ("sh", "-c", mount, self.hosts, *words)

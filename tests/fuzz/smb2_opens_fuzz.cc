@@ -213,7 +213,7 @@ class World {
 
   fuzz::Choices& choices_;
   TimePoint now_{};
-  SmbModule halves_[2] = {SmbModule(Side::near, 445, {}), SmbModule(Side::far, 445, {})};
+  SmbModule halves_[2] = {SmbModule(Side::near, {.server_port = 445}, {}), SmbModule(Side::far, {.server_port = 445}, {})};
   Way streams_[2];
   std::mt19937 whole_;
   FrameSplitter from_far_{Framing::direct_tcp};

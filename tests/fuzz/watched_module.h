@@ -14,7 +14,7 @@ inline constexpr std::size_t kMostHeld = 64 << 20;
 // What a half puts out, held to the contract.
 class Watched {
  public:
-  explicit Watched(smb::Side side, std::uint16_t port = 445) : module(side, port, {}) {}
+  explicit Watched(smb::Side side, std::uint16_t port = 445) : module(side, {.server_port = port}, {}) {}
 
   smb::SmbModule module;
   std::deque<modules::Output> to_twin;  // bytes, messages and ends, in order

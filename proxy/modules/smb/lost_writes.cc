@@ -1,22 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
+// See lost_writes.h.
 #include "proxy/modules/smb/lost_writes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul::smb {
+namespace {
 
-void LostWrites::add(const File& file) {
-  if (file.client == Client{}) return;
-  if (std::find(files_.begin(), files_.end(), file) != files_.end()) return;
-  if (files_.size() == kMost) files_.pop_front();
-  files_.push_back(file);
+char16_t folded(char16_t letter) {
+  return letter >= u'a' && letter <= u'z' ? static_cast<char16_t>(letter - (u'a' - u'A')) : letter;
 }
 
-bool LostWrites::take(const File& file) {
-  const auto found = std::find(files_.begin(), files_.end(), file);
-  if (found == files_.end()) return false;
-  files_.erase(found);
+std::u16string folded(std::u16string_view text) {
+  std::u16string result(text);
+  std::ranges::transform(result, result.begin(), [](char16_t letter) { return folded(letter); });
+  return result;
+}
+
+std::size_t name_bytes(const LostWrites::File& file) {
+  return (file.share.size() + file.path.size()) * sizeof(char16_t);
+}
+
+// Joined where they touch; too many become one that spans them all.
+void bound(std::vector<Interval>& ranges) {
+  IntervalSet set;
+  for (const Interval& range : ranges) set.add(range);
+  ranges = set.intervals();
+  if (ranges.size() <= LostWrites::kMostRanges) return;
+  ranges = {Interval{ranges.front().begin, ranges.back().end}};
+}
+
+}  // namespace
+
+std::u16string share_of(std::u16string_view unc) {
+  while (unc.ends_with(u'\\')) unc.remove_suffix(1);
+  if (const auto last = unc.rfind(u'\\'); last != std::u16string_view::npos) unc.remove_prefix(last + 1);
+  return folded(unc);
+}
+
+std::u16string path_of(std::u16string_view path) {
+  while (path.starts_with(u'\\')) path.remove_prefix(1);
+  return folded(path);
+}
+
+// [MS-SMB2] 2.2.13, [MS-CIFS] 2.2.4.64.1. GENERIC_EXECUTE reads no data, but execution does.
+LostWrites::Use LostWrites::use_of(std::uint32_t access, std::uint32_t disposition) {
+  constexpr std::uint32_t kSupersede = 0, kCreate = 2, kOverwrite = 4, kOverwriteIf = 5;
+  constexpr std::uint32_t kReads = 0x0000'0001 | 0x0000'0020 | 0x8000'0000 | 0x2000'0000;
+  constexpr std::uint32_t kWrites = 0x0000'0002 | 0x0000'0004 | 0x4000'0000 | 0x1000'0000 | 0x0200'0000;
+  if (disposition == kSupersede || disposition == kCreate || disposition == kOverwrite ||
+      disposition == kOverwriteIf)
+    return Use::replaces;
+  if (access & kWrites) return Use::writes;
+  return access & kReads ? Use::reads : Use::attributes;
+}
+
+std::deque<LostWrites::Record>::iterator LostWrites::find(std::deque<Record>& of, const File& file) {
+  return std::ranges::find(of, file, &Record::file);
+}
+
+void LostWrites::add(const File& file, Loss loss) {
+  bound(loss.ranges);
+  if (loss.cause != Cause::refused) {
+    ++counters_.lost[static_cast<std::size_t>(loss.cause)];
+    if (journal_) journal_->lost(file, loss);
+  }
+  insert({.file = file, .loss = std::move(loss)});
+  changed();
+}
+
+void LostWrites::refused(const File& file, Interval range, Status status) {
+  ++counters_.lost[static_cast<std::size_t>(Cause::refused)];
+  if (journal_) journal_->lost(file, {.cause = Cause::refused, .status = status, .ranges = {range}});
+}
+
+void LostWrites::told_late(const File& file) {
+  ++counters_.reported[static_cast<std::size_t>(Told::late_error)];
+  if (journal_) journal_->reported(file, Told::late_error);
+}
+
+bool LostWrites::take(const File& file, Use use) {
+  if (use == Use::attributes || use == Use::replaces) return false;
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end()) return false;
+  const auto found = find(of->second, file);
+  if (found == of->second.end()) return false;
+  if (use == Use::reads) {
+    if (std::exchange(found->reader_told, true)) return false;
+  } else {
+    remove(of->second, found);
+  }
+  ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
+  if (journal_) journal_->reported(file, Told::next_open);
+  changed();
   return true;
+}
+
+void LostWrites::forget(const File& file) {
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end()) return;
+  const auto found = find(of->second, file);
+  if (found == of->second.end()) return;
+  remove(of->second, found);
+  changed();
+}
+
+void LostWrites::known_to(std::uint64_t near, const File& file) {
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end() || near == 0) return;
+  const auto found = find(of->second, file);
+  if (found != of->second.end() && found->loss.cause == Cause::near_vanished && found->loss.near == near) {
+    remove(of->second, found);
+    changed();
+  }
+}
+
+bool LostWrites::any(const Ends& ends) const {
+  const auto of = clients_.find(ends.client);
+  return of != clients_.end() &&
+         std::ranges::any_of(of->second, [&](const Record& each) { return each.file.ends == ends; });
+}
+
+std::vector<LostWrites::Record> LostWrites::records() const {
+  std::vector<Record> all;
+  for (const auto& [client, records] : clients_) all.insert(all.end(), records.begin(), records.end());
+  return all;
+}
+
+void LostWrites::restore(std::vector<Record> records) {
+  for (Record& record : records) {
+    bound(record.loss.ranges);
+    insert(std::move(record));
+  }
+}
+
+// ---- room
+
+void LostWrites::insert(Record record) {
+  std::deque<Record>& of = clients_[record.file.ends.client];
+  // One loss is told once, however many writes it was; what was found out last counts.
+  if (const auto same = find(of, record.file); same != of.end()) {
+    auto& ranges = record.loss.ranges;
+    if (same->loss.ranges.empty()) ranges.clear();
+    if (!ranges.empty()) ranges.insert(ranges.end(), same->loss.ranges.begin(), same->loss.ranges.end());
+    bound(ranges);
+    *same = std::move(record);
+    return;
+  }
+  ++waiting_;
+  name_bytes_ += name_bytes(record.file);
+  of.push_back(std::move(record));
+  make_room();
+}
+
+void LostWrites::remove(std::deque<Record>& of, std::deque<Record>::iterator record) {
+  const Client client = record->file.ends.client;
+  --waiting_;
+  name_bytes_ -= name_bytes(record->file);
+  of.erase(record);
+  if (of.empty()) clients_.erase(client);
+}
+
+void LostWrites::make_room() {
+  while (waiting_ > kMost || name_bytes_ > kMostNameBytes) {
+    const auto most = std::ranges::max_element(
+        clients_, {}, [](const auto& each) { return each.second.size(); });
+    ++counters_.evicted;
+    if (journal_) journal_->evicted(most->second.front().file);
+    remove(most->second, most->second.begin());
+  }
+}
+
+void LostWrites::changed() {
+  if (journal_) journal_->changed(*this);
 }
 
 }  // namespace longhaul::smb

@@ -1,35 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a reset has robbed of promised writes, for clients that open a file again by its name after a
-// reset and go on as if nothing had been, as Linux does: the next open that would go on is told. Kept by the
-// near side for all flows of a site; what was lost and how it is told is the dialects'.
+// Files that have lost promised writes, until the client that was promised them has been told: kept for all
+// flows of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
+// LossJournal logs and stores what happens here; how a client is told is decided by the dialects' halves.
 #pragma once
 #include <array>
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "codecs/interval_set.h"
+#include "proxy/modules/module.h"
+#include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb {
 
+// Why a promise was not kept. One row of kCauseNames for each.
+enum class Cause : std::uint8_t {
+  refused,        // the server answered the WRITE with an error
+  server_gone,    // the server or the far proxy ended the connection
+  client_gone,    // the client reset its connection before the WRITE was done
+  flow_cut,       // the link or the far proxy failed, or this daemon stopped
+  near_vanished,  // the near proxy failed: it may have promised writes that never arrived
+};
+inline constexpr std::array<std::string_view, 5> kCauseNames{"refused", "server_gone", "client_gone",
+                                                             "flow_cut", "near_vanished"};
+// How the client was told.
+enum class Told : std::uint8_t {
+  late_error,  // in the place of the success of a later WRITE, FLUSH or CLOSE
+  next_open,   // in the place of an open of the file
+};
+inline constexpr std::array<std::string_view, 2> kToldNames{"late_error", "next_open"};
+
+class LossJournal;
+
 class LostWrites {
  public:
-  // The same before and after a reset: its GUID, or where a dialect has none its address. Zero: not known, so
-  // nothing is kept.
-  using Client = std::array<std::byte, 16>;
+  // Addresses as IPv6 writes them; the client's port does not count.
+  using Ends = modules::Ends;
   struct File {
-    Client client{};
-    std::u16string share;  // as the client named it
-    std::u16string path;   // in the share, folded
+    Ends ends;
+    std::u16string share;  // see share_of()
+    std::u16string path;   // in the share, folded, without a leading backslash
     auto operator<=>(const File&) const = default;
   };
+  struct Loss {
+    Cause cause = Cause::flow_cut;
+    Status status = Status::success;  // of Cause::refused
+    std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: not known
+    std::uint64_t near = 0;           // of Cause::near_vanished: the near daemon's number; see known_to()
+  };
+  struct Record {
+    File file;
+    Loss loss;
+    bool reader_told = false;
+  };
+  static constexpr std::size_t kMostRanges = 16;
 
-  void add(const File& file);
-  // True once: whoever asks tells the client, or has made the loss meaningless.
-  bool take(const File& file);
+  // `number`: this daemon's own, from its start to its end, and no other's. Zero: unknown.
+  explicit LostWrites(std::uint64_t number = 0) : number_(number) {}
+  std::uint64_t number() const { return number_; }
+  // None by default. It outlives this object, or is taken away.
+  void set_journal(LossJournal* journal) { journal_ = journal; }
+
+  // What an open is for. Replaces: it removes the content, so nothing is lost any more once it has succeeded.
+  enum class Use : std::uint8_t { attributes, reads, writes, replaces };
+  // Of an NT access mask and disposition (SMB1's NT_CREATE_ANDX and SMB2's CREATE have the same).
+  static Use use_of(std::uint32_t access, std::uint32_t disposition);
+
+  // The promise was counted and logged before (refused()), or is now.
+  void add(const File& file, Loss loss);
+  // The server has refused a promised WRITE; a later answer through the same open can still tell the client.
+  void refused(const File& file, Interval range, Status status);
+  void told_late(const File& file);
+
+  // Before an open: true if it is to be answered with LOST_WRITEBEHIND_DATA. An open that may write is told
+  // once, after which the file is forgotten; before that, one open that only reads the data.
+  bool take(const File& file, Use use = Use::writes);
+  // The content was replaced or deleted by this client.
+  void forget(const File& file);
+  // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
+  // far half suspected about this file is void.
+  void known_to(std::uint64_t near, const File& file);
+  bool any(const Ends& ends) const;
+
+  // What is stored over a restart. add() and take() are told to the journal, restore() is not.
+  std::vector<Record> records() const;
+  void restore(std::vector<Record> records);
+
+  struct Counters {
+    std::array<std::uint64_t, kCauseNames.size()> lost{};      // promises' files, by cause
+    std::array<std::uint64_t, kToldNames.size()> reported{};  // by how
+    std::uint64_t evicted = 0;                                 // never told: too many
+  };
+  const Counters& counters() const { return counters_; }
+  std::size_t waiting() const { return waiting_; }  // files whose client was not told
+
+  // In all. The client with the most files loses its oldest.
+  static constexpr std::size_t kMost = 1024, kMostNameBytes = 1 << 20;
 
  private:
-  static constexpr std::size_t kMost = 1024;  // the oldest go first
-  std::deque<File> files_;
+  using Client = std::array<std::byte, 16>;
+  std::deque<Record>::iterator find(std::deque<Record>& of, const File& file);
+  void insert(Record record);
+  void remove(std::deque<Record>& of, std::deque<Record>::iterator record);
+  void make_room();
+  void changed();
+
+  std::uint64_t number_;
+  LossJournal* journal_ = nullptr;
+  std::map<Client, std::deque<Record>> clients_;  // the oldest first
+  std::size_t waiting_ = 0, name_bytes_ = 0;
+  Counters counters_;
 };
+
+// Writes down what happens, and stores what is not told yet. Called on the loop; never waits.
+class LossJournal {
+ public:
+  virtual ~LossJournal() = default;
+  virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
+  virtual void reported(const LostWrites::File& file, Told how) = 0;
+  virtual void evicted(const LostWrites::File& file) = 0;
+  virtual void changed(const LostWrites& lost) = 0;  // records() would say something else
+};
+
+// The last component of \\server\share, folded: a client may name the server in several ways.
+std::u16string share_of(std::u16string_view unc);
+// Folded to upper case where it is ASCII, without a leading backslash.
+std::u16string path_of(std::u16string_view path);
 
 }  // namespace longhaul::smb

@@ -17,12 +17,12 @@ using modules::Way;
 
 Site::Site() : channels(std::make_shared<smb2::Channels>()) {}
 
-SmbModule::SmbModule(Side side, std::uint16_t port, const Site& site, const LostWrites::Client& client)
+SmbModule::SmbModule(Side side, const modules::Ends& ends, const Site& site)
     : side_(side),
       site_(site),
-      client_(client),
-      lan_(framing_of_port(port)),
-      stream_(framing_of_port(port)) {}
+      ends_(ends),
+      lan_(framing_of_port(ends.server_port)),
+      stream_(framing_of_port(ends.server_port)) {}
 
 // ---- bytes
 
@@ -127,7 +127,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
       half_->frame_from_stream(now, *offer_);
     (void)out_.exchange(std::move(put_out));
   } else if (frame.kind == FrameKind::smb2 && near) {
-    half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost, site_.channels);
+    half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost, site_.channels, ends_);
   } else if (frame.kind == FrameKind::smb2) {
     auto far = std::make_unique<smb2::Far>(out_);
     if (offer_) far->begun_with_smb1();
@@ -141,7 +141,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
 
 void SmbModule::make_smb1_half() {
   if (side_ == Side::near)
-    half_ = std::make_unique<smb1::Near>(out_, site_.ahead, site_.lost, client_);
+    half_ = std::make_unique<smb1::Near>(out_, site_.ahead, site_.lost, ends_);
   else
     half_ = std::make_unique<smb1::Far>(out_);
 }

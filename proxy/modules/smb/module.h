@@ -30,8 +30,7 @@ struct Site {
 
 class SmbModule final : public modules::Module {
  public:
-  // `port`: the server's. `client`: its address, where SMB1 has no other name for it (lost_writes.h).
-  SmbModule(Side side, std::uint16_t port, const Site& site, const LostWrites::Client& client = {});
+  SmbModule(Side side, const modules::Ends& ends, const Site& site);
 
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void from_lan(TimePoint now, Slice bytes) override;
@@ -69,7 +68,7 @@ class SmbModule final : public modules::Module {
 
   Side side_;
   Site site_;
-  LostWrites::Client client_;
+  modules::Ends ends_;
   Outputs out_;
   modules::Surroundings surroundings_;
   std::unique_ptr<Half> half_;  // none until the dialect is known

@@ -143,6 +143,15 @@ std::optional<Status> Promises::late_error(const Open& open) const {
   return found->second.late_status;
 }
 
+std::vector<Interval> Promises::outstanding_ranges(const Open& open) const {
+  std::vector<Interval> ranges;
+  for (const Message message : messages(open)) {
+    const Entry& entry = entries_.at(message);
+    if (entry.answered) ranges.push_back({entry.range.offset, entry.range.offset + entry.range.length});
+  }
+  return ranges;
+}
+
 bool Promises::failed(const Open& open) const {
   const auto found = opens_.find(open);
   return found != opens_.end() && found->second.failed;

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codecs/interval_set.h"
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/smb/status.h"
 #include "proxy/modules/smb/twin_messages.h"
@@ -97,6 +98,9 @@ class Promises {
   bool waits_for(Message message) const { return entries_.contains(message); }
   // Of those that wait through this open.
   std::vector<Message> messages(const Open& open) const;
+
+  // Of those that are outstanding through this open.
+  std::vector<Interval> outstanding_ranges(const Open& open) const;
 
   // Opens with something outstanding, or a late error that is not reported.
   std::vector<Open> owed() const;

@@ -28,8 +28,7 @@ bool only_reads_behind(const Message& request, const Block& open) {
 Opening opening_of(const Header& header, const Block& block, const NtCreateRequest& request) {
   Opening opening;
   opening.is_nt_create = true;
-  const auto disposition = static_cast<Disposition>(request.disposition);
-  opening.keeps_data = disposition == Disposition::open || disposition == Disposition::open_if;
+  opening.use = LostWrites::use_of(request.access, request.disposition);
   Open& open = opening.open;
   open.name = file_name(header.tid, request.name, header.is_unicode());
   if (request.root_fid != 0) open.name.exact = false;
@@ -47,7 +46,9 @@ Opening opening_of(const Header& header, const Block& block, const NtCreateReque
 Opening opening_of(const Header& header, const Block& block, const OpenRequest& request) {
   Opening opening;
   opening.open_andx_flags = request.flags;
-  opening.keeps_data = (request.mode & 3) == 1;  // 2: truncated
+  using Use = LostWrites::Use;
+  const bool keeps_data = (request.mode & 3) == 1;  // 2: truncated
+  opening.use = !keeps_data ? Use::replaces : request.writes() ? Use::writes : Use::reads;
   Open& open = opening.open;
   const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
   open.name =

@@ -10,6 +10,7 @@
 
 #include "codecs/keyed_hash.h"
 #include "proxy/flows/reason.h"
+#include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"
 #include "proxy/modules/smb/smb1/records.h"
@@ -57,7 +58,7 @@ struct Opening {
   Open open;
   std::uint16_t open_andx_flags = 0;
   bool is_nt_create = false;
-  bool keeps_data = false;  // of a file that is there already
+  LostWrites::Use use = LostWrites::Use::attributes;
 };
 
 // A request without its final answer.

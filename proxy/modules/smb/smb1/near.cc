@@ -230,6 +230,8 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
       empty_.emplace(answered.opened->key, Loss::nothing);
     tell_allowance();
   }
+  if (answered.opened && answered.request->opening->use == LostWrites::Use::replaces)
+    lost_->forget(lost_file(*answered.opened));
   questions_.opened(answered.opened, number);
   for (const Open& closed : answered.closed) over(closed);
 }
@@ -240,14 +242,14 @@ void Near::over(const Open& open) {
   void_.erase(open.key);
   empty_.erase(open.key);
   if (promises_.forget(open.key)) return;
-  lost_->add(lost_file(open));  // promised data are gone, and no answer is left that could tell
-  abort();
+  lost_->add(lost_file(open), {.cause = Cause::refused});  // promised data are gone, and no answer is left that could tell
+  abort(Cause::server_gone);
 }
 
-void Near::abort() {
+void Near::abort(Cause cause) {
   if (aborted_) return;
   aborted_ = true;
-  lose();
+  lose(cause);
   promises_.cut_off();
   out_.abort();
 }
@@ -317,13 +319,13 @@ void Near::taken_back(const Break& message) {
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_over_ = true;
   if (ending == modules::Ending::closed) return out_.end_stream();
-  abort();
+  abort(Cause::client_gone);
 }
 
 void Near::stream_ended(TimePoint, modules::Ending ending) {
   if (aborted_) return;
   if (ending == modules::Ending::closed && !promises_.owes() && reads_.empty()) return out_.end_lan();
-  abort();
+  abort(Cause::server_gone);
 }
 
 void Near::lan_opaque(TimePoint) { lan_over_ = true; }
@@ -331,7 +333,7 @@ void Near::lan_opaque(TimePoint) { lan_over_ = true; }
 void Near::stream_opaque(TimePoint) {
   stream_over_ = true;
   // What was promised and what waits cannot be settled any more.
-  if (!quiet()) abort();
+  if (!quiet()) abort(Cause::server_gone);
 }
 
 bool Near::quiet() const {

@@ -27,18 +27,18 @@ bool could_be_kept_back(const Open& open, const Header& header);
 
 class Near final : public Half {
  public:
-  // `account`: the bytes that all flows of this site hold ahead. `client`: who it is, for `lost`.
+  // `account`: the bytes that all flows of this site hold ahead. `ends`: of this flow, for `lost`.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
        std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
-       const LostWrites::Client& client = {})
+       const LostWrites::Ends& ends = {})
       : out_(out),
         cache_(std::move(account)),
         lost_(std::move(lost)),
-        client_(client),
+        ends_(ends),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
         looks_(out, connection_) {}
-  ~Near() override { lose(); }
+  ~Near() override { lose(Cause::flow_cut); }
   Near(const Near&) = delete;
   Near& operator=(const Near&) = delete;
 
@@ -91,9 +91,9 @@ class Near final : public Half {
   Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                         const OpenKey& key);
   void over(const Open& open);
-  void abort();
+  void abort(Cause cause);
   // What is owed now cannot be kept any more: for who opens those files again.
-  void lose();
+  void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const;
   bool goes_on_with_lost(const Message& message);
   void learn_share(const Message& message);
@@ -112,7 +112,7 @@ class Near final : public Half {
   AheadCache cache_;
   Promises promises_;
   std::shared_ptr<LostWrites> lost_;
-  LostWrites::Client client_;
+  LostWrites::Ends ends_;
   std::unordered_map<std::uint16_t, std::u16string> shares_;      // by TID, as the client named them
   std::unordered_map<MessageNumber, std::u16string> connecting_;  // to shares
   NearSearches searches_;

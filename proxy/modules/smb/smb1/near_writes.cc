@@ -191,21 +191,26 @@ void Near::learn_share(const Message& message) {
   for (const Block& block : message.blocks) {
     if (block.command != Command::tree_connect_andx || connecting_.size() >= kMostRemembered) continue;
     if (const auto connect = parse_tree_connect_request(block, message.header))
-      connecting_[number_of(message.header)] = file_name(0, connect->path, message.header.is_unicode()).path;
+      connecting_[number_of(message.header)] =
+          share_of(file_name(0, connect->path, message.header.is_unicode()).path);
   }
 }
 
 LostWrites::File Near::lost_file(const Open& open) const {
-  LostWrites::File file{.client = client_, .path = open.name.path};
+  LostWrites::File file{.ends = ends_, .path = path_of(open.name.path)};
   if (const auto share = shares_.find(open.name.tid); share != shares_.end()) file.share = share->second;
   return file;
 }
 
-void Near::lose() {
+void Near::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const auto empty = empty_.find(key);
     if (empty != empty_.end() && empty->second == Loss::nothing) continue;
-    if (const Open* open = connection_.open(key)) lost_->add(lost_file(*open));
+    const Open* open = connection_.open(key);
+    if (!open) continue;
+    const bool refused = promises_.outstanding_bytes(key) == 0;
+    lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
+                                  .ranges = promises_.outstanding_ranges(key)});
   }
 }
 
@@ -213,10 +218,8 @@ void Near::lose() {
 bool Near::goes_on_with_lost(const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
-  if (!pending || !pending->opening || !pending->opening->open.may_write) return false;
-  if (!lost_->take(lost_file(pending->opening->open))) return false;
-  // Who begins the file anew loses nothing.
-  if (!pending->opening->keeps_data) return false;
+  if (!pending || !pending->opening) return false;
+  if (!lost_->take(lost_file(pending->opening->open), pending->opening->use)) return false;
   connection_.answered_here(number);
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;

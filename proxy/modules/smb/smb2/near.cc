@@ -7,7 +7,7 @@ using flows::Reason;
 using modules::Ending;
 
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost,
-           std::shared_ptr<Channels> channels)
+           std::shared_ptr<Channels> channels, const LostWrites::Ends& ends)
     : out_(out),
       channels_(*this, std::move(channels)),
       opens_(*this, account),
@@ -15,7 +15,7 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       volumes_(*this),
       metadata_(*this),
       listings_(*this),
-      writes_(*this, std::move(lost)),
+      writes_(*this, std::move(lost), ends),
       reads_(*this, std::move(account)),
       asked_in_order_{&channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
       answered_in_order_{&channels_, &aliases_,  &opens_,    &volumes_,
@@ -130,7 +130,7 @@ void Near::lan_ended(TimePoint now, Ending ending) {
 // The server can answer nothing more: what was promised and not told to be kept is lost.
 void Near::stream_ended(TimePoint, Ending ending) {
   const bool owed = owes();
-  writes_.lose();
+  writes_.lose(Cause::server_gone);
   if (ending == Ending::reset || owed) return out_.abort();
   out_.end_lan();
 }
@@ -152,7 +152,7 @@ void Near::stream_opaque(TimePoint) {
 void Near::settle(TimePoint) {
   if (!reset_ || writes_.has_promised() || others_owe()) return;
   reset_ = false;
-  writes_.lose();
+  writes_.lose(Cause::client_gone);
   out_.abort();
 }
 

@@ -49,6 +49,10 @@ Slice answer_of(const Header& head, std::uint32_t written_bytes) {
 
 }  // namespace
 
+LostWrites::Use use_of(const Open& open) {
+  return LostWrites::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
+}
+
 DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
 
 // What a handle that outlives its connection had been promised, its client would not ask for again after a
@@ -99,12 +103,9 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
     const Command command = element.header.command;
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
-    if (command == Command::negotiate) {
-      if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
-    }
     if (command == Command::tree_connect && connecting_.size() < kMostConnecting) {
       if (const auto request = parse_tree_connect_request(element.bytes))
-        connecting_[element.header.message_id] = text_of(request->path);
+        connecting_[element.header.message_id] = share_of(text_of(request->path));
     }
   }
 }
@@ -287,6 +288,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   }
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::opened) {
+      if (use_of(*change.open) == LostWrites::Use::replaces) lost_->forget(lost_file(*change.open));
       for (const Connection::Answered& each : outcome.answered)
         if (each.request.id == change.by) found_empty(*change.open, each.request);
     }
@@ -301,7 +303,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
   // What was signed since then cannot be changed; then only a reset tells the client, and what it opens
   // again.
   if (side_.connection().ids_are_fixed()) {
-    for (const LostWrites::File& file : late_files_) lost_->add(file);
+    for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
     side_.out().abort();
   } else {
     side_.out().to_lan(with_statuses(message, late_));
@@ -315,24 +317,26 @@ void NearWrites::ended(const Open& open) {
   empty_.erase(open.key);
   for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
   if (promises_.forget(open.key)) return;
-  lost_->add(lost_file(open));
+  lost_->add(lost_file(open), {.cause = Cause::refused});
   side_.out().abort();
 }
 
 // ---- what a reset has lost
 
 LostWrites::File NearWrites::lost_file(const Open& open) const {
-  LostWrites::File file{.client = client_, .path = open.name.path};
+  LostWrites::File file{.ends = ends_, .path = path_of(open.name.path)};
   if (const auto share = shares_.find({open.session, open.tree}); share != shares_.end())
     file.share = share->second;
   return file;
 }
 
-void NearWrites::lose() {
+void NearWrites::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
     if (!open || (is_empty(*open) && empty_.at(key).loss == Loss::nothing)) continue;
-    lost_->add(lost_file(*open));
+    const bool refused = promises_.outstanding_bytes(key) == 0;
+    lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
+                                  .ranges = promises_.outstanding_ranges(key)});
   }
   promises_.cut_off();
 }
@@ -341,11 +345,8 @@ void NearWrites::lose() {
 Taken NearWrites::create(TimePoint now, const Message& message) {
   const Header& header = message.header();
   const Pending* request = side_.connection().pending(header.message_id);
-  if (!request || !request->opening || !request->opening->may_write()) return Taken::no;
-  const Disposition disposition = request->opening->disposition;
-  if (!lost_->take(lost_file(*request->opening))) return Taken::no;
-  // Who begins the file anew loses nothing.
-  if (disposition != Disposition::open && disposition != Disposition::open_if) return Taken::no;
+  if (!request || !request->opening) return Taken::no;
+  if (!lost_->take(lost_file(*request->opening), use_of(*request->opening))) return Taken::no;
   side_.answer(now, header.message_id,
                build_error_response(answer_to(header, Status::lost_writebehind_data)));
   return Taken::yes;

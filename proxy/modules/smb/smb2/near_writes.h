@@ -30,12 +30,14 @@ bool could_be_promised(const Open& open, const Tree& tree, const Header& header,
 // Of the same conditions those that any request on the open has to fulfil.
 bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header);
 
+LostWrites::Use use_of(const Open& open);
 DiskTree disk_tree(SessionId session, TreeId tree);
 
 class NearWrites final : public NearPart {
  public:
-  NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost) : side_(side), lost_(std::move(lost)) {}
-  ~NearWrites() override { lose(); }
+  NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+      : side_(side), lost_(std::move(lost)), ends_(ends) {}
+  ~NearWrites() override { lose(Cause::flow_cut); }
   NearWrites(const NearWrites&) = delete;
   NearWrites& operator=(const NearWrites&) = delete;
 
@@ -60,7 +62,7 @@ class NearWrites final : public NearPart {
   }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // What is owed now cannot be kept any more: for who opens those files again.
-  void lose();
+  void lose(Cause cause);
 
  private:
   struct Waiting {
@@ -103,7 +105,7 @@ class NearWrites final : public NearPart {
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   KeyedSet<MessageId> setups_;
-  Guid client_{};
+  LostWrites::Ends ends_;
   std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
   KeyedMap<MessageId, std::u16string> connecting_;  // to shares
   std::vector<LostWrites::File> late_files_;                  // of late_

@@ -8,7 +8,7 @@ namespace {
 
 TEST_CASE(
     "SMB: a frame that is not whole is counted, and passes on when there is no memory for the rest of it") {
-  SmbModule module(Side::near, 445, {});
+  SmbModule module(Side::near, {.server_port = 445}, {});
   module.on_surroundings({}, {});
   Buffer part(1000);
   write_frame_head(1 << 20, part.data());

@@ -27,7 +27,8 @@ class Pair {
   TimePoint now{};
 
   explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1)
-      : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {std::byte(client)}) {
+      : near(near_out, std::make_shared<AheadAccount>(), std::move(lost),
+             {.client = {std::byte(client)}}) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);

@@ -129,6 +129,7 @@ TEST_CASE("SMB1: who goes on with a file that a reset has robbed of promised wri
     Pair pair(lost);
     pair.server.files["F"] = pair.server.files["G"] = "";
     CHECK(opens(pair, "G") == 0);
+    CHECK(opens(pair, "F", {.access = 1}) == kTold);  // it would read old bytes
     CHECK(opens(pair, "F", {.access = 1}) == 0);
     CHECK(opens(pair, "f", {.disposition = GENERATE(1u, 3u)}) == kTold);
     CHECK(opens(pair, "F") == 0);

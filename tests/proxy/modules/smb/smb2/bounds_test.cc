@@ -26,7 +26,7 @@ Message granting(Command command, MessageId id, const Body& body, std::uint16_t 
 // One half, between a LAN and a twin that the test speaks for.
 class OneHalf {
  public:
-  explicit OneHalf(Side side) : side_(side), module_(side, 445, {}) {
+  explicit OneHalf(Side side) : side_(side), module_(side, {.server_port = 445}, {}) {
     modules::Surroundings told;
     told.line_bytes_per_second = 6'100'000;
     told.round_trip = std::chrono::milliseconds(100);

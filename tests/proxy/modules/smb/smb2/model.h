@@ -14,10 +14,11 @@ inline constexpr auto kNone = OplockLevel::none, kBatch = OplockLevel::batch;
 class World {
  public:
   explicit World(std::uint32_t seed, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
-                 std::shared_ptr<Channels> channels = std::make_shared<Channels>())
+                 std::shared_ptr<Channels> channels = std::make_shared<Channels>(),
+                 const LostWrites::Ends& ends = {})
       : server(seed * 7 + 1),
         random_(seed),
-        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels)),
+        near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels), ends),
         far_(far_out_) {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);

@@ -46,7 +46,7 @@ class Way {
 class Pair {
  public:
   explicit Pair(unsigned seed, modules::Surroundings surroundings = usual(), const Site& site = {})
-      : random(seed), near(Side::near, 445, site) {
+      : random(seed), near(Side::near, {.server_port = 445}, site) {
     near.on_surroundings(now, surroundings);
     far.on_surroundings(now, surroundings);
   }
@@ -117,7 +117,7 @@ class Pair {
   bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && down_.empty(); }
 
   SmbModule near;
-  SmbModule far{Side::far, 445, {}};
+  SmbModule far{Side::far, {.server_port = 445}, {}};
 
  private:
   void into(SmbModule& half, Way& way) {

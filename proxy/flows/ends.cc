@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/ends.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace longhaul::flows {
+namespace asio = boost::asio;
+namespace {
+
+using AddressBytes = std::array<std::byte, 16>;
+
+AddressBytes bytes_of(const asio::ip::address& address) {
+  const auto bytes =
+      (address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6())
+          .to_bytes();
+  AddressBytes result;
+  std::memcpy(result.data(), bytes.data(), result.size());
+  return result;
+}
+
+// Names are equal whatever their case.
+AddressBytes bytes_of(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  const XXH128_hash_t digest = XXH3_128bits(name.data(), name.size());
+  AddressBytes result;
+  static_assert(sizeof digest == sizeof result);
+  std::memcpy(result.data(), &digest, result.size());
+  return result;
+}
+
+}  // namespace
+
+modules::Ends ends_of(const asio::ip::address& client, const Destination& server) {
+  return {.client = bytes_of(client),
+          .server = server.host.empty() ? bytes_of(server.address) : bytes_of(server.host),
+          .server_port = server.port};
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes with impacket: every dialect, unsigned, with an oplock, a lease or a durable handle where it is asked to. The
+requests on files are those of ../smb1_client.py and ../smb2_client.py."""
+
+import contextlib
+import os
+import pathlib
+import sys
+import types
+
+sys.path.insert(1, os.fspath(pathlib.Path(__file__).resolve().parents[1]))
+sys.dont_write_bytecode = True
+
+import smb_client
+import writing
+
+HERE = types.SimpleNamespace(inside=lambda node: contextlib.nullcontext())  # runs in its node
+
+
+class Impacket(writing.Client):
+    connection = file = None
+
+    def login(self):
+        smb_client.FOREVER = self.options.timeout
+        try:
+            self.connection = smb_client.connect(HERE, self.options, self.options.dialect, host=self.options.host,
+                                                 share=self.options.share)
+        except Exception as error:  # impacket has many for a server that is not there
+            raise writing.Broken(f"{type(error).__name__}: {error}") from error
+
+    def ask(self, what, call, *arguments, opening=False, **named):
+        try:
+            return call(*arguments, **named)
+        except smb_client.Broken as error:
+            raise writing.Broken(str(error)) from error
+        except smb_client.SmbError as error:
+            return writing.check(error.status, f"{what}: {error}", opening)
+
+    def open(self, replace):
+        asked = {}
+        if self.options.ask == "oplock":
+            asked = {"oplock": smb_client.BATCH}
+        elif self.options.ask == "lease":
+            asked = {"lease": (os.urandom(16), smb_client.LEASE_ALL)}
+        elif self.options.ask == "durable":
+            asked = {"oplock": smb_client.BATCH, "durable": True}
+        self.file = self.ask("open", self.connection.open, self.options.name, smb_client.READ | smb_client.WRITE,
+                             smb_client.OVERWRITE_IF if replace else smb_client.OPEN_IF, opening=True, **asked)
+
+    def write(self, offset, block):
+        self.ask("write", self.file.write, offset, block)
+
+    def flush(self):
+        self.ask("flush", self.file.flush)
+
+    def close(self):
+        self.ask("close", self.file.close)
+
+    def logout(self):
+        self.connection.close()
+
+    def drop(self):
+        if self.connection:
+            self.connection.close()
+
+
+if __name__ == "__main__":
+    writing.main(Impacket)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds of scenarios: several clients write at a time, one thing breaks, and each client's file is compared, block by
+block, with what that client was told. A round is drawn from its seed; the stage it is played on outlives it."""
+
+import collections
+import contextlib
+import dataclasses
+import itertools
+import os
+import random
+import signal
+
+import smb
+from disk import Disk
+from faults import FAULTS, Fault
+from guest import Guest
+from lab import SERVER, Lab, until
+from pair import Pair
+from writers import KINDS, KernelWriter, Scenario, Writer
+
+LINE = "25mbit,60"
+OLD = b"\xee"  # what is in a file that is written in place
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    seed: int
+    fault: Fault
+    scenarios: tuple
+    moment: float  # at this part of the blocks of one client the fault begins
+    watched: int  # that client
+    pause: float
+
+
+def drawn(seed, faults, kinds, most=8):
+    """The round that belongs to a seed. `faults` and `kinds` are names, of which it takes one and several."""
+    chance = random.Random(seed)
+    fault = FAULTS[chance.choices(faults, [FAULTS[name].weight for name in faults])[0]]
+    named = [KINDS[name] for name in kinds if KINDS[name].flushes or not fault.unsynced]
+    scenarios = []
+    if "kernel" in kinds:  # one at a time: the guest runs one program
+        scenarios.append(scenario(chance, KINDS["kernel"], fault, chance.getrandbits(32)))
+    while len(scenarios) < most and any(kind.weight for kind in named):
+        kind = chance.choices(named, [kind.weight for kind in named])[0]
+        if kind.name == "jcifs-ng" and any(told.kind == kind.name for told in scenarios):
+            continue  # a Java machine takes as long to start as all the others
+        scenarios.append(scenario(chance, kind, fault, chance.getrandbits(32)))
+    return Round(seed, fault, tuple(scenarios), chance.random(), chance.randrange(len(scenarios)),
+                 fault.pause * chance.random())
+
+
+def scenario(chance, kind, fault, seed):
+    dialect = chance.choice(kind.dialects)
+    asks = [ask for ask in kind.asks if dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1]
+    policies = [policy for policy in kind.policies if policy != "close-only" or not fault.unsynced]
+    policy = chance.choice(policies + (["continue"] if "continue" in policies else []))
+    flush_every = chance.choice((3, 8)) if fault.unsynced else chance.choice((0, 0, 0, 8))
+    return Scenario(kind.name, dialect, chance.choice(asks), policy, chance.choice((20, 40, 60)),
+                    chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
+                    chance.choice((0, 5, 20, 40)), chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0],
+                    kind.in_place and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of a scenario. Blocks are named by their numbers."""
+
+    told: Scenario
+    end: str
+    acknowledged: int
+    logins: int
+    errors: list
+    lost: list  # acknowledged, and the run ended in success, and they are not in the file
+    unflushed: list  # the same of blocks that a FLUSH has covered, however the run ended
+    wrong: list  # neither what was written nor what was there before
+
+
+class Stage:
+    """A lab with a server, and with the pair unless `direct`. `power`: the server's share and the daemons' state are on
+    disks of their own. It is left as it was found by each round."""
+
+    def __init__(self, direct=False, power=False, guest=False, both=None):
+        self.direct, self.power, self.with_guest, self.both = direct, power, guest, both
+        self.guest = self.pair = None
+        self.numbers, self.rounds = itertools.count(1), itertools.count()
+        self.host = SERVER
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            self.lab = stack.enter_context(Lab(LINE))
+            self.smbd = smb.Smbd(self.lab, small="64m", disk=Disk(self.lab.scratch, "share") if self.power else None)
+            if not self.direct:
+                both = dict(self.both or {}, **({"dictionary": {"disk": 0}} if self.power else {}))
+                self.pair = Pair(self.lab, both=both)
+                for site in self.pair.sites if self.power else ():
+                    site.disk = Disk(self.lab.scratch, site.name)
+                stack.enter_context(self.pair)
+            if self.with_guest:
+                self.guest = stack.enter_context(Guest(self.lab))
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self.stack.__exit__(*error)
+
+    def site(self, name):
+        return {"near": self.pair.branch, "far": self.pair.datacenter}[name]
+
+    def fail_power(self, victim):
+        """What `victim` has not synced is gone, and it is down."""
+        owner = self.smbd if victim == "server" else self.site(victim)
+        pids = [owner.process.pid, *smb.descendants(owner.process.pid)]
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        owner.disk.fail()
+        owner.crash() if victim == "server" else owner.kill()
+
+    def mend(self):
+        """All is up again, and nobody's bytes are in the way of the next."""
+        if not self.smbd.process.is_running():
+            self.smbd.start()
+        with contextlib.suppress(FileNotFoundError):
+            self.smbd.path_of("filler", "small").unlink()
+        for site in self.pair.sites if self.pair else ():
+            if not site.process.is_running():
+                if code := site.process.popen.returncode:
+                    if code > 0:  # not ended by the fault
+                        raise AssertionError(f"{site.name} ended with {code}\n{site.process.log()[-20000:]}")
+                site.start()
+        if self.pair:
+            self.pair.wait_link(seconds=60)
+
+    def promised(self):
+        """Bytes that the near half has acknowledged early, since it started."""
+        if not self.pair or not self.pair.branch.process.is_running():
+            return 0
+        return sum(module["counters"].get("promised_bytes", 0) for module in self.pair.branch.status()["modules"])
+
+    def reasons(self):
+        """Why flows of the near half were not optimised, or were reset, since it started."""
+        return self.pair.branch.reasons() if self.pair and self.pair.branch.process.is_running() else {}
+
+    # -- a round
+
+    def play(self, round_):
+        """Gives the outcomes of a round, one for each of its scenarios."""
+        self.mend()
+        # The near half routes connections plainly for a while to an address that refused one.
+        self.host = f"10.10.2.{20 + next(self.rounds) % 200}"
+        self.lab.run("server", "ip", "address", "replace", f"{self.host}/24", "dev", "eth0")
+        fault = round_.fault
+        writers = [self._prepared(told, fault) for told in round_.scenarios]
+        try:
+            for writer in writers:
+                writer.start()
+            until(lambda: all(writer.is_ready() for writer in writers), 60, "the clients are ready")
+            for writer in writers:
+                writer.go()
+            watched = writers[round_.watched]
+            enough = max(1, int(round_.moment * watched.scenario.blocks))
+            self._wait(lambda: watched.progress() >= enough or watched.has_ended(), 30)
+            fault.begin(self, round_.pause)
+            longest = max(told.timeout for told in round_.scenarios)
+            self._wait(lambda: all(writer.has_ended() for writer in writers), 30 + fault.patience + 2 * longest)
+        finally:
+            for writer in writers:
+                if writer.popen or isinstance(writer, KernelWriter):
+                    writer.stop()
+        self.mend()
+        return [self._judged(writer) for writer in writers]
+
+    @staticmethod
+    def _wait(condition, seconds):
+        """Until then at most; what is missing shows in the outcome."""
+        with contextlib.suppress(AssertionError):
+            until(condition, seconds)
+
+    def _prepared(self, told, fault):
+        name = f"file-{os.getpid()}-{next(self.numbers)}"
+        data = self.lab.scratch / f"{name}.data"
+        data.write_bytes(random.Random(told.seed).randbytes(told.blocks * told.size))
+        if told.in_place:
+            self.smbd.path_of(name, fault.share).write_bytes(OLD * (told.blocks * told.size))
+        kind = KernelWriter if KINDS[told.kind].is_kernel else Writer
+        return kind(self, told, name, data, fault.share, fault.patience)
+
+    def _judged(self, writer):
+        told = writer.scenario
+        path = self.smbd.path_of(writer.name, writer.share)
+        try:
+            there = path.read_bytes()
+            path.unlink()
+        except FileNotFoundError:
+            there = b""
+        wanted = random.Random(told.seed).randbytes(told.blocks * told.size)
+        (self.lab.scratch / f"{writer.name}.data").unlink()
+
+        def has(number):
+            at = number * told.size
+            return there[at:at + told.size] == wanted[at:at + told.size]
+
+        def may_be(number):
+            before = OLD[0] if told.in_place else 0
+            at = number * told.size
+            return all(byte in (new, before) for byte, new in zip(there[at:at + told.size], wanted[at:at + told.size]))
+
+        acknowledged, since_error, flushed = set(), set(), set()
+        for line in writer.lines:
+            if "acked" in line:
+                acknowledged.add(line["acked"])
+                since_error.add(line["acked"])
+            elif "flushed" in line:
+                flushed |= {number for number in since_error if number <= line["flushed"]}
+            elif "error" in line:
+                since_error.clear()
+        missing = [number for number in range(told.blocks) if not has(number)]
+        errors = [f"{line['call']}: {line['error']}"[:300] for line in writer.lines if "error" in line]
+        if writer.end() == "hung":
+            errors.append(f"stopped: {writer.complaint()}")
+        return Outcome(told, writer.end(), len(acknowledged), len(writer.said("opened")), errors,
+                       [number for number in missing if number in acknowledged and writer.end() == "success"],
+                       [number for number in missing if number in flushed],
+                       [number for number in missing if not may_be(number)])
+
+
+# -- the table
+
+class Table:
+    """Sums of outcomes for each fault, or for whatever else is asked."""
+
+    columns = ("scenarios", "success", "told", "hung", "acknowledged", "lost", "lost after flush", "wrong")
+
+    def __init__(self):
+        self.rows = collections.defaultdict(collections.Counter)
+
+    def add(self, key, outcome):
+        row = self.rows[key]
+        row["scenarios"] += 1
+        row[{"success": "success", "failure": "told"}.get(outcome.end, "hung")] += 1
+        row["acknowledged"] += outcome.acknowledged
+        row["lost"] += len(outcome.lost)
+        row["lost after flush"] += len(outcome.unflushed)
+        row["wrong"] += len(outcome.wrong)
+
+    def lines(self):
+        width = max(map(len, self.rows), default=4)
+        yield " ".join((" " * width, *self.columns))
+        for key in (*sorted(self.rows), None):
+            row = self.rows[key] if key else sum(self.rows.values(), collections.Counter())
+            yield " ".join(((key or "all").ljust(width), *(str(row[name]).rjust(len(name)) for name in self.columns)))

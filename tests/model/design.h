@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of the model is about: the design with or without each of its precautions, the program on top,
+// and how much may happen. Defaults are the product's.
+#pragma once
+#include <cstdint>
+
+namespace longhaul::model {
+
+struct Design {
+  bool pair = true;  // false: the same client and failures without the pair, the baseline
+
+  // ---- what makes promises safe under any one failure, and most twos; false takes it away
+  bool only_to_clients_that_report =
+      true;                     // none to clients that hide the error of a CLOSE or a lost connection
+  bool only_after_open = true;  // the far half knows of the open before the first promise
+  bool flush_waits = true, close_waits = true;
+  bool recognises_addresses = true;  // a record names the client's address; else the GUID of its login
+  bool near_remembers = true;    // records of what the far side's, the server's or the line's failure lost
+  bool far_remembers = true;     // the same where the near side vanished
+  bool guards_bypassing = true;  // connections past the link are asked about records too
+  bool syncs_records = true;     // else they are only in the page cache
+  bool keeps_until_delivered = true;  // a record or a late error is kept until the client has read the answer
+  bool records_failures = true;       // a promised write that the server refused is a record until it is told
+  bool waits_for_old_connections =
+      true;                  // near: an OPEN waits for what the client's dead connections still owe
+  bool ends_orphans = true;  // far: an OPEN ends connections of that client whose near half is gone
+  bool fences_broken =
+      true;  // far: nothing more passes on an open whose oplock the near half did not give back
+  bool keeps_aborted = true;  // far: an open counts until the near half knows that its server is gone
+  bool late_errors_name_no_cause =
+      true;                     // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
+  bool shares_records = false;  // each half gives the other one its records, if it reaches it
+  bool marks_files = false;     // before its first promise a file is marked on both disks
+};
+
+enum class Policy : std::uint8_t {
+  stops,       // ends with the first error
+  continues,   // a lost connection or session: logs in again, goes on behind the last acknowledged request
+  reconnects,  // a library that does that by itself; CLOSE is a success where it knows that the connection is
+               // lost
+  ignores_close,    // the same, and the answer of CLOSE is of no interest: kernel clients
+  waits_for_space,  // repeats a WRITE that was refused for lack of space
+  starts_over,      // after an error: begins the file anew, once
+  insists,          // goes on after the late error, too
+};
+
+enum class Failure : std::uint8_t {
+  near_killed,
+  near_power,
+  far_killed,
+  far_power,
+  smbd_killed,
+  server_power,
+  session_closed,
+  disk_full,
+  line_cut,
+};
+constexpr unsigned kFailureKinds = 9;
+constexpr std::uint16_t only(Failure failure) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(failure));
+}
+constexpr std::uint16_t kAllFailures = (1U << kFailureKinds) - 1;
+
+struct Bounds {
+  Policy policy = Policy::continues;
+  bool flushes = true;  // before CLOSE
+  unsigned blocks = 2;
+  unsigned failures = 1;  // of all kinds together
+  std::uint16_t kinds = kAllFailures;
+  unsigned logins = 3;
+  bool fails_open = true;  // with both daemons down a client reaches the server all the same
+  bool told_once = false;  // also check that a loss is told once
+};
+
+}  // namespace longhaul::model

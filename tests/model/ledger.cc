@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// See ledger.h: to the product's ledger and back.
+#include "tests/model/ledger.h"
+
+#include <cassert>
+#include <tuple>
+#include <unordered_map>
+
+namespace longhaul::model {
+namespace {
+
+using smb::Promises;
+using smb::Status;
+
+constexpr std::uint32_t kBlockBytes = 4096;
+constexpr unsigned kFailedWrite = 63;  // stands for whichever failed before
+
+const smb::OpenKey kOpen{.session = 1, .tree = 1};
+
+Promises::Range range_of(unsigned write) { return {.offset = write * kBlockBytes, .length = kBlockBytes}; }
+
+Answer answer_of(Status status) {
+  for (Answer answer : {Answer::success, Answer::disk_full, Answer::session_deleted})
+    if (status_of(answer) == status) return answer;
+  return Answer::lost;
+}
+
+Promises load(const Ledger& ledger) {
+  Promises promises;
+  promises.set_line_rate(1e9);
+  const auto made = [&](unsigned write) {
+    [[maybe_unused]] const auto verdict = promises.promise(kOpen, write, range_of(write));
+    assert(verdict == Promises::Verdict::now);
+  };
+  for (unsigned write = 0; write < 8; ++write)
+    if (ledger.outstanding >> write & 1) made(write);
+  if (ledger.failed == 0) return promises;
+  made(kFailedWrite);
+  const Answer late = ledger.late == Answer::success ? Answer::lost : ledger.late;
+  promises.kept(kFailedWrite, status_of(late), 0);
+  if (ledger.late == Answer::success) promises.settle(kOpen, Promises::Carrier::write, Status::success);
+  return promises;
+}
+
+Ledger store(const Promises& promises) {
+  Ledger ledger;
+  for (const auto message : promises.messages(kOpen))
+    ledger.outstanding = static_cast<std::uint8_t>(ledger.outstanding | 1U << message);
+  ledger.failed = promises.failed(kOpen) ? 1 : 0;
+  if (const auto late = promises.late_error(kOpen)) ledger.late = answer_of(*late);
+  assert(promises.audit().adds_up());
+  return ledger;
+}
+
+enum class Ask : std::uint8_t { promise, kept, settle, owes };
+struct Said {
+  Ledger ledger;
+  std::uint8_t value = 0;
+};
+
+Said ask(const Ledger& ledger, Ask what, unsigned number, Answer answer) {
+  static std::unordered_map<std::uint64_t, Said> known;
+  const std::uint64_t key = ledger.outstanding | std::uint64_t{ledger.failed} << 8 |
+                            static_cast<std::uint64_t>(ledger.late) << 16 |
+                            static_cast<std::uint64_t>(what) << 24 | std::uint64_t{number} << 32 |
+                            static_cast<std::uint64_t>(answer) << 40;
+  const auto [found, is_new] = known.try_emplace(key);
+  if (!is_new) return found->second;
+  Promises promises = load(ledger);
+  assert(store(promises) == ledger);
+  Said& said = found->second;
+  switch (what) {
+    case Ask::promise:
+      said.value = promises.promise(kOpen, number, range_of(number)) == Promises::Verdict::now;
+      break;
+    case Ask::kept:
+      promises.kept(number, status_of(answer), answer == Answer::success ? kBlockBytes : 0);
+      break;
+    case Ask::settle:
+      said.value = static_cast<std::uint8_t>(
+          answer_of(promises.settle(kOpen, static_cast<Promises::Carrier>(number), status_of(answer))));
+      break;
+    case Ask::owes:
+      said.value = promises.owes();
+      break;
+  }
+  said.ledger = store(promises);
+  return said;
+}
+
+}  // namespace
+
+Status status_of(Answer answer) {
+  switch (answer) {
+    case Answer::success:
+      return Status::success;
+    case Answer::disk_full:
+      return Status::disk_full;
+    case Answer::lost:
+      return Status::lost_writebehind_data;
+    case Answer::session_deleted:
+      return Status::user_session_deleted;
+  }
+  return Status::unsuccessful;
+}
+
+bool Ledger::promise(unsigned write) {
+  const Said said = ask(*this, Ask::promise, write, Answer::success);
+  *this = said.ledger;
+  return said.value != 0;
+}
+
+void Ledger::kept(unsigned write, Answer answer) { *this = ask(*this, Ask::kept, write, answer).ledger; }
+
+Answer Ledger::settle(Promises::Carrier carrier, Answer answer) {
+  const Said said = ask(*this, Ask::settle, static_cast<unsigned>(carrier), answer);
+  *this = said.ledger;
+  return static_cast<Answer>(said.value);
+}
+
+bool Ledger::owes() const { return ask(*this, Ask::owes, 0, Answer::success).value != 0; }
+
+}  // namespace longhaul::model

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half's ledger as part of a state: a few bits, and what the product's own ledger (promises.h) does
+// with them. Each step builds that ledger from the bits, asks it, and reads the bits back; results are kept,
+// since they depend on the bits alone.
+#pragma once
+#include <cstdint>
+
+#include "proxy/modules/smb/promises.h"
+
+namespace longhaul::model {
+
+enum class Answer : std::uint8_t { success, disk_full, lost, session_deleted };
+smb::Status status_of(Answer answer);
+
+struct Ledger {
+  std::uint8_t outstanding = 0;   // promised writes, a bit for each
+  std::uint8_t failed = 0;        // a promise of this open has failed
+  Answer late = Answer::success;  // what the client was not told yet
+  bool operator==(const Ledger&) const = default;
+
+  bool promise(unsigned write);                                  // true: answer the client now
+  void kept(unsigned write, Answer answer);                      // the server's answer
+  Answer settle(smb::Promises::Carrier carrier, Answer answer);  // what the client is to be answered
+  bool owes() const;
+};
+
+}  // namespace longhaul::model

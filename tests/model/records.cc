@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What daemons remember of lost writes, in the model of writes.
+#include "tests/model/writes.h"
+
+namespace longhaul::model {
+
+namespace {
+
+bool in_touch(const WriteState& state) { return state.near.up && state.far.up && !state.cut; }
+
+}  // namespace
+
+void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
+  if (!flow.counted) {
+    flow.counted = 1;
+    ++state.losses;
+  }
+  for (Memory* each : {&state.near, &state.far}) {
+    if (each != &memory && !(design_.shares_records && in_touch(state))) continue;
+    each->known = design_.recognises_addresses ? 1 : static_cast<std::uint8_t>(1 + flow.guid);
+    (design_.syncs_records ? each->synced : each->unsynced) = each->known;
+  }
+}
+
+bool Writes::has_record(const Memory& memory, const Flow& flow) const {
+  return memory.known != 0 && (design_.recognises_addresses || memory.known == 1 + flow.guid);
+}
+
+void Writes::remove_record(Memory& memory) const { memory.known = memory.unsynced = memory.synced = 0; }
+
+// The client has read what it was told: whoever remembered it may forget.
+void Writes::delivered(State& state, Flow& flow) const {
+  for (const unsigned half : {1U, 2U})
+    if (flow.telling == half || (design_.shares_records && in_touch(state)))
+      remove_record(half == 1 ? state.near : state.far);
+  flow.failed_at_far = 0;
+  flow.telling = flow.proved = 0;
+}
+
+// What the client has read before it asks again is known by then: a connection's end comes before the next
+// one's OPEN.
+void Writes::note_deliveries(State& state, unsigned half) const {
+  for (Flow& flow : state.flows)
+    if (flow.proved && flow.telling == half) delivered(state, flow);
+}
+
+// A mark tells that promises were outstanding, or may have been.
+void Writes::restarted(State& state, Memory& memory) const {
+  memory.up = 1;
+  memory.known = memory.synced != 0 ? memory.synced : memory.unsynced;
+  if (memory.marks == 0) return;
+  memory.known = memory.synced = 1;
+  memory.marks = 0;
+  ++state.losses;
+}
+
+}  // namespace longhaul::model

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/model/cases.h"
+#include "tests/model/writes.h"
+
+namespace longhaul::model {
+namespace {
+
+constexpr const char* kMissing = "an acknowledged block is missing";
+constexpr const char* kFlush = "FLUSH was answered before";
+constexpr const char* kTwice = "one loss was told twice";
+
+constexpr struct {
+  Policy policy;
+  const char* name;
+} kPolicies[] = {
+    {Policy::stops, "stops at an error"},
+    {Policy::continues, "logs in again and continues"},
+    {Policy::reconnects, "has a library that reconnects by itself"},
+    {Policy::ignores_close, "has a client that ignores the answer of CLOSE"},
+    {Policy::waits_for_space, "waits for space and repeats the WRITE"},
+    {Policy::starts_over, "starts over"},
+    {Policy::insists, "goes on after a late error"},
+};
+
+constexpr Design kEverything{.shares_records = true, .marks_files = true};
+
+Case make(std::string sentence, const char* breaks, const Design& design, const Bounds& bounds) {
+  return {std::move(sentence), breaks,
+          [design, bounds](std::size_t most) { return Explorer(Writes(design, bounds), most).run(); }};
+}
+
+constexpr std::uint16_t operator|(Failure a, Failure b) {
+  return static_cast<std::uint16_t>(only(a) | only(b));
+}
+
+// One failure, of one kind; programs that write and close, so that FLUSH hides nothing.
+Bounds one(Failure failure, Policy policy = Policy::continues) {
+  return {.policy = policy, .flushes = false, .failures = 1, .kinds = only(failure)};
+}
+Bounds two(std::uint16_t kinds, Policy policy = Policy::continues) {
+  return {.policy = policy, .flushes = false, .failures = 2, .kinds = kinds, .fails_open = false};
+}
+
+// The four breaks that were seen with real clients: the fourth is the reads' (read_cases.cc).
+void add_known_breaks(std::vector<Case>& cases) {
+  cases.push_back(make("records name the GUID of a login; smbd is killed", kMissing,
+                       {.recognises_addresses = false}, one(Failure::smbd_killed)));
+  cases.push_back(make("records name the GUID of a login; the far daemon is killed", kMissing,
+                       {.recognises_addresses = false}, one(Failure::far_killed)));
+  cases.push_back(make("connections that bypass the link are not asked about records", kMissing,
+                       {.guards_bypassing = false}, one(Failure::far_killed)));
+  for (const Policy policy : {Policy::reconnects, Policy::ignores_close})
+    for (const Failure failure : {Failure::near_killed, Failure::far_killed})
+      cases.push_back(
+          make(std::string("promises to a client that ") +
+                   (policy == Policy::reconnects ? "reconnects by itself" : "ignores the answer of CLOSE") +
+                   (failure == Failure::near_killed ? "; near daemon killed" : "; far daemon killed"),
+               kMissing, {.only_to_clients_that_report = false}, one(failure, policy)));
+  cases.push_back(make("the far half keeps no records; the near daemon is killed", kMissing,
+                       {.far_remembers = false}, one(Failure::near_killed)));
+}
+
+// Each precaution taken away, with the failure that shows what it was for.
+void add_variants(std::vector<Case>& cases) {
+  const auto add = [&cases](const char* sentence, const char* breaks, const Design& design,
+                            const Bounds& bounds) {
+    cases.push_back(make(sentence, breaks, design, bounds));
+  };
+  add("FLUSH is answered early", kFlush, {.flush_waits = false}, {.failures = 0});
+  add("CLOSE does not wait for promised writes", kMissing, {.close_waits = false}, one(Failure::near_killed));
+  add("promises begin before the far half knows of the open", kMissing, {.only_after_open = false},
+      one(Failure::near_killed));
+  add("the near half keeps no records", kMissing, {.near_remembers = false}, one(Failure::smbd_killed));
+  add("an OPEN past the link does not ask what older connections owe", kMissing,
+      {.waits_for_old_connections = false}, one(Failure::far_killed));
+  add("the same, for a program that starts over: old bytes over new ones", kMissing,
+      {.waits_for_old_connections = false, .fences_broken = false},
+      one(Failure::line_cut, Policy::starts_over));
+  add("an OPEN does not end connections whose near half is gone", kMissing, {.ends_orphans = false},
+      one(Failure::near_killed));
+  add("a late error says 'disk full' for another WRITE", kMissing, {.late_errors_name_no_cause = false},
+      one(Failure::disk_full, Policy::waits_for_space));
+
+  add("a record is forgotten when it is told, not when the client has read it", kMissing,
+      {.keeps_until_delivered = false, .shares_records = true, .marks_files = true},
+      two(Failure::smbd_killed | Failure::far_killed));
+  add("a write that the server refused is no record until it is told", kMissing,
+      {.records_failures = false, .shares_records = true, .marks_files = true},
+      two(Failure::disk_full | Failure::near_killed));
+  add("the far half forgets an open when its server is gone", kMissing,
+      {.keeps_aborted = false, .shares_records = true, .marks_files = true},
+      two(Failure::smbd_killed | Failure::near_killed));
+  add("records are not synced", kMissing,
+      {.syncs_records = false, .shares_records = true, .marks_files = true},
+      two(Failure::near_power | Failure::far_power));
+  add("promised writes still pass on an open whose oplock is lost", kMissing,
+      {.fences_broken = false, .shares_records = true, .marks_files = true},
+      two(Failure::near_killed | Failure::line_cut, Policy::starts_over));
+}
+
+// What no precaution of ours helps against, or none is taken.
+void add_limits(std::vector<Case>& cases) {
+  cases.push_back(
+      make("limit: the near half alone remembers what smbd's end lost, and its daemon is killed for good",
+           kMissing, {}, two(Failure::smbd_killed | Failure::near_killed)));
+  cases.push_back(make("limit: both daemons are killed, with nothing on their disks", kMissing, {},
+                       two(Failure::near_killed | Failure::far_killed)));
+  Bounds both = two(Failure::near_killed | Failure::far_killed);
+  both.fails_open = true;
+  cases.push_back(make("limit: both daemons are down, and clients reach the server past them", kMissing,
+                       kEverything, both));
+  Bounds once = one(Failure::line_cut, Policy::insists);
+  once.told_once = true;
+  cases.push_back(make("limit: after a cut line both halves tell the same loss", kTwice, {}, once));
+}
+
+}  // namespace
+
+std::vector<Case> write_cases(Extent extent) {
+  std::vector<Case> cases;
+  for (const auto& [policy, name] : kPolicies) {
+    for (const bool flushes : {true, false}) {
+      const std::string program = std::string("a program that ") + name + (flushes ? ", with FLUSH" : "");
+      const Bounds bounds{.policy = policy, .flushes = flushes, .failures = 1};
+      Bounds twice = bounds;
+      twice.failures = 2;
+      cases.push_back(make(program + ", directly: two failures", nullptr, {.pair = false}, twice));
+      cases.push_back(make(program + ": any one failure", nullptr, {}, bounds));
+      if (extent == Extent::small) continue;
+      Bounds longer = bounds;
+      longer.blocks = kMostBlocks;
+      cases.push_back(make(program + ": any one failure, three blocks", nullptr, {}, longer));
+      twice.fails_open = false;
+      twice.logins = policy == Policy::insists ? 2 : 3;
+      cases.push_back(make(program + ": any two failures, closed when both daemons are down", nullptr,
+                           kEverything, twice));
+    }
+  }
+  for (const Failure failure :
+       {Failure::near_killed, Failure::far_killed, Failure::smbd_killed, Failure::disk_full}) {
+    Bounds once = one(failure, Policy::insists);
+    once.told_once = true;
+    cases.push_back(make("a loss is told once", nullptr, {}, once));
+  }
+  add_known_breaks(cases);
+  add_variants(cases);
+  add_limits(cases);
+  return cases;
+}
+
+}  // namespace longhaul::model

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program and its library, in the model of writes. One request at a time: early answers alone put several
+// on their way.
+#include "tests/model/writes.h"
+
+namespace longhaul::model {
+namespace {
+
+bool is_broken(const Flow& flow) {
+  switch (flow.route) {
+    case Route::linked:
+      return !flow.near;
+    case Route::past_near:
+      return !flow.near || !flow.server;
+    case Route::through_far:
+      return !flow.far || !flow.server;
+    default:
+      return !flow.server;
+  }
+}
+
+// The client's patience ends: what it waits for does not come soon.
+bool is_stuck(const WriteState& state, const Flow& flow) {
+  if (flow.route != Route::linked) return false;
+  return state.cut || !flow.far || !flow.server;
+}
+
+Route route_now(const Design& design, const WriteState& state) {
+  if (!design.pair) return Route::plain;
+  if (state.near.up) return state.far.up && !state.cut ? Route::linked : Route::past_near;
+  return state.far.up ? Route::through_far : Route::plain;
+}
+
+}  // namespace
+
+bool Writes::at_close(const State& state) const {
+  return state.has_handle && state.place == bounds_.blocks + (bounds_.flushes ? 1 : 0);
+}
+
+Message Writes::next_request(const State& state) const {
+  if (!state.has_handle)
+    return {.kind = state.edition == 2 && state.place == 0 ? Kind::open_anew : Kind::open};
+  if (state.place < bounds_.blocks)
+    return {.kind = Kind::write, .block = state.place, .edition = state.edition};
+  return {.kind = at_close(state) ? Kind::close : Kind::flush};
+}
+
+void Writes::client_steps(const State& state, Steps& out) const {
+  State next = state;
+  Flow& flow = next.flows[state.current];
+  switch (state.stage) {
+    case Stage::connecting: {
+      if (state.logins > bounds_.logins) {
+        next.stage = Stage::failure;
+        return add(out, next, "the program gives up");
+      }
+      for (unsigned i = 0; i < kFlows; ++i) {
+        if (state.flows[i].route != Route::none) continue;
+        const Route route = route_now(design_, state);
+        if (design_.pair && route == Route::plain && !bounds_.fails_open) {
+          next.stage = Stage::failure;
+          return add(out, next, "the client reaches nobody, for both daemons are down, and gives up");
+        }
+        next.flows[i] = {.route = route, .client = 1, .server = 1, .guid = state.logins};
+        next.flows[i].near = route == Route::linked || route == Route::past_near;
+        next.flows[i].far = route == Route::linked || route == Route::through_far;
+        next.current = static_cast<std::uint8_t>(i);
+        next.stage = Stage::idle;
+        next.has_handle = 0;
+        static const char* const texts[] = {
+            "", "the client connects and logs in, over the link",
+            "the client connects and logs in; the near daemon bypasses the link",
+            "the client connects and logs in past the near daemon, which is down",
+            "the client connects and logs in"};
+        return add(out, next, texts[static_cast<unsigned>(route)], i);
+      }
+      return;
+    }
+    case Stage::idle:
+      if (is_broken(flow)) {
+        connection_lost(next);
+        return add(out, next, "the client finds its connection reset", state.current);
+      }
+      {
+        const Message request = next_request(state);
+        next.stage = Stage::waiting;
+        send(next, request);
+        const bool early = state.flows[state.current].route == Route::linked && flow.to_client != 0;
+        return add(out, next,
+                   early ? "the program asks %m; the near half answers success early" : "the program asks %m",
+                   state.current, pack(request));
+      }
+    case Stage::waiting:
+      if (flow.to_client != 0) {
+        read(next);
+        add(out, next, "the client reads the answer to %m: %s", state.current,
+            flow.to_client ? 0 : state.flows[state.current].to_client);
+      }
+      if (is_broken(flow) || is_stuck(state, flow)) {
+        next = state;
+        connection_lost(next);
+        add(out, next,
+            is_broken(state.flows[state.current]) ? "the client finds its connection reset"
+                                                  : "the client waits no longer and ends its connection",
+            state.current);
+      }
+      return;
+    case Stage::success:
+    case Stage::failure:
+      return;
+  }
+}
+
+void Writes::send(State& state, const Message& request) const {
+  Flow& flow = state.flows[state.current];
+  if (flow.route == Route::plain) return flow.at_server.push(request);
+  if (request.opens()) {
+    flow.held = pack(request);
+    return;
+  }
+  if (flow.route != Route::linked) return flow.at_server.push(request);
+  Message passed = request;
+  const bool early =
+      (request.kind == Kind::write && flow.may_promise && flow.ledger.promise(request.write())) ||
+      (request.kind == Kind::flush && !design_.flush_waits) ||
+      (request.kind == Kind::close && !design_.close_waits);
+  if (early) {
+    passed.promised = 1;
+    flow.to_client = pack(request);
+  }
+  if (request.kind == Kind::close && early) flow.may_promise = 0;
+  flow.to_far.push(passed);
+}
+
+void Writes::read(State& state) const {
+  Flow& flow = state.flows[state.current];
+  const Message answer = unpack(flow.to_client);
+  flow.to_client = 0;
+  switch (answer.answer) {
+    case Answer::success:
+      break;
+    case Answer::session_deleted:
+      return connection_lost(state);
+    case Answer::lost:
+      ++state.told;
+      [[fallthrough]];
+    case Answer::disk_full:
+      if (state.failures == 0) state.false_alarm = 1;
+      if (flow.telling) flow.proved = 1;
+      return told_error(state, answer);
+  }
+  state.stage = Stage::idle;
+  if (answer.opens()) {
+    state.has_handle = 1;
+    return;
+  }
+  if (answer.kind == Kind::write) state.acked[answer.block] = answer.edition;
+  if (answer.kind == Kind::flush && !state.knows) {
+    for (unsigned block = 0; block < bounds_.blocks; ++block)
+      if (state.acked[block] != state.disk[block] && !(state.excused >> block & 1)) state.flush_broken = 1;
+  }
+  ++state.place;
+  if (answer.kind != Kind::close) return;
+  state.stage = Stage::success;
+  flow.client = 0;
+}
+
+void Writes::connection_lost(State& state) const {
+  Flow& flow = state.flows[state.current];
+  const bool asked = state.stage == Stage::waiting;
+  flow.client = 0;
+  flow.to_client = 0;
+  state.stage = Stage::failure;
+  if (bounds_.policy == Policy::stops) return;
+  if (bounds_.policy == Policy::starts_over) return told_error(state, {});
+  if (at_close(state) && bounds_.policy == Policy::ignores_close) {
+    state.stage = Stage::success;
+    return;
+  }
+  if (at_close(state) && bounds_.policy == Policy::reconnects) {
+    if (!asked) state.stage = Stage::success;  // there is no handle to close any more
+    return;
+  }
+  state.stage = Stage::connecting;
+  state.has_handle = 0;
+  ++state.logins;
+}
+
+void Writes::told_error(State& state, const Message& answer) const {
+  Flow& flow = state.flows[state.current];
+  if (bounds_.policy == Policy::ignores_close && answer.kind == Kind::close) {
+    state.stage = Stage::success;
+    flow.client = 0;
+    return;
+  }
+  if (bounds_.policy == Policy::waits_for_space && answer.answer == Answer::disk_full) {
+    state.stage = Stage::idle;
+    return;
+  }
+  flow.client = 0;
+  flow.to_client = 0;
+  state.stage = Stage::failure;
+  if (bounds_.policy == Policy::insists) {
+    state.knows = 1;
+  } else if (bounds_.policy == Policy::starts_over && state.edition == 1) {
+    state.edition = 2;
+    state.place = 0;
+    state.acked = {};
+  } else {
+    return;
+  }
+  state.stage = Stage::connecting;
+  state.has_handle = 0;
+  ++state.logins;
+}
+
+}  // namespace longhaul::model

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half, and the guard of the far daemon for connections that reach its host past the near one, in the
+// model of writes.
+#include "tests/model/writes.h"
+
+namespace longhaul::model {
+
+void Writes::far_steps(const State& state, Steps& out) const {
+  for (unsigned i = 0; i < kFlows; ++i) {
+    const Flow& flow = state.flows[i];
+    State next = state;
+    if (flow.proved && flow.telling == 2 && state.far.up) {
+      delivered(next, next.flows[i]);
+      add(out, next, "the far daemon learns that the client has read the error, and forgets the loss", i);
+      continue;
+    }
+    if (!flow.far) continue;
+    if (flow.route == Route::through_far) {
+      if (flow.held != 0) guard_opens(state, i, out);
+      if (flow.client) continue;
+      next.flows[i].far = 0;
+      next.flows[i].held = 0;
+      add(out, next, "the far daemon sees the client's end", i);
+      continue;
+    }
+    if (!flow.to_far.empty() && !state.cut) far_takes(state, i, out);
+    if (!flow.near && flow.orderly && !state.cut) {
+      if (!flow.to_far.empty() || !flow.at_server.empty()) continue;
+      next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
+      next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
+      add(out, next, "the far half ends what the near one has ended", i);
+    } else if (!flow.near || state.cut) {
+      far_ends(next, i);
+      add(out, next,
+          state.cut ? "the far half has heard nothing for a minute, and ends the server's connection"
+                    : "the far half finds the near one gone, and ends the server's connection",
+          i);
+    } else if (!flow.server && !flow.aborted) {
+      next.flows[i].aborted = 1;
+      if (!design_.keeps_aborted) {
+        next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
+        next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
+      }
+      add(out, next, "the far half finds the server's connection gone, and says so", i);
+    }
+  }
+}
+
+void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
+  State next = state;
+  Flow& flow = next.flows[number];
+  const Message request = unpack(flow.to_far.at[0]);
+  const bool waits = (request.kind == Kind::close && design_.close_waits) || request.kind == Kind::flush;
+  const bool opening = unpack(flow.at_server.at[0]).opens();
+  if (opening || (waits && !flow.at_server.empty())) return;
+  flow.to_far.erase(0);
+  if (request.opens()) {
+    end_orphans(next, number);
+    note_deliveries(next, 2);
+    if (has_record(next.far, flow) && request.kind == Kind::open) {
+      Message answer = request;
+      answer.answer = Answer::lost;
+      flow.to_near.push(answer);
+      flow.telling = 2;
+      if (!design_.keeps_until_delivered) remove_record(next.far);
+      return add(out, next, "the far half remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
+                 number);
+    }
+    if (!design_.keeps_until_delivered) remove_record(next.far);
+  }
+  if (flow.server) flow.at_server.push(request);
+  add(out, next, "%m comes to the far half, which sends it to the server", number, pack(request));
+}
+
+void Writes::guard_opens(const State& state, unsigned number, Steps& out) const {
+  State next = state;
+  Flow& flow = next.flows[number];
+  const Message open = unpack(flow.held);
+  flow.held = 0;
+  if (design_.guards_bypassing) {
+    end_orphans(next, number);
+    note_deliveries(next, 2);
+    if (has_record(next.far, flow) && open.kind == Kind::open) {
+      Message answer = open;
+      answer.answer = Answer::lost;
+      flow.to_client = pack(answer);
+      flow.telling = 2;
+      if (!design_.keeps_until_delivered) remove_record(next.far);
+      return add(out, next, "the far daemon remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
+                 number);
+    }
+    if (!design_.keeps_until_delivered) remove_record(next.far);
+  }
+  if (flow.server) flow.at_server.push(open);
+  add(out, next, "the far daemon relays %m to the server", number, pack(open));
+}
+
+// Whose near half is gone, though that may not be known yet otherwise: a session of the link outlives it by a
+// minute.
+void Writes::end_orphans(State& state, unsigned number) const {
+  if (!design_.ends_orphans) return;
+  for (unsigned k = 0; k < kFlows; ++k) {
+    const Flow& old = state.flows[k];
+    if (k != number && old.route == Route::linked && old.far && !old.near && !old.orderly) far_ends(state, k);
+  }
+}
+
+// Without a word of the near half: on whatever may have been promised something, it may have been.
+void Writes::far_ends(State& state, unsigned number) const {
+  Flow& flow = state.flows[number];
+  const bool may_owe = flow.permit || (design_.records_failures && flow.failed_at_far);
+  if (may_owe && design_.far_remembers) add_record(state, state.far, flow);
+  flow.far = flow.permit = flow.failed_at_far = flow.aborted = 0;
+  flow.to_far = {};
+  state.far.marks = static_cast<std::uint8_t>(state.far.marks & ~(1U << number));
+}
+
+}  // namespace longhaul::model

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near half, and the near daemon's relay of connections that bypass the link, in the model of writes.
+#include "tests/model/writes.h"
+
+namespace longhaul::model {
+
+bool Writes::promises() const {
+  const bool reports = bounds_.policy != Policy::reconnects && bounds_.policy != Policy::ignores_close;
+  return reports || !design_.only_to_clients_that_report;
+}
+
+void Writes::near_steps(const State& state, Steps& out) const {
+  for (unsigned i = 0; i < kFlows; ++i) {
+    const Flow& flow = state.flows[i];
+    if (!flow.near) continue;
+    if (flow.held != 0) near_opens(state, i, out);
+    if (flow.proved && flow.telling == 1) {
+      State next = state;
+      delivered(next, next.flows[i]);
+      add(out, next, "the near daemon learns that the client has read the error, and forgets the loss", i);
+      continue;
+    }
+    if (flow.route == Route::past_near) {
+      State next = state;
+      next.flows[i].near = 0;
+      next.flows[i].held = 0;
+      if (!flow.client) add(out, next, "the near daemon sees the client's end", i);
+      continue;
+    }
+    if (!flow.to_near.empty() && !state.cut) {
+      State next = state;
+      near_takes(next, i);
+      add(out, next,
+          unpack(flow.to_near.at[0]).promised ? "the near half learns what became of the promised %m: %s"
+                                              : "the near half passes the answer to %m on: %s",
+          i, flow.to_near.at[0]);
+    }
+    State next = state;
+    if (flow.aborted && flow.to_near.empty() && !state.cut) {
+      near_ends(next, i, Rest::dropped);
+      next.flows[i].far = 0;
+      add(out, next, "the near half learns that the server's connection is gone, and resets the client's", i);
+    } else if (!flow.far) {
+      near_ends(next, i, Rest::dropped);
+      add(out, next, "the near half finds the far one gone, and resets the client's connection", i);
+    } else if (state.cut) {
+      near_ends(next, i, Rest::dropped);
+      add(out, next, "the near half has heard nothing for a minute, and resets the client's connection", i);
+    } else if (!flow.client && flow.ledger.outstanding == 0) {
+      near_ends(next, i, Rest::goes_on);
+      add(out, next, "the near half ends what the client has ended", i);
+    }
+  }
+}
+
+// An OPEN meets what is remembered, and what the client's other connections still owe.
+void Writes::near_opens(const State& state, unsigned number, Steps& out) const {
+  State next = state;
+  Flow& flow = next.flows[number];
+  const Message open = unpack(flow.held);
+  const bool asks = flow.route == Route::linked || design_.guards_bypassing;
+  for (unsigned k = 0; k < kFlows && asks && design_.waits_for_old_connections; ++k) {
+    const Flow& old = next.flows[k];
+    if (k == number || !old.near || old.route != Route::linked || !old.ledger.owes()) continue;
+    // The link is gone for a connection that bypasses it: it may not come back for the older one either.
+    if (flow.route == Route::linked && old.ledger.outstanding != 0) return;
+    near_ends(next, k, Rest::dropped);
+  }
+  flow.held = 0;
+  note_deliveries(next, 1);
+  if (asks && has_record(next.near, flow)) {
+    if (open.kind == Kind::open) {
+      Message answer = open;
+      answer.answer = Answer::lost;
+      flow.to_client = pack(answer);
+      flow.telling = 1;
+      if (!design_.keeps_until_delivered) remove_record(next.near);
+      return add(out, next, "the near daemon remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
+                 number);
+    }
+    if (!design_.keeps_until_delivered) remove_record(next.near);
+  }
+  if (flow.route == Route::past_near) {
+    if (flow.server) flow.at_server.push(open);
+    return add(out, next, "the near daemon relays %m to the server", number, pack(open));
+  }
+  Message passed = open;
+  if (!design_.only_after_open) {
+    passed.promised = 1;
+    flow.to_client = pack(open);
+    flow.may_promise = promises();
+  }
+  flow.to_far.push(passed);
+  add(out, next, "the near half passes %m on", number, pack(open));
+}
+
+void Writes::near_takes(State& state, unsigned number) const {
+  Flow& flow = state.flows[number];
+  Message answer = unpack(flow.to_near.at[0]);
+  flow.to_near.erase(0);
+  if (answer.promised) {
+    if (answer.kind == Kind::write) flow.ledger.kept(answer.write(), answer.answer);
+    if (answer.kind == Kind::write && answer.answer != Answer::success && design_.records_failures)
+      add_record(state, state.near, flow);
+    return;
+  }
+  if (answer.opens()) {
+    const bool held = answer.answer == Answer::success && answer.block != 0;
+    answer.block = 0;
+    if (held) {
+      flow.may_promise = 1;
+      if (design_.marks_files) state.near.marks = static_cast<std::uint8_t>(state.near.marks | 1U << number);
+    }
+  } else {
+    const auto carrier = answer.kind == Kind::write   ? smb::Promises::Carrier::write
+                         : answer.kind == Kind::flush ? smb::Promises::Carrier::flush
+                                                      : smb::Promises::Carrier::close;
+    const bool owed = flow.ledger.late != Answer::success;
+    const Answer final = flow.ledger.settle(carrier, answer.answer);
+    if (owed && flow.ledger.late == Answer::success && design_.records_failures) flow.telling = 1;
+    if (final != answer.answer && design_.late_errors_name_no_cause)
+      answer.answer = Answer::lost;
+    else
+      answer.answer = final;
+    if (answer.kind == Kind::close && answer.answer != Answer::session_deleted) {
+      flow.may_promise = 0;
+      state.near.marks = static_cast<std::uint8_t>(state.near.marks & ~(1U << number));
+    }
+  }
+  if (flow.client) flow.to_client = pack(answer);
+}
+
+// With the far half in touch, its part ends with this one: what is owed is recorded here.
+void Writes::near_ends(State& state, unsigned number, Rest rest) const {
+  Flow& flow = state.flows[number];
+  if (flow.ledger.owes() && design_.near_remembers) add_record(state, state.near, flow);
+  flow.near = 0;
+  flow.held = 0;
+  flow.may_promise = 0;
+  flow.ledger = {};
+  flow.to_near = {};
+  flow.aborted = 0;
+  if (flow.telling == 1) flow.telling = flow.proved = 0;
+  if (rest == Rest::dropped) flow.to_far = {};
+  if (!state.cut && flow.far) flow.orderly = 1;
+  state.near.marks = static_cast<std::uint8_t>(state.near.marks & ~(1U << number));
+}
+
+}  // namespace longhaul::model

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which open of a file is told that promised writes were lost, and what is kept of it until then.
+#include "proxy/modules/smb/lost_writes.h"
+
+#include <catch2/catch.hpp>
+
+namespace longhaul::smb {
+namespace {
+
+using Use = LostWrites::Use;
+
+LostWrites::Ends ends_of(unsigned client, unsigned server = 1) {
+  return {.client = {std::byte(client), std::byte(client >> 8)}, .server = {std::byte(server)}, .server_port = 445};
+}
+LostWrites::File file(std::u16string path, unsigned client = 1) {
+  return {.ends = ends_of(client), .share = u"SHARE", .path = std::move(path)};
+}
+
+// What was said, in order.
+struct Heard final : LossJournal {
+  void lost(const LostWrites::File&, const LostWrites::Loss& loss) override {
+    said.push_back("lost " + std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
+  }
+  void reported(const LostWrites::File&, Told how) override {
+    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]));
+  }
+  void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
+  void changed(const LostWrites&) override { ++changes; }
+  std::vector<std::string> said;
+  int changes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a loss is told once to who may write, and before that once to who only reads") {
+  LostWrites lost;
+  lost.add(file(u"A"), {});
+  CHECK_FALSE(lost.take(file(u"B")));
+  CHECK_FALSE(lost.take(file(u"A", 2)));
+  CHECK_FALSE(lost.take(file(u"A"), Use::attributes));
+  CHECK(lost.take(file(u"A"), Use::reads));
+  CHECK_FALSE(lost.take(file(u"A"), Use::reads));
+  CHECK(lost.any(ends_of(1)));
+  CHECK(lost.take(file(u"A"), Use::writes));
+  CHECK_FALSE(lost.take(file(u"A"), Use::writes));
+  CHECK_FALSE(lost.take(file(u"A"), Use::reads));
+  CHECK_FALSE(lost.any(ends_of(1)));
+  CHECK(lost.waiting() == 0);
+}
+
+TEST_CASE("an open that replaces the content is not told, and ends the loss only when it has succeeded") {
+  LostWrites lost;
+  lost.add(file(u"A"), {});
+  CHECK_FALSE(lost.take(file(u"A"), Use::replaces));
+  CHECK(lost.any(ends_of(1)));
+  lost.forget(file(u"A"));
+  CHECK_FALSE(lost.any(ends_of(1)));
+  CHECK_FALSE(lost.take(file(u"A")));
+}
+
+TEST_CASE("what an open is for follows from its access and disposition") {
+  CHECK(LostWrites::use_of(0x1, 1) == Use::reads);
+  CHECK(LostWrites::use_of(0x80, 1) == Use::attributes);
+  CHECK(LostWrites::use_of(0x10080, 1) == Use::attributes);  // DELETE
+  CHECK(LostWrites::use_of(0x3, 1) == Use::writes);
+  CHECK(LostWrites::use_of(0x4, 3) == Use::writes);          // at its end
+  CHECK(LostWrites::use_of(0x0200'0000, 1) == Use::writes);  // MAXIMUM_ALLOWED
+  CHECK(LostWrites::use_of(0x3, 5) == Use::replaces);
+  CHECK(LostWrites::use_of(0x1, 2) == Use::replaces);
+}
+
+TEST_CASE("what a far half suspected is void where the near daemon that made the promises is there") {
+  LostWrites lost;
+  lost.add(file(u"A"), {.cause = Cause::near_vanished, .near = 7});
+  lost.add(file(u"B"), {.cause = Cause::flow_cut});
+  lost.known_to(0, file(u"A"));
+  lost.known_to(8, file(u"A"));
+  CHECK(lost.waiting() == 2);
+  lost.known_to(7, file(u"A"));
+  lost.known_to(0, file(u"B"));
+  CHECK(lost.waiting() == 1);
+  CHECK_FALSE(lost.take(file(u"A")));
+  CHECK(lost.take(file(u"B")));
+}
+
+TEST_CASE("the client with the most files loses its oldest record where there is no room") {
+  LostWrites lost;
+  Heard heard;
+  lost.set_journal(&heard);
+  lost.add(file(u"THE OTHERS", 2), {});
+  for (std::size_t n = 0; n < LostWrites::kMost + 10; ++n)
+    lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1))), {});
+  CHECK(lost.waiting() == LostWrites::kMost);
+  CHECK(lost.counters().evicted == 11);
+  CHECK(lost.take(file(u"THE OTHERS", 2)));
+  CHECK_FALSE(lost.take(file(std::u16string(1, u'\1'))));
+  CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostWrites::kMost + 10)))));
+  for (std::size_t n = 0; n < 400; ++n) lost.add(file(std::u16string(4096, static_cast<char16_t>(n + 1)), 3), {});
+  CHECK(lost.waiting() < 200);
+}
+
+TEST_CASE("each loss and each report is counted and told to the journal once") {
+  LostWrites lost;
+  Heard heard;
+  lost.set_journal(&heard);
+  lost.refused(file(u"A"), {0, 10}, Status::disk_full);
+  lost.told_late(file(u"A"));
+  CHECK(heard.changes == 0);
+  lost.refused(file(u"A"), {0, 10}, Status::disk_full);
+  lost.add(file(u"A"), {.cause = Cause::refused});  // not told before the connection was reset
+  lost.add(file(u"B"), {.cause = Cause::server_gone, .ranges = {{0, 10}, {10, 20}}});
+  CHECK(lost.take(file(u"A")));
+  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error", "lost refused",
+                                               "lost server_gone", "reported next_open"});
+  CHECK(heard.changes == 3);
+  const auto records = lost.records();
+  REQUIRE(records.size() == 1);
+  CHECK(records.front().loss.ranges == std::vector<Interval>{{0, 20}});
+  CHECK(lost.counters().lost[0] == 2);
+  CHECK(lost.counters().reported == std::array<std::uint64_t, 2>{1, 1});
+}
+
+TEST_CASE("names are compared whatever the server is called, and in the letters that servers fold") {
+  CHECK(share_of(u"\\\\server\\Data") == u"DATA");
+  CHECK(share_of(u"\\\\10.0.0.1\\data\\") == u"DATA");
+  CHECK(share_of(u"data") == u"DATA");
+  CHECK(path_of(u"\\dir\\a.txt") == u"DIR\\A.TXT");
+}
+
+}  // namespace longhaul::smb
