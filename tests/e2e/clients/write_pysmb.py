@@ -55,10 +55,10 @@ class Pysmb(writing.Client):
             if options.policy != "close-only":
                 self.connection.close()
         except OperationFailure as error:
-            # The status is in the last message alone.
-            status = error.smb_messages[-1].status if error.smb_messages else 0
-            status = getattr(status, "internal_value", status)
-            writing.check(status or 0xC0000001, f"{self.call}: {str(error).splitlines()[0]}", self.call == "open")
+            # The status is in the messages alone; that of SMB1 is an object.
+            statuses = [getattr(message.status, "internal_value", message.status) for message in error.smb_messages]
+            failed = [status for status in statuses if status] or [0xC0000001]  # STATUS_UNSUCCESSFUL
+            writing.check(failed[-1], f"{self.call}: {str(error).splitlines()[0]}", self.call == "open")
         except (NotConnectedError, SMBTimeout, OSError) as error:
             raise writing.Broken(f"{type(error).__name__}: {error}") from error
 

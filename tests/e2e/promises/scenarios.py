@@ -32,24 +32,25 @@ class Round:
     pause: float
 
 
-def drawn(seed, faults, kinds, most=8):
-    """The round that belongs to a seed. `faults` and `kinds` are names, of which it takes one and several."""
+def drawn(seed, faults, kinds, most=8, longest=70):
+    """The round that belongs to a seed. `faults` and `kinds` are names, of which it takes one and several; no client waits for an
+    answer for more than `longest` seconds."""
     chance = random.Random(seed)
     fault = FAULTS[chance.choices(faults, [FAULTS[name].weight for name in faults])[0]]
     named = [KINDS[name] for name in kinds if KINDS[name].flushes or not fault.unsynced]
     scenarios = []
     if "kernel" in kinds:  # one at a time: the guest runs one program
-        scenarios.append(scenario(chance, KINDS["kernel"], fault, chance.getrandbits(32)))
+        scenarios.append(scenario(chance, KINDS["kernel"], fault, longest, chance.getrandbits(32)))
     while len(scenarios) < most and any(kind.weight for kind in named):
         kind = chance.choices(named, [kind.weight for kind in named])[0]
         if kind.name == "jcifs-ng" and any(told.kind == kind.name for told in scenarios):
             continue  # a Java machine takes as long to start as all the others
-        scenarios.append(scenario(chance, kind, fault, chance.getrandbits(32)))
+        scenarios.append(scenario(chance, kind, fault, longest, chance.getrandbits(32)))
     return Round(seed, fault, tuple(scenarios), chance.random(), chance.randrange(len(scenarios)),
                  fault.pause * chance.random())
 
 
-def scenario(chance, kind, fault, seed):
+def scenario(chance, kind, fault, longest, seed):
     dialect = chance.choice(kind.dialects)
     asks = [ask for ask in kind.asks if dialect != "NT1" or ask in ("none", "oplock") or len(kind.asks) == 1]
     policies = [policy for policy in kind.policies if policy != "close-only" or not fault.unsynced]
@@ -57,7 +58,7 @@ def scenario(chance, kind, fault, seed):
     flush_every = chance.choice((3, 8)) if fault.unsynced else chance.choice((0, 0, 0, 8))
     return Scenario(kind.name, dialect, chance.choice(asks), policy, chance.choice((20, 40, 60)),
                     chance.choice((4096, 16384, 32768, 60000)) if kind.name != "pysmb" else chance.choice((4096, 16384)),
-                    chance.choice((0, 5, 20, 40)), chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0],
+                    chance.choice((0, 5, 20, 40)), min(longest, chance.choices((3, 8, 20, 70), (3, 4, 4, 1))[0]),
                     kind.in_place and chance.random() < 0.3, flush_every if kind.flushes else 0, seed)
 
 
@@ -124,9 +125,8 @@ class Stage:
             self.smbd.path_of("filler", "small").unlink()
         for site in self.pair.sites if self.pair else ():
             if not site.process.is_running():
-                if code := site.process.popen.returncode:
-                    if code > 0:  # not ended by the fault
-                        raise AssertionError(f"{site.name} ended with {code}\n{site.process.log()[-20000:]}")
+                if (code := site.process.popen.returncode) not in (0, -signal.SIGKILL):  # not the fault's work
+                    raise AssertionError(f"{site.name} ended with {code}\n{site.process.log()[-20000:]}")
                 site.start()
         if self.pair:
             self.pair.wait_link(seconds=60)
