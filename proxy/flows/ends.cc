@@ -34,6 +34,14 @@ AddressBytes bytes_of(std::string name) {
 
 }  // namespace
 
+asio::ip::address address_in(const std::array<std::byte, 16>& bytes) {
+  asio::ip::address_v6::bytes_type raw;
+  std::memcpy(raw.data(), bytes.data(), raw.size());
+  const asio::ip::address_v6 v6(raw);
+  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
+  return v6;
+}
+
 modules::Ends ends_of(const asio::ip::address& client, const Destination& server) {
   return {.client = bytes_of(client),
           .server = server.host.empty() ? bytes_of(server.address) : bytes_of(server.host),

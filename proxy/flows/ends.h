@@ -9,6 +9,8 @@
 
 namespace longhaul::flows {
 
+// The address in one of its fields; of a server that is named, some address that means nothing.
+boost::asio::ip::address address_in(const std::array<std::byte, 16>& bytes);
 modules::Ends ends_of(const boost::asio::ip::address& client, const Destination& server);
 
 }  // namespace longhaul::flows

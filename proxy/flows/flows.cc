@@ -14,6 +14,7 @@
 
 #include "proxy/flows/allow.h"
 #include "proxy/flows/ends.h"
+#include "proxy/flows/guarded_relay.h"
 #include "proxy/log/log.h"
 
 namespace longhaul::flows {
@@ -495,11 +496,28 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
     tell_refused(record);
     if (!accepted.answer) reset(accepted.socket);
   } else {
-    RelayEnd how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
+    auto how = co_await guard_past(accepted.socket, dialled.socket, record, first);
+    if (!how) how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
     if (how == RelayEnd::finished) end = FlowTable::End::closed;
   }
   log_end(record, end == FlowTable::End::closed ? "closed" : "reset");
   remove(record.id, end);
+}
+
+// As long as its module has to tell the client something. Nothing: the plain relay has the rest, without `first`
+// where that has gone.
+asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
+                                                           FlowRecord& record, Buffer& first) {
+  std::optional<RelayEnd> end;
+  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
+  const auto guard = module && module->make_guard ? module->make_guard(ends_of(record.client.address(), record.destination)) : nullptr;
+  if (!guard) co_return end;
+  const Reason why_past = record.reason;
+  table_.give_reason(record, Reason::lost_writes);
+  end = co_await relay_guarded(client, server, record.bytes, first, *guard, *module->memory);
+  first.clear();
+  if (!end) table_.give_reason(record, why_past);
+  co_return end;
 }
 
 }  // namespace longhaul::flows

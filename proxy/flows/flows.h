@@ -80,6 +80,9 @@ class Flows {
   LinkedFlow::TellReason tell_reason();
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                           Buffer first);
+  boost::asio::awaitable<std::optional<RelayEnd>> guard_past(boost::asio::ip::tcp::socket& client,
+                                                             boost::asio::ip::tcp::socket& server,
+                                                             FlowRecord& record, Buffer& first);
   boost::asio::awaitable<void> serve(FlowId id, DialRequest request);
   void on_answer(LinkedFlow& flow, const link::OpenAnswer& answer);
   void tell_refused(const FlowRecord& record);

@@ -30,6 +30,7 @@ enum class Reason {
   smb_multichannel,     // the same: the session has other connections, which are not all seen here
   smb_session,          // the same: the session was taken up again or has expired
   smb_not_understood,   // the same: something in it is not SMB as this version knows it
+  lost_writes,          // past the link, and read: the client is to be told of lost writes
 };
 
 struct ReasonText {
@@ -108,6 +109,12 @@ inline constexpr std::array kReasonTable{
                "The flow is reduced, but something in it is not SMB as this version knows it, so the rest "
                "passed unchanged.",
                "none needed; if it is SMB, tell us which client and server it was"},
+    ReasonText{Reason::lost_writes, "lost_writes",
+               "The flow does not use the link, and this proxy reads its requests: writes of this client that "
+               "were acknowledged early have been lost, and the next open of each such file is answered with an "
+               "error, once.",
+               "see the log for the files, and have them written again; longhaul status says why the link is "
+               "not used"},
 };
 
 static_assert(

@@ -71,7 +71,8 @@ bool is_drained(tcp::socket& socket) {
   return ::ioctl(socket.native_handle(), SIOCOUTQ, &unacknowledged) != 0 || unacknowledged == 0;
 }
 
-// A reset discards what the kernel still has to send, which over the bare line would have come before it.
+}  // namespace
+
 asio::awaitable<void> close_with_reset(tcp::socket& socket) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   const auto deadline = std::chrono::steady_clock::now() + kDrainLimit;
@@ -83,8 +84,6 @@ asio::awaitable<void> close_with_reset(tcp::socket& socket) {
   socket.set_option(asio::socket_base::linger(true, 0), ignored);
   socket.close(ignored);
 }
-
-}  // namespace
 
 struct Relay::Direction {
   tcp::socket& from;

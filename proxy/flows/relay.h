@@ -20,6 +20,10 @@ enum class RelayEnd : std::uint8_t {
   cancelled,     // by the caller; both were reset
 };
 
+// A reset discards what the kernel still has to send, which over the bare line would have come before it: it
+// is given a second to leave.
+boost::asio::awaitable<void> close_with_reset(boost::asio::ip::tcp::socket& socket);
+
 // One for the loop: it holds what its flows share, the spare pipes and a buffer for when there are no pipes.
 class Relay {
  public:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/guard.h"
 #include "proxy/modules/smb/module.h"
 
 namespace longhaul::modules {
@@ -17,12 +18,19 @@ std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_byte
       return std::make_unique<smb::SmbModule>(side, ends, *site);
     };
   };
+  const auto smb_guard = [site](const Ends& ends) -> std::unique_ptr<Guard> {
+    if (!site->lost->any(ends)) return nullptr;
+    return std::make_unique<smb::Guard>(ends, site->lost);
+  };
   list.push_back({.name = "smb",
                   .version = smb::kModuleVersion,
                   .ports = {445, 139},
                   .feature = &config::Features::smb,
                   .make_near = smb_half(smb::Side::near),
                   .make_far = smb_half(smb::Side::far),
+                  .make_guard = smb_guard,
+                  .guarded = [site] { return site->lost->all_ends(); },
+                  .on_guarded = [site](std::function<void()> call) { site->lost->on_change(std::move(call)); },
                   .memory = std::move(memory),
                   .ahead_bytes = [site] { return site->ahead->held_bytes; }});
   return list;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/modules/guard.h"
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
 
@@ -24,6 +25,11 @@ struct Listed {
   bool config::Features::*feature = nullptr;
   Maker make_near;  // before the client
   Maker make_far;   // before the server
+  // For a flow that does not use the link; null: the module has nothing to tell its client.
+  std::function<std::unique_ptr<Guard>(const Ends& ends)> make_guard;
+  // Of whom make_guard() has something to tell; and what is to be called whenever that may have changed.
+  std::function<std::vector<Ends>()> guarded = [] { return std::vector<Ends>{}; };
+  std::function<void(std::function<void()>)> on_guarded = [](std::function<void()>) {};
   // What its flows hold; by default without a bound.
   std::shared_ptr<Memory> memory = std::make_shared<Memory>(~std::uint64_t{0});
   // What is held for clients before they ask for it, beside that.

@@ -56,10 +56,6 @@ LostWrites::Use LostWrites::use_of(std::uint32_t access, std::uint32_t dispositi
   return access & kReads ? Use::reads : Use::attributes;
 }
 
-std::deque<LostWrites::Record>::iterator LostWrites::find(std::deque<Record>& of, const File& file) {
-  return std::ranges::find(of, file, &Record::file);
-}
-
 void LostWrites::add(const File& file, Loss loss) {
   bound(loss.ranges);
   if (loss.cause != Cause::refused) {
@@ -97,6 +93,13 @@ bool LostWrites::take(const File& file, Use use) {
   return true;
 }
 
+bool LostWrites::has(const File& file, Use use) const {
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end() || use == Use::attributes) return false;
+  const auto found = find(of->second, file);
+  return found != of->second.end() && (use != Use::reads || !found->reader_told);
+}
+
 void LostWrites::forget(const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
@@ -122,6 +125,16 @@ bool LostWrites::any(const Ends& ends) const {
          std::ranges::any_of(of->second, [&](const Record& each) { return each.file.ends == ends; });
 }
 
+std::vector<LostWrites::Ends> LostWrites::all_ends() const {
+  std::vector<Ends> all;
+  for (const auto& [client, records] : clients_)
+    for (const Record& record : records) all.push_back(record.file.ends);
+  std::ranges::sort(all);
+  const auto same = std::ranges::unique(all);
+  all.erase(same.begin(), same.end());
+  return all;
+}
+
 std::vector<LostWrites::Record> LostWrites::records() const {
   std::vector<Record> all;
   for (const auto& [client, records] : clients_) all.insert(all.end(), records.begin(), records.end());
@@ -133,6 +146,7 @@ void LostWrites::restore(std::vector<Record> records) {
     bound(record.loss.ranges);
     insert(std::move(record));
   }
+  if (on_change_) on_change_();
 }
 
 // ---- room
@@ -174,6 +188,7 @@ void LostWrites::make_room() {
 
 void LostWrites::changed() {
   if (journal_) journal_->changed(*this);
+  if (on_change_) on_change_();
 }
 
 }  // namespace longhaul::smb

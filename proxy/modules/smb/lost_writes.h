@@ -3,11 +3,13 @@
 // flows of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
 // LossJournal logs and stores what happens here; how a client is told is decided by the dialects' halves.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,12 +84,19 @@ class LostWrites {
   // Before an open: true if it is to be answered with LOST_WRITEBEHIND_DATA. An open that may write is told
   // once, after which the file is forgotten; before that, one open that only reads the data.
   bool take(const File& file, Use use = Use::writes);
+  // Whether take() would be true, or, of an open that replaces the content, whether there is anything to forget:
+  // for callers that learn only later what the client has heard (telling.h).
+  bool has(const File& file, Use use) const;
   // The content was replaced or deleted by this client.
   void forget(const File& file);
   // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
   // far half suspected about this file is void.
   void known_to(std::uint64_t near, const File& file);
   bool any(const Ends& ends) const;
+  // All of whom any() is true.
+  std::vector<Ends> all_ends() const;
+  // Called whenever that may have changed. None by default.
+  void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
   // What is stored over a restart. add() and take() are told to the journal, restore() is not.
   std::vector<Record> records() const;
@@ -106,7 +115,7 @@ class LostWrites {
 
  private:
   using Client = std::array<std::byte, 16>;
-  std::deque<Record>::iterator find(std::deque<Record>& of, const File& file);
+  static auto find(auto& of, const File& file) { return std::ranges::find(of, file, &Record::file); }
   void insert(Record record);
   void remove(std::deque<Record>& of, std::deque<Record>::iterator record);
   void make_room();
@@ -114,6 +123,7 @@ class LostWrites {
 
   std::uint64_t number_;
   LossJournal* journal_ = nullptr;
+  std::function<void()> on_change_;
   std::map<Client, std::deque<Record>> clients_;  // the oldest first
   std::size_t waiting_ = 0, name_bytes_ = 0;
   Counters counters_;

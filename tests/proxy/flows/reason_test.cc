@@ -34,6 +34,7 @@ bool named(Reason reason) {
     case Reason::smb_multichannel:
     case Reason::smb_session:
     case Reason::smb_not_understood:
+    case Reason::lost_writes:
       return true;
   }
   return false;

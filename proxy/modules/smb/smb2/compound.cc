@@ -14,27 +14,35 @@ constexpr std::array<std::byte, 9> kErrorBody{std::byte{9}};
 
 }  // namespace
 
-Slice with_statuses(const Message& message, std::span<const NewStatus> changed) {
+Slice build_compound(std::span<const CompoundPart> parts) {
   Buffer out(kFrameHeadBytes);
-  for (const Element& element : message.elements) {
-    const auto found = std::find_if(changed.begin(), changed.end(),
-                                    [&](const NewStatus& each) { return each.element == &element; });
-    Header header = element.header;
-    Bytes body = element.body();
-    if (found != changed.end()) {
-      header.status = found->status;
-      body = kErrorBody;
-    }
-    const bool last = &element == &message.elements.back();
-    const std::size_t bytes = kHeaderBytes + body.size();
+  for (const CompoundPart& part : parts) {
+    Header header = part.header;
+    const bool last = &part == &parts.back();
+    const std::size_t bytes = kHeaderBytes + part.body.size();
     const std::size_t padding = last ? 0 : (kAlignment - bytes % kAlignment) % kAlignment;
     header.next_command = last ? 0 : static_cast<std::uint32_t>(bytes + padding);
     write_header(header, out);
-    append(out, body);
+    append(out, part.body);
     out.insert(out.end(), padding, std::byte{0});
   }
   write_frame_head(out.size() - kFrameHeadBytes, out.data());
   return Slice::copy_of(out);
+}
+
+Bytes error_body() { return kErrorBody; }
+
+Slice with_statuses(const Message& message, std::span<const NewStatus> changed) {
+  CompoundParts parts;
+  for (const Element& element : message.elements) {
+    parts.push_back({element.header, element.body()});
+    const auto found = std::find_if(changed.begin(), changed.end(),
+                                    [&](const NewStatus& each) { return each.element == &element; });
+    if (found == changed.end()) continue;
+    parts.back().header.status = found->status;
+    parts.back().body = kErrorBody;
+  }
+  return build_compound(parts);
 }
 
 }  // namespace longhaul::smb::smb2

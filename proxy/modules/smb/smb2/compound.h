@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts errors in the place of answers, in single responses and in compounds ([MS-SMB2] section 3.3.4.1.3).
-// Which answers, and why, is the callers' business; signed messages are never given to it.
+// Makes messages of several elements, and puts errors in the place of answers, in single responses and in
+// compounds ([MS-SMB2] section 3.3.4.1.3). Which answers, and why, is the callers' business; signed messages
+// are never given to it.
 #pragma once
 #include <span>
 
@@ -8,6 +9,16 @@
 #include "proxy/modules/smb/smb2/connection.h"
 
 namespace longhaul::smb::smb2 {
+
+struct CompoundPart {
+  Header header;
+  Bytes body;
+};
+using CompoundParts = boost::container::small_vector<CompoundPart, 3>;
+// A frame of these elements, one at least; where each ends is written anew.
+Slice build_compound(std::span<const CompoundPart> parts);
+// The body of an ERROR response (2.2.2) that says no more than its status.
+Bytes error_body();
 
 struct NewStatus {
   const Element* element = nullptr;  // of the message that is changed

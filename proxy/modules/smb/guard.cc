@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/guard.h"
+
+#include <utility>
+
+namespace longhaul::smb {
+
+Guard::Guard(const LostWrites::Ends& ends, std::shared_ptr<LostWrites> lost)
+    : ends_(ends),
+      lost_(std::move(lost)),
+      client_(framing_of_port(ends.server_port)),
+      server_(framing_of_port(ends.server_port)),
+      telling_(*lost_),
+      smb1_(ends, telling_),
+      smb2_(ends, telling_) {}
+
+void Guard::from_client(Slice bytes, Out& out) {
+  if (client_passes_) return out.to_server.push_back(std::move(bytes));
+  client_.push(std::move(bytes));
+  take_frames(From::client, out);
+  review(out);
+}
+
+void Guard::from_server(Slice bytes, Out& out) {
+  if (server_passes_) return out.to_client.push_back(std::move(bytes));
+  server_.push(std::move(bytes));
+  take_frames(From::server, out);
+  review(out);
+}
+
+void Guard::take_frames(From from, Out& out) {
+  FrameSplitter& splitter = from == From::client ? client_ : server_;
+  for (;;) {
+    auto next = splitter.next();
+    if (!next) return pass(from, out);
+    if (!*next) return;
+    const Frame& frame = **next;
+    if (understands(from, frame, out)) continue;
+    (from == From::client ? out.to_server : out.to_client).push_back(frame.bytes);
+    return pass(from, out);
+  }
+}
+
+// False: nothing was put out, and what follows cannot be told apart.
+bool Guard::understands(From from, const Frame& frame, Out& out) {
+  const bool asks = from == From::client;
+  if (asks) telling_.client_goes_on();
+  switch (frame.kind) {
+    case FrameKind::smb1:
+      return asks ? smb1_.request(frame, out) : smb1_.answer(frame, out);
+    case FrameKind::smb2:
+      return asks ? smb2_.request(frame, out) : smb2_.answer(frame, out);
+    default:  // encrypted, compressed, or of the session service: nothing in it was ever promised
+      (asks ? out.to_server : out.to_client).push_back(frame.bytes);
+      return true;
+  }
+}
+
+void Guard::pass(From from, Out& out) {
+  const bool asks = from == From::client;
+  if (std::exchange(asks ? client_passes_ : server_passes_, true)) return;
+  for (Slice& rest : (asks ? client_ : server_).take_rest())
+    (asks ? out.to_server : out.to_client).push_back(std::move(rest));
+}
+
+// The server's answers are read as long as one of them is to be changed, or an open may still come.
+void Guard::review(Out& out) {
+  if (server_passes_) pass(From::client, out);
+  if (!client_passes_ && !owes() && !lost_->any(ends_)) pass(From::client, out);
+  if (client_passes_ && !owes()) pass(From::server, out);
+}
+
+void Guard::client_ended(Out& out) {
+  telling_.client_goes_on();
+  pass(From::client, out);
+  review(out);
+}
+
+// Nobody may answer in the place of a server that has ended.
+void Guard::server_ended(Out& out) {
+  pass(From::server, out);
+  review(out);
+}
+
+void Guard::give_up(Out& out) {
+  pass(From::client, out);
+  review(out);
+}
+
+}  // namespace longhaul::smb

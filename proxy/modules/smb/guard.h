@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands between client and server of a flow that does not use the link, and answers the first open that would
+// go on with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside; what is
+// answered is decided by each dialect's open_guard.h.
+#pragma once
+#include <memory>
+
+#include "proxy/modules/guard.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb1/open_guard.h"
+#include "proxy/modules/smb/smb2/open_guard.h"
+#include "proxy/modules/smb/telling.h"
+
+namespace longhaul::smb {
+
+class Guard final : public modules::Guard {
+ public:
+  Guard(const LostWrites::Ends& ends, std::shared_ptr<LostWrites> lost);
+
+  void from_client(Slice bytes, Out& out) override;
+  void from_server(Slice bytes, Out& out) override;
+  void client_ended(Out& out) override;
+  void server_ended(Out& out) override;
+  void give_up(Out& out) override;
+  bool is_done() const override { return client_passes_ && server_passes_; }
+  std::size_t held_bytes() const override { return client_.held_bytes() + server_.held_bytes(); }
+
+ private:
+  enum class From : std::uint8_t { client, server };
+  void take_frames(From from, Out& out);
+  bool understands(From from, const Frame& frame, Out& out);
+  void pass(From from, Out& out);
+  void review(Out& out);
+  bool owes() const { return smb1_.owes() || smb2_.owes(); }
+
+  LostWrites::Ends ends_;
+  std::shared_ptr<LostWrites> lost_;
+  FrameSplitter client_, server_;
+  bool client_passes_ = false, server_passes_ = false;  // what comes from there goes on as it is
+  Telling telling_;
+  smb1::OpenGuard smb1_;
+  smb2::OpenGuard smb2_;
+};
+
+}  // namespace longhaul::smb

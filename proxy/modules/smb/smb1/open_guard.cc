@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/open_guard.h"
+
+#include "proxy/modules/smb/smb1/builders.h"
+#include "proxy/modules/smb/smb1/raw_transfer.h"
+
+namespace longhaul::smb::smb1 {
+namespace {
+
+constexpr std::size_t kMostTreesAsked = 64, kMostReplacing = 1024;
+
+struct Wanted {
+  Bytes name;
+  LostWrites::Use use;
+};
+
+// [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
+Bytes padded_name(const Block& block, const Header& header) {
+  return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
+}
+
+std::optional<Wanted> wanted_by(const Message& message) {
+  const Block& block = message.first();
+  if (block.command == Command::nt_create_andx) {
+    const auto request = parse_nt_create_request(block, message.header);
+    if (!request || request->root_fid != 0) return std::nullopt;
+    return Wanted{request->name, LostWrites::use_of(request->access, request->disposition)};
+  }
+  if (block.command == Command::open_andx) {
+    const auto request = parse_open_request(block);
+    if (!request) return std::nullopt;
+    // OpenMode: 0 fails where there is a file, 2 truncates it.
+    const auto use = (request->mode & 3) != 1 ? LostWrites::Use::replaces
+                     : request->writes()      ? LostWrites::Use::writes
+                                              : LostWrites::Use::reads;
+    return Wanted{padded_name(block, message.header), use};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool OpenGuard::request(const Frame& frame, Out& out) {
+  const auto message = parse_message(frame.message());
+  // The data of a raw transfer have no header to be told by.
+  if (!message || is_raw(*message)) return false;
+  const Header& header = message->header;
+  for (const Block& block : message->blocks) {
+    if (block.command != Command::tree_connect_andx || connecting_.size() >= kMostTreesAsked) continue;
+    if (const auto connect = parse_tree_connect_request(block, header))
+      connecting_[number_of(header)] = share_of(file_name(0, connect->path, header.is_unicode()).path);
+  }
+  if (judge_open(*message) == Verdict::refused)
+    out.to_client.push_back(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
+  else
+    out.to_server.push_back(frame.bytes);
+  return true;
+}
+
+// An open that is not the first of its chain passes: what is before it has to be done. The error ends a chain.
+OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
+  const Header& header = message.header;
+  const auto wanted = wanted_by(message);
+  const auto share = shares_.find(header.tid);
+  // Late errors are NT status codes.
+  if (!wanted || share == shares_.end() || header.is_signed() || !header.has_nt_status())
+    return Verdict::passes;
+  LostWrites::File file{.ends = ends_,
+                        .share = share->second,
+                        .path = path_of(file_name(header.tid, wanted->name, header.is_unicode()).path)};
+  if (!telling_.has(file, wanted->use)) return Verdict::passes;
+  if (wanted->use != LostWrites::Use::replaces) {
+    telling_.told(std::move(file), wanted->use);
+    return Verdict::refused;
+  }
+  if (replacing_.size() < kMostReplacing) replacing_.emplace(number_of(header), std::move(file));
+  return Verdict::passes;
+}
+
+bool OpenGuard::answer(const Frame& frame, Out& out) {
+  const auto message = parse_message(frame.message());
+  if (!message) return false;
+  const Header& header = message->header;
+  if (header.is_reply()) {
+    if (auto share = connecting_.extract(number_of(header)); !share.empty() && header.status == 0)
+      shares_[header.tid] = std::move(share.mapped());
+    if (const auto replaced = replacing_.extract(number_of(header)); !replaced.empty() && header.status == 0)
+      telling_.replaced(replaced.mapped());
+  }
+  out.to_client.push_back(frame.bytes);
+  return true;
+}
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which NT_CREATE_ANDX or OPEN_ANDX of an SMB1 connection is answered in the server's place because promised
+// writes of its file were lost. The server never hears of it: an unsigned SMB1 connection counts nothing.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/guard.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/telling.h"
+
+namespace longhaul::smb::smb1 {
+
+class OpenGuard {
+ public:
+  using Out = modules::Guard::Out;
+
+  // `telling` outlives this object.
+  OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
+
+  // Puts out what goes on in the frame's place. False: it is not understood, and nothing was put out.
+  bool request(const Frame& frame, Out& out);
+  bool answer(const Frame& frame, Out& out);
+  // Answers of the server will say whether lost content has been replaced.
+  bool owes() const { return !replacing_.empty(); }
+
+ private:
+  enum class Verdict : std::uint8_t { passes, refused };
+  Verdict judge_open(const Message& message);
+
+  LostWrites::Ends ends_;
+  Telling& telling_;
+  KeyedMap<MessageNumber, std::u16string> connecting_;  // TREE_CONNECT_ANDX without an answer
+  KeyedMap<std::uint16_t, std::u16string> shares_;      // by TID
+  // Opens that replace the file's content, if they succeed.
+  KeyedMap<MessageNumber, LostWrites::File> replacing_;
+};
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/open_guard.h"
+
+#include <algorithm>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/build.h"
+#include "proxy/modules/smb/smb2/connection.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+constexpr std::size_t kMostTreesAsked = 64, kMostTreesKnown = 4096;
+// Answers, as far as opens are concerned; the requests behind one in its compound come on top.
+constexpr std::size_t kMostOwed = 1024;
+// Of a share's name; names of real ones are shorter.
+constexpr std::size_t kMostUncBytes = 2048;
+
+bool is_reconnect(const CreateRequest& request) {
+  return request.durable == Durable::reconnect || request.durable == Durable::reconnect_v2;
+}
+
+std::u16string unc_of(Bytes utf16) {
+  std::u16string text;
+  for (std::size_t i = 0; i + 2 <= utf16.size(); i += 2) text.push_back(load_le<char16_t>(utf16, i));
+  return text;
+}
+
+bool has_signature(const Element& element) { return element.header.is_signed(); }
+
+Slice echo_for(const Header& request) {
+  return build_echo_request({.message_id = request.message_id,
+                             .credit_charge = request.credit_charge,
+                             .credit_request = request.credits,
+                             .tree_id = request.tree_id,
+                             .session_id = request.session_id,
+                             .channel_sequence = request.channel_sequence,
+                             .process_id = request.process_id});
+}
+
+}  // namespace
+
+// 3.3.5.2.7.2: what a related element takes from the one before.
+struct OpenGuard::Chain {
+  SessionId session = 0;
+  TreeId tree = 0;
+  std::optional<std::u16string> share;  // of a TREE_CONNECT in it, whose tree nobody knows yet
+  bool refused = false;                 // its CREATE is
+};
+
+bool OpenGuard::request(const Frame& frame, Out& out) {
+  const auto elements = parse_elements(frame.message());
+  if (!elements) return false;
+  // What is signed can be read, and not be cut.
+  const bool changeable = std::none_of(elements->begin(), elements->end(), has_signature);
+  CompoundParts passing;
+  bool whole = true;
+  const auto pass = [&] {
+    if (!passing.empty()) out.to_server.push_back(build_compound(passing));
+    passing.clear();
+  };
+  Chain chain;
+  for (const Element& element : *elements) {
+    if (judge(element, chain, changeable) == Verdict::passes) {
+      passing.push_back({element.header, element.body()});
+      continue;
+    }
+    whole = false;
+    pass();
+    // A CANCEL has no answer and takes no id.
+    const auto owed = owed_.find(element.header.message_id);
+    if (owed != owed_.end() && element.header.command != Command::cancel)
+      out.to_server.push_back(echo_for(owed->second.request));
+  }
+  if (whole)
+    out.to_server.push_back(frame.bytes);
+  else
+    pass();
+  return true;
+}
+
+OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool changeable) {
+  const Header& header = element.header;
+  if (!header.is_related()) chain = {.session = header.session_id, .tree = header.tree_id};
+  if (chain.refused) {
+    if (header.command != Command::cancel) owe(element, chain, {.verdict = Verdict::refused});
+    return Verdict::refused;
+  }
+  if (header.command == Command::tree_connect) {
+    const auto request = parse_tree_connect_request(element.bytes);
+    if (request && request->path.size() <= kMostUncBytes) {
+      chain.share = share_of(unc_of(request->path));
+      if (connecting_.size() < kMostTreesAsked) connecting_[header.message_id] = *chain.share;
+    }
+  }
+  if (header.command != Command::create || !changeable) return Verdict::passes;
+  const Verdict verdict = judge_create(element, chain);
+  chain.refused = verdict == Verdict::refused;
+  return verdict;
+}
+
+OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& chain) {
+  const auto request = parse_create_request(element.bytes);
+  // A handle that outlives its connection was never promised anything.
+  if (!request || is_reconnect(*request) || request->options & create_options::open_by_file_id)
+    return Verdict::passes;
+  const auto share = shares_.find({chain.session, chain.tree});
+  if ((share == shares_.end() && !chain.share) || owed_.size() >= kMostOwed) return Verdict::passes;
+  Owed owed{.use = LostWrites::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
+  owed.file = {.ends = ends_,
+               .share = chain.share ? *chain.share : share->second,
+               .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
+  if (!telling_.has(*owed.file, owed.use) || is_being_told(*owed.file)) return Verdict::passes;
+  if (owed.use != LostWrites::Use::replaces) owed.verdict = Verdict::refused;
+  const Verdict verdict = owed.verdict;
+  owe(element, chain, std::move(owed));
+  return verdict;
+}
+
+void OpenGuard::owe(const Element& element, const Chain& chain, Owed owed) {
+  owed.request = element.header;
+  owed.request.session_id = chain.session;
+  owed.request.tree_id = chain.tree;
+  owed_.try_emplace(element.header.message_id, std::move(owed));
+}
+
+// Of several opens that are on their way together, one is told.
+bool OpenGuard::is_being_told(const LostWrites::File& file) const {
+  return std::ranges::any_of(owed_, [&](const auto& each) {
+    return each.second.verdict == Verdict::refused && each.second.file == file;
+  });
+}
+
+bool OpenGuard::answer(const Frame& frame, Out& out) {
+  const auto elements = parse_elements(frame.message());
+  if (!elements) return false;
+  CompoundParts parts;
+  bool changed = false;
+  for (const Element& element : *elements) {
+    const Header& header = element.header;
+    parts.push_back({header, element.body()});
+    if (!header.is_response() || header.is_unsolicited() || header.is_interim()) continue;
+    learn_share(element);
+    const auto owed = owed_.extract(header.message_id);
+    if (owed.empty()) continue;
+    if (owed.mapped().verdict == Verdict::refused) {
+      changed = true;
+      parts.back() = settled(element, owed.mapped());
+    } else if (header.status == Status::success) {
+      telling_.replaced(*owed.mapped().file);
+    }
+  }
+  out.to_client.push_back(changed ? build_compound(parts) : frame.bytes);
+  return true;
+}
+
+// Where the server refuses even an ECHO the session is gone, and its error stands: the client renews the session
+// and asks again, and its program would never hear of the loss.
+CompoundPart OpenGuard::settled(const Element& answer, const Owed& owed) {
+  Header header = answer.header;
+  header.command = owed.request.command;
+  header.session_id = owed.request.session_id;
+  header.tree_id = owed.request.tree_id;
+  header.flags &= ~header_flags::is_signed;
+  if (!is_error(header.status)) {
+    header.status = Status::lost_writebehind_data;
+    if (owed.file) telling_.told(*owed.file, owed.use);
+  }
+  return {header, error_body()};
+}
+
+void OpenGuard::learn_share(const Element& answer) {
+  const Header& header = answer.header;
+  if (header.command != Command::tree_connect) return;
+  auto share = connecting_.extract(header.message_id);
+  if (!share.empty() && header.status == Status::success && shares_.size() < kMostTreesKnown)
+    shares_[{header.session_id, header.tree_id}] = std::move(share.mapped());
+}
+
+}  // namespace longhaul::smb::smb2

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which CREATE of an SMB2 connection is answered in the server's place because promised writes of its file were
+// lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and the
+// answer to the ECHO comes back to the client as the CREATE's error, with the credits that the server grants.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/modules/guard.h"
+#include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/smb2/compound.h"
+#include "proxy/modules/smb/smb2/records.h"
+#include "proxy/modules/smb/telling.h"
+
+namespace longhaul::smb::smb2 {
+
+class OpenGuard {
+ public:
+  using Out = modules::Guard::Out;
+
+  // `telling` outlives this object.
+  OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
+
+  // Puts out what goes on in the frame's place. False: it is not understood, and nothing was put out.
+  bool request(const Frame& frame, Out& out);
+  bool answer(const Frame& frame, Out& out);
+  // Answers of the server are still to be changed, or say whether lost content has been replaced.
+  bool owes() const { return !owed_.empty(); }
+
+ private:
+  struct Chain;
+  enum class Verdict : std::uint8_t { passes, refused };
+  // A request whose answer matters.
+  struct Owed {
+    Header request;  // with the session and tree that it means
+    Verdict verdict = Verdict::passes;
+    // None: it is refused because the CREATE before it in its compound is.
+    std::optional<LostWrites::File> file;
+    LostWrites::Use use = LostWrites::Use::attributes;
+  };
+  Verdict judge(const Element& element, Chain& chain, bool changeable);
+  Verdict judge_create(const Element& element, const Chain& chain);
+  void owe(const Element& element, const Chain& chain, Owed owed);
+  bool is_being_told(const LostWrites::File& file) const;
+  void learn_share(const Element& answer);
+  CompoundPart settled(const Element& answer, const Owed& owed);
+
+  LostWrites::Ends ends_;
+  Telling& telling_;
+  KeyedMap<MessageId, std::u16string> connecting_;  // TREE_CONNECTs without an answer
+  std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
+  KeyedMap<MessageId, Owed> owed_;
+};
+
+}  // namespace longhaul::smb::smb2
