@@ -8,6 +8,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -21,6 +22,7 @@
 #include "proxy/control/server.h"
 #include "proxy/control/token.h"
 #include "proxy/disk_dictionary.h"
+#include "proxy/flows/ends.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
 #include "proxy/intercept/closed_rules.h"
@@ -134,6 +136,7 @@ class Daemon final : public control::Controlled {
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
   void know_peers();
+  void guard_flows();
 
   config::Config config_;  // in force; a reload replaces what it holds
   const process::Confinement confinement_;
@@ -161,6 +164,7 @@ class Daemon final : public control::Controlled {
   std::unique_ptr<listeners::Socks5Listener> socks_;
   intercept::DoorKeeper door_;
   std::unique_ptr<intercept::Interception> interception_;
+  bool guards_soon_ = false;  // guard_flows() is on its way
   std::string intercept_error_;
   std::unique_ptr<control::Server> control_;
   std::unique_ptr<intercept::Watchdog> watchdog_;
@@ -256,6 +260,17 @@ void Daemon::know_peers() {
   if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
 }
 
+// Clients that have something to be told, whichever way their next flows come.
+void Daemon::guard_flows() {
+  guards_soon_ = false;
+  std::vector<intercept::GuardedFlows> flows;
+  for (const modules::Listed& module : modules_)
+    for (const modules::Ends& ends : module.guarded())
+      for (const std::uint16_t port : module.ports)
+        flows.push_back({flows::address_in(ends.client), flows::address_in(ends.server), port});
+  interception_->guard(std::move(flows));
+}
+
 void Daemon::start() {
   auto begin = [this](flows::Accepted accepted) { flows_.start(std::move(accepted)); };
   auto has_room = [this](const asio::ip::address& client) { return flows_.has_room(client); };
@@ -281,6 +296,11 @@ void Daemon::start() {
   flows_.on_crowded = [this](const flows::Crowded& crowded) { interception_->leave_alone(crowded); };
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
   (void)interception_->set_peers(peer_addresses());  // only remembered: nothing is in force yet
+  guard_flows();
+  for (const modules::Listed& module : modules_)
+    module.on_guarded([this] {
+      if (!std::exchange(guards_soon_, true)) asio::post(io_, [this] { guard_flows(); });
+    });
   close_door();
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "proxy/intercept/marks.h"
 #include "proxy/intercept/nft_counters.h"
@@ -32,6 +33,7 @@ Interception::~Interception() { close(); }
 RuleSet Interception::rules_for(State state) const {
   RuleSet rules = rules_;
   if (state != State::up) rules.interfaces.clear();
+  if (!listener_) rules.guarded.clear();
   return rules;
 }
 
@@ -43,11 +45,13 @@ config::TextResult<void> Interception::reach(State wanted) {
     for (const std::string& name : rules_.interfaces)
       if (!is_interface_name(name))
         return config::TextError{"\"" + name + "\" cannot be an interface's name"};
-    try {
-      listener_.emplace(io_, rules_.port, start_, has_room_);
-    } catch (const listeners::ListenerError& error) {
-      return config::TextError{error.what()};
-    }
+    if (auto listening = listen(); !listening) return listening;
+  }
+  // For what is guarded alone: without it those flows pass, like all others.
+  if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
+    if (const auto listening = listen(); !listening)
+      spdlog::warn("clients that come back without the link are not told of lost writes: {}",
+                   listening.error().message);
   }
   config::TextResult<void> done = was_closed ? add(route_) : config::TextResult<void>();
   if (done) {
@@ -66,6 +70,15 @@ config::TextResult<void> Interception::reach(State wanted) {
   return done;
 }
 
+config::TextResult<void> Interception::listen() {
+  try {
+    listener_.emplace(io_, rules_.port, start_, has_room_);
+  } catch (const listeners::ListenerError& error) {
+    return config::TextError{error.what()};
+  }
+  return {};
+}
+
 config::TextResult<void> Interception::up() { return reach(State::up); }
 
 config::TextResult<void> Interception::divert() { return reach(State::diverting); }
@@ -73,7 +86,7 @@ config::TextResult<void> Interception::divert() { return reach(State::diverting)
 void Interception::close() {
   change_timer_.cancel();
   change_is_due_ = false;
-  crowded_changed_ = false;
+  crowded_changed_ = guarded_changed_ = false;
   refused_.clear();
   table_.close();
   if (state_ != State::closed) remove(route_);
@@ -106,6 +119,16 @@ void Interception::leave_alone(const flows::Crowded& crowded) {
   change_soon();
 }
 
+void Interception::guard(std::vector<GuardedFlows> flows) {
+  const auto key = [](const GuardedFlows& each) { return std::tie(each.client, each.server, each.port); };
+  std::ranges::sort(flows, {}, key);
+  const auto same = std::ranges::unique(flows, {}, key);
+  flows.erase(same.begin(), same.end());
+  if (std::exchange(rules_.guarded, flows) == flows || state_ == State::closed) return;
+  guarded_changed_ = true;
+  change_soon();
+}
+
 void Interception::change_soon() {
   if (std::exchange(change_is_due_, true)) return;
   // However many changes clients cause, they take a small share of the loop's time.
@@ -120,10 +143,11 @@ void Interception::change_soon() {
 void Interception::change() {
   change_is_due_ = false;
   const auto refused = std::exchange(refused_, {});
-  const bool crowded_changed = std::exchange(crowded_changed_, false);
-  if (state_ != State::up) return;
+  const bool crowded_changed = std::exchange(crowded_changed_, false) && state_ == State::up;
+  if (state_ == State::closed) return;
   const auto began = std::chrono::steady_clock::now();
-  if (!refused.empty()) {
+  if (std::exchange(guarded_changed_, false)) change_guarded();
+  if (!refused.empty() && state_ == State::up) {
     // Where it fails the next attempt is taken and refused again, and the one after it has another chance.
     if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
       spdlog::warn("{} refused destinations not entered: {}", refused.size(), done.error().message);
@@ -134,6 +158,13 @@ void Interception::change() {
       spdlog::warn("clients with too many flows are not let pass: {}", done.error().message);
   }
   last_change_took_ = std::chrono::steady_clock::now() - began;
+}
+
+void Interception::change_guarded() {
+  const bool begins = !listener_ && !rules_.guarded.empty();
+  const auto done = begins ? reach(state_) : table_.run(guarded_text(rules_for(state_)));
+  if (!done)
+    spdlog::warn("clients that come back without the link are not told of lost writes: {}", done.error().message);
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {

@@ -48,6 +48,9 @@ class Interception {
   void refuse(const boost::asio::ip::tcp::endpoint& server);
   // Clients whose new flows are not taken. In force after kChangeDelay, too.
   void leave_alone(const flows::Crowded& crowded);
+  // Flows that are taken whatever their interface and limits are, also where no others are. In force after
+  // kChangeDelay, too.
+  void guard(std::vector<GuardedFlows> flows);
   // In force at once.
   config::TextResult<void> set_fast_connect(bool on);
   config::TextResult<void> set_new_flows_per_source(std::uint32_t flows);
@@ -61,6 +64,8 @@ class Interception {
  private:
   enum class State : std::uint8_t { closed, diverting, up };
   config::TextResult<void> reach(State wanted);
+  config::TextResult<void> listen();
+  void change_guarded();
   RuleSet rules_for(State state) const;
   void change_soon();
   void change();
@@ -75,7 +80,7 @@ class Interception {
   std::optional<TproxyListener> listener_;
   NftTable table_;
   std::vector<boost::asio::ip::tcp::endpoint> refused_;  // not entered yet
-  bool crowded_changed_ = false;                         // not in force yet
+  bool crowded_changed_ = false, guarded_changed_ = false;  // not in force yet
   boost::asio::steady_timer change_timer_;
   bool change_is_due_ = false;
   std::chrono::steady_clock::duration last_change_took_{};

@@ -32,11 +32,14 @@ struct SetFamily {
   std::string_view type;
   std::string_view source;
   std::string_view flow;  // client and server, each with its port
+  std::string_view ends;  // client and server, with the server's port
 };
 
 constexpr std::array kSetFamilies{
-    SetFamily{'4', "ipv4_addr", "ip saddr", "ip saddr . tcp sport . ip daddr . tcp dport"},
-    SetFamily{'6', "ipv6_addr", "ip6 saddr", "ip6 saddr . tcp sport . ip6 daddr . tcp dport"}};
+    SetFamily{'4', "ipv4_addr", "ip saddr", "ip saddr . tcp sport . ip daddr . tcp dport",
+              "ip saddr . ip daddr . tcp dport"},
+    SetFamily{'6', "ipv6_addr", "ip6 saddr", "ip6 saddr . tcp sport . ip6 daddr . tcp dport",
+              "ip6 saddr . ip6 daddr . tcp dport"}};
 
 std::string dynamic_set(std::string_view name, const SetFamily& family, std::string_view type,
                         std::chrono::seconds timeout, std::size_t entries) {
@@ -46,6 +49,17 @@ std::string dynamic_set(std::string_view name, const SetFamily& family, std::str
 
 std::string again_rule(const SetFamily& family) {
   return fmt::format("    {0} @taken{1} update @taken{1} {{ {0} }} goto take\n", family.flow, family.number);
+}
+
+std::string plain_rule(const SetFamily& family) {
+  return fmt::format("    {} @plain{} goto plain\n", family.flow, family.number);
+}
+
+std::string guarded_rules() {
+  std::string text;
+  for (const SetFamily& family : kSetFamilies)
+    text += fmt::format("    {} @guarded{} goto guarded\n", family.ends, family.number);
+  return text;
 }
 
 // Few sources have as many flows as they may, and rarely others, so they stand in the rules themselves.
@@ -84,6 +98,30 @@ std::string peer_rules(const RuleSet& rules, bool v4) {
                      list);
 }
 
+// Whatever is asked of a SYN afterwards.
+std::string first_rules(const RuleSet& rules) {
+  return "    fib daddr type { local, broadcast, anycast, multicast } accept\n" + peer_rules(rules, true) +
+         peer_rules(rules, false) +
+         // A SYN that is sent again may meet the socket that it made.
+         "    socket transparent 1 goto take\n" +
+         (rules.closed_flows.empty() ? "" : "    jump closed_flows\n");
+}
+
+std::string text_of(const address& plain) {
+  return plain.is_v4() ? plain.to_string() : boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string();
+}
+
+// As `add element` takes them.
+std::vector<std::string> guarded_elements(const RuleSet& rules, bool v4) {
+  std::vector<std::string> elements;
+  for (const GuardedFlows& flows : rules.guarded) {
+    const address client = flows::unmapped(flows.client), server = flows::unmapped(flows.server);
+    if (client.is_v4() != v4 || server.is_v4() != v4 || elements.size() == kGuardedEntries) continue;
+    elements.push_back(fmt::format("{} . {} . {}", text_of(client), text_of(server), flows.port));
+  }
+  return elements;
+}
+
 }  // namespace
 
 bool is_interface_name(std::string_view name) {
@@ -114,6 +152,12 @@ std::string table_text(const RuleSet& rules) {
                           kJudgedFor, kJudgedEntries);
   for (const SetFamily& family : kSetFamilies)
     text += dynamic_set("sources", family, family.type, kSourceKnownFor, kSetEntries);
+  for (const SetFamily& family : kSetFamilies) {
+    const auto elements = guarded_elements(rules, family.number == '4');
+    text += fmt::format("  set guarded{0} {{ type {1} . {1} . inet_service; size {2};{3} }}\n", family.number,
+                        family.type, kGuardedEntries,
+                        elements.empty() ? "" : fmt::format(" elements = {{ {} }};", joined(elements)));
+  }
   for (const std::string_view counter : kBypassCounters) text += fmt::format("  counter {} {{ }}\n", counter);
   text +=
       "  chain prerouting {\n"
@@ -138,13 +182,10 @@ std::string table_text(const RuleSet& rules) {
     for (const SetFamily& family : kSetFamilies) text += again_rule(family);
   }
   text += "  }\n  chain new_flows {\n";
+  if (rules.closed_flows.empty()) text += guarded_rules();
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
-  text += "    fib daddr type { local, broadcast, anycast, multicast } accept\n";
-  text += peer_rules(rules, true);
-  text += peer_rules(rules, false);
-  // A SYN that is sent again may meet the socket that it made.
-  text += "    socket transparent 1 goto take\n";
-  if (!rules.closed_flows.empty()) text += "    jump closed_flows\n";
+  if (!rules.closed_flows.empty()) text += guarded_rules();
+  text += first_rules(rules);
   // Before it is looked up whether a SYN was sent before: a client whose flow was refused may begin the next one
   // from the same port.
   text +=
@@ -155,10 +196,12 @@ std::string table_text(const RuleSet& rules) {
         "    ip daddr . tcp dport != @answered4 goto plain\n"
         "    ip6 daddr . tcp dport != @answered6 goto plain\n";
   }
-  text += "    goto admit\n  }\n" + rules.closed_flows + "  chain admit {\n";
+  text += "    goto admit\n  }\n  chain guarded {\n" + first_rules(rules);
   for (const SetFamily& family : kSetFamilies) text += again_rule(family);
-  for (const SetFamily& family : kSetFamilies)
-    text += fmt::format("    {} @plain{} goto plain\n", family.flow, family.number);
+  for (const SetFamily& family : kSetFamilies) text += plain_rule(family);
+  text += "    goto judge\n  }\n" + rules.closed_flows + "  chain admit {\n";
+  for (const SetFamily& family : kSetFamilies) text += again_rule(family);
+  for (const SetFamily& family : kSetFamilies) text += plain_rule(family);
   text += "    jump crowded\n";
   for (const SetFamily& family : kSetFamilies)
     text += fmt::format("    update @sources{} {{ {} limit rate {}/second burst {} packets }} goto judge\n",
@@ -190,12 +233,7 @@ std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::t
   std::vector<std::string> v4, v6;
   for (const auto& server : servers) {
     const address plain = flows::unmapped(server.address());
-    if (plain.is_v4()) {
-      v4.push_back(fmt::format("{} . {}", plain.to_string(), server.port()));
-    } else {
-      v6.push_back(fmt::format("{} . {}", boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string(),
-                               server.port()));
-    }
+    (plain.is_v4() ? v4 : v6).push_back(fmt::format("{} . {}", text_of(plain), server.port()));
   }
   std::string text;
   const std::string add = "add element inet " + table_name(rules);
@@ -208,6 +246,17 @@ std::string crowded_text(const RuleSet& rules) {
   const std::string chain = "inet " + table_name(rules) + " crowded";
   std::string text = "flush chain " + chain + "\n";
   for (const std::string& rule : limit_rules(rules.crowded)) text += "add rule " + chain + " " + rule + "\n";
+  return text;
+}
+
+std::string guarded_text(const RuleSet& rules) {
+  std::string text;
+  for (const SetFamily& family : kSetFamilies) {
+    const std::string set = fmt::format("inet {} guarded{}", table_name(rules), family.number);
+    text += "flush set " + set + "\n";
+    const auto elements = guarded_elements(rules, family.number == '4');
+    if (!elements.empty()) text += "add element " + set + " { " + joined(elements) + " }\n";
+  }
   return text;
 }
 

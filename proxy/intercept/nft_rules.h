@@ -16,6 +16,13 @@
 
 namespace longhaul::intercept {
 
+// Flows of a client to a server that are always taken: the client has something to be told (modules::Guard).
+struct GuardedFlows {
+  boost::asio::ip::address client, server;  // of one family
+  std::uint16_t port = 0;
+  bool operator==(const GuardedFlows&) const = default;
+};
+
 struct RuleSet {
   std::vector<std::string> interfaces;          // on which new flows are taken
   std::uint16_t port = 7650;                    // of the transparent listeners on 127.0.0.1 and ::1
@@ -23,6 +30,9 @@ struct RuleSet {
   bool fast_connect = true;                     // false: only destinations that answered lately are taken
   std::uint32_t new_flows_per_source = 1'000;   // taken in a second; twice as many at once
   flows::Crowded crowded;                       // whose new flows are not taken
+  // Whatever is limited, refused lately or not seen to answer; on any interface, unless there are closed flows:
+  // what comes from elsewhere may be one of those, and the closed door judges it.
+  std::vector<GuardedFlows> guarded = {};
   // closed_flows_text with the verdict `goto admit`: flows that may only use the link are taken whatever their
   // destination answered lately. Empty: there are none.
   std::string closed_flows = {};
@@ -36,6 +46,7 @@ inline constexpr std::chrono::minutes kAnsweredFor{60};
 inline constexpr std::chrono::seconds kJudgedFor{5};
 inline constexpr std::size_t kJudgedEntries = 131'072;  // 21,000 connections a second
 inline constexpr std::chrono::seconds kSourceKnownFor{10};
+inline constexpr std::size_t kGuardedEntries = 4'096;  // more are not entered
 inline constexpr std::size_t kSetEntries = 65'536;  // for each set; some 100 bytes of kernel memory each
 
 // A name the kernel takes for an interface, and that means nothing else in a rule.
@@ -51,6 +62,9 @@ std::string refuse_text(const RuleSet& rules, std::span<const boost::asio::ip::t
 
 // Commands that put `crowded` of the rules in force.
 std::string crowded_text(const RuleSet& rules);
+
+// Commands that put `guarded` of the rules in force.
+std::string guarded_text(const RuleSet& rules);
 
 // SYNs that were let pass because of a limit, counted by the kernel under these names.
 inline constexpr std::array<std::string_view, 4> kBypassCounters{

@@ -22,6 +22,8 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
   set plain6 { type ipv6_addr . inet_service . ipv6_addr . inet_service; flags dynamic, timeout; timeout 5s; size 131072; }
   set sources4 { type ipv4_addr; flags dynamic, timeout; timeout 10s; size 65536; }
   set sources6 { type ipv6_addr; flags dynamic, timeout; timeout 10s; size 65536; }
+  set guarded4 { type ipv4_addr . ipv4_addr . inet_service; size 4096; }
+  set guarded6 { type ipv6_addr . ipv6_addr . inet_service; size 4096; }
   counter over_rate { }
   counter source_limit { }
   counter flow_limit { }
@@ -35,6 +37,8 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
     ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
   }
   chain new_flows {
+    ip saddr . ip daddr . tcp dport @guarded4 goto guarded
+    ip6 saddr . ip6 daddr . tcp dport @guarded6 goto guarded
     iifname != { "lan0", "lan1.7" } accept
     fib daddr type { local, broadcast, anycast, multicast } accept
     ip saddr { 10.10.100.2 } accept
@@ -45,6 +49,19 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
     ip daddr . tcp dport @refused4 goto plain
     ip6 daddr . tcp dport @refused6 goto plain
     goto admit
+  }
+  chain guarded {
+    fib daddr type { local, broadcast, anycast, multicast } accept
+    ip saddr { 10.10.100.2 } accept
+    ip daddr { 10.10.100.2 } accept
+    ip6 saddr { fd10:100::2 } accept
+    ip6 daddr { fd10:100::2 } accept
+    socket transparent 1 goto take
+    ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
+    ip6 saddr . tcp sport . ip6 daddr . tcp dport @taken6 update @taken6 { ip6 saddr . tcp sport . ip6 daddr . tcp dport } goto take
+    ip saddr . tcp sport . ip daddr . tcp dport @plain4 goto plain
+    ip6 saddr . tcp sport . ip6 daddr . tcp dport @plain6 goto plain
+    goto judge
   }
   chain admit {
     ip saddr . tcp sport . ip daddr . tcp dport @taken4 update @taken4 { ip saddr . tcp sport . ip daddr . tcp dport } goto take
@@ -88,7 +105,7 @@ TEST_CASE("without fast_connect only destinations that answered lately are taken
 
 TEST_CASE("without interfaces no new flow is taken and packets of live ones are still diverted") {
   const std::string text = table_text({.interfaces = {}, .port = 7650, .peers = {}, .fast_connect = true});
-  CHECK(text.find("chain new_flows {\n    accept\n") != std::string::npos);
+  CHECK(text.find("tcp dport @guarded6 goto guarded\n    accept\n") != std::string::npos);
   CHECK(text.find("socket transparent 1 meta mark set") != std::string::npos);
 }
 
@@ -108,6 +125,30 @@ TEST_CASE("clients with as many flows as they may have are let pass, and everybo
         "flush chain inet longhaul_7650 crowded\n" + add + everyone + add + v4 + add + v6);
   CHECK(table_text(rules).find("  chain crowded {\n    " + everyone + "    " + v4 + "    " + v6 + "  }\n") !=
         std::string::npos);
+}
+
+TEST_CASE("guarded flows are taken first, on any interface, unless something is closed") {
+  RuleSet rules{.interfaces = {"lan0"},
+                .peers = {},
+                .crowded = {},
+                .guarded = {{make_address("10.10.1.2"), make_address("::ffff:10.10.2.2"), 445},
+                            {make_address("fd10:1::2"), make_address("fd10:2::2"), 139}}};
+  const std::string v4 = "10.10.1.2 . 10.10.2.2 . 445", v6 = "fd10:1::2 . fd10:2::2 . 139";
+  const auto has = [&](const std::string& text) { return table_text(rules).find(text) != std::string::npos; };
+  CHECK(has("inet_service; size 4096; elements = { " + v4 + " }; }"));
+  CHECK(has("inet_service; size 4096; elements = { " + v6 + " }; }"));
+  CHECK(guarded_text(rules) ==
+        "flush set inet longhaul_7650 guarded4\nadd element inet longhaul_7650 guarded4 { " + v4 +
+            " }\nflush set inet longhaul_7650 guarded6\nadd element inet longhaul_7650 guarded6 { " + v6 + " }\n");
+  const std::string first = "    ip saddr . ip daddr . tcp dport @guarded4 goto guarded\n",
+                    second = "    ip6 saddr . ip6 daddr . tcp dport @guarded6 goto guarded\n",
+                    elsewhere = "    iifname != { \"lan0\" } accept\n";
+  CHECK(has("chain new_flows {\n" + first + second + elsewhere));
+  rules.closed_flows = "  chain closed_flows {\n  }\n";
+  CHECK(has("chain new_flows {\n" + elsewhere + first + second));
+  rules.interfaces.clear();
+  rules.closed_flows.clear();
+  CHECK(has("chain new_flows {\n" + first + second + "    accept\n"));
 }
 
 TEST_CASE("refused servers are entered by family") {
