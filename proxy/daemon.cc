@@ -34,6 +34,7 @@
 #include "proxy/listeners/forward_listener.h"
 #include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
+#include "proxy/lost_keeper.h"
 #include "proxy/memory_plan.h"
 #include "proxy/path_keeper.h"
 #include "proxy/peer_addresses.h"
@@ -44,6 +45,11 @@ namespace {
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+
+std::uint64_t random_number() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
 
 // A flow needs one descriptor here, and a relayed one two and at times a pipe.
 void raise_descriptor_limit() {
@@ -147,6 +153,8 @@ class Daemon final : public control::Controlled {
   const MemoryPlan plan_;  // of the configuration that the daemon was started with
   HistoryRoom histories_;
   const std::shared_ptr<modules::Memory> module_memory_;
+  const std::shared_ptr<smb::LostWrites> lost_writes_;
+  LostKeeper lost_keeper_;
   const std::vector<modules::Listed> modules_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
@@ -180,7 +188,9 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       plan_(memory_plan(config)),
       histories_(plan_.history_bytes, plan_.disk_bytes > 0),
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
-      modules_(modules::all(module_memory_, plan_.ahead_bytes)),
+      lost_writes_(std::make_shared<smb::LostWrites>(random_number())),
+      lost_keeper_(io_, config.state_dir / "lost-writes", lost_writes_),
+      modules_(modules::all(module_memory_, plan_.ahead_bytes, lost_writes_)),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),
@@ -353,11 +363,10 @@ config::TextResult<void> Daemon::apply_door(config::TextResult<void> done) {
 std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
                                                          const link::TlsEngine& tls) {
   const std::uint64_t memory = histories_.assign(config_, peer.name);
-  std::random_device random;
   return std::make_unique<reduction::Reduction>(
       reduction::Options{.ring_bytes = memory,
                          .peer_ring_bytes = memory,
-                         .epoch = std::uint64_t{random()} << 32 | random(),
+                         .epoch = random_number(),
                          .store = disk_.store(),
                          .site = site_id(tls.own_fingerprint()),
                          .twin_site = site_id(tls.peer_fingerprint()),
@@ -406,6 +415,7 @@ asio::awaitable<void> Daemon::shut_down() {
   // What is being said is said within this; nothing that waits longer holds the end up.
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
+  lost_keeper_.stop();  // flows that were cut have told by now what they had promised
   io_.stop();
 }
 
@@ -481,6 +491,7 @@ control::Status Daemon::status() const {
                          {"dictionaries", status.dictionary_bytes, status.dictionary_limit_bytes}};
   for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
+  status.lost_writes = lost_writes_.get();
   return status;
 }
 

@@ -320,6 +320,8 @@ void show_status(const json::value& status, std::ostream& out) {
        text(status.at("handshakes").at("now")) + " of " + text(status.at("handshakes").at("limit")));
   if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
     line(out, "strangers", "refused: " + refused);
+  if (const auto& lost = status.at("lost_writes").as_object(); !lost.empty() && number(lost.at("waiting")) != 0)
+    line(out, "lost writes", text(lost.at("waiting")) + " files whose clients were not told yet");
   const auto state = text(intercept.at("state"));
   line(out, "intercept",
        (state == "not_configured" ? "not configured" : state) +
@@ -392,6 +394,9 @@ void show_why(const json::value& why, std::ostream& out) {
   line(out, "", text(why.at("sentence")));
   line(out, "remedy", text(why.at("remedy")));
   line(out, "features", features_line(why.at("features")));
+  for (const auto& lost : why.at("lost_files").as_array())
+    line(out, "lost writes",
+         text(lost.at("file")) + " (" + text(lost.at("cause")) + "): the client is told when it opens the file");
   if (flow.is_null() && !why.at("last").is_null()) {
     const auto& last = why.at("last");
     line(out, "last",

@@ -15,6 +15,7 @@
 #include "proxy/control/admission.h"
 #include "proxy/control/flow_queries.h"
 #include "proxy/control/views.h"
+#include "proxy/flows/ends.h"
 
 namespace longhaul::control {
 namespace {
@@ -159,10 +160,23 @@ Answer one_flow(const Controlled& daemon, std::string_view text) {
   return flow ? answer_json(*flow) : no_such_flow(*id);
 }
 
-json::object explained(const json::object& flow) {
+json::array lost_files(const Controlled& daemon, const flows::FlowRecord& flow) {
+  return view_lost_files(daemon.status(), flows::ends_of(flow.client.address(), flow.destination));
+}
+
+json::array lost_files_of(const Controlled& daemon, flows::FlowId id) {
+  const auto& table = daemon.flows();
+  if (const auto live = table.live().find(id); live != table.live().end())
+    return lost_files(daemon, live->second);
+  const auto* ended = find_ended(table, id);
+  return ended ? lost_files(daemon, ended->record) : json::array{};
+}
+
+json::object explained(const Controlled& daemon, const json::object& flow) {
   auto object = view_reason(*flows::reason_of(flow.at("reason").as_string()));
   object["flow"] = flow;
   object["features"] = flow.at("features");
+  object["lost_files"] = lost_files_of(daemon, flow.at("id").to_number<flows::FlowId>());
   return object;
 }
 
@@ -177,16 +191,18 @@ asio::awaitable<Answer> why(const Controlled& daemon, const Target& target) {
                         in_quotes(value) + " is not the number of a flow; " + std::string(kHow));
     const auto flow = view_by_id(daemon, *id);
     if (!flow) co_return no_such_flow(*id);
-    co_return answer_json(explained(*flow));
+    co_return answer_json(explained(daemon, *flow));
   }
   if (name != "tuple") co_return unknown_parameter(name, "flow and tuple");
   const auto tuple = flows::parse_tuple(value);
   if (tuple.has_error()) co_return refusal(status::bad_request, tuple.error().message);
   if (const auto id = co_await find_live(daemon, *tuple)) {
-    if (const auto flow = view_by_id(daemon, *id)) co_return answer_json(explained(*flow));
+    if (const auto flow = view_by_id(daemon, *id)) co_return answer_json(explained(daemon, *flow));
   }
   auto object = view_forecast(*tuple, daemon.forecast(*tuple));
   object["flow"] = nullptr;
+  object["lost_files"] =
+      view_lost_files(daemon.status(), flows::ends_of(tuple->client.address(), tuple->destination));
   const auto* ended = find_ended(daemon.flows(), *tuple);
   object["last"] = ended ? json::value(view(*ended)) : json::value();
   co_return answer_json(object);

@@ -17,6 +17,7 @@
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/link/refusal.h"
 #include "proxy/link/status.h"
+#include "proxy/modules/smb/lost_writes.h"
 #include "proxy/process/confinement.h"
 
 namespace longhaul::control {
@@ -57,6 +58,7 @@ struct Status {
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;  // why its rules are missing
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
+  const smb::LostWrites* lost_writes = nullptr;  // promises that were not kept; lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };

@@ -293,6 +293,23 @@ void add_refusals(Families& families, const Status& status) {
     refused.sample({{"reason", row.code}}, status.strangers_refused[static_cast<std::size_t>(row.refusal)]);
 }
 
+void add_lost_writes(Families& families, const Status& status) {
+  if (!status.lost_writes) return;
+  const auto& counters = status.lost_writes->counters();
+  auto lost = families.counter("smb_promises_lost_total",
+                               "Files of which acknowledged writes were lost or may have been, by cause.");
+  for (std::size_t i = 0; i < counters.lost.size(); ++i)
+    lost.sample({{"cause", smb::kCauseNames[i]}}, counters.lost[i]);
+  auto reported = families.counter("smb_promises_reported_total",
+                                   "Losses of acknowledged writes that a client was told, by how.");
+  for (std::size_t i = 0; i < counters.reported.size(); ++i)
+    reported.sample({{"how", smb::kToldNames[i]}}, counters.reported[i]);
+  families.counter("smb_promises_forgotten_total", "Losses that no client is told, for want of room.")
+      .sample({}, counters.evicted);
+  families.gauge("smb_lost_files", "Files with lost writes whose client was not told yet.")
+      .sample({}, std::uint64_t{status.lost_writes->waiting()});
+}
+
 }  // namespace
 
 std::string metrics_text(const Status& status, const flows::FlowTable& flows, const ApiCounters& api) {
@@ -311,6 +328,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
   add_refusals(families, status);
+  add_lost_writes(families, status);
   auto part_bytes = families.gauge("memory_part_bytes", "Memory taken of each share of the cap.");
   auto part_limit = families.gauge("memory_part_limit_bytes", "Each share of the cap.");
   for (const MemoryPart& part : status.memory_parts) {

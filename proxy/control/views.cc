@@ -345,6 +345,34 @@ json::object view(const flows::FlowTable::Ended& flow) {
   return object;
 }
 
+json::object view_lost_writes(const Status& status) {
+  if (!status.lost_writes) return {};
+  const auto& counters = status.lost_writes->counters();
+  json::object lost, reported;
+  for (std::size_t i = 0; i < counters.lost.size(); ++i) lost[smb::kCauseNames[i]] = counters.lost[i];
+  for (std::size_t i = 0; i < counters.reported.size(); ++i)
+    reported[smb::kToldNames[i]] = counters.reported[i];
+  return {{"lost", std::move(lost)},
+          {"reported", std::move(reported)},
+          {"forgotten", counters.evicted},
+          {"waiting", status.lost_writes->waiting()}};
+}
+
+json::array view_lost_files(const Status& status, const modules::Ends& ends) {
+  constexpr std::size_t kMostShown = 100;
+  json::array files;
+  if (!status.lost_writes || !status.lost_writes->any(ends)) return files;
+  for (const auto& record : status.lost_writes->records()) {
+    if (record.file.ends != ends || files.size() == kMostShown) continue;
+    json::array ranges;
+    for (const Interval& range : record.loss.ranges) ranges.push_back(json::array{range.begin, range.end});
+    files.push_back(json::object{{"file", smb::display_name(record.file)},
+                                 {"cause", smb::kCauseNames[static_cast<std::size_t>(record.loss.cause)]},
+                                 {"ranges", std::move(ranges)}});
+  }
+  return files;
+}
+
 json::object view_status(const Status& status, const flows::FlowTable& flows, const Features& features) {
   json::array links;
   for (const auto& link : status.links) links.push_back(view(link));
@@ -368,6 +396,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"ports", view_ports(flows)},
       {"modules", view_modules(flows)},
       {"handshakes", {{"now", status.handshakes}, {"limit", status.handshakes_limit}}},
+      {"lost_writes", view_lost_writes(status)},
       {"strangers", {{"refused", by_refusal(status.strangers_refused)}}},
       {"memory",
        {{"bytes", status.memory_bytes},

@@ -39,6 +39,8 @@ boost::json::object view_status(const Status& status, const flows::FlowTable& fl
                                 const config::Features& features);
 
 // Code, sentence and remedy.
+// Files of this client at this server that have lost writes of which it was not told.
+boost::json::array view_lost_files(const Status& status, const modules::Ends& ends);
 boost::json::object view_reason(flows::Reason reason);
 boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast);
 

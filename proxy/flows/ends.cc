@@ -21,14 +21,16 @@ AddressBytes bytes_of(const asio::ip::address& address) {
   return result;
 }
 
+// Of no host (RFC 6666).
+constexpr std::byte kDiscardPrefix{0x01};
+
 // Names are equal whatever their case.
 AddressBytes bytes_of(std::string name) {
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  const XXH128_hash_t digest = XXH3_128bits(name.data(), name.size());
-  AddressBytes result;
-  static_assert(sizeof digest == sizeof result);
-  std::memcpy(result.data(), &digest, result.size());
+  const XXH64_hash_t digest = XXH3_64bits(name.data(), name.size());
+  AddressBytes result{kDiscardPrefix};
+  std::memcpy(result.data() + result.size() - sizeof digest, &digest, sizeof digest);
   return result;
 }
 
@@ -40,6 +42,12 @@ asio::ip::address address_in(const std::array<std::byte, 16>& bytes) {
   const asio::ip::address_v6 v6(raw);
   if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
   return v6;
+}
+
+std::string address_text(const std::array<std::byte, 16>& address) {
+  constexpr AddressBytes kPrefix{kDiscardPrefix};
+  if (std::equal(kPrefix.begin(), kPrefix.begin() + 8, address.begin())) return "a server by name";
+  return address_in(address).to_string();
 }
 
 modules::Ends ends_of(const asio::ip::address& client, const Destination& server) {

@@ -2,7 +2,9 @@
 // Between whom a flow is, as modules know it: the same for each connection of a client to a server, at both
 // proxies, over the link or past it.
 #pragma once
+#include <array>
 #include <boost/asio/ip/address.hpp>
+#include <string>
 
 #include "proxy/flows/accepted.h"
 #include "proxy/modules/module.h"
@@ -11,6 +13,9 @@ namespace longhaul::flows {
 
 // The address in one of its fields; of a server that is named, some address that means nothing.
 boost::asio::ip::address address_in(const std::array<std::byte, 16>& bytes);
+// As people write it. A name is known by its digest alone.
+std::string address_text(const std::array<std::byte, 16>& address);
+
 modules::Ends ends_of(const boost::asio::ip::address& client, const Destination& server);
 
 }  // namespace longhaul::flows

@@ -125,6 +125,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       if (down_ == Pump::done) reset_after_delivery();
       return;
     case EventKind::reset:
+      if (module_ && stream_->reset_code() == link::ResetCode::session_lost) module_->host.twin_lost();
       count();
       reset_socket();
       return finish(End::reset);

@@ -55,6 +55,7 @@ class ModuleHost {
 
   // ---- The stream.
   void features_changed() { surroundings_at_.reset(); }
+  void twin_lost() { module_->twin_lost(); }
   void stream_stopped() { stream_stopped_ = true; }  // EventKind::stopped
   // Nothing is to be written to the stream any more: it was ended or aborted, or nobody reads it.
   bool stream_is_over() const { return (stream_over_ || !writable()) && to_stream_.empty(); }

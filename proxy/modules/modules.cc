@@ -8,10 +8,12 @@
 
 namespace longhaul::modules {
 
-std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes) {
+std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes,
+                        std::shared_ptr<smb::LostWrites> lost_writes) {
   std::vector<Listed> list;
   // One entry for each module, with what its flows share.
   const auto site = std::make_shared<smb::Site>();
+  site->lost = std::move(lost_writes);
   site->ahead->most_bytes = std::min(site->ahead->most_bytes, ahead_bytes);
   const auto smb_half = [site](smb::Side side) -> Maker {
     return [=](const Ends& ends) {

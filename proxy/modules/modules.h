@@ -13,6 +13,9 @@
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"
 
+namespace longhaul::smb {
+class LostWrites;
+}
 namespace longhaul::modules {
 
 // Makes a half for one flow.
@@ -39,7 +42,9 @@ using List = std::span<const Listed>;
 
 // For one site: what its flows share lives as long as the list and the halves. `memory` is all modules',
 // `ahead_bytes` what may be held for clients before they ask.
-std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes);
+// `lost_writes` is for what takes flows past the link, too.
+std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes,
+                        std::shared_ptr<smb::LostWrites> lost_writes);
 
 // None: nobody here speaks what is spoken there.
 const Listed* for_port(List list, std::uint16_t port);

@@ -36,7 +36,7 @@ struct Owned {
 
 std::vector<Owned> owned_directories(const config::Config& config) {
   const fs::path& dictionary = config.dictionary.directory;
-  std::vector<Owned> owned{{config.state_dir, {"dictionary.key", "intercept.port", "paths", "peer-addresses"}}};
+  std::vector<Owned> owned{{config.state_dir, {"dictionary.key", "intercept.port", "lost-writes", "paths", "peer-addresses"}}};
   if (config.control.token_file.is_relative()) owned[0].names.push_back(config.control.token_file.begin()->string());
   if (dictionary.is_relative())
     owned[0].names.push_back(dictionary.begin()->string());

@@ -29,6 +29,13 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
+bool sync(const std::filesystem::path& what, int flags) {
+  const int descriptor = ::open(what.c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const Closing closing{descriptor};
+  return ::fsync(descriptor) == 0;
+}
+
 }  // namespace
 
 Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::size_t most) {
@@ -61,11 +68,12 @@ Result<void> make_private_file(const std::filesystem::path& file, std::string_vi
   return error;
 }
 
-Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text) {
+Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text, Durable durable) {
   const std::string draft = file.string() + ".new";
   ::unlink(draft.c_str());  // of a process that was killed
   if (auto made = make_private_file(draft, text); !made) return made.error();
-  if (::rename(draft.c_str(), file.c_str()) == 0) return {};
+  const bool renamed = (durable == Durable::no || sync(draft, O_RDONLY)) && ::rename(draft.c_str(), file.c_str()) == 0;
+  if (renamed && (durable == Durable::no || sync(file.parent_path(), O_RDONLY | O_DIRECTORY))) return {};
   const auto error = last_error();
   ::unlink(draft.c_str());
   return error;

@@ -26,8 +26,10 @@ Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::si
 Result<void> make_private_file(const std::filesystem::path& file, std::string_view text);
 
 // Writes it under another name (with ".new" after it) and renames it, so that a crash leaves the old file or the
-// new one. Nothing waits for the device.
-Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text);
+// new one. Durable: so does a power cut, after this has returned the new one; it waits for the device.
+enum class Durable : bool { no, yes };
+Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text,
+                                  Durable durable = Durable::no);
 
 // For messages: what an operator has to know about one of those errors.
 std::string reason_of(const boost::system::error_code& error);

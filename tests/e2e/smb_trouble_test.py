@@ -7,7 +7,7 @@ import unittest
 
 import smb
 import smb_client
-from lab import Lab, long_test
+from lab import Lab, long_test, until
 from pair import Pair, link_cut_off
 from smb_client import BATCH, Broken, DISK_FULL, NO_OPLOCK, READ, SmbError, WRITE, beside
 from two_clients import errors_of, made, read_all, write_blocks
@@ -237,27 +237,76 @@ class CutOff(Story):
 
 
 class LostWrites(Story):
-    def test_a_client_of_smb_1_that_goes_on_with_a_file_after_a_reset_is_told_that_writes_are_lost(self):
-        # Of SMB 2 it takes a client that shows the same GUID again, as Linux does: smb_kernel_test.py.
+    """A client that logs in again is told, once, which file has lost acknowledged writes; it shows nothing by which it
+    would be known but its address."""
+    dialects = ("NT1", "3.1.1")
+
+    def rob(self, dialect, end):
+        """Writes that were acknowledged are lost by what `end` does."""
         self.start()
         self.lab.link("4mbit,40")  # so that much is on its way
-        client = self.connect("NT1")
+        client = self.connect(dialect)
         for name in "robbed", "whole":
-            client.open(name, READ | WRITE, smb_client.CREATE).close()
-        file = client.open("robbed", READ | WRITE, oplock=BATCH)
+            with client.open(name, READ | WRITE, smb_client.CREATE) as file:
+                write_blocks(file, made(100_000, 15))
+        file = client.open("robbed", READ | WRITE)
         write_blocks(file, made(900_000, 15))
-        self.assertGreater(self.promised(), 0)
-        self.pair.datacenter.kill()
-        self.pair.datacenter.start()
-        self.assertRaises(Broken, file.flush)
+        self.assertGreater(self.promised(), 200_000)
+        end()
+        with self.assertRaises(Broken):
+            file.flush()
+            file.close()
         self.pair.wait_link()
-        again = self.connect("NT1")
+
+    def assert_told_once(self, dialect):
+        again = self.connect(dialect)
         again.open("whole", READ | WRITE).close()
-        again.open("robbed", READ).close()
-        with self.assertRaises(SmbError) as told:
-            again.open("robbed", READ | WRITE)
-        self.assertEqual(told.exception.status, smb_client.LOST_WRITES)
-        again.open("robbed", READ | WRITE).close()  # once
+        for access in READ, READ | WRITE:
+            with self.assertRaises(SmbError) as told:
+                again.open("robbed", access)
+            self.assertEqual(told.exception.status, smb_client.LOST_WRITES)
+            again.open("robbed", access).close()
+
+    def waiting_at(self, daemon):
+        return daemon.status()["lost_writes"]["waiting"]
+
+    def test_the_far_daemon_is_killed_and_the_near_one_remembers(self):
+        for dialect in self.dialects:
+            with self.subTest(dialect=dialect):
+                self.rob(dialect, lambda: (self.pair.datacenter.kill(), self.pair.datacenter.start()))
+                self.assertEqual(self.waiting_at(self.pair.branch), 1)
+                self.assert_told_once(dialect)
+                lost = self.pair.branch.status()["lost_writes"]
+                self.assertEqual((lost["waiting"], lost["reported"]["next_open"], lost["lost"]["link_lost"]), (0, 2, 1))
+
+    def test_the_near_daemon_is_killed_and_the_far_one_remembers(self):
+        for dialect in self.dialects:
+            with self.subTest(dialect=dialect):
+                self.rob(dialect, lambda: (self.pair.branch.kill(), self.pair.branch.start()))
+                until(lambda: self.waiting_at(self.pair.datacenter) == 1, what="what may be lost is known")
+                self.assert_told_once(dialect)
+                self.assertEqual(self.waiting_at(self.pair.datacenter), 0)
+
+    def test_both_daemons_are_killed_one_after_the_other(self):
+        dialect = self.dialects[-1]
+        self.rob(dialect, lambda: (self.pair.datacenter.kill(), self.pair.datacenter.start()))
+        file = self.pair.branch.folder / "state" / "lost-writes"
+        until(lambda: file.exists(), what="what is lost is on disk")
+        self.pair.branch.kill()
+        self.pair.branch.start()
+        self.pair.wait_link()
+        self.assertEqual(self.waiting_at(self.pair.branch), 1)
+        self.assert_told_once(dialect)
+
+    def test_who_writes_the_file_anew_is_told_nothing(self):
+        dialect = self.dialects[-1]
+        self.rob(dialect, lambda: (self.pair.datacenter.kill(), self.pair.datacenter.start()))
+        again = self.connect(dialect)
+        with again.open("robbed", READ | WRITE, smb_client.OVERWRITE_IF) as file:
+            write_blocks(file, made(100_000, 16))
+        again.open("robbed", READ | WRITE).close()
+        self.assertEqual(self.smbd.path_of("robbed").read_bytes(), made(100_000, 16))
+        self.assertEqual(self.waiting_at(self.pair.branch), 0)
 
 
 class TroubleInOtherDialects(Trouble):

@@ -162,7 +162,7 @@ inline TwinMessage twin_message(Choices& choices) {
   const Stamp stamp{choices.below(2), choices.below(2)};
   const std::uint64_t id = choices.below(12), offset = choices.number();
   const auto length = static_cast<std::uint32_t>(choices.below(200));
-  switch (choices.below(22)) {
+  switch (choices.below(24)) {
     case 16:
       return Offer{id, key, Slice::copy_of(Buffer(some_size(choices) % 200'000)),
                    Slice::copy_of(Buffer(choices.below(3) * kQuestionBytesOfOne)), length};
@@ -179,6 +179,10 @@ inline TwinMessage twin_message(Choices& choices) {
     }
     case 21:
       return Allowance{choices.number()};
+    case 22:
+      return Remembers{choices.number()};
+    case 23:
+      return Settled{key};
     case 0:
       return Ahead{key, stamp, offset, length,
                    choices.below(2) ? std::optional(choices.number()) : std::nullopt};

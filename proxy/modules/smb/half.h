@@ -86,6 +86,10 @@ class Half {
   virtual void lan_ended(TimePoint now, modules::Ending ending) = 0;
   virtual void stream_ended(TimePoint now, modules::Ending ending) = 0;
 
+  // The session with the twin's proxy is lost: what the twin said and that did not come never comes. This
+  // half is destroyed next.
+  virtual void twin_lost() = 0;
+
   // One way is not understood any further, or both are to be left alone: what comes from the LAN (the stream)
   // after this passes without the half. It starts nothing new and settles what it owes; the other way's
   // frames still come. After lan_opaque() nothing may be told or passed on any more: the module has stepped

@@ -56,6 +56,30 @@ LostWrites::Use LostWrites::use_of(std::uint32_t access, std::uint32_t dispositi
   return access & kReads ? Use::reads : Use::attributes;
 }
 
+std::string display_name(const LostWrites::File& file) {
+  const std::u16string name = file.share + u'\\' + file.path;
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    char32_t letter = name[i];
+    const bool is_pair = letter >= 0xD800 && letter < 0xDC00 && i + 1 < name.size() && name[i + 1] >= 0xDC00 &&
+                         name[i + 1] < 0xE000;
+    if (is_pair) letter = 0x10000 + ((letter - 0xD800) << 10) + (name[++i] - 0xDC00u);
+    if (letter >= 0xD800 && letter < 0xE000) letter = 0xFFFD;
+    const auto put = [&](char32_t bits) { text += static_cast<char>(bits); };
+    const auto follow = [&](int shift) { put(0x80 | (letter >> shift & 0x3F)); };
+    if (letter < 0x80) {
+      put(letter);
+    } else if (letter < 0x800) {
+      put(0xC0 | letter >> 6), follow(0);
+    } else if (letter < 0x10000) {
+      put(0xE0 | letter >> 12), follow(6), follow(0);
+    } else {
+      put(0xF0 | letter >> 18), follow(12), follow(6), follow(0);
+    }
+  }
+  return text;
+}
+
 void LostWrites::add(const File& file, Loss loss) {
   bound(loss.ranges);
   if (loss.cause != Cause::refused) {

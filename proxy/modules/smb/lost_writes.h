@@ -27,11 +27,12 @@ enum class Cause : std::uint8_t {
   refused,        // the server answered the WRITE with an error
   server_gone,    // the server or the far proxy ended the connection
   client_gone,    // the client reset its connection before the WRITE was done
-  flow_cut,       // the link or the far proxy failed, or this daemon stopped
+  link_lost,      // the link or the far proxy failed
+  flow_cut,       // one of the proxies reset the flow, or this daemon stopped
   near_vanished,  // the near proxy failed: it may have promised writes that never arrived
 };
-inline constexpr std::array<std::string_view, 5> kCauseNames{"refused", "server_gone", "client_gone",
-                                                             "flow_cut", "near_vanished"};
+inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "server_gone", "client_gone",
+                                                             "link_lost", "flow_cut",    "near_vanished"};
 // How the client was told.
 enum class Told : std::uint8_t {
   late_error,  // in the place of the success of a later WRITE, FLUSH or CLOSE
@@ -141,6 +142,8 @@ class LossJournal {
 
 // The last component of \\server\share, folded: a client may name the server in several ways.
 std::u16string share_of(std::u16string_view unc);
+// For people: SHARE\PATH, in UTF-8.
+std::string display_name(const LostWrites::File& file);
 // Folded to upper case where it is ASCII, without a leading backslash.
 std::u16string path_of(std::u16string_view path);
 

@@ -129,7 +129,7 @@ bool SmbModule::decide(TimePoint now, const Frame& frame, Way way) {
   } else if (frame.kind == FrameKind::smb2 && near) {
     half_ = std::make_unique<smb2::Near>(out_, site_.ahead, site_.lost, site_.channels, ends_);
   } else if (frame.kind == FrameKind::smb2) {
-    auto far = std::make_unique<smb2::Far>(out_);
+    auto far = std::make_unique<smb2::Far>(out_, site_.lost, ends_);
     if (offer_) far->begun_with_smb1();
     half_ = std::move(far);
   }
@@ -143,7 +143,7 @@ void SmbModule::make_smb1_half() {
   if (side_ == Side::near)
     half_ = std::make_unique<smb1::Near>(out_, site_.ahead, site_.lost, ends_);
   else
-    half_ = std::make_unique<smb1::Far>(out_);
+    half_ = std::make_unique<smb1::Far>(out_, site_.lost, ends_);
 }
 
 // ---- ways that are not frames any more

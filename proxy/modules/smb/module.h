@@ -16,7 +16,7 @@ class Channels;
 }
 
 // Of what the halves say to each other: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 6;
+inline constexpr std::uint64_t kModuleVersion = 7;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 
@@ -39,6 +39,9 @@ class SmbModule final : public modules::Module {
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
   void twin_stepped_aside(TimePoint now) override;
+  void twin_lost() override {
+    if (half_) half_->twin_lost();
+  }
   void on_timeout(TimePoint now) override;
   std::optional<modules::Output> poll_output() override { return out_.poll(); }
   std::optional<TimePoint> next_timeout() const override;

@@ -129,6 +129,8 @@ class Writer {
     bytes(m.request.bytes());
   }
   void body(const Allowance& m) { number(m.bytes); }
+  void body(const Remembers& m) { number(m.near); }
+  void body(const Settled& m) { key(m.open); }
 
  private:
   Buffer out_;
@@ -221,6 +223,8 @@ void fields(Reader& in, Took& m) { in.fields(m.number); }
 void fields(Reader& in, GaveUp& m) { in.fields(m.number); }
 void fields(Reader& in, MakeReal& m) { in.fields(m.open, m.request); }
 void fields(Reader& in, Allowance& m) { in.fields(m.bytes); }
+void fields(Reader& in, Remembers& m) { in.fields(m.near); }
+void fields(Reader& in, Settled& m) { in.fields(m.open); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>

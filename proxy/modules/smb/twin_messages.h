@@ -108,6 +108,19 @@ struct Room {
   std::uint64_t counted_bytes = 0;
 };
 
+// ---- promises, should the near half fail
+
+// near -> far, before its first CREATE: the number of this near daemon, which remembers what it promised for
+// as long as it runs (lost_writes.h).
+struct Remembers {
+  std::uint64_t near = 0;
+};
+// near -> far: of what was promised through this open nothing is outstanding, and each failure was told. No
+// more is promised before the server has answered a WRITE through it that was not promised.
+struct Settled {
+  OpenKey open;
+};
+
 // ---- oplocks
 
 // far -> near: this open's oplock was asked on the client's behalf, with what caching it came.
@@ -202,7 +215,8 @@ struct MakeReal {
 
 using TwinMessage =
     std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
-                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance>;
+                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance,
+                 Remembers, Settled>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

@@ -251,6 +251,7 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   open.key = key_of(open.uid, open.tid, open.fid);
   open.serial = ++opened_;
   open.oplock = file->oplock;
+  open.was_write_cached = open.may_cache_writes();
   open.end_of_file = file->end_of_file;
   open.size_is_known = opening.is_nt_create;
   answered.opened = &opens_.insert_or_assign(open.fid, std::move(open)).first->second;

@@ -45,6 +45,10 @@ struct Open {
   // What is granted now. A break takes away from it as soon as it is seen, before it is acknowledged.
   Oplock oplock = Oplock::none;
   bool break_pending = false;
+  // What the far half has to know should the near proxy fail (near_settled.h, far_losses.h).
+  bool was_write_cached = false;  // ever: its WRITEs may have been promised
+  bool settled = false;           // nothing is promised, until a WRITE that is asked after this is answered
+  bool failed_promise = false;    // at the far half: the client may not have been told yet
 
   bool may_cache_reads() const { return oplock != Oplock::none && !break_pending && !locked; }
   bool may_cache_writes() const {

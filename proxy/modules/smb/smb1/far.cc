@@ -18,6 +18,8 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* promised = std::get_if<Promised>(&message)) promised_ = *promised;
   if (const auto* expect = std::get_if<Expect>(&message)) questions_.expect(*expect);
   if (const auto* local = std::get_if<Local>(&message)) looks_.taken(*local);
+  if (const auto* who = std::get_if<Remembers>(&message)) losses_.remembers(*who);
+  if (const auto* settled = std::get_if<Settled>(&message)) losses_.settled(*settled);
   if (const auto* used = std::get_if<Used>(&message)) reads_.used(*used);
   if (const auto* allowance = std::get_if<Allowance>(&message)) reads_.may_be_ahead(allowance->bytes);
   if (const auto* more = std::get_if<More>(&message)) searches_.consumed(*more);
@@ -71,7 +73,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
     if (Open* open = connection_.open(told.open)) open->closing = true;
     leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
                        [this, told](const Message& answer) {
-                         connection_.close(told.open);
+                         if (const auto closed = connection_.close(told.open)) losses_.closed(*closed);
                          breaks_.erase(told.open);
                          given_up_.erase(told.open);
                          out_.tell(Kept{told.message, answer.header.status, 0, 0});
@@ -88,6 +90,8 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   }
   leg_.send_promised(frame.bytes, scope, promise, [this, told, length, now](const Message& answer) {
     const auto reply = parse_write_reply(answer.first());
+    if (answer.header.status != 0 || (length != 0 && (!reply || reply->count < length)))
+      losses_.refused(told.open);
     out_.tell(Kept{told.message, answer.header.status, reply ? reply->count : 0, 0});
     if (const Open* open = connection_.open(told.open)) {
       questions_.written(now, *open, length);
@@ -99,6 +103,14 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
 void Far::request(TimePoint, const Frame& frame, const Message& message) {
   const Header& header = message.header;
   connection_.on_request(message);
+  losses_.request(message);
+  if (!message.is_chained() && connection_.is_ready()) {
+    const Pending* pending = connection_.pending(number_of(header));
+    if (pending && pending->opening && losses_.goes_on_with_lost(*pending->opening)) {
+      connection_.answered_here(number_of(header));
+      return out_.pass_on(empty_reply(header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
+    }
+  }
   const Slice passed = asking_for_oplock(frame, message);
   if (is_raw(message)) return leg_.send_raw(frame.bytes, number_of(header));
   if (header.command == Command::read_andx && !message.is_chained() && connection_.is_ready()) {
@@ -197,6 +209,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
 void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   auto answered = connection_.on_reply(message);
   const MessageNumber number = number_of(message.header);
+  losses_.reply(message);
   leg_.set_max_mpx(connection_.max_mpx());
   if (answered.request && answered.request->effect != Effect::none) changed(*answered.request);
   const bool wished = answered.request && on_behalf_.erase(number) != 0;
@@ -207,11 +220,13 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   out_.pass_on(shown ? with_oplock(frame.bytes, Oplock::none) : frame.bytes);
   if (!connection_.pending(number)) leg_.answered(number);  // else: more parts of it come
   for (const Open& closed : answered.closed) {
+    losses_.closed(closed);
     reads_.closed(closed.key);
     breaks_.erase(closed.key);
     given_up_.erase(closed.key);
   }
   if (open) {
+    losses_.opened(*open, answered.request->opening->use);
     if (got) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
@@ -326,6 +341,7 @@ flows::Reason Far::leave_alone() const {
 
 void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
   surroundings_ = surroundings;
+  losses_.may_promise(surroundings.features.smb_write_behind);
   reads_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   looks_.on_surroundings(surroundings);

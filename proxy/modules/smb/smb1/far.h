@@ -8,6 +8,7 @@
 #include <set>
 
 #include "proxy/modules/smb/smb1/far_looks.h"
+#include "proxy/modules/smb/smb1/far_losses.h"
 #include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
@@ -16,8 +17,11 @@ namespace longhaul::smb::smb1 {
 
 class Far final : public Half {
  public:
-  explicit Far(Outputs& out)
+  // `lost`: of all flows of this site; `ends`: of this one.
+  explicit Far(Outputs& out, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
+               const LostWrites::Ends& ends = {})
       : out_(out),
+        losses_(connection_, std::move(lost), ends),
         leg_(out),
         reads_(out, leg_, connection_, counters_),
         searches_(out, leg_, connection_, counters_),
@@ -29,6 +33,9 @@ class Far final : public Half {
   void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_lost() override {
+    losses_.twin_lost(stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open, leg_.owed());
+  }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
@@ -61,6 +68,7 @@ class Far final : public Half {
   modules::Counters counters_;
   modules::Surroundings surroundings_;
   Connection connection_;
+  FarLosses losses_;
   ServerLeg leg_;
   FarReads reads_;
   FarSearches searches_;

@@ -21,7 +21,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     return out_.pass_on(frame.bytes);
   }
   connection_.on_request(*message);
-  learn_share(*message);
+  shares_.on_request(*message);
   request(now, frame, *message);
 }
 
@@ -33,6 +33,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           if (read(frame, message)) return;
           break;
         case Command::write_andx:
+          if (const Open* open = connection_.open_of(message)) settled_.active(now, *open);
           if (write(frame, message)) return;
           break;
         case Command::flush:
@@ -52,7 +53,9 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::nt_create_andx:
         case Command::open_andx:
-          if (goes_on_with_lost(message) || look(now, message)) return;
+          if (goes_on_with_lost(message)) return;
+          say_who();
+          if (look(now, message)) return;
           give_up_same_name(message);
           questions_.opening(message, questions_may_be_answered());
           break;
@@ -69,6 +72,9 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
       if (const Open* open = connection_.open_of(message);
           open && has_answer(message) && carriers_.size() < kMostRemembered)
         carriers_.insert_or_assign(number_of(message.header), open->key);
+      if (const Open* open = connection_.open_of(message);
+          open && message.header.command == Command::write_andx)
+        settled_.passed_write(*open, number_of(message.header));
       break;
     default:
       break;
@@ -203,13 +209,12 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   const auto carrier = carriers_.find(number);
   if (carrier != carriers_.end() && pending) {
     out_.to_lan(with_late_error(frame, message, *pending, carrier->second));
+    settled_.answered_write(now, carrier->second, number);
     carriers_.erase(carrier);
   } else {
     out_.to_lan(frame.bytes);
   }
-  if (auto share = connecting_.extract(number);
-      !share.empty() && message.header.status == 0 && shares_.size() < kMostRemembered)
-    shares_.insert_or_assign(message.header.tid, std::move(share.mapped()));
+  shares_.on_reply(message);
   const auto answered = connection_.on_reply(message);
   if (!answered.request) return;
   // An answer that crossed with a change may be older than it.
@@ -226,6 +231,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (answered.opened) {
     over(*answered.opened);
     cache_.opened(answered.opened->key);
+    settled_.active(now, *answered.opened);
     if (answered.opened->size_is_known && answered.opened->end_of_file == 0)
       empty_.emplace(answered.opened->key, Loss::nothing);
     tell_allowance();
@@ -241,8 +247,16 @@ void Near::over(const Open& open) {
   questions_.forget(open.key);
   void_.erase(open.key);
   empty_.erase(open.key);
-  if (promises_.forget(open.key)) return;
-  lost_->add(lost_file(open), {.cause = Cause::refused});  // promised data are gone, and no answer is left that could tell
+  settled_.closed(open.key);
+  const bool failed = promises_.failed(open.key);
+  const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused
+                                                                                  : Cause::server_gone,
+                              .ranges = promises_.outstanding_ranges(open.key)};
+  if (promises_.forget(open.key)) {
+    if (failed) out_.tell(Settled{open.key});
+    return;
+  }
+  lost_->add(lost_file(open), loss);  // promised data are gone, and no answer is left that could tell
   abort(Cause::server_gone);
 }
 
@@ -250,7 +264,6 @@ void Near::abort(Cause cause) {
   if (aborted_) return;
   aborted_ = true;
   lose(cause);
-  promises_.cut_off();
   out_.abort();
 }
 
@@ -279,6 +292,8 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     if (Open* open = connection_.open(held->open); open && held->level <= 3) {
       open->on_behalf = true;
       open->oplock = static_cast<Oplock>(held->level);
+      open->was_write_cached |= open->may_cache_writes();
+      settled_.active(now, *open);
     }
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);

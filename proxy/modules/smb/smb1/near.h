@@ -16,7 +16,9 @@
 #include "proxy/modules/smb/smb1/near_looks.h"
 #include "proxy/modules/smb/smb1/near_questions.h"
 #include "proxy/modules/smb/smb1/near_searches.h"
+#include "proxy/modules/smb/smb1/near_settled.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
+#include "proxy/modules/smb/smb1/share_names.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -35,6 +37,7 @@ class Near final : public Half {
         cache_(std::move(account)),
         lost_(std::move(lost)),
         ends_(ends),
+        settled_(out, connection_, promises_),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
         looks_(out, connection_) {}
@@ -54,8 +57,9 @@ class Near final : public Half {
   bool quiet() const override;
   flows::Reason leave_alone() const override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
-  void on_timeout(TimePoint) override {}
-  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  void twin_lost() override { lose(Cause::link_lost); }
+  void on_timeout(TimePoint now) override { settled_.on_timeout(now); }
+  std::optional<TimePoint> next_timeout() const override { return settled_.next_timeout(); }
   const modules::Counters& counters() const override { return counters_; }
   std::size_t state_bytes() const override {
     return connection_.state_bytes() + questions_.held_bytes() + searches_.held_bytes() + looks_.held_bytes() +
@@ -96,7 +100,8 @@ class Near final : public Half {
   void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const;
   bool goes_on_with_lost(const Message& message);
-  void learn_share(const Message& message);
+  void say_who();
+  void told_late(const OpenKey& key);
   bool features(bool config::Features::*feature) const {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
   }
@@ -113,8 +118,9 @@ class Near final : public Half {
   Promises promises_;
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
-  std::unordered_map<std::uint16_t, std::u16string> shares_;      // by TID, as the client named them
-  std::unordered_map<MessageNumber, std::u16string> connecting_;  // to shares
+  ShareNames shares_;
+  NearSettled settled_;
+  bool has_said_who_ = false;
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;

@@ -28,7 +28,7 @@ void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t
 }  // namespace
 
 bool could_be_kept_back(const Open& open, const Header& header) {
-  return open.may_write && open.may_cache_writes() && !open.write_through && !open.delete_on_close &&
+  return open.may_write && open.may_cache_writes() && !open.settled && !open.write_through && !open.delete_on_close &&
          header.has_nt_status();  // late errors are NT status codes
 }
 
@@ -120,13 +120,16 @@ void Near::kept(const Kept& kept) {
   if (settled && settled->answered) {
     const bool good = status == Status::success && kept.written >= early.length;
     ++(good ? counters_.promises_kept : counters_.promises_failed);
+    if (const Open* open = good ? nullptr : connection_.open(settled->open))
+      lost_->refused(lost_file(*open),
+                     {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else if (settled) {
     // SET_FILE_INFORMATION carries none: the next WRITE, FLUSH or CLOSE does.
     const auto carrier =
         early.header.command == Command::flush ? Promises::Carrier::flush : Promises::Carrier::write;
     const Status told =
         early.header.command == Command::trans2 ? status : promises_.settle(settled->open, carrier, status);
-    if (told != status) ++counters_.late_errors;
+    if (told != status) told_late(settled->open);
     connection_.answered_here(number_of(early.header));
     answer_as(out_, early.header, told, kept.written, connection_.max_answer_bytes());
   }
@@ -143,7 +146,7 @@ Slice Near::with_late_error(const Frame& frame, const Message& answer, const Pen
   const auto status = static_cast<Status>(answer.header.status);
   const Status told = promises_.settle(key, carrier, status);
   if (told == status) return frame.bytes;
-  ++counters_.late_errors;
+  told_late(key);
   return empty_reply(request.header, static_cast<std::uint32_t>(told));
 }
 
@@ -187,19 +190,18 @@ bool Near::close(const Frame& frame, const Message& message) {
 
 // ---- what a reset has lost
 
-void Near::learn_share(const Message& message) {
-  for (const Block& block : message.blocks) {
-    if (block.command != Command::tree_connect_andx || connecting_.size() >= kMostRemembered) continue;
-    if (const auto connect = parse_tree_connect_request(block, message.header))
-      connecting_[number_of(message.header)] =
-          share_of(file_name(0, connect->path, message.header.is_unicode()).path);
-  }
+void Near::say_who() {
+  if (lost_->number() == 0 || std::exchange(has_said_who_, true)) return;
+  out_.tell(Remembers{lost_->number()});
+}
+
+void Near::told_late(const OpenKey& key) {
+  ++counters_.late_errors;
+  if (const Open* open = connection_.open(key)) lost_->told_late(lost_file(*open));
 }
 
 LostWrites::File Near::lost_file(const Open& open) const {
-  LostWrites::File file{.ends = ends_, .path = path_of(open.name.path)};
-  if (const auto share = shares_.find(open.name.tid); share != shares_.end()) file.share = share->second;
-  return file;
+  return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
 }
 
 void Near::lose(Cause cause) {
@@ -212,6 +214,7 @@ void Near::lose(Cause cause) {
     lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
                                   .ranges = promises_.outstanding_ranges(key)});
   }
+  promises_.cut_off();
 }
 
 // A client that was reset and opens the file again to go on with it: its program is to hear of the loss.

@@ -192,6 +192,15 @@ bool ServerLeg::on_answer(const Message& answer) {
   return true;
 }
 
+std::vector<OpenKey> ServerLeg::owed() const {
+  std::vector<OpenKey> opens;
+  for (const auto& [mid, own] : own_)
+    if (own.promise) opens.push_back(own.promise->open);
+  for (const Waiting& waiting : queue_)
+    if (waiting.promise) opens.push_back(waiting.promise->open);
+  return opens;
+}
+
 bool ServerLeg::is_busy(const OpenKey& open) const { return busy_.contains(open); }
 
 }  // namespace longhaul::smb::smb1

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <unordered_map>
+#include <vector>
 
 #include "codecs/interval_set.h"
 #include "proxy/modules/smb/half.h"
@@ -75,6 +76,7 @@ class ServerLeg {
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
   bool owes() const { return promises_ != 0; }  // a promise without its answer
+  std::vector<OpenKey> owed() const;            // those opens, some more than once
   std::size_t queued_bytes() const { return queued_bytes_; }
   void pump();
   // All that is held goes at once.

@@ -77,6 +77,11 @@ struct Open {
   std::optional<LeaseKey> lease;
   OplockLevel oplock = OplockLevel::none;  // as granted by the server
 
+  // What the far half has to know should the near proxy fail (near_settled.h, far_losses.h).
+  bool was_write_cached = false;  // ever: its WRITEs may have been promised
+  bool settled = false;           // nothing is promised, until a WRITE that is asked after this is answered
+  bool failed_promise = false;    // at the far half: the client may not have been told yet
+
   // Byte ranges were locked through it or another open of the same file.
   bool is_locked() const { return locked || (group && group->count(&FileCounts::locks) != 0); }
   bool may_read() const;

@@ -130,6 +130,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   open->oplock = answer->oplock;
   open->caching = answer->caching();
   if (answer->oplock == OplockLevel::lease && answer->lease) share_lease(*open, *answer->lease);
+  open->was_write_cached = open->caching & lease_state::write;
   for (MessageId follower : request.followers)
     if (auto next = pending_.find(follower); next != pending_.end()) next->second.file = open->file;
 
@@ -155,6 +156,7 @@ void Connection::share_lease(Open& open, const Lease& lease) {
   for (const FileId& file : sharers.files) {
     Open* sharer = this->open(file);
     sharer->caching = open.caching;
+    sharer->was_write_cached |= (open.caching & lease_state::write) != 0;
     sharer->break_pending = open.break_pending;
   }
   sharers.files.push_back(open.file);

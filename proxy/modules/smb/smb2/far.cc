@@ -18,16 +18,17 @@ constexpr MessageId kFirstOwnOpen = MessageId{1} << 63;
 
 }  // namespace
 
-Far::Far(Outputs& out)
+Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
     : out_(out),
       aliases_(*this),
       oplocks_(connection_),
       durability_(connection_),
+      losses_(*this, std::move(lost), ends),
       opens_(*this),
       order_(*this),
       metadata_(*this),
       reads_(*this),
-      parts_{&opens_, &order_, &metadata_, &reads_},
+      parts_{&losses_, &opens_, &order_, &metadata_, &reads_},
       next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests

@@ -12,6 +12,7 @@
 
 #include "proxy/modules/smb/smb2/far_aliases.h"
 #include "proxy/modules/smb/smb2/far_durability.h"
+#include "proxy/modules/smb/smb2/far_losses.h"
 #include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_opens.h"
 #include "proxy/modules/smb/smb2/far_oplocks.h"
@@ -23,7 +24,9 @@ namespace longhaul::smb::smb2 {
 
 class Far final : public Half, private FarSide {
  public:
-  explicit Far(Outputs& out);
+  // `lost`: of all flows of this site; `ends`: of this one.
+  explicit Far(Outputs& out, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
+               const LostWrites::Ends& ends = {});
 
   // The client began with an SMB1 NEGOTIATE that is answered in SMB2: it has taken id 0.
   void begun_with_smb1() { (void)ids_.forward(0, 1, MessageIds::Renumber::forbidden); }
@@ -33,6 +36,7 @@ class Far final : public Half, private FarSide {
   void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_lost() override { losses_.twin_lost(); }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
@@ -109,6 +113,7 @@ class Far final : public Half, private FarSide {
   std::size_t held_bytes_ = 0;
   FarOplocks oplocks_;
   FarDurability durability_;
+  FarLosses losses_;
   FarOpens opens_;
   FarOrder order_;
   FarMetadata metadata_;

@@ -15,10 +15,11 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       volumes_(*this),
       metadata_(*this),
       listings_(*this),
+      settled_(*this, lost),
       writes_(*this, std::move(lost), ends),
       reads_(*this, std::move(account)),
-      asked_in_order_{&channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
-      answered_in_order_{&channels_, &aliases_,  &opens_,    &volumes_,
+      asked_in_order_{&settled_, &channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
+      answered_in_order_{&settled_, &channels_, &aliases_,  &opens_,    &volumes_,
                          &writes_,   &metadata_, &listings_, &reads_} {}
 
 // ---- frames
@@ -80,6 +81,7 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
       open->on_behalf = true;
       open->oplock = static_cast<OplockLevel>(held->level);
       open->caching = caching_of(open->oplock);
+      open->was_write_cached |= (open->caching & lease_state::write) != 0;
     }
   } else if (auto* taken_back = std::get_if<Break>(&message)) {
     ++counters_.breaks;
@@ -134,6 +136,8 @@ void Near::stream_ended(TimePoint, Ending ending) {
   if (ending == Ending::reset || owed) return out_.abort();
   out_.end_lan();
 }
+
+void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
   if (!aliases_.empty()) out_.abort();  // nobody can answer for them any more

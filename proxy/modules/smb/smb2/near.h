@@ -14,6 +14,7 @@
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/near_opens.h"
 #include "proxy/modules/smb/smb2/near_reads.h"
+#include "proxy/modules/smb/smb2/near_settled.h"
 #include "proxy/modules/smb/smb2/near_volumes.h"
 #include "proxy/modules/smb/smb2/near_writes.h"
 
@@ -33,6 +34,7 @@ class Near final : public Half, private NearSide {
   void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
+  void twin_lost() override;
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
@@ -84,6 +86,7 @@ class Near final : public Half, private NearSide {
   NearVolumes volumes_;
   NearMetadata metadata_;
   NearListings listings_;
+  NearSettled settled_;
   NearWrites writes_;
   NearReads reads_;
   std::vector<NearPart*> asked_in_order_;     // requests

@@ -4,24 +4,11 @@
 
 #include <algorithm>
 
-#include "codecs/little_endian.h"
 #include "proxy/modules/smb/smb2/empty_file.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
 namespace {
-
-// Of a share; names of real ones are shorter.
-constexpr std::size_t kMostShareBytes = 2048;
-// Remembered: TREE_CONNECTs under way and shares; requests about sessions under way.
-constexpr std::size_t kMostConnecting = 64, kMostShares = 4096;
-
-std::u16string text_of(Bytes utf16) {
-  std::u16string text;
-  utf16 = utf16.first(std::min(utf16.size(), kMostShareBytes));
-  for (std::size_t i = 0; i + 2 <= utf16.size(); i += 2) text.push_back(load_le<char16_t>(utf16, i));
-  return text;
-}
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
 // WRITEs to one tree that wait for its room to be told. Who never hears of it waits for real answers.
@@ -49,10 +36,6 @@ Slice answer_of(const Header& head, std::uint32_t written_bytes) {
 
 }  // namespace
 
-LostWrites::Use use_of(const Open& open) {
-  return LostWrites::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
-}
-
 DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
 
 // What a handle that outlives its connection had been promised, its client would not ask for again after a
@@ -64,7 +47,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
 
 bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header) {
   // Nobody else may read or write the file without our being told first.
-  if (!(open.caching & lease_state::write) || open.break_pending) return false;
+  if (!(open.caching & lease_state::write) || open.break_pending || open.settled) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.closing) return false;
   if (open.reconnected || open.replayed || open.is_locked()) return false;
@@ -99,14 +82,11 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
     if (empty != empty_.end() && empty->second.changes + 1 == open->group->count(&FileCounts::changes))
       ++empty->second.changes;
   }
+  shares_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
-    if (command == Command::tree_connect && connecting_.size() < kMostConnecting) {
-      if (const auto request = parse_tree_connect_request(element.bytes))
-        connecting_[element.header.message_id] = share_of(text_of(request->path));
-    }
   }
 }
 
@@ -232,9 +212,15 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
     empty->second.loss = Loss::nothing;
   if (settled->answered) {
     credits_due_ += kept.credits;
+    const Open* open = side_.connection().open(settled->open);
+    if (open && (status != Status::success || kept.written < settled->range.length))
+      lost_->refused(lost_file(*open),
+                     {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else {
     const auto carrier = carrier_of(write.header.command);
     const Status final = carrier ? promises_.settle(settled->open, *carrier, status) : status;
+    if (const Open* open = final == status ? nullptr : side_.connection().open(settled->open))
+      lost_->told_late(lost_file(*open));
     Header answer = answer_to(write.header, final);
     answer.credits = kept.credits;
     side_.answer(now, kept.message, answer_of(answer, kept.written), NearSide::Told::by_server);
@@ -266,11 +252,9 @@ void NearWrites::told_room(TimePoint now, const Room& room) {
 void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
   late_files_.clear();
+  shares_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
-    if (auto share = connecting_.extract(each.request.id);
-        !share.empty() && each.element && !each.interim && shares_.size() < kMostShares)
-      shares_[{each.request.session, each.element->header.tree_id}] = std::move(share.mapped());
     const auto carrier = carrier_of(each.request.command);
     if (!carrier || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
@@ -306,6 +290,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
     for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
     side_.out().abort();
   } else {
+    for (const LostWrites::File& file : late_files_) lost_->told_late(file);
     side_.out().to_lan(with_statuses(message, late_));
   }
   late_.clear();
@@ -315,19 +300,23 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
   empty_.erase(open.key);
+  const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused
+                                                                                  : Cause::server_gone,
+                              .ranges = promises_.outstanding_ranges(open.key)};
   for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
-  if (promises_.forget(open.key)) return;
-  lost_->add(lost_file(open), {.cause = Cause::refused});
+  const bool failed = promises_.failed(open.key);
+  if (promises_.forget(open.key)) {
+    if (failed) side_.out().tell(Settled{open.key});
+    return;
+  }
+  lost_->add(lost_file(open), loss);
   side_.out().abort();
 }
 
 // ---- what a reset has lost
 
 LostWrites::File NearWrites::lost_file(const Open& open) const {
-  LostWrites::File file{.ends = ends_, .path = path_of(open.name.path)};
-  if (const auto share = shares_.find({open.session, open.tree}); share != shares_.end())
-    file.share = share->second;
-  return file;
+  return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
 }
 
 void NearWrites::lose(Cause cause) {

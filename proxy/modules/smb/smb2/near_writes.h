@@ -17,6 +17,7 @@
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/share_names.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -30,7 +31,6 @@ bool could_be_promised(const Open& open, const Tree& tree, const Header& header,
 // Of the same conditions those that any request on the open has to fulfil.
 bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header);
 
-LostWrites::Use use_of(const Open& open);
 DiskTree disk_tree(SessionId session, TreeId tree);
 
 class NearWrites final : public NearPart {
@@ -106,8 +106,7 @@ class NearWrites final : public NearPart {
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
-  std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;
-  KeyedMap<MessageId, std::u16string> connecting_;  // to shares
+  ShareNames shares_;
   std::vector<LostWrites::File> late_files_;                  // of late_
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
   // Credits that the server granted beyond what early answers gave the client: for the next ones.

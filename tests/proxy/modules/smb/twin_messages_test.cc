@@ -40,7 +40,9 @@ std::vector<TwinMessage> one_of_each() {
           Took{26},
           GaveUp{~0ull},
           MakeReal{key_of(12), Slice::copy_of(as_bytes("create"))},
-          Allowance{1ull << 62}};
+          Allowance{1ull << 62},
+          Remembers{~0ull},
+          Settled{key_of(13)}};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class Pair {
  public:
   Outputs near_out, far_out;
   Near near;
-  Far far{far_out};
+  Far far;
   Server server;
   std::deque<modules::Output> up, down;  // between the halves
   std::deque<Slice> at_client;           // answers that the client has not looked at
@@ -26,9 +26,11 @@ class Pair {
   bool server_waits = false;                        // its answers are held back
   TimePoint now{};
 
-  explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1)
+  explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1,
+                std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
       : near(near_out, std::make_shared<AheadAccount>(), std::move(lost),
-             {.client = {std::byte(client)}}) {
+             {.client = {std::byte(client)}}),
+        far(far_out, std::move(lost_at_far), {.client = {std::byte(client)}}) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);

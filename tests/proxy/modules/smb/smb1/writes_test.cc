@@ -157,5 +157,35 @@ TEST_CASE("SMB1: who goes on with a file that a reset has robbed of promised wri
   }
 }
 
+TEST_CASE("SMB1: a promise that vanished with its near proxy is told through another, not through the same") {
+  constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
+  const auto far = std::make_shared<LostWrites>();
+  const auto doubtful = GENERATE(false, true);
+  {
+    Pair pair(std::make_shared<LostWrites>(1), 1, far);
+    const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+    REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)));
+    pair.run();
+    pair.now += std::chrono::seconds(3);
+    pair.near.on_timeout(pair.now);
+    REQUIRE(status_of(pair.ask(flush(fid, 15))) == 0);
+    // Nothing more is promised until a WRITE has been answered by the server.
+    REQUIRE_FALSE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 12)));
+    if (doubtful) {
+      pair.run();
+      pair.at_client.clear();
+      REQUIRE(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 13)));
+    }
+    pair.far.twin_lost();
+  }
+  CHECK(far->waiting() == (doubtful ? 1 : 0));
+  const std::uint64_t near = GENERATE(1u, 2u);
+  Pair pair(std::make_shared<LostWrites>(near), 1, far);
+  pair.server.files["F"] = "";
+  CHECK(status_of(pair.ask(create("F", 20, {}))) == (doubtful && near == 2 ? kTold : 0));
+  CHECK(status_of(pair.ask(create("F", 21, {}))) == 0);
+  CHECK(far->waiting() == 0);
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

@@ -15,11 +15,12 @@ class World {
  public:
   explicit World(std::uint32_t seed, std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
                  std::shared_ptr<Channels> channels = std::make_shared<Channels>(),
-                 const LostWrites::Ends& ends = {})
+                 const LostWrites::Ends& ends = {},
+                 std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
       : server(seed * 7 + 1),
         random_(seed),
         near_(near_out_, std::make_shared<AheadAccount>(), std::move(lost), std::move(channels), ends),
-        far_(far_out_) {
+        far_(far_out_, std::move(lost_at_far), ends) {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 16 << 20;

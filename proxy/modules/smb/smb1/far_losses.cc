@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/far_losses.h"
+
+#include <algorithm>
+
+#include "proxy/modules/smb/smb1/near_settled.h"
+
+namespace longhaul::smb::smb1 {
+
+void FarLosses::request(const Message& message) {
+  shares_.on_request(message);
+  if (message.header.command != Command::write_andx) return;
+  if (Open* open = connection_.open_of(message)) open->settled = false;
+}
+
+void FarLosses::settled(const Settled& told) {
+  if (Open* open = connection_.open(told.open)) {
+    open->settled = true;
+    open->failed_promise = false;
+  }
+  std::erase_if(failed_, [&](const Failed& each) { return each.open == told.open; });
+}
+
+void FarLosses::refused(const OpenKey& key) {
+  if (Open* open = connection_.open(key)) open->failed_promise = true;
+}
+
+void FarLosses::opened(const Open& open, LostWrites::Use use) {
+  if (use == LostWrites::Use::replaces && lost_->any(ends_)) lost_->forget(file_of(open));
+}
+
+void FarLosses::closed(const Open& open) {
+  if (!open.failed_promise) return;
+  failed_.push_back({open.key, file_of(open)});
+  if (failed_.size() > kMostFailed) failed_.pop_front();
+}
+
+bool FarLosses::goes_on_with_lost(const Opening& opening) {
+  if (!lost_->any(ends_)) return false;
+  const LostWrites::File file = file_of(opening.open);
+  lost_->known_to(near_, file);
+  return lost_->take(file, opening.use);
+}
+
+void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {
+  if (!may_promise_) return;
+  for (const Failed& each : failed_) lose(each.file);
+  for (const OpenKey& key : owed)
+    if (const Open* open = connection_.open(key)) lose(file_of(*open));
+  if (stream == Stream::ended) return;
+  for (const auto& [fid, open] : connection_.opens())
+    if (may_be_written_behind(open) && (!open.settled || open.failed_promise)) lose(file_of(open));
+}
+
+void FarLosses::lose(const LostWrites::File& file) {
+  lost_->add(file, {.cause = Cause::near_vanished, .near = near_});
+}
+
+LostWrites::File FarLosses::file_of(const Open& open) const {
+  return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
+}
+
+}  // namespace longhaul::smb::smb1

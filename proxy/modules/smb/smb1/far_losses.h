@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the far half remembers for the case that the near proxy fails, and what it tells a client that opens
+// such a file again (as smb2/far_losses.h).
+#pragma once
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/share_names.h"
+
+namespace longhaul::smb::smb1 {
+
+class FarLosses {
+ public:
+  FarLosses(Connection& connection, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+      : connection_(connection), lost_(std::move(lost)), ends_(ends) {}
+
+  void remembers(const Remembers& told) { near_ = told.near; }
+  void settled(const Settled& told);
+  void may_promise(bool may) { may_promise_ |= may; }
+
+  void request(const Message& message);  // every one, before it is taken
+  void reply(const Message& message) { shares_.on_reply(message); }
+  void refused(const OpenKey& key);  // a promised WRITE
+  void opened(const Open& open, LostWrites::Use use);
+  void closed(const Open& open);
+  // True: the open is to be answered with LOST_WRITEBEHIND_DATA.
+  bool goes_on_with_lost(const Opening& opening);
+
+  // `ended`: the near half has said all that it had to say. `owed`: opens with promises that the server has
+  // not answered.
+  enum class Stream : bool { open, ended };
+  void twin_lost(Stream stream, const std::vector<OpenKey>& owed);
+
+ private:
+  LostWrites::File file_of(const Open& open) const;
+  void lose(const LostWrites::File& file);
+
+  // Closed with a promise failed: the near half may not have told the client yet.
+  struct Failed {
+    OpenKey open;
+    LostWrites::File file;
+  };
+  static constexpr std::size_t kMostFailed = 64;
+
+  Connection& connection_;
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  ShareNames shares_;
+  std::uint64_t near_ = 0;    // the near daemon's number
+  bool may_promise_ = false;  // the near half: it was allowed to at some time
+  std::deque<Failed> failed_;
+};
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lets the far half know which files may have lost writes should this proxy fail (as
+// smb2/near_settled.h). Who it is is told by near.cc.
+#pragma once
+#include <optional>
+
+#include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/settling.h"
+#include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/half.h"
+
+namespace longhaul::smb::smb1 {
+
+// Whether the far half watches it: something may be promised through it, or may have been.
+inline bool may_be_written_behind(const Open& open) { return open.was_write_cached && open.may_write; }
+
+class NearSettled {
+ public:
+  NearSettled(Outputs& out, Connection& connection, const Promises& promises)
+      : out_(out), connection_(connection), promises_(promises) {}
+
+  // It was opened, or a WRITE through it was asked.
+  void active(TimePoint now, const Open& open) {
+    if (may_be_written_behind(open) && !open.settled) settling_.active(open.key, now);
+  }
+  void passed_write(const Open& open, MessageNumber number) {
+    if (open.settled) reviving_.insert(number);
+  }
+  // The far half has seen this WRITE, so it knows that more may be promised.
+  void answered_write(TimePoint now, const OpenKey& key, MessageNumber number) {
+    if (reviving_.erase(number) == 0) return;
+    Open* open = connection_.open(key);
+    if (!open) return;
+    open->settled = false;
+    active(now, *open);
+  }
+  void closed(const OpenKey& key) { settling_.forget(key); }
+  void on_timeout(TimePoint now) {
+    while (const auto key = settling_.poll_quiet(now)) {
+      Open* open = connection_.open(*key);
+      if (!open) continue;
+      if (promises_.waiting(*key) != 0 || promises_.late_error(*key)) {
+        settling_.active(*key, now);
+        continue;
+      }
+      open->settled = true;
+      out_.tell(Settled{*key});
+    }
+  }
+  std::optional<TimePoint> next_timeout() const { return settling_.next_timeout(); }
+
+ private:
+  Outputs& out_;
+  Connection& connection_;
+  const Promises& promises_;
+  Settling settling_;
+  KeyedSet<MessageNumber> reviving_;  // WRITEs that were asked after Settled
+};
+
+}  // namespace longhaul::smb::smb1

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/far_losses.h"
+
+#include <algorithm>
+
+#include "proxy/modules/smb/smb2/near_settled.h"
+
+namespace longhaul::smb::smb2 {
+
+void FarLosses::before_request(TimePoint, const Message& message, const Changes&) {
+  shares_.on_request(message);
+  for (const Element& element : message.elements) {
+    if (element.header.command != Command::write) continue;
+    const Pending* request = side_.connection().pending(element.header.message_id);
+    if (Open* open = request ? side_.connection().open(request->file) : nullptr) open->settled = false;
+  }
+}
+
+void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
+  shares_.on_outcome(outcome);
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim) continue;
+    const auto promised = promised_.extract(each.request.id);
+    if (promised.empty() || !each.element || each.element->header.status == Status::success) continue;
+    if (Open* open = side_.connection().open(promised.mapped())) open->failed_promise = true;
+  }
+  for (const Change& change : outcome.changes) {
+    if (change.kind == Change::Kind::opened && use_of(*change.open) == LostWrites::Use::replaces &&
+        lost_->any(ends_))
+      lost_->forget(file_of(*change.open));
+    if (change.kind == Change::Kind::closed && change.open->failed_promise) {
+      failed_.push_back({change.open->key, file_of(*change.open)});
+      if (failed_.size() > kMostFailed) failed_.pop_front();
+    }
+  }
+}
+
+Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
+  const Header& header = message.header();
+  if (!message.single() || header.command != Command::create || !lost_->any(ends_) ||
+      side_.connection().any_untouchable())
+    return Taken::no;
+  const Pending* request = side_.connection().pending(header.message_id);
+  if (!request || !request->opening) return Taken::no;
+  const LostWrites::File file = file_of(*request->opening);
+  lost_->known_to(near_, file);
+  if (!lost_->take(file, use_of(*request->opening))) return Taken::no;
+  Header answer = answer_to(header, Status::lost_writebehind_data);
+  side_.answer(now, message, build_error_response(answer));
+  return Taken::yes;
+}
+
+Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
+  if (const auto* who = std::get_if<Remembers>(&message)) {
+    near_ = who->near;
+    return Taken::yes;
+  }
+  if (const auto* settled = std::get_if<Settled>(&message)) {
+    if (Open* open = side_.connection().open(settled->open)) {
+      open->settled = true;
+      open->failed_promise = false;
+    }
+    std::erase_if(failed_, [&](const Failed& each) { return each.open == settled->open; });
+    return Taken::yes;
+  }
+  if (const auto* promised = std::get_if<Promised>(&message); promised && promised_.size() < Connection::kMostPending)
+    promised_.emplace(promised->message, promised->open);
+  return Taken::no;
+}
+
+void FarLosses::twin_lost() {
+  const auto lose = [this](const LostWrites::File& file) {
+    lost_->add(file, {.cause = Cause::near_vanished, .near = near_});
+  };
+  if (!may_promise_) return;
+  for (const Failed& each : failed_) lose(each.file);
+  if (ended_) {
+    // What the server has not answered yet is cut off with this flow.
+    for (const auto& [id, key] : promised_)
+      if (const Open* open = side_.connection().open(key)) lose(file_of(*open));
+    return;
+  }
+  for (const auto& [id, open] : side_.connection().opens())
+    if (may_be_written_behind(*open) && (!open->settled || open->failed_promise)) lose(file_of(*open));
+}
+
+LostWrites::File FarLosses::file_of(const Open& open) const {
+  return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
+}
+
+}  // namespace longhaul::smb::smb2

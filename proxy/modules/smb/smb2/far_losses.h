@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far half's part for what is lost when the near proxy fails: remembers each file of which the near half
+// may have promised writes that never came, and tells the client when it opens the file again through another
+// near proxy. A near proxy that still runs knows better (near_writes.h).
+#pragma once
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb2/parts.h"
+#include "proxy/modules/smb/smb2/share_names.h"
+
+namespace longhaul::smb::smb2 {
+
+class FarLosses final : public FarPart {
+ public:
+  FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
+      : side_(side), lost_(std::move(lost)), ends_(ends) {}
+
+  void before_request(TimePoint now, const Message& message, const Changes& changes) override;
+  void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
+  // Takes CREATEs that would go on with a file that has lost writes.
+  Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
+  Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  void on_surroundings(TimePoint, const modules::Surroundings& surroundings) override {
+    may_promise_ |= surroundings.features.smb_write_behind;
+  }
+  // All that was promised lies before the end.
+  void stream_ended(TimePoint) override { ended_ = true; }
+  // What the near half said and did not come never comes.
+  void twin_lost();
+
+ private:
+  LostWrites::File file_of(const Open& open) const;
+
+  // Closed with a promise failed: the near half may not have told the client yet.
+  struct Failed {
+    OpenKey open;
+    LostWrites::File file;
+  };
+  static constexpr std::size_t kMostFailed = 64;
+
+  FarSide& side_;
+  std::shared_ptr<LostWrites> lost_;
+  LostWrites::Ends ends_;
+  ShareNames shares_;
+  std::uint64_t near_ = 0;            // the near daemon's number
+  KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
+  std::deque<Failed> failed_;
+  bool may_promise_ = false;  // the near half: it was allowed to at some time
+  bool ended_ = false;
+};
+
+}  // namespace longhaul::smb::smb2

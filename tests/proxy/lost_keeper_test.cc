@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/lost_keeper.h"
+
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/smb/lost_book.h"
+#include "temporary_folder.h"
+
+namespace longhaul {
+namespace {
+
+using smb::LostWrites;
+
+struct Daemon {
+  explicit Daemon(const TemporaryFolder& folder) : keeper(io, folder.path() / "lost-writes", lost) {}
+  boost::asio::io_context io;
+  std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
+  LostKeeper keeper;
+};
+
+LostWrites::File named(std::u16string path) { return {.share = u"SHARE", .path = std::move(path)}; }
+
+std::size_t records_in(const TemporaryFolder& folder) {
+  const auto records = smb::parse_lost_book(folder.read("lost-writes"));
+  return records ? records->size() : 999;
+}
+
+TEST_CASE("what a daemon that is killed had lost, the next one tells") {
+  TemporaryFolder folder;
+  Daemon killed(folder);
+  killed.lost->add(named(u"A"), {.cause = smb::Cause::server_gone});
+  killed.lost->add(named(u"B"), {});
+  while (!std::filesystem::exists(folder.path() / "lost-writes")) killed.io.poll();
+  CHECK(records_in(folder) == 2);
+
+  Daemon next(folder);
+  CHECK(next.lost->waiting() == 2);
+  CHECK(next.lost->take(named(u"A")));
+  CHECK_FALSE(next.lost->take(named(u"A")));
+  next.keeper.stop();
+  CHECK(records_in(folder) == 1);
+}
+
+TEST_CASE("what is lost while the file is being written comes into it as well") {
+  TemporaryFolder folder;
+  Daemon daemon(folder);
+  for (char16_t letter = u'A'; letter <= u'Z'; ++letter) {
+    daemon.lost->add(named(std::u16string(1, letter)), {});
+    daemon.io.poll();
+    daemon.io.restart();
+  }
+  daemon.keeper.stop();
+  CHECK(records_in(folder) == 26);
+  daemon.lost->add(named(u"too late"), {});
+}
+
+TEST_CASE("a damaged file of lost writes is as good as none, and is replaced") {
+  TemporaryFolder folder;
+  for (const std::string& text : {std::string(), std::string("longhaul lost-writes 1\n"), std::string(9 << 20, 'x')}) {
+    folder.write("lost-writes", text);
+    Daemon daemon(folder);
+    CHECK(daemon.lost->waiting() == 0);
+    daemon.lost->add(named(u"A"), {});
+    daemon.keeper.stop();
+    CHECK(records_in(folder) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace longhaul

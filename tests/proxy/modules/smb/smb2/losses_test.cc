@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the far half remembers when the near proxy fails, and whom it tells (far_losses.h, near_settled.h).
+#include <catch2/catch.hpp>
+
+#include "proxy/modules/smb/smb2/model.h"
+
+namespace longhaul::smb::smb2::model {
+namespace {
+
+using std::chrono::seconds;
+
+std::shared_ptr<LostWrites> near_daemon(std::uint64_t number) { return std::make_shared<LostWrites>(number); }
+
+// A client's connection through one near daemon, to a server with some files.
+struct Visit : World {
+  Visit(std::shared_ptr<LostWrites> near, const std::shared_ptr<LostWrites>& far)
+      : World(3, std::move(near), std::make_shared<Channels>(), {}, far) {
+    server.files["a"] = server.files["b"] = "old";
+    REQUIRE(connect());
+  }
+  Status opens(std::string_view name, Disposition disposition = Disposition::open,
+               std::uint32_t access = 0x1F01FF) {
+    return status(send_create(name, disposition, kNone, 0, access));
+  }
+  FileId open(std::string_view name) {
+    const auto file = create(name, Disposition::open, kNone);
+    REQUIRE(file);
+    settle();
+    return *file;
+  }
+  // A WRITE that is answered although nothing reaches the far half, or is not.
+  bool promises(const FileId& file, std::string_view data) {
+    link_cut = true;
+    const MessageId write = send_write(file, 0, data);
+    settle();
+    const bool promised = answers.contains(write);
+    link_cut = false;
+    return promised;
+  }
+  // The near proxy is gone with all that is on its way.
+  void near_fails() {
+    link_cut = true;
+    far().twin_lost();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a promise that vanished with its near proxy is told when the file is opened through another") {
+  const auto far = std::make_shared<LostWrites>();
+  {
+    Visit visit(near_daemon(1), far);
+    const FileId a = visit.open("a");
+    visit.open("b");
+    visit.pass(seconds(3));  // nothing is promised of either any more
+    visit.settle();
+    REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
+    REQUIRE(visit.promises(a, "newer"));
+    visit.near_fails();
+    CHECK(visit.server.files["a"] == "new");
+  }
+  CHECK(far->waiting() == 1);
+  CHECK(far->counters().lost[static_cast<std::size_t>(Cause::near_vanished)] == 1);
+  SECTION("once to who reads, once to who writes") {
+    Visit visit(near_daemon(2), far);
+    CHECK(visit.opens("b") == Status::success);
+    CHECK(visit.opens("a", Disposition::open, access::read_attributes) == Status::success);
+    CHECK(visit.opens("a", Disposition::open, access::read_data) == Status::lost_writebehind_data);
+    CHECK(visit.opens("a", Disposition::open, access::read_data) == Status::success);
+    CHECK(visit.opens("a") == Status::lost_writebehind_data);
+    CHECK(visit.opens("a") == Status::success);
+  }
+  SECTION("not to who replaces the content, and to nobody after that") {
+    Visit visit(near_daemon(2), far);
+    CHECK(visit.opens("a", Disposition::overwrite_if) == Status::success);
+    CHECK(far->waiting() == 0);
+    CHECK(visit.opens("a") == Status::success);
+  }
+  SECTION("not through the near daemon that made the promise: it knows better") {
+    Visit visit(near_daemon(1), far);
+    CHECK(visit.opens("a") == Status::success);
+    CHECK(far->waiting() == 0);
+  }
+}
+
+TEST_CASE("the first WRITE after a pause waits for the server, and later ones are promised again") {
+  Visit visit(near_daemon(1), std::make_shared<LostWrites>());
+  const FileId a = visit.open("a");
+  REQUIRE(visit.promises(a, "1"));
+  visit.settle();
+  visit.pass(seconds(3));
+  visit.settle();
+  CHECK_FALSE(visit.promises(a, "2"));
+  visit.settle();
+  CHECK(visit.promises(a, "3"));
+  visit.settle();
+  CHECK(visit.server.files["a"] == "3ld");
+}
+
+TEST_CASE("a file is not in doubt after its CLOSE, a silent near half or an end in order") {
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(near_daemon(1), far);
+  const FileId a = visit.open("a");
+  REQUIRE(visit.promises(a, "1"));
+  visit.settle();
+  SECTION("its CLOSE was answered") {
+    REQUIRE(visit.status(visit.send_close(a)) == Status::success);
+    visit.settle();
+  }
+  SECTION("nothing was promised for some time") {
+    visit.pass(seconds(3));
+    visit.settle();
+  }
+  SECTION("the client's connection has ended") {
+    visit.client_ends();
+    visit.settle();
+  }
+  visit.near_fails();
+  CHECK(far->waiting() == 0);
+}
+
+TEST_CASE("an open is in doubt as long as the near half has something outstanding, however long that takes") {
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(near_daemon(1), far);
+  const FileId a = visit.open("a");
+  visit.server_idle = true;
+  REQUIRE(visit.status(visit.send_write(a, 0, "1")) == Status::success);
+  for (int i = 0; i < 5; ++i) {
+    visit.pass(seconds(3));
+    visit.settle();
+  }
+  visit.near_fails();
+  CHECK(far->waiting() == 1);
+}
+
+TEST_CASE("a failed promise is remembered until the near half has told the client") {
+  const bool told = GENERATE(false, true);
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(near_daemon(1), far);
+  const FileId a = visit.open("a");
+  visit.server_idle = true;
+  REQUIRE(visit.status(visit.send_write(a, 0, "1")) == Status::success);
+  const MessageId close = visit.send_close(a);
+  visit.settle();
+  // Else the near proxy fails before the answers have come.
+  visit.link_cut = !told;
+  visit.server.fail_write = 0;
+  visit.server_idle = false;
+  visit.settle();
+  CHECK(visit.answers.contains(close) == told);
+  if (told) CHECK(is_error(visit.status(close)));
+  visit.near_fails();
+  CHECK(far->waiting() == (told ? 0 : 1));
+}
+
+}  // namespace longhaul::smb::smb2::model
