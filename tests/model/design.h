@@ -15,10 +15,12 @@ struct Design {
   bool only_after_open = true;  // the far half knows of the open before the first promise
   bool flush_waits = true, close_waits = true;
   bool recognises_addresses = true;  // a record names the client's address; else the GUID of its login
-  bool near_remembers = true;    // records of what the far side's, the server's or the line's failure lost
-  bool far_remembers = true;     // the same where the near side vanished
-  bool guards_bypassing = true;  // connections past the link are asked about records too
-  bool syncs_records = true;     // else they are only in the page cache
+  bool near_remembers = true;      // records of what the far side's, the server's or the line's failure lost
+  bool far_remembers = true;       // the same where the near side vanished
+  bool guards_bypassing = true;    // connections past the link are asked about records too
+  bool asks_after_settled = true;  // near: after Settled the next WRITE goes to the server first
+  bool near_knows_better = true;   // far: what it suspects of a near daemon that still runs is void
+  bool syncs_records = true;       // else they are only in the page cache
   bool keeps_until_delivered = true;  // a record or a late error is kept until the client has read the answer
   bool records_failures = true;       // a promised write that the server refused is a record until it is told
   bool waits_for_old_connections =
@@ -28,9 +30,10 @@ struct Design {
       true;  // far: nothing more passes on an open whose oplock the near half did not give back
   bool keeps_aborted = true;  // far: an open counts until the near half knows that its server is gone
   bool late_errors_name_no_cause =
-      true;                     // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
-  bool shares_records = false;  // each half gives the other one its records, if it reaches it
-  bool marks_files = false;     // before its first promise a file is marked on both disks
+      true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
+  bool writes_records_at_once = false;  // before the client's connection is reset
+  bool shares_records = false;          // each half gives the other one its records, if it reaches it
+  bool marks_files = false;             // before its first promise a file is marked on both disks
 };
 
 enum class Policy : std::uint8_t {

@@ -17,8 +17,28 @@ void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
   }
   for (Memory* each : {&state.near, &state.far}) {
     if (each != &memory && !(design_.shares_records && in_touch(state))) continue;
+    if (each == &state.far) each->about = &memory == each ? flow.number : std::uint8_t{0};
     each->known = design_.recognises_addresses ? 1 : static_cast<std::uint8_t>(1 + flow.guid);
-    (design_.syncs_records ? each->synced : each->unsynced) = each->known;
+    if (design_.writes_records_at_once) write(*each);
+  }
+}
+
+void Writes::write(Memory& memory) const {
+  (design_.syncs_records ? memory.synced : memory.unsynced) = memory.known;
+  if (memory.known == 0) memory.synced = memory.unsynced = 0;
+}
+
+// A thread of each daemon brings to the disk what it knows.
+void Writes::write_steps(const State& state, Steps& out) const {
+  for (Memory State::*const which : {&State::near, &State::far}) {
+    State next = state;
+    Memory& memory = next.*which;
+    write(memory);
+    const Memory& before = state.*which;
+    if (!before.up || (memory.synced == before.synced && memory.unsynced == before.unsynced)) continue;
+    add(out, next,
+        which == &State::near ? "the near daemon's records are on its disk"
+                              : "the far daemon's records are on its disk");
   }
 }
 
@@ -26,7 +46,10 @@ bool Writes::has_record(const Memory& memory, const Flow& flow) const {
   return memory.known != 0 && (design_.recognises_addresses || memory.known == 1 + flow.guid);
 }
 
-void Writes::remove_record(Memory& memory) const { memory.known = memory.unsynced = memory.synced = 0; }
+void Writes::remove_record(Memory& memory) const {
+  memory.known = memory.about = 0;
+  if (design_.writes_records_at_once) write(memory);
+}
 
 // The client has read what it was told: whoever remembered it may forget.
 void Writes::delivered(State& state, Flow& flow) const {
@@ -47,10 +70,11 @@ void Writes::note_deliveries(State& state, unsigned half) const {
 // A mark tells that promises were outstanding, or may have been.
 void Writes::restarted(State& state, Memory& memory) const {
   memory.up = 1;
+  ++memory.number;
   memory.known = memory.synced != 0 ? memory.synced : memory.unsynced;
   if (memory.marks == 0) return;
   memory.known = memory.synced = 1;
-  memory.marks = 0;
+  memory.marks = memory.about = 0;
   ++state.losses;
 }
 

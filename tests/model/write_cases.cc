@@ -22,7 +22,7 @@ constexpr struct {
     {Policy::insists, "goes on after a late error"},
 };
 
-constexpr Design kEverything{.shares_records = true, .marks_files = true};
+constexpr Design kEverything{.writes_records_at_once = true, .shares_records = true, .marks_files = true};
 
 Case make(std::string sentence, const char* breaks, const Design& design, const Bounds& bounds) {
   return {std::move(sentence), breaks,
@@ -78,23 +78,35 @@ void add_variants(std::vector<Case>& cases) {
       one(Failure::line_cut, Policy::starts_over));
   add("an OPEN does not end connections whose near half is gone", kMissing, {.ends_orphans = false},
       one(Failure::near_killed));
+  add("promises go on after Settled without the server's answer to a WRITE", kMissing,
+      {.asks_after_settled = false}, one(Failure::near_killed));
+  Bounds once = one(Failure::line_cut, Policy::insists);
+  once.told_once = true;
+  add("the far half tells what the near one knows better, after a cut line", kTwice,
+      {.near_knows_better = false}, once);
   add("a late error says 'disk full' for another WRITE", kMissing, {.late_errors_name_no_cause = false},
       one(Failure::disk_full, Policy::waits_for_space));
 
   add("a record is forgotten when it is told, not when the client has read it", kMissing,
-      {.keeps_until_delivered = false, .shares_records = true, .marks_files = true},
+      {.keeps_until_delivered = false,
+       .writes_records_at_once = true,
+       .shares_records = true,
+       .marks_files = true},
       two(Failure::smbd_killed | Failure::far_killed));
   add("a write that the server refused is no record until it is told", kMissing,
-      {.records_failures = false, .shares_records = true, .marks_files = true},
+      {.records_failures = false,
+       .writes_records_at_once = true,
+       .shares_records = true,
+       .marks_files = true},
       two(Failure::disk_full | Failure::near_killed));
   add("the far half forgets an open when its server is gone", kMissing,
-      {.keeps_aborted = false, .shares_records = true, .marks_files = true},
+      {.keeps_aborted = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
       two(Failure::smbd_killed | Failure::near_killed));
   add("records are not synced", kMissing,
-      {.syncs_records = false, .shares_records = true, .marks_files = true},
+      {.syncs_records = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
       two(Failure::near_power | Failure::far_power));
   add("promised writes still pass on an open whose oplock is lost", kMissing,
-      {.fences_broken = false, .shares_records = true, .marks_files = true},
+      {.fences_broken = false, .writes_records_at_once = true, .shares_records = true, .marks_files = true},
       two(Failure::near_killed | Failure::line_cut, Policy::starts_over));
 }
 
@@ -109,9 +121,6 @@ void add_limits(std::vector<Case>& cases) {
   both.fails_open = true;
   cases.push_back(make("limit: both daemons are down, and clients reach the server past them", kMissing,
                        kEverything, both));
-  Bounds once = one(Failure::line_cut, Policy::insists);
-  once.told_once = true;
-  cases.push_back(make("limit: after a cut line both halves tell the same loss", kTwice, {}, once));
 }
 
 }  // namespace
@@ -136,8 +145,8 @@ std::vector<Case> write_cases(Extent extent) {
                            kEverything, twice));
     }
   }
-  for (const Failure failure :
-       {Failure::near_killed, Failure::far_killed, Failure::smbd_killed, Failure::disk_full}) {
+  for (const Failure failure : {Failure::near_killed, Failure::far_killed, Failure::smbd_killed,
+                                Failure::disk_full, Failure::line_cut}) {
     Bounds once = one(failure, Policy::insists);
     once.told_once = true;
     cases.push_back(make("a loss is told once", nullptr, {}, once));

@@ -36,6 +36,7 @@ void Writes::steps(const WriteState& state, std::vector<Step>& out) const {
   near_steps(state, out);
   far_steps(state, out);
   server_steps(state, out);
+  write_steps(state, out);
   failure_steps(state, out);
 }
 
@@ -70,8 +71,8 @@ const char* Writes::forbidden_end(const WriteState& state) const {
 }
 
 std::string WriteStep::line() const {
-  static const char* const kinds[] = {"",      "OPEN", "OPEN (emptying the file)", "WRITE of block ",
-                                      "FLUSH", "CLOSE"};
+  static const char* const kinds[] = {
+      "", "OPEN", "OPEN (emptying the file)", "WRITE of block ", "FLUSH", "CLOSE", "Settled"};
   static const char* const answers[] = {"success", "DISK_FULL", "LOST_WRITEBEHIND_DATA",
                                         "USER_SESSION_DELETED"};
   std::string line;

@@ -15,7 +15,9 @@ namespace longhaul::model {
 
 constexpr unsigned kMostBlocks = 3, kFlows = 2, kQueue = 4;
 
-enum class Kind : std::uint8_t { none, open, open_anew, write, flush, close };
+// Settled: the near half's word that nothing is promised any more until the server has answered another
+// WRITE.
+enum class Kind : std::uint8_t { none, open, open_anew, write, flush, close, settled };
 
 // A request, its answer, or the far half's word on a promised one (Kept).
 struct Message {
@@ -62,6 +64,10 @@ struct Flow {
   std::uint8_t telling = 0;        // 1: from the near half's record, 2: from the far half's
   std::uint8_t proved = 0;         // the client has read that
   std::uint8_t counted = 0;        // as a loss
+  std::uint8_t settled = 0;        // near half: it has said so
+  std::uint8_t held_at_far = 0;    // far half: an oplock was granted for it, at some time
+  std::uint8_t number = 0;         // which run of the near daemon
+  std::uint8_t unused = 0;         // where a state would have padding
   Ledger ledger;                   // near half
 };
 
@@ -69,7 +75,9 @@ struct Flow {
 struct Memory {
   std::uint8_t up = 1;
   std::uint8_t known = 0, unsynced = 0, synced = 0;  // in the process, in the page cache, on its disk
-  std::uint8_t marks = 0;                            // on disk: connections with promises
+  std::uint8_t number = 1;                           // near: how often it was started
+  std::uint8_t about = 0;  // far: which run of the near daemon was to blame for the loss
+  std::uint8_t marks = 0;  // on disk: connections with promises
 };
 
 enum class Stage : std::uint8_t { connecting, idle, waiting, success, failure };
@@ -139,9 +147,11 @@ class Writes {
   // writes_failures.cc
   void failure_steps(const State& state, Steps& out) const;
   // records.cc
+  void write_steps(const State& state, Steps& out) const;
   void add_record(State& state, Memory& memory, Flow& flow) const;
   bool has_record(const Memory& memory, const Flow& flow) const;
   void remove_record(Memory& memory) const;
+  void write(Memory& memory) const;
   void delivered(State& state, Flow& flow) const;
   void note_deliveries(State& state, unsigned half) const;
   void restarted(State& state, Memory& memory) const;

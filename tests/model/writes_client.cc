@@ -61,7 +61,8 @@ void Writes::client_steps(const State& state, Steps& out) const {
           next.stage = Stage::failure;
           return add(out, next, "the client reaches nobody, for both daemons are down, and gives up");
         }
-        next.flows[i] = {.route = route, .client = 1, .server = 1, .guid = state.logins};
+        next.flows[i] = {
+            .route = route, .client = 1, .server = 1, .guid = state.logins, .number = state.near.number};
         next.flows[i].near = route == Route::linked || route == Route::past_near;
         next.flows[i].far = route == Route::linked || route == Route::through_far;
         next.current = static_cast<std::uint8_t>(i);
@@ -121,7 +122,8 @@ void Writes::send(State& state, const Message& request) const {
   if (flow.route != Route::linked) return flow.at_server.push(request);
   Message passed = request;
   const bool early =
-      (request.kind == Kind::write && flow.may_promise && flow.ledger.promise(request.write())) ||
+      (request.kind == Kind::write && flow.may_promise && !(flow.settled && design_.asks_after_settled) &&
+       flow.ledger.promise(request.write())) ||
       (request.kind == Kind::flush && !design_.flush_waits) ||
       (request.kind == Kind::close && !design_.close_waits);
   if (early) {

@@ -12,7 +12,7 @@ void near_fails(WriteState& state, Loss loss) {
   if (loss == Loss::power) state.near.unsynced = 0;
   for (Flow& flow : state.flows) {
     if (flow.route != Route::linked && flow.route != Route::past_near) continue;
-    flow.near = flow.may_promise = flow.aborted = 0;
+    flow.near = flow.may_promise = flow.settled = flow.aborted = 0;
     flow.held = 0;
     flow.to_near = {};
     flow.ledger = {};

@@ -54,9 +54,15 @@ void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
   const bool opening = unpack(flow.at_server.at[0]).opens();
   if (opening || (waits && !flow.at_server.empty())) return;
   flow.to_far.erase(0);
+  if (request.kind == Kind::settled) {
+    flow.permit = flow.failed_at_far = 0;
+    return add(out, next, "the far half hears that nothing is promised any more", number);
+  }
+  if (request.kind == Kind::write && flow.opened) flow.permit = flow.held_at_far;
   if (request.opens()) {
     end_orphans(next, number);
     note_deliveries(next, 2);
+    if (design_.near_knows_better && next.far.about == flow.number) remove_record(next.far);
     if (has_record(next.far, flow) && request.kind == Kind::open) {
       Message answer = request;
       answer.answer = Answer::lost;

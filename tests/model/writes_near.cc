@@ -35,6 +35,13 @@ void Writes::near_steps(const State& state, Steps& out) const {
                                               : "the near half passes the answer to %m on: %s",
           i, flow.to_near.at[0]);
     }
+    // After a while without a WRITE.
+    if (flow.may_promise && !flow.settled && !flow.ledger.owes() && flow.to_far.empty() && !state.cut) {
+      State next = state;
+      next.flows[i].settled = 1;
+      next.flows[i].to_far.push({.kind = Kind::settled});
+      add(out, next, "the near half says that nothing is promised any more", i);
+    }
     State next = state;
     if (flow.aborted && flow.to_near.empty() && !state.cut) {
       near_ends(next, i, Rest::dropped);
@@ -115,6 +122,7 @@ void Writes::near_takes(State& state, unsigned number) const {
     const auto carrier = answer.kind == Kind::write   ? smb::Promises::Carrier::write
                          : answer.kind == Kind::flush ? smb::Promises::Carrier::flush
                                                       : smb::Promises::Carrier::close;
+    if (answer.kind == Kind::write) flow.settled = 0;
     const bool owed = flow.ledger.late != Answer::success;
     const Answer final = flow.ledger.settle(carrier, answer.answer);
     if (owed && flow.ledger.late == Answer::success && design_.records_failures) flow.telling = 1;
@@ -136,7 +144,7 @@ void Writes::near_ends(State& state, unsigned number, Rest rest) const {
   if (flow.ledger.owes() && design_.near_remembers) add_record(state, state.near, flow);
   flow.near = 0;
   flow.held = 0;
-  flow.may_promise = 0;
+  flow.may_promise = flow.settled = 0;
   flow.ledger = {};
   flow.to_near = {};
   flow.aborted = 0;

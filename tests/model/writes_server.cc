@@ -76,7 +76,7 @@ void Writes::execute(State& state, unsigned number, Message message) const {
       }
     }
     if (linked && promises()) {
-      flow.oplock = flow.permit = 1;
+      flow.oplock = flow.permit = flow.held_at_far = 1;
       message.block = 1;
       if (design_.marks_files) state.far.marks = static_cast<std::uint8_t>(state.far.marks | 1U << number);
     }
