@@ -17,15 +17,15 @@ void Writes::add_record(State& state, Memory& memory, Flow& flow) const {
   }
   for (Memory* each : {&state.near, &state.far}) {
     if (each != &memory && !(design_.shares_records && in_touch(state))) continue;
-    if (each == &state.far) each->about = &memory == each ? flow.number : std::uint8_t{0};
-    each->known = design_.recognises_addresses ? 1 : static_cast<std::uint8_t>(1 + flow.guid);
+    const bool suspects = each == &state.far && &memory == each;
+    each->known.add(client_of(flow), suspects ? flow.number : std::uint8_t{0});
     if (design_.writes_records_at_once) write(*each);
   }
 }
 
 void Writes::write(Memory& memory) const {
   (design_.syncs_records ? memory.synced : memory.unsynced) = memory.known;
-  if (memory.known == 0) memory.synced = memory.unsynced = 0;
+  if (memory.known == Book{}) memory.synced = memory.unsynced = {};
 }
 
 // A thread of each daemon brings to the disk what it knows.
@@ -43,11 +43,18 @@ void Writes::write_steps(const State& state, Steps& out) const {
 }
 
 bool Writes::has_record(const Memory& memory, const Flow& flow) const {
-  return memory.known != 0 && (design_.recognises_addresses || memory.known == 1 + flow.guid);
+  return memory.known.has(client_of(flow));
 }
 
-void Writes::remove_record(Memory& memory) const {
-  memory.known = memory.about = 0;
+std::uint8_t Writes::client_of(const Flow& flow) const {
+  return design_.recognises_addresses ? 1 : static_cast<std::uint8_t>(1 + flow.guid);
+}
+
+void Writes::remove_record(Memory& memory, const Flow& flow, Why why) const {
+  if (why == Why::told)
+    memory.known.told(client_of(flow));
+  else
+    memory.known.replaced(client_of(flow));
   if (design_.writes_records_at_once) write(memory);
 }
 
@@ -55,7 +62,7 @@ void Writes::remove_record(Memory& memory) const {
 void Writes::delivered(State& state, Flow& flow) const {
   for (const unsigned half : {1U, 2U})
     if (flow.telling == half || (design_.shares_records && in_touch(state)))
-      remove_record(half == 1 ? state.near : state.far);
+      remove_record(half == 1 ? state.near : state.far, flow, Why::told);
   flow.failed_at_far = 0;
   flow.telling = flow.proved = 0;
 }
@@ -71,10 +78,11 @@ void Writes::note_deliveries(State& state, unsigned half) const {
 void Writes::restarted(State& state, Memory& memory) const {
   memory.up = 1;
   ++memory.number;
-  memory.known = memory.synced != 0 ? memory.synced : memory.unsynced;
+  memory.known = memory.synced == Book{} ? memory.unsynced : memory.synced;
   if (memory.marks == 0) return;
-  memory.known = memory.synced = 1;
-  memory.marks = memory.about = 0;
+  memory.known.add(1, 0);
+  memory.synced = memory.known;
+  memory.marks = 0;
   ++state.losses;
 }
 

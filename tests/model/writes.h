@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/book.h"
 #include "tests/model/design.h"
 #include "tests/model/ledger.h"
 
@@ -71,13 +72,12 @@ struct Flow {
   Ledger ledger;                   // near half
 };
 
-// What one daemon remembers of the file's lost writes: zero, or 1 + the client's GUID where that is the key.
+// One daemon.
 struct Memory {
   std::uint8_t up = 1;
-  std::uint8_t known = 0, unsynced = 0, synced = 0;  // in the process, in the page cache, on its disk
-  std::uint8_t number = 1;                           // near: how often it was started
-  std::uint8_t about = 0;  // far: which run of the near daemon was to blame for the loss
-  std::uint8_t marks = 0;  // on disk: connections with promises
+  std::uint8_t number = 1;       // how often it was started
+  std::uint8_t marks = 0;        // on disk: connections with promises
+  Book known, unsynced, synced;  // in the process, in the page cache, on its disk
 };
 
 enum class Stage : std::uint8_t { connecting, idle, waiting, success, failure };
@@ -150,7 +150,9 @@ class Writes {
   void write_steps(const State& state, Steps& out) const;
   void add_record(State& state, Memory& memory, Flow& flow) const;
   bool has_record(const Memory& memory, const Flow& flow) const;
-  void remove_record(Memory& memory) const;
+  enum class Why : std::uint8_t { told, replaced };
+  void remove_record(Memory& memory, const Flow& flow, Why why) const;
+  std::uint8_t client_of(const Flow& flow) const;
   void write(Memory& memory) const;
   void delivered(State& state, Flow& flow) const;
   void note_deliveries(State& state, unsigned half) const;

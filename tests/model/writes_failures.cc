@@ -8,8 +8,9 @@ namespace {
 enum class Loss : std::uint8_t { killed, power };
 
 void near_fails(WriteState& state, Loss loss) {
-  state.near.up = state.near.known = 0;
-  if (loss == Loss::power) state.near.unsynced = 0;
+  state.near.up = 0;
+  state.near.known = {};
+  if (loss == Loss::power) state.near.unsynced = {};
   for (Flow& flow : state.flows) {
     if (flow.route != Route::linked && flow.route != Route::past_near) continue;
     flow.near = flow.may_promise = flow.settled = flow.aborted = 0;
@@ -22,8 +23,9 @@ void near_fails(WriteState& state, Loss loss) {
 }
 
 void far_fails(WriteState& state, Loss loss) {
-  state.far.up = state.far.known = 0;
-  if (loss == Loss::power) state.far.unsynced = 0;
+  state.far.up = 0;
+  state.far.known = {};
+  if (loss == Loss::power) state.far.unsynced = {};
   for (Flow& flow : state.flows) {
     if (flow.route != Route::linked && flow.route != Route::through_far) continue;
     flow.far = flow.permit = flow.failed_at_far = flow.aborted = 0;

@@ -62,17 +62,17 @@ void Writes::far_takes(const State& state, unsigned number, Steps& out) const {
   if (request.opens()) {
     end_orphans(next, number);
     note_deliveries(next, 2);
-    if (design_.near_knows_better && next.far.about == flow.number) remove_record(next.far);
+    if (design_.near_knows_better) next.far.known.known_to(flow.number, client_of(flow));
     if (has_record(next.far, flow) && request.kind == Kind::open) {
       Message answer = request;
       answer.answer = Answer::lost;
       flow.to_near.push(answer);
       flow.telling = 2;
-      if (!design_.keeps_until_delivered) remove_record(next.far);
+      if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::told);
       return add(out, next, "the far half remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
                  number);
     }
-    if (!design_.keeps_until_delivered) remove_record(next.far);
+    if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::replaced);
   }
   if (flow.server) flow.at_server.push(request);
   add(out, next, "%m comes to the far half, which sends it to the server", number, pack(request));
@@ -91,11 +91,11 @@ void Writes::guard_opens(const State& state, unsigned number, Steps& out) const 
       answer.answer = Answer::lost;
       flow.to_client = pack(answer);
       flow.telling = 2;
-      if (!design_.keeps_until_delivered) remove_record(next.far);
+      if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::told);
       return add(out, next, "the far daemon remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
                  number);
     }
-    if (!design_.keeps_until_delivered) remove_record(next.far);
+    if (!design_.keeps_until_delivered) remove_record(next.far, flow, Why::replaced);
   }
   if (flow.server) flow.at_server.push(open);
   add(out, next, "the far daemon relays %m to the server", number, pack(open));

@@ -81,11 +81,11 @@ void Writes::near_opens(const State& state, unsigned number, Steps& out) const {
       answer.answer = Answer::lost;
       flow.to_client = pack(answer);
       flow.telling = 1;
-      if (!design_.keeps_until_delivered) remove_record(next.near);
+      if (!design_.keeps_until_delivered) remove_record(next.near, flow, Why::told);
       return add(out, next, "the near daemon remembers the loss and answers OPEN with LOST_WRITEBEHIND_DATA",
                  number);
     }
-    if (!design_.keeps_until_delivered) remove_record(next.near);
+    if (!design_.keeps_until_delivered) remove_record(next.near, flow, Why::replaced);
   }
   if (flow.route == Route::past_near) {
     if (flow.server) flow.at_server.push(open);

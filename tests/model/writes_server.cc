@@ -71,8 +71,8 @@ void Writes::execute(State& state, unsigned number, Message message) const {
     if (message.kind == Kind::open_anew) {
       state.cache = {};
       if (design_.keeps_until_delivered && flow.route != Route::plain) {
-        if (flow.near) remove_record(state.near);
-        if (flow.far) remove_record(state.far);
+        if (flow.near) remove_record(state.near, flow, Why::replaced);
+        if (flow.far) remove_record(state.far, flow, Why::replaced);
       }
     }
     if (linked && promises()) {

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// See book.h: to the product's records and back.
+#include "tests/model/book.h"
+
+#include "proxy/modules/smb/lost_writes.h"
+
+namespace longhaul::model {
+namespace {
+
+using smb::LostWrites;
+
+LostWrites::File file_of(std::uint8_t client) {
+  LostWrites::File file{.share = u"SHARE", .path = u"FILE"};
+  file.ends.client[15] = std::byte{client};
+  file.ends.server_port = 445;
+  return file;
+}
+
+LostWrites::Loss loss_of(std::uint8_t suspected) {
+  if (suspected == 0) return {.cause = smb::Cause::server_gone};
+  return {.cause = smb::Cause::near_vanished, .near = suspected};
+}
+
+LostWrites load(const Book& book) {
+  LostWrites lost;
+  if (book.client != 0) lost.restore({{.file = file_of(book.client), .loss = loss_of(book.about)}});
+  return lost;
+}
+
+Book store(const LostWrites& lost) {
+  const auto records = lost.records();
+  if (records.empty()) return {};
+  const auto& [file, loss, reader_told] = records.back();
+  const bool suspected = loss.cause == smb::Cause::near_vanished;
+  return {std::to_integer<std::uint8_t>(file.ends.client[15]),
+          suspected ? static_cast<std::uint8_t>(loss.near) : std::uint8_t{0}};
+}
+
+}  // namespace
+
+void Book::add(std::uint8_t of_client, std::uint8_t suspected) {
+  LostWrites lost = load(*this);
+  lost.add(file_of(of_client), loss_of(suspected));
+  *this = store(lost);
+}
+
+bool Book::has(std::uint8_t of_client) const {
+  return client != 0 && load(*this).has(file_of(of_client), LostWrites::Use::writes);
+}
+
+void Book::known_to(std::uint8_t near_run, std::uint8_t of_client) {
+  LostWrites lost = load(*this);
+  lost.known_to(near_run, file_of(of_client));
+  *this = store(lost);
+}
+
+void Book::told(std::uint8_t of_client) {
+  LostWrites lost = load(*this);
+  (void)lost.take(file_of(of_client), LostWrites::Use::writes);
+  *this = store(lost);
+}
+
+void Book::replaced(std::uint8_t of_client) {
+  LostWrites lost = load(*this);
+  lost.forget(file_of(of_client));
+  *this = store(lost);
+}
+
+}  // namespace longhaul::model
