@@ -139,6 +139,7 @@ class Writes {
   void far_steps(const State& state, Steps& out) const;
   void far_takes(const State& state, unsigned number, Steps& out) const;
   void guard_opens(const State& state, unsigned number, Steps& out) const;
+  void session_ends(State& state, std::uint8_t near_run) const;
   void far_ends(State& state, unsigned number) const;
   void end_orphans(State& state, unsigned number) const;
   // writes_server.cc

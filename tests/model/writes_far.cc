@@ -30,7 +30,7 @@ void Writes::far_steps(const State& state, Steps& out) const {
       next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
       add(out, next, "the far half ends what the near one has ended", i);
     } else if (!flow.near || state.cut) {
-      far_ends(next, i);
+      session_ends(next, flow.number);
       add(out, next,
           state.cut ? "the far half has heard nothing for a minute, and ends the server's connection"
                     : "the far half finds the near one gone, and ends the server's connection",
@@ -101,13 +101,26 @@ void Writes::guard_opens(const State& state, unsigned number, Steps& out) const 
   add(out, next, "the far daemon relays %m to the server", number, pack(open));
 }
 
-// Whose near half is gone, though that may not be known yet otherwise: a session of the link outlives it by a
-// minute.
+// Of an earlier run of the near daemon, or of one that the client comes past: that may not be known otherwise
+// yet, since a session of the link outlives its daemon by a minute.
 void Writes::end_orphans(State& state, unsigned number) const {
   if (!design_.ends_orphans) return;
+  const Flow& asking = state.flows[number];
   for (unsigned k = 0; k < kFlows; ++k) {
     const Flow& old = state.flows[k];
-    if (k != number && old.route == Route::linked && old.far && !old.near && !old.orderly) far_ends(state, k);
+    if (k == number || old.route != Route::linked || !old.far || old.near || old.orderly) continue;
+    if (asking.route == Route::through_far || old.number != asking.number) far_ends(state, k);
+  }
+}
+
+// Of the link: all that crossed it ends at once, and what was on its way is dropped.
+void Writes::session_ends(State& state, std::uint8_t near_run) const {
+  for (unsigned k = 0; k < kFlows; ++k) {
+    Flow& flow = state.flows[k];
+    if (flow.route != Route::linked || !flow.far || flow.number != near_run) continue;
+    if (flow.near && !state.cut) continue;  // crosses a later one
+    if (flow.orderly) flow.permit = flow.failed_at_far = 0;
+    far_ends(state, k);
   }
 }
 
