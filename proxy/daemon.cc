@@ -279,6 +279,7 @@ void Daemon::guard_flows() {
       for (const std::uint16_t port : module.ports)
         flows.push_back({flows::address_in(ends.client), flows::address_in(ends.server), port});
   interception_->guard(std::move(flows));
+  flows_.run_modules();  // some may have been given up
 }
 
 void Daemon::start() {

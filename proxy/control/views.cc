@@ -363,7 +363,9 @@ json::array view_lost_files(const Status& status, const modules::Ends& ends) {
   json::array files;
   if (!status.lost_writes || !status.lost_writes->any(ends)) return files;
   for (const auto& record : status.lost_writes->records()) {
-    if (record.file.ends != ends || files.size() == kMostShown) continue;
+    using smb::LostWrites;
+    if (LostWrites::any_port(record.file.ends) != LostWrites::any_port(ends) || files.size() == kMostShown)
+      continue;
     json::array ranges;
     for (const Interval& range : record.loss.ranges) ranges.push_back(json::array{range.begin, range.end});
     files.push_back(json::object{{"file", smb::display_name(record.file)},

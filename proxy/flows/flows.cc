@@ -360,6 +360,10 @@ void Flows::on_peer_gone(const link::PeerLink& link) {
     if (auto found = linked_.find(id); found != linked_.end()) found->second->cut();
 }
 
+void Flows::run_modules() {
+  for (auto& [id, flow] : linked_) flow->features_changed();
+}
+
 void Flows::apply_features() {
   for (auto& [id, flow] : linked_) {
     FlowRecord& record = flow->record();

@@ -52,6 +52,8 @@ class Flows {
   void on_peer_gone(const link::PeerLink& link);
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
+  // Modules whose state was changed from elsewhere act on it.
+  void run_modules();
   // In force at once: flows that go past the link and may not any more are reset.
   void set_closed(Closed closed);
   // The configuration's [limits] are others now.

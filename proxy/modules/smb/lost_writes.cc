@@ -143,10 +143,27 @@ void LostWrites::known_to(std::uint64_t near, const File& file) {
   }
 }
 
+void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
+  const auto [first, last] = live_.equal_range(any_port(ends));
+  for (auto each = first; each != last; ++each) {
+    if (each->second != ledger) continue;
+    live_.erase(each);
+    return;
+  }
+}
+
+void LostWrites::end_live(const File& file) {
+  const auto [first, last] = live_.equal_range(any_port(file.ends));
+  for (auto each = first; each != last; ++each)
+    if (each->second->owes()) each->second->give_up(file);
+}
+
 bool LostWrites::any(const Ends& ends) const {
+  const auto [first, last] = live_.equal_range(any_port(ends));
+  if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
   const auto of = clients_.find(ends.client);
   return of != clients_.end() &&
-         std::ranges::any_of(of->second, [&](const Record& each) { return each.file.ends == ends; });
+         std::ranges::any_of(of->second, [&](const Record& each) { return any_port(each.file.ends) == any_port(ends); });
 }
 
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {

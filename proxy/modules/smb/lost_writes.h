@@ -41,16 +41,23 @@ enum class Told : std::uint8_t {
 inline constexpr std::array<std::string_view, 2> kToldNames{"late_error", "next_open"};
 
 class LossJournal;
+class LiveLedger;
 
 class LostWrites {
  public:
-  // Addresses as IPv6 writes them; the client's port does not count.
+  // Addresses as IPv6 writes them. Ports do not count: clients try the server's 445 and 139.
   using Ends = modules::Ends;
+  static Ends any_port(Ends ends) {
+    ends.server_port = 0;
+    return ends;
+  }
   struct File {
     Ends ends;
     std::u16string share;  // see share_of()
     std::u16string path;   // in the share, folded, without a leading backslash
-    auto operator<=>(const File&) const = default;
+    bool operator==(const File& other) const {
+      return any_port(ends) == any_port(other.ends) && share == other.share && path == other.path;
+    }
   };
   struct Loss {
     Cause cause = Cause::flow_cut;
@@ -88,16 +95,24 @@ class LostWrites {
   // Whether take() would be true, or, of an open that replaces the content, whether there is anything to forget:
   // for callers that learn only later what the client has heard (telling.h).
   bool has(const File& file, Use use) const;
+  // Before an open that does not cross the link, and so cannot wait for writes that do: flows of this client that
+  // still owe writes of the file are ended, and what they owe is lost.
+  void end_live(const File& file);
   // The content was replaced or deleted by this client.
   void forget(const File& file);
   // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
   // far half suspected about this file is void.
   void known_to(std::uint64_t near, const File& file);
+  // Also while a flow between these ends owes writes that may be lost before long.
   bool any(const Ends& ends) const;
   // All of whom any() is true.
   std::vector<Ends> all_ends() const;
   // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
+
+  // A near half that promises, from its beginning to its end.
+  void enter(const Ends& ends, LiveLedger* ledger) { live_.emplace(any_port(ends), ledger); }
+  void leave(const Ends& ends, LiveLedger* ledger);
 
   // What is stored over a restart. add() and take() are told to the journal, restore() is not.
   std::vector<Record> records() const;
@@ -125,9 +140,20 @@ class LostWrites {
   std::uint64_t number_;
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
+  std::multimap<Ends, LiveLedger*> live_;
   std::map<Client, std::deque<Record>> clients_;  // the oldest first
   std::size_t waiting_ = 0, name_bytes_ = 0;
   Counters counters_;
+};
+
+// What a near half has promised and does not know to be kept.
+class LiveLedger {
+ public:
+  virtual ~LiveLedger() = default;
+  virtual bool owes() const = 0;
+  // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when its
+  // host runs next.
+  virtual void give_up(const LostWrites::File& file) = 0;
 };
 
 // Writes down what happens, and stores what is not told yet. Called on the loop; never waits.

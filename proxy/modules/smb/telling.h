@@ -15,6 +15,7 @@ class Telling {
   explicit Telling(LostWrites& lost) : lost_(lost) {}
 
   bool has(const LostWrites::File& file, LostWrites::Use use) const { return lost_.has(file, use); }
+  void end_live(const LostWrites::File& file) { lost_.end_live(file); }
   // The answer that says so goes out now.
   void told(LostWrites::File file, LostWrites::Use use) { told_.emplace_back(std::move(file), use); }
   // The open that replaces the content has succeeded.

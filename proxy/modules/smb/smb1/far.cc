@@ -313,6 +313,7 @@ void Far::lan_ended(TimePoint, modules::Ending ending) {
 void Far::stream_ended(TimePoint now, modules::Ending ending) {
   reset_ = ending == modules::Ending::reset;
   stream_ended_ = true;
+  if (!reset_) losses_.client_ended();
   stream_opaque(now);
 }
 

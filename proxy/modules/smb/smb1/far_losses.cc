@@ -8,6 +8,7 @@
 namespace longhaul::smb::smb1 {
 
 void FarLosses::request(const Message& message) {
+  telling_.client_goes_on();
   shares_.on_request(message);
   if (message.header.command != Command::write_andx) return;
   if (Open* open = connection_.open_of(message)) open->settled = false;
@@ -39,7 +40,9 @@ bool FarLosses::goes_on_with_lost(const Opening& opening) {
   if (!lost_->any(ends_)) return false;
   const LostWrites::File file = file_of(opening.open);
   lost_->known_to(near_, file);
-  return lost_->take(file, opening.use);
+  if (opening.use == LostWrites::Use::replaces || !telling_.has(file, opening.use)) return false;
+  telling_.told(file, opening.use);
+  return true;
 }
 
 void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {

@@ -9,6 +9,7 @@
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/share_names.h"
+#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -29,6 +30,7 @@ class FarLosses {
   // True: the open is to be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Opening& opening);
 
+  void client_ended() { telling_.client_goes_on(); }
   // `ended`: the near half has said all that it had to say. `owed`: opens with promises that the server has
   // not answered.
   enum class Stream : bool { open, ended };
@@ -48,6 +50,7 @@ class FarLosses {
   Connection& connection_;
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
+  Telling telling_{*lost_};
   ShareNames shares_;
   std::uint64_t near_ = 0;    // the near daemon's number
   bool may_promise_ = false;  // the near half: it was allowed to at some time

@@ -21,6 +21,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     return out_.pass_on(frame.bytes);
   }
   connection_.on_request(*message);
+  telling_.client_goes_on();
   shares_.on_request(*message);
   request(now, frame, *message);
 }
@@ -333,7 +334,10 @@ void Near::taken_back(const Break& message) {
 
 void Near::lan_ended(TimePoint, modules::Ending ending) {
   lan_over_ = true;
-  if (ending == modules::Ending::closed) return out_.end_stream();
+  if (ending == modules::Ending::closed) {
+    telling_.client_goes_on();
+    return out_.end_stream();
+  }
   abort(Cause::client_gone);
 }
 

@@ -19,6 +19,7 @@
 #include "proxy/modules/smb/smb1/near_settled.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
 #include "proxy/modules/smb/smb1/share_names.h"
+#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -27,7 +28,7 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 // Of the same conditions those that any request on the open has to fulfil.
 bool could_be_kept_back(const Open& open, const Header& header);
 
-class Near final : public Half {
+class Near final : public Half, private LiveLedger {
  public:
   // `account`: the bytes that all flows of this site hold ahead. `ends`: of this flow, for `lost`.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
@@ -40,8 +41,13 @@ class Near final : public Half {
         settled_(out, connection_, promises_),
         searches_(out, connection_, counters_),
         questions_(out, connection_, promises_, counters_),
-        looks_(out, connection_) {}
-  ~Near() override { lose(Cause::flow_cut); }
+        looks_(out, connection_) {
+    lost_->enter(ends_, this);
+  }
+  ~Near() override {
+    lose(Cause::flow_cut);
+    lost_->leave(ends_, this);
+  }
   Near(const Near&) = delete;
   Near& operator=(const Near&) = delete;
 
@@ -99,6 +105,8 @@ class Near final : public Half {
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const;
+  bool owes() const override { return promises_.owes(); }
+  void give_up(const LostWrites::File& file) override;
   bool goes_on_with_lost(const Message& message);
   void say_who();
   void told_late(const OpenKey& key);
@@ -118,6 +126,7 @@ class Near final : public Half {
   Promises promises_;
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
+  Telling telling_{*lost_};
   ShareNames shares_;
   NearSettled settled_;
   bool has_said_who_ = false;

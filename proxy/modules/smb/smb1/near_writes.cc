@@ -204,6 +204,12 @@ LostWrites::File Near::lost_file(const Open& open) const {
   return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
 }
 
+void Near::give_up(const LostWrites::File& file) {
+  for (const OpenKey& key : promises_.owed())
+    if (const Open* open = connection_.open(key); open && lost_file(*open) == file)
+      return abort(Cause::link_lost);
+}
+
 void Near::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const auto empty = empty_.find(key);
@@ -222,7 +228,10 @@ bool Near::goes_on_with_lost(const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);
   if (!pending || !pending->opening) return false;
-  if (!lost_->take(lost_file(pending->opening->open), pending->opening->use)) return false;
+  const LostWrites::File file = lost_file(pending->opening->open);
+  const LostWrites::Use use = pending->opening->use;
+  if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return false;
+  telling_.told(file, use);
   connection_.answered_here(number);
   out_.to_lan(empty_reply(message.header, static_cast<std::uint32_t>(Status::lost_writebehind_data)));
   return true;

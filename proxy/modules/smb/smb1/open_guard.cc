@@ -68,6 +68,7 @@ OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
   LostWrites::File file{.ends = ends_,
                         .share = share->second,
                         .path = path_of(file_name(header.tid, wanted->name, header.is_unicode()).path)};
+  telling_.end_live(file);
   if (!telling_.has(file, wanted->use)) return Verdict::passes;
   if (wanted->use != LostWrites::Use::replaces) {
     telling_.told(std::move(file), wanted->use);

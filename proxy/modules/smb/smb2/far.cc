@@ -245,6 +245,7 @@ void Far::lan_ended(TimePoint, Ending ending) {
 void Far::stream_ended(TimePoint now, Ending ending) {
   if (holds(ending)) return;
   if (ending == Ending::reset) end_told_ = false;
+  if (ending == Ending::closed) losses_.client_ended();
   stream_ended_ = ending;
   for (FarPart* part : parts_) part->stream_ended(now);
   settle(now);

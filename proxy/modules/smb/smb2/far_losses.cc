@@ -8,6 +8,7 @@
 namespace longhaul::smb::smb2 {
 
 void FarLosses::before_request(TimePoint, const Message& message, const Changes&) {
+  telling_.client_goes_on();
   shares_.on_request(message);
   for (const Element& element : message.elements) {
     if (element.header.command != Command::write) continue;
@@ -44,7 +45,9 @@ Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes
   if (!request || !request->opening) return Taken::no;
   const LostWrites::File file = file_of(*request->opening);
   lost_->known_to(near_, file);
-  if (!lost_->take(file, use_of(*request->opening))) return Taken::no;
+  const LostWrites::Use use = use_of(*request->opening);
+  if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return Taken::no;
+  telling_.told(file, use);
   Header answer = answer_to(header, Status::lost_writebehind_data);
   side_.answer(now, message, build_error_response(answer));
   return Taken::yes;

@@ -10,6 +10,7 @@
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb2/parts.h"
 #include "proxy/modules/smb/smb2/share_names.h"
+#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -29,6 +30,8 @@ class FarLosses final : public FarPart {
   }
   // All that was promised lies before the end.
   void stream_ended(TimePoint) override { ended_ = true; }
+  // The client has ended in order: it has had all answers.
+  void client_ended() { telling_.client_goes_on(); }
   // What the near half said and did not come never comes.
   void twin_lost();
 
@@ -45,6 +48,7 @@ class FarLosses final : public FarPart {
   FarSide& side_;
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
+  Telling telling_{*lost_};
   ShareNames shares_;
   std::uint64_t near_ = 0;            // the near daemon's number
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer

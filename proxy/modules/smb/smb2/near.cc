@@ -124,7 +124,10 @@ void Near::pass_on(TimePoint, const Message& message) { out_.pass_on(message.fra
 
 void Near::lan_ended(TimePoint now, Ending ending) {
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
-  if (ending == Ending::closed) return out_.end_stream();
+  if (ending == Ending::closed) {
+    writes_.client_ended();
+    return out_.end_stream();
+  }
   reset_ = true;
   settle(now);
 }

@@ -82,6 +82,7 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
     if (empty != empty_.end() && empty->second.changes + 1 == open->group->count(&FileCounts::changes))
       ++empty->second.changes;
   }
+  telling_.client_goes_on();
   shares_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
@@ -319,6 +320,15 @@ LostWrites::File NearWrites::lost_file(const Open& open) const {
   return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
 }
 
+void NearWrites::give_up(const LostWrites::File& file) {
+  for (const OpenKey& key : promises_.owed()) {
+    const Open* open = side_.connection().open(key);
+    if (!open || lost_file(*open) != file) continue;
+    lose(Cause::link_lost);
+    return side_.out().abort();
+  }
+}
+
 void NearWrites::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
@@ -335,7 +345,10 @@ Taken NearWrites::create(TimePoint now, const Message& message) {
   const Header& header = message.header();
   const Pending* request = side_.connection().pending(header.message_id);
   if (!request || !request->opening) return Taken::no;
-  if (!lost_->take(lost_file(*request->opening), use_of(*request->opening))) return Taken::no;
+  const LostWrites::File file = lost_file(*request->opening);
+  const LostWrites::Use use = use_of(*request->opening);
+  if (use == LostWrites::Use::replaces || !telling_.has(file, use)) return Taken::no;
+  telling_.told(file, use);
   side_.answer(now, header.message_id,
                build_error_response(answer_to(header, Status::lost_writebehind_data)));
   return Taken::yes;

@@ -18,6 +18,7 @@
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/parts.h"
 #include "proxy/modules/smb/smb2/share_names.h"
+#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -33,11 +34,16 @@ bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header
 
 DiskTree disk_tree(SessionId session, TreeId tree);
 
-class NearWrites final : public NearPart {
+class NearWrites final : public NearPart, private LiveLedger {
  public:
   NearWrites(NearSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), ends_(ends) {}
-  ~NearWrites() override { lose(Cause::flow_cut); }
+      : side_(side), lost_(std::move(lost)), ends_(ends) {
+    lost_->enter(ends_, this);
+  }
+  ~NearWrites() override {
+    lose(Cause::flow_cut);
+    lost_->leave(ends_, this);
+  }
   NearWrites(const NearWrites&) = delete;
   NearWrites& operator=(const NearWrites&) = delete;
 
@@ -55,12 +61,14 @@ class NearWrites final : public NearPart {
   bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
 
   // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
-  bool owes() const { return promises_.owes(); }
+  bool owes() const override { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const {
     return promises_.waiting(open) != 0 || promises_.late_error(open).has_value();
   }
   const PromiseAudit& audit() const { return promises_.audit(); }
+  // The client has ended in order: it has had all answers.
+  void client_ended() { telling_.client_goes_on(); }
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose(Cause cause);
 
@@ -82,6 +90,7 @@ class NearWrites final : public NearPart {
   void told_room(TimePoint now, const Room& room);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
+  void give_up(const LostWrites::File& file) override;
   Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const;
   void count();
@@ -106,6 +115,7 @@ class NearWrites final : public NearPart {
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
+  Telling telling_{*lost_};
   ShareNames shares_;
   std::vector<LostWrites::File> late_files_;                  // of late_
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last

@@ -110,6 +110,7 @@ OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& 
   owed.file = {.ends = ends_,
                .share = chain.share ? *chain.share : share->second,
                .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
+  telling_.end_live(*owed.file);
   if (!telling_.has(*owed.file, owed.use) || is_being_told(*owed.file)) return Verdict::passes;
   if (owed.use != LostWrites::Use::replaces) owed.verdict = Verdict::refused;
   const Verdict verdict = owed.verdict;

@@ -7,6 +7,7 @@
 namespace longhaul::smb::smb2::model {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 std::shared_ptr<LostWrites> near_daemon(std::uint64_t number) { return std::make_shared<LostWrites>(number); }
@@ -151,6 +152,41 @@ TEST_CASE("a failed promise is remembered until the near half has told the clien
   if (told) CHECK(is_error(visit.status(close)));
   visit.near_fails();
   CHECK(far->waiting() == (told ? 0 : 1));
+}
+
+TEST_CASE("an error that a client may not have read is told again") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  const bool at_far = GENERATE(false, true);
+  (at_far ? far : lost)->add({.share = u"X", .path = u"A"}, {.cause = Cause::near_vanished, .near = 9});
+  {
+    Visit visit(lost, far);
+    CHECK(visit.opens("a") == Status::lost_writebehind_data);
+    visit.client_ends(modules::Ending::reset);
+    visit.settle();
+  }
+  Visit visit(lost, far);
+  CHECK(visit.opens("a") == Status::lost_writebehind_data);
+  CHECK(visit.opens("b") == Status::success);  // it goes on
+  CHECK(visit.opens("a") == Status::success);
+  CHECK(lost->waiting() + far->waiting() == 0);
+}
+
+TEST_CASE("a flow that owes writes of a file is given up when the file is opened past the link") {
+  const auto lost = near_daemon(1);
+  Visit visit(lost, std::make_shared<LostWrites>());
+  const FileId a = visit.open("a");
+  CHECK_FALSE(lost->any({}));
+  visit.link_cut = true;
+  REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
+  CHECK(lost->any({.server_port = 139}));
+  lost->end_live({.share = u"X", .path = u"B"});
+  CHECK(lost->waiting() == 0);
+  lost->end_live({.share = u"X", .path = u"A"});
+  CHECK(lost->take({.share = u"X", .path = u"A"}));
+  visit.pass(milliseconds(1));
+  CHECK(visit.aborted);
+  CHECK_FALSE(lost->any({}));
 }
 
 }  // namespace longhaul::smb::smb2::model
