@@ -23,8 +23,9 @@ struct Design {
   bool syncs_records = true;       // else they are only in the page cache
   bool keeps_until_delivered = true;  // a record or a late error is kept until the client has read the answer
   bool records_failures = true;       // a promised write that the server refused is a record until it is told
-  bool waits_for_old_connections =
-      true;                  // near: an OPEN waits for what the client's dead connections still owe
+  // near: an OPEN past the link ends the client's older connections that still owe writes, one over the link
+  // waits for them
+  bool ends_owing_connections = true, waits_for_owing_connections = true;
   bool ends_orphans = true;  // far: an OPEN ends connections of that client whose near half is gone
   bool fences_broken =
       true;  // far: nothing more passes on an open whose oplock the near half did not give back

@@ -72,10 +72,11 @@ void add_variants(std::vector<Case>& cases) {
       one(Failure::near_killed));
   add("the near half keeps no records", kMissing, {.near_remembers = false}, one(Failure::smbd_killed));
   add("an OPEN past the link does not ask what older connections owe", kMissing,
-      {.waits_for_old_connections = false}, one(Failure::far_killed));
-  add("the same, for a program that starts over: old bytes over new ones", kMissing,
-      {.waits_for_old_connections = false, .fences_broken = false},
-      one(Failure::line_cut, Policy::starts_over));
+      {.ends_owing_connections = false}, one(Failure::far_killed));
+  add("an OPEN over the link does not wait for what older connections owe", kMissing,
+      {.waits_for_owing_connections = false}, one(Failure::server_power));
+  add("an OPEN past the link does not ask what older connections owe: old bytes over new ones", kMissing,
+      {.ends_owing_connections = false, .fences_broken = false}, one(Failure::line_cut, Policy::starts_over));
   add("an OPEN does not end connections whose near half is gone", kMissing, {.ends_orphans = false},
       one(Failure::near_killed));
   add("promises go on after Settled without the server's answer to a WRITE", kMissing,

@@ -66,7 +66,9 @@ void Writes::near_opens(const State& state, unsigned number, Steps& out) const {
   Flow& flow = next.flows[number];
   const Message open = unpack(flow.held);
   const bool asks = flow.route == Route::linked || design_.guards_bypassing;
-  for (unsigned k = 0; k < kFlows && asks && design_.waits_for_old_connections; ++k) {
+  const bool looks = flow.route == Route::linked ? design_.waits_for_owing_connections
+                                                 : asks && design_.ends_owing_connections;
+  for (unsigned k = 0; k < kFlows && looks; ++k) {
     const Flow& old = next.flows[k];
     if (k == number || !old.near || old.route != Route::linked || !old.ledger.owes()) continue;
     // The link is gone for a connection that bypasses it: it may not come back for the older one either.
