@@ -108,6 +108,13 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
+// smb.metadata: a switch with a third position.
+constexpr std::string_view kMetadata = "smb.metadata", kStrict = "strict", kRelaxed = "relaxed";
+
+std::string_view print_metadata(const Features& features) {
+  return !features.smb_metadata ? "false" : features.smb_metadata_relaxed ? kRelaxed : kStrict;
+}
+
 FeatureError wrong_value(std::string_view name, std::string_view value, std::string_view accepted) {
   return {std::string(name) + " cannot be \"" + std::string(value) + "\"; it is " + std::string(accepted) +
           "."};
@@ -171,6 +178,14 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
     features.fec = *fec;
     return {};
   }
+  if (name == kMetadata) {
+    const bool relaxed = value == kRelaxed;
+    const auto on = relaxed || value == kStrict ? std::optional(true) : parse_switch(value);
+    if (!on) return wrong_value(name, value, "strict, relaxed or false");
+    features.smb_metadata = *on;
+    features.smb_metadata_relaxed = relaxed;
+    return {};
+  }
   bool Features::*field = nullptr;
   for_each_switch([&](const Switch& s) {
     if (s.name == name) field = s.value;
@@ -190,7 +205,13 @@ std::vector<std::pair<std::string_view, std::string>> to_text(const Features& fe
   lines.emplace_back("window", features.window_bytes == 0 ? "auto" : std::to_string(features.window_bytes));
   for (const Switch& s : kSwitchesBeforeFec) add(s);
   lines.emplace_back("fec", print_fec(features.fec));
-  for (const Switch& s : kSwitchesAfterFec) add(s);
+  for (const Switch& s : kSwitchesAfterFec) {
+    if (s.name == kMetadata) {
+      lines.emplace_back(s.name, print_metadata(features));
+    } else {
+      add(s);
+    }
+  }
   return lines;
 }
 
@@ -202,6 +223,7 @@ Features meet(const Features& asked, const Features& allowed) {
                       : allowed.window_bytes == 0 ? asked.window_bytes
                                                   : std::min(asked.window_bytes, allowed.window_bytes);
   for_each_switch([&](const Switch& s) { both.*s.value = asked.*s.value && allowed.*s.value; });
+  both.smb_metadata_relaxed = asked.smb_metadata_relaxed && allowed.smb_metadata_relaxed;
   both.fec = meet(asked.fec, allowed.fec);
   return both;
 }

@@ -36,6 +36,7 @@ struct Features {
   bool smb_read_ahead = true;  // these three: parts of smb, without effect where that is off
   bool smb_write_behind = true;
   bool smb_metadata = true;
+  bool smb_metadata_relaxed = false;  // names and attributes are believed for a time, and no folder is watched
   bool http = true;
   bool mapi = true;
   bool nfs = true;

@@ -140,7 +140,7 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kDns, features.dns);
   pair(kSmbReadAhead, features.smb_read_ahead);
   pair(kSmbWriteBehind, features.smb_write_behind);
-  pair(kSmbMetadata, features.smb_metadata);
+  pair(kSmbMetadata, features.smb_metadata ? features.smb_metadata_relaxed ? 2u : 1u : 0u);
 }
 
 Result<config::Features> parse_features(Bytes body) {
@@ -204,6 +204,7 @@ Result<config::Features> parse_features(Bytes body) {
         break;
       case kSmbMetadata:
         features.smb_metadata = on;
+        features.smb_metadata_relaxed = *value == 2;
         break;
       default:
         break;

@@ -25,6 +25,7 @@ struct Counters {
   std::uint64_t opens_ahead_wasted = 0;  // of these: closed unasked
   std::uint64_t injected = 0;            // requests of the module's own to the server
   std::uint64_t breaks = 0;              // oplocks, leases and the like that were taken back
+  std::uint64_t changes_noticed = 0;     // by others, where no oplock tells: what was known of a file or folder was dropped
   std::uint64_t steps_aside = 0;         // 1 where this half did, both ways; the host counts it
 
   Counters& operator+=(const Counters& other);
@@ -62,6 +63,8 @@ inline constexpr std::array kCounterNames{
                 "Files opened ahead that were closed unasked"},
     CounterName{"injected", &Counters::injected, "Requests of the module's own to servers"},
     CounterName{"breaks", &Counters::breaks, "Oplocks and leases that were taken back"},
+    CounterName{"changes_noticed", &Counters::changes_noticed,
+                "Changes made by others, without SMB or to a folder, for which data or names ahead were dropped"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stepped aside from"},
 };
 

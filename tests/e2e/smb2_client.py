@@ -82,15 +82,13 @@ class Smb2Client(Client):
     def listing(self, folder="", pattern="*", buffer_bytes=65536):
         """Names and sizes, asked for page by page until there are no more."""
         with self.open(folder, READ, options=DIRECTORY_FILE) as handle:
-            text = pattern.encode("utf-16-le")
             found = {}
-            while True:
-                status, body = self.ask(14, struct.pack("<HBBI16sHHI", 33, 37, 0, 0, handle.id, 96, len(text),
-                                                        buffer_bytes) + text, buffer_bytes, (OK, NO_MORE_FILES),
-                                        f"list {folder}")  # 37: FileIdBothDirectoryInformation
-                if status == NO_MORE_FILES:
-                    return found
-                found.update(names_and_sizes(answer_buffer(body), 104))
+            while (some := handle.list_some(buffer_bytes, pattern)) is not None:
+                found.update(some)
+            return found
+
+    def remove_folder(self, name):
+        self.open(name, DELETE | ATTRIBUTES, options=DIRECTORY_FILE | DELETE_ON_CLOSE).close()
 
     def remove(self, name):
         self.open(name, DELETE | ATTRIBUTES, options=NON_DIRECTORY_FILE | DELETE_ON_CLOSE).close()
@@ -166,6 +164,13 @@ class Smb2File:
 
     def close(self):
         self._ask(6, struct.pack("<HHI16s", 24, 0, 0, self.id), what="close")
+
+    def list_some(self, buffer_bytes=65536, pattern="*"):
+        """Names and sizes of one page of a directory; None behind its end."""
+        text = pattern.encode("utf-16-le")
+        status, body = self._ask(14, struct.pack("<HBBI16sHHI", 33, 37, 0, 0, self.id, 96, len(text), buffer_bytes) + text,
+                                 buffer_bytes, (OK, NO_MORE_FILES), "list")  # 37: FileIdBothDirectoryInformation
+        return dict(names_and_sizes(answer_buffer(body), 104)) if status == OK else None
 
     def query(self, information_class, kind=1):
         _, body = self._ask(16, struct.pack("<HBBIHHIII16s", 41, kind, information_class, 4096, 0, 0, 0, 0, 0, self.id),

@@ -8,6 +8,7 @@
 #include "codecs/little_endian.h"
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
+#include "proxy/modules/smb/notify_information.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/listing.h"
 #include "proxy/modules/smb/smb2/opening_row.h"
@@ -221,6 +222,8 @@ void read_query_records(const RequestHead& head, const Header& answer, Bytes e) 
     }
   }
   (void)parse_change_notify_request(e);
+  if (auto entries = parse_notify_information(e))
+    for (const NotifyEntry& entry : *entries) within(entry.name, e);
   if (auto r = parse_query_info_request(e)) {
     within(r->input, e);
     const Slice frame = build_query_info_request(head, *r);

@@ -71,6 +71,14 @@ class Outputs {
   std::deque<modules::Output> queue_;
 };
 
+// As long may a line be silent, beside its round trips, while the far half is believed to tell of what others
+// change: pings go once a second where it is idle.
+inline constexpr modules::Duration kUnheard = std::chrono::seconds(2);
+inline bool is_unheard(TimePoint now, const link::Contact& contact, const modules::Surroundings& surroundings) {
+  return contact.since != TimePoint{} && !surroundings.features.smb_metadata_relaxed &&
+         now - contact.confirmed > kUnheard + 2 * surroundings.round_trip;
+}
+
 class Half {
  public:
   virtual ~Half() = default;

@@ -138,6 +138,13 @@ struct Broken {
   OpenKey open;
 };
 
+// far -> near: what was known of this open (a folder's listing, too) may have been changed by others, and holds
+// no more if it was known before this message. `watched`: the next change is told as well.
+struct Watched {
+  OpenKey open;
+  bool watched = false;
+};
+
 // ---- answers made ahead, and ids
 
 // far -> near: a request that the client may be about to make, and the server's answer. Both without headers,
@@ -216,7 +223,7 @@ struct MakeReal {
 using TwinMessage =
     std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
                  Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance,
-                 Remembers, Settled>;
+                 Remembers, Settled, Watched>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

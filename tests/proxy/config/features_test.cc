@@ -18,6 +18,7 @@ Features random_features(std::mt19937& random) {
         &Features::smb, &Features::smb_read_ahead, &Features::smb_write_behind, &Features::smb_metadata,
         &Features::http, &Features::mapi, &Features::nfs, &Features::dns})
     f.*field = pick(2) == 1;
+  f.smb_metadata_relaxed = f.smb_metadata && pick(2) == 1;
   f.fec.mode = static_cast<Fec::Mode>(pick(3));
   if (f.fec.mode == Fec::Mode::fixed) {
     f.fec.source_packets = static_cast<std::uint8_t>(1 + pick(127));
@@ -105,14 +106,29 @@ TEST_CASE("a fixed repair ratio and a window are read exactly") {
   CHECK(f.window_bytes == 0);
 }
 
+TEST_CASE("metadata are answered strictly unless both sides say relaxed") {
+  Features strict, relaxed, off;
+  REQUIRE(set_feature(strict, "smb.metadata", "true").has_value());
+  CHECK(strict == Features{});
+  REQUIRE(set_feature(relaxed, "smb.metadata", "relaxed").has_value());
+  CHECK((relaxed.smb_metadata && relaxed.smb_metadata_relaxed));
+  REQUIRE(set_feature(off, "smb.metadata", "false").has_value());
+  CHECK(meet(relaxed, relaxed) == relaxed);
+  CHECK(meet(relaxed, strict) == strict);
+  CHECK(meet(relaxed, off) == off);
+  CHECK(message("smb.metadata", "loose") == "smb.metadata cannot be \"loose\"; it is strict, relaxed or false.");
+}
+
 TEST_CASE("wishes meet in the same features in whatever order they are asked") {
   std::mt19937 random(5);
+  Features everything = *preset("A+F");
+  everything.smb_metadata_relaxed = true;
   for (int i = 0; i < 2000; ++i) {
     const Features a = random_features(random), b = random_features(random), c = random_features(random);
     CHECK(meet(a, b) == meet(b, a));
     CHECK(meet(a, a) == a);
     CHECK(meet(meet(a, b), c) == meet(a, meet(b, c)));
-    CHECK(meet(a, *preset("A+F")) == a);
+    CHECK(meet(a, everything) == a);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/smb1/fields.h"
+#include "proxy/modules/smb/smb1/transactions.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -156,6 +157,53 @@ Slice trans2_request(const Ids& ids, std::uint16_t function, Bytes parameters, s
   for (std::size_t i = 0; i < kPad; ++i) frame.put<std::uint8_t>(0);
   assert(frame.at() == parameters_at);
   return frame.done(parameters);
+}
+
+Slice open_directory_request(const Ids& ids, std::u16string_view path) {
+  constexpr std::uint32_t kShareAll = 7, kOpen = 1, kImpersonation = 2;
+  FrameBuilder frame = request(Command::nt_create_andx, ids);
+  frame.words(24)
+      .no_chain()
+      .put<std::uint8_t>(0)
+      .put(low16(2 * path.size()))
+      .put<std::uint32_t>(0)  // Flags: no oplock
+      .put<std::uint32_t>(0)  // RootDirectoryFID
+      .put(kReadData | kReadAttributes)
+      .put<std::uint64_t>(0)  // AllocationSize
+      .put<std::uint32_t>(0)  // ExtFileAttributes
+      .put(kShareAll)
+      .put(kOpen)
+      .put(kOptionDirectory)
+      .put(kImpersonation)
+      .put<std::uint8_t>(0)
+      .put(low16(1 + 2 * path.size() + 2))
+      .put<std::uint8_t>(0);
+  for (const char16_t letter : path) frame.put(static_cast<std::uint16_t>(letter));
+  return frame.put<std::uint16_t>(0).done();
+}
+
+Slice notify_change_request(const Ids& ids, std::uint16_t fid, std::uint32_t filter, std::uint32_t max_bytes) {
+  constexpr std::size_t kWords = 23;
+  constexpr std::uint32_t kNothingAt = kHeaderBytes + 1 + 2 * kWords + 2;
+  return request(Command::nt_transact, ids)
+      .words(kWords)
+      .put<std::uint8_t>(0)  // MaxSetupCount
+      .put<std::uint16_t>(0)
+      .put<std::uint32_t>(0)  // TotalParameterCount
+      .put<std::uint32_t>(0)  // TotalDataCount
+      .put(max_bytes)         // MaxParameterCount
+      .put<std::uint32_t>(0)
+      .put<std::uint32_t>(0)
+      .put(kNothingAt)
+      .put<std::uint32_t>(0)
+      .put(kNothingAt)
+      .put<std::uint8_t>(4)  // SetupCount
+      .put(static_cast<std::uint16_t>(NtTransact::notify_change))
+      .put(filter)
+      .put(fid)
+      .put<std::uint16_t>(0)  // not the folders below
+      .put<std::uint16_t>(0)
+      .done();
 }
 
 Slice read_reply(const Header& to, const std::vector<Slice>& data) {

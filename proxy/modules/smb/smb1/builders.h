@@ -3,6 +3,7 @@
 // server under ids of our own, answers to the client, and small changes of what passes.
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include "codecs/slice.h"
 #include "proxy/modules/smb/smb1/records.h"
@@ -27,6 +28,11 @@ Slice find_close2_request(const Ids& ids, std::uint16_t sid);
 // [MS-CIFS] 2.2.4.46.1 with one setup word.
 Slice trans2_request(const Ids& ids, std::uint16_t function, Bytes parameters, std::uint16_t max_parameters,
                      std::uint16_t max_data);
+
+// [MS-CIFS] 2.2.4.64.1: a directory, to be listed; its path in UTF-16. The ids must say so (flags2).
+Slice open_directory_request(const Ids& ids, std::u16string_view path);
+// [MS-CIFS] 2.2.7.4.1
+Slice notify_change_request(const Ids& ids, std::uint16_t fid, std::uint32_t filter, std::uint32_t max_bytes);
 
 // Answers to `request`.
 Slice read_reply(const Header& request, const std::vector<Slice>& data);  // [MS-SMB] 2.2.4.2.2

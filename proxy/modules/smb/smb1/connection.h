@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codecs/keyed_hash.h"
+#include "proxy/config/features.h"
 #include "proxy/flows/reason.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb1/effects.h"
@@ -42,6 +43,8 @@ struct Open {
   bool closing = false;    // its CLOSE is on its way
   bool looks = false;      // at attributes only: no oplock is broken by it, no sharing hindered
   bool on_behalf = false;  // its oplock was asked by us; the client believes in none
+  // Changes that others make are told by a notification, without the oplock (far_watch.h, Watched).
+  bool watched = false;
   // What is granted now. A break takes away from it as soon as it is seen, before it is acknowledged.
   Oplock oplock = Oplock::none;
   bool break_pending = false;
@@ -53,6 +56,10 @@ struct Open {
   bool may_cache_reads() const { return oplock != Oplock::none && !break_pending && !locked; }
   bool may_cache_writes() const {
     return (oplock == Oplock::exclusive || oplock == Oplock::batch) && !break_pending && !locked;
+  }
+  // Others may change it unseen all the same: a server breaks oplocks for what reaches it as SMB alone.
+  bool is_guarded(const config::Features& features) const {
+    return !on_behalf || watched || features.smb_metadata_relaxed;
   }
   bool may_cache_handle() const { return oplock == Oplock::batch && !break_pending; }
 };

@@ -70,6 +70,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   std::uint64_t length = 0;
   if (message.header.command == Command::close) {
     reads_.closed(told.open);
+    watch_.closed(now, told.open);
     if (Open* open = connection_.open(told.open)) open->closing = true;
     leg_.send_promised(frame.bytes, {ServerLeg::Scope::Of::closing, told.open, {}}, promise,
                        [this, told](const Message& answer) {
@@ -100,8 +101,9 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   });
 }
 
-void Far::request(TimePoint, const Frame& frame, const Message& message) {
+void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   const Header& header = message.header;
+  watch_.before(now, message);
   connection_.on_request(message);
   losses_.request(message);
   if (!message.is_chained() && connection_.is_ready()) {
@@ -125,7 +127,10 @@ void Far::request(TimePoint, const Frame& frame, const Message& message) {
     }
   }
   if (header.command == Command::close) {
-    if (const Open* open = connection_.open_of(message)) reads_.closed(open->key);
+    if (const Open* open = connection_.open_of(message)) {
+      reads_.closed(open->key);
+      watch_.closed(now, open->key);
+    }
   }
   const auto searched = searches_.request(message, passed);
   if (!searched) return connection_.answered_here(number_of(header));
@@ -182,6 +187,7 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
   for (const auto& [fid, open] : connection_.opens())
     if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;
   on_behalf_.insert(number_of(message.header));
+  if (!features.smb_metadata_relaxed) watch_.opening(message.header, name);
   return with_create_flags(frame.bytes, create->flags | kRequestOplock | kRequestBatch);
 }
 
@@ -222,6 +228,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   for (const Open& closed : answered.closed) {
     losses_.closed(closed);
     reads_.closed(closed.key);
+    watch_.closed(now, closed.key);
     breaks_.erase(closed.key);
     given_up_.erase(closed.key);
   }
@@ -230,6 +237,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     if (got) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
+      if (!surroundings_.features.smb_metadata_relaxed) watch_.opened(now, *open);
     }
     if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
       questions_.ask_room(now, *open);
@@ -330,13 +338,14 @@ void Far::stream_opaque(TimePoint) {
   searches_.stop();
   questions_.stop();
   looks_.stop();
+  watch_.stop();
   for (auto& [key, waits] : breaks_) waits.near_done = true;
   settle();
 }
 
 flows::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
-  if (!quiet()) return flows::Reason::optimised;
+  if (!quiet() || leg_.listens()) return flows::Reason::optimised;
   return connection_.why_untouchable();
 }
 
@@ -344,6 +353,7 @@ void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) 
   surroundings_ = surroundings;
   losses_.may_promise(surroundings.features.smb_write_behind);
   reads_.on_surroundings(surroundings);
+  questions_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   looks_.on_surroundings(surroundings);
   settle();

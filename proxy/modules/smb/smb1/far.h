@@ -2,7 +2,7 @@
 // The far half for SMB1, at the server's side: keeps what the client believes done before what builds on it
 // (server_leg.h), turns the server's answers to promised requests into Kept, asks for batch oplocks on the
 // client's behalf and answers their breaks, and feeds its parts: far_reads.h, far_searches.h,
-// far_questions.h.
+// far_questions.h, far_watch.h.
 #pragma once
 #include <map>
 #include <set>
@@ -12,6 +12,7 @@
 #include "proxy/modules/smb/smb1/far_questions.h"
 #include "proxy/modules/smb/smb1/far_reads.h"
 #include "proxy/modules/smb/smb1/far_searches.h"
+#include "proxy/modules/smb/smb1/far_watch.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -26,7 +27,8 @@ class Far final : public Half {
         reads_(out, leg_, connection_, counters_),
         searches_(out, leg_, connection_, counters_),
         questions_(out, leg_, connection_, counters_),
-        looks_(out, leg_, connection_, counters_) {}
+        looks_(out, leg_, connection_, counters_),
+        watch_(out, leg_, connection_, counters_, [this](const OpenKey& open) { reads_.drop(open); }) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -45,8 +47,11 @@ class Far final : public Half {
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
-  void on_timeout(TimePoint) override {}
-  std::optional<TimePoint> next_timeout() const override { return std::nullopt; }
+  void on_timeout(TimePoint now) override {
+    watch_.on_timeout(now);
+    settle();
+  }
+  std::optional<TimePoint> next_timeout() const override { return watch_.next_timeout(); }
   const modules::Counters& counters() const override { return counters_; }
 
  private:
@@ -74,6 +79,7 @@ class Far final : public Half {
   FarSearches searches_;
   FarQuestions questions_;
   FarLooks looks_;
+  FarWatch watch_;
   std::optional<Asked> asked_;           // about the next frame
   std::optional<Promised> promised_;     // about the next frame
   std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock

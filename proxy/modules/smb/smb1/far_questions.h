@@ -14,6 +14,7 @@ class FarQuestions {
   FarQuestions(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
 
+  void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
   void expect(const Expect& expect);
   // The open of this number was answered: what was expected with it is asked, and an Answer told for each,
   // always.
@@ -35,6 +36,7 @@ class FarQuestions {
   ServerLeg& leg_;
   Connection& connection_;
   modules::Counters& counters_;
+  config::Features features_;
   DiskQuestions room_;
   std::map<MessageNumber, std::vector<Slice>> expected_;
   bool stopped_ = false;

@@ -36,7 +36,7 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   if (!part || !part->is_whole()) return frame;
   if (static_cast<Trans2>(part->function) == Trans2::find_first2) {
     const auto first = parse_find_first(part->parameters);
-    if (first && connection_.is_ready() && features_.smb_metadata && firsts_.size() < kMostSearches)
+    if (first && connection_.is_ready() && features_.smb_metadata && features_.smb_metadata_relaxed && firsts_.size() < kMostSearches)
       firsts_.insert_or_assign(number_of(header),
                                First{*first, static_cast<std::uint16_t>(part->max_data), header.flags2, {}});
     return frame;

@@ -20,6 +20,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     not_understood_ = true;  // or not to be told from requests of our own
     return out_.pass_on(frame.bytes);
   }
+  watch_contact(now);
   connection_.on_request(*message);
   telling_.client_goes_on();
   shares_.on_request(*message);
@@ -171,6 +172,19 @@ void Near::void_by(const Message& message) {
   }
 }
 
+// What the far half notices of others' changes does not come: what it told of an open counts no more.
+void Near::watch_contact(TimePoint now) {
+  const bool doubts = is_unheard(now, surroundings_.contact, surroundings_) && !unheard_;
+  unheard_ = is_unheard(now, surroundings_.contact, surroundings_);
+  if (!doubts) return;
+  looks_.drop();
+  for (auto& [fid, open] : connection_.opens()) {
+    if (!open.watched) continue;
+    drop(open);
+    questions_.drop(open.key);
+  }
+}
+
 void Near::drop(const Open& open) {
   if (!cache_.knows(open.key) || !void_.insert(open.key).second) return;
   out_.tell(Drop{open.key, cache_.drop(open.key)});
@@ -295,6 +309,14 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
       open->oplock = static_cast<Oplock>(held->level);
       open->was_write_cached |= open->may_cache_writes();
       settled_.active(now, *open);
+    }
+  } else if (const auto* watched = std::get_if<Watched>(&message)) {
+    if (Open* open = connection_.open(watched->open)) {
+      if (open->watched) {
+        questions_.drop(watched->open);
+        looks_.drop();
+      }
+      open->watched = watched->watched;
     }
   } else if (const auto* broken = std::get_if<Break>(&message)) {
     taken_back(*broken);

@@ -91,6 +91,7 @@ class Near final : public Half, private LiveLedger {
   bool keeps_handle(const Open& open);
   void give_up_same_name(const Message& message);
   void void_by(const Message& message);
+  void watch_contact(TimePoint now);
   void drop(const Open& open);
   void tell_allowance();
   void read_through(const Answer& answer, const Slice& data);
@@ -153,6 +154,7 @@ class Near final : public Half, private LiveLedger {
   bool lan_over_ = false;     // the client says nothing more that we understand
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
+  bool unheard_ = false;
   bool aborted_ = false;
 };
 

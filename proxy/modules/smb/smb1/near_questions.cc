@@ -18,7 +18,7 @@ constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
 // A snapshot is good for as long as it would have been on its way.
 constexpr modules::Duration kLeastSnapshotLife = 100ms;
 // As clients remember names without an oplock on their folder.
-constexpr modules::Duration kPathLife = 2s;
+constexpr modules::Duration kPathLife = 1s, kRelaxedPathLife = 2s;
 
 std::uint32_t volume_of(const Header& header) { return std::uint32_t{header.uid} << 16 | header.tid; }
 
@@ -67,7 +67,9 @@ void NearQuestions::opening(const Message& message, Answers answers) {
   if (answers == Answers::yes) {
     for (std::string& question : habits_.likely(opening.kind)) {
       // What was promised shows in the free space, and what is asked with the open does not wait for it.
-      if (function_of(question) == Trans2::query_fs_information && promises_.waiting() != 0) continue;
+      if (function_of(question) == Trans2::query_fs_information &&
+          (promises_.waiting() != 0 || !features_.smb_metadata_relaxed))
+        continue;
       out_.tell(
           Expect{number, static_cast<std::uint16_t>(Command::trans2), Slice::copy_of(as_bytes(question))});
       opening.questions.push_back(std::move(question));
@@ -180,8 +182,9 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   }
   const auto known = file.answers.find(question);
   if (known != file.answers.end()) {
-    const bool holds = open->may_cache_writes();
-    const bool good = holds || (!open->break_pending && is_recent(now, known->second));
+    const bool holds = open->may_cache_writes() && open->is_guarded(features_);
+    const bool good =
+        holds || (features_.smb_metadata_relaxed && !open->break_pending && is_recent(now, known->second));
     if (good) give(message.header, known->second);
     if (!good || !holds) file.answers.erase(known);
     if (good) return true;
@@ -194,7 +197,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
                                const FileName& name, const std::string& question) {
   const Header& header = message.header;
   for (const auto& [fid, open] : connection_.opens()) {
-    if (!means(header, name, open) || !open.may_cache_writes() || promises_.waiting(open.key) != 0) continue;
+    if (!means(header, name, open) || !open.may_cache_writes() || !open.is_guarded(features_) || promises_.waiting(open.key) != 0) continue;
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
     if (const auto coming = file->second.coming.find(question);
@@ -204,7 +207,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
       return true;
     }
     const auto known = file->second.answers.find(question);
-    if (known != file->second.answers.end() && now - known->second.came <= kPathLife) {
+    if (known != file->second.answers.end() && now - known->second.came <= (features_.smb_metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
       give(header, known->second);
       return true;
     }
@@ -216,7 +219,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
 
 bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Message& message,
                                  const std::string& question) {
-  if (promises_.waiting() != 0) return false;
+  if (promises_.waiting() != 0 || !features_.smb_metadata_relaxed) return false;
   const Header& header = message.header;
   const auto known = volumes_.find(Volume{volume_of(header), question});
   if (known != volumes_.end() && is_recent(now, known->second)) {

@@ -3,10 +3,10 @@
 // together with the open, or again while it still holds. Who asks the server is far_questions.h.
 //
 // How long an answer is good: about a file, and the path it was opened by, while an exclusive oplock on it
-// stands and nothing was changed through this connection; a path for a bounded time, since folders above may
-// be renamed without a break. Without an oplock it is a snapshot: it serves once, within two round trips, and
-// not behind a READ of that file, which may have shown something newer.
-// About a volume it is one, too, for all who ask meanwhile.
+// stands and nothing was changed through this connection, nor by others beside the SMB server (Watched); a path
+// for a bounded time, since folders above may be renamed without a break. With `smb.metadata = relaxed` also
+// without an oplock, as a snapshot: it serves once, within two round trips, and not behind a READ of that file,
+// which may have shown something newer. About a volume it is one, too, for all who ask meanwhile.
 #pragma once
 #include <map>
 #include <set>
@@ -25,7 +25,10 @@ class NearQuestions {
  public:
   NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters);
 
-  void on_surroundings(const modules::Surroundings& surroundings) { round_trip_ = surroundings.round_trip; }
+  void on_surroundings(const modules::Surroundings& surroundings) {
+    round_trip_ = surroundings.round_trip;
+    features_ = surroundings.features;
+  }
 
   enum class Answers : bool { no, yes };  // may be given, or asked for, at present
   // A TRANS2 of the client. True: it is answered, or held until the far half has told what it asked with the
@@ -108,6 +111,7 @@ class NearQuestions {
   const Promises& promises_;
   modules::Counters& counters_;
   modules::Duration round_trip_{0};
+  config::Features features_;
   QuestionHabits habits_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   KeyedMap<MessageNumber, Opening> opening_;

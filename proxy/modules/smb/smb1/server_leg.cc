@@ -67,7 +67,7 @@ bool ServerLeg::may_go(const Waiting& waiting) const {
   if (outstanding() >= max_mpx_ && !own_.empty() && waiting.has_answer) return false;
   const Scope& scope = waiting.scope;
   if (scope.of == Scope::Of::nothing) return true;
-  if (scope.of == Scope::Of::silence) return own_.empty();
+  if (scope.of == Scope::Of::silence) return own_.empty() && listening_.empty();
   return std::none_of(own_.begin(), own_.end(), [&](const auto& each) {
     const auto& promise = each.second.promise;
     if (scope.of == Scope::Of::closing && each.second.names == scope.open) return true;
@@ -150,7 +150,8 @@ bool ServerLeg::has_room() const {
 std::uint16_t ServerLeg::take_mid() {
   do {
     ++last_mid_;
-  } while (last_mid_ == 0 || last_mid_ == kBreakMid || own_.contains(last_mid_));
+  } while (last_mid_ == 0 || last_mid_ == kBreakMid || own_.contains(last_mid_) ||
+           listening_.contains(last_mid_));
   return last_mid_;
 }
 
@@ -169,6 +170,13 @@ void ServerLeg::inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags
   out_.to_lan(build({kOwnPid, uid, tid, mid, flags2}));
 }
 
+void ServerLeg::listen(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+                       const std::function<Slice(const Ids&)>& build, OnAnswer on_answer) {
+  const std::uint16_t mid = take_mid();
+  listening_[mid] = std::move(on_answer);
+  out_.to_lan(build({kOwnPid, uid, tid, mid, flags2}));
+}
+
 void ServerLeg::inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                                   const std::function<Slice(const Ids&)>& build) {
   Slice frame = build({kOwnPid, uid, tid, take_mid(), flags2});
@@ -178,6 +186,11 @@ void ServerLeg::inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uin
 
 bool ServerLeg::on_answer(const Message& answer) {
   if (answer.header.pid != kOwnPid) return false;
+  if (auto listened = listening_.extract(answer.header.mid); !listened.empty()) {
+    listened.mapped()(answer);
+    pump();
+    return true;
+  }
   const auto found = own_.find(answer.header.mid);
   if (found == own_.end()) return true;  // more than the server said would come: the client must not see it
   // The callback may inject, which moves what is in the map, and must find its own request done.

@@ -65,6 +65,9 @@ class ServerLeg {
   bool has_room() const;
   void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2, std::optional<OpenKey> names,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
+  // The same for what the server may answer after any time: nothing waits for that but raw transfers.
+  void listen(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
+              const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
   // What has no answer needs no room.
   void inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                          const std::function<Slice(const Ids&)>& build);
@@ -75,6 +78,7 @@ class ServerLeg {
   // Something promised on this open is not answered, or something of it waits to be sent.
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
+  bool listens() const { return !listening_.empty(); }
   bool owes() const { return promises_ != 0; }  // a promise without its answer
   std::vector<OpenKey> owed() const;            // those opens, some more than once
   std::size_t queued_bytes() const { return queued_bytes_; }
@@ -112,7 +116,7 @@ class ServerLeg {
   void send_first();
   void go(Waiting next);
   bool may_go(const Waiting& waiting) const;
-  std::size_t outstanding() const { return clients_.size() + own_.size(); }
+  std::size_t outstanding() const { return clients_.size() + own_.size() + listening_.size(); }
   std::uint16_t take_mid();
 
   Outputs& out_;
@@ -122,6 +126,7 @@ class ServerLeg {
   RawTransfer raw_;
   KeyedSet<MessageNumber> clients_;  // sent, without an answer
   std::unordered_map<std::uint16_t, Own> own_;
+  std::unordered_map<std::uint16_t, OnAnswer> listening_;
   std::unordered_map<OpenKey, std::size_t, OpenKeyHash> busy_;
   std::size_t promises_ = 0;
   std::uint16_t last_mid_ = 0;

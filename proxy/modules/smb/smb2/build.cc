@@ -254,6 +254,18 @@ Slice build_query_info_request(const RequestHead& head, const QueryInfoRequest& 
   return out.finish();
 }
 
+// 2.2.35
+Slice build_change_notify_request(const RequestHead& head, const ChangeNotifyRequest& request) {
+  Writer out(request_header(Command::change_notify, head));
+  out.u16(32);
+  out.u16(request.watch_tree ? 1 : 0);
+  out.u32(request.output_bytes);
+  out.file_id(request.file);
+  out.u32(request.filter);
+  out.u32(0);
+  return out.finish();
+}
+
 // 2.2.28
 Slice build_echo_request(const RequestHead& head) { return header_only_request(Command::echo, head); }
 

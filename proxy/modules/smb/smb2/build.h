@@ -42,6 +42,7 @@ Slice build_close_request(const RequestHead& head, const CloseRequest& request);
 Slice build_read_request(const RequestHead& head, const ReadRequest& request);
 Slice build_query_directory_request(const RequestHead& head, const QueryDirectoryRequest& request);
 Slice build_query_info_request(const RequestHead& head, const QueryInfoRequest& request);
+Slice build_change_notify_request(const RequestHead& head, const ChangeNotifyRequest& request);
 Slice build_echo_request(const RequestHead& head);
 Slice build_oplock_acknowledgement(const RequestHead& head, const OplockBreak& acknowledgement);
 Slice build_lease_acknowledgement(const RequestHead& head, const LeaseBreakAcknowledgement& acknowledgement);

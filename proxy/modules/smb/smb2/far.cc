@@ -26,9 +26,10 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
       losses_(*this, std::move(lost), ends),
       opens_(*this),
       order_(*this),
+      watch_(*this),
       metadata_(*this),
       reads_(*this),
-      parts_{&losses_, &opens_, &order_, &metadata_, &reads_},
+      parts_{&losses_, &opens_, &order_, &watch_, &metadata_, &reads_},
       next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests
@@ -142,11 +143,24 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
 }
 
 bool Far::own_answer(TimePoint now, const Message& message) {
-  auto found = own_.find(message.header().message_id);
-  if (found == own_.end() || message.header().is_unsolicited()) return false;
-  if (message.header().is_interim()) return true;
-  Reply reply = std::move(found->second);
-  own_.erase(found);
+  const MessageId id = message.header().message_id;
+  if (message.header().is_unsolicited()) return false;
+  auto waited = listening_.extract(id);
+  const auto found = own_.find(id);
+  if (waited.empty() && found == own_.end()) return false;
+  if (message.header().is_interim()) {
+    if (auto begun = beginning_.extract(id); !begun.empty()) {
+      listening_.emplace(id, std::move(found->second));
+      own_.erase(found);
+      begun.mapped()(now);
+    } else if (!waited.empty()) {
+      listening_.insert(std::move(waited));  // once more
+    }
+    return true;
+  }
+  beginning_.erase(id);
+  Reply reply = std::move(waited.empty() ? found->second : waited.mapped());
+  if (waited.empty()) own_.erase(found);
   reply(now, message.frame, message.first());
   return true;
 }
@@ -278,7 +292,7 @@ bool Far::quiet() const {
 // Only behind the near half, which does so before anything was added or answered: from then on the ids of
 // both legs differ, and somebody has to keep account of that.
 Reason Far::leave_alone() const {
-  if (!opaque_ || stream_ended_ || !own_.empty() || !quiet()) return Reason::optimised;
+  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet()) return Reason::optimised;
   return connection_.any_untouchable() ? connection_.why_untouchable() : Reason::smb_not_understood;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half for SMB2 and SMB3: keeps the server's leg in order (ids, credits, our own requests and their
 // answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
-// far_metadata.h, far_reads.h, far_aliases.h.
+// far_watch.h, far_metadata.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <deque>
 #include <memory>
@@ -18,6 +18,7 @@
 #include "proxy/modules/smb/smb2/far_oplocks.h"
 #include "proxy/modules/smb/smb2/far_order.h"
 #include "proxy/modules/smb/smb2/far_reads.h"
+#include "proxy/modules/smb/smb2/far_watch.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {
@@ -58,8 +59,16 @@ class Far final : public Half, private FarSide {
               Reply reply) override;
   bool can_inject(std::uint16_t charge) const override;
   bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) override;
+  bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
+              Reply reply) override;
   void send(TimePoint now, const Message& message) override;
   void drop(TimePoint now, const Open& open) override;
+  Watching watch(TimePoint now, Open& open) override { return watch_.watch(now, open); }
+  void on_watched(TimePoint now, const Open& open) override {
+    metadata_.on_watched(now, open);
+    reads_.on_watched(now, open);
+  }
+  void on_noticed(TimePoint, const Open& open) override { opens_.on_noticed(open); }
   bool inject_open(TimePoint now, SessionId session, TreeId tree, const Build& build,
                    const std::vector<Slice>& questions, OpenReply reply) override;
   void answer(TimePoint now, const Message& request, Slice frame) override;
@@ -72,7 +81,7 @@ class Far final : public Half, private FarSide {
     opens_.listed(directory, listing, info_class, entries);
   }
 
-  bool add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply);
+  std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
   std::optional<Message> parse(const Frame& frame);
   // A client's request on its way: the ids that its elements have got so far.
@@ -104,6 +113,8 @@ class Far final : public Half, private FarSide {
   Connection connection_;
   MessageIds ids_;
   KeyedMap<MessageId, Reply> own_;  // our requests, by the server's number
+  KeyedMap<MessageId, Begun> beginning_;   // of these: what the server may let wait
+  KeyedMap<MessageId, Reply> listening_;   // that it does let wait
   KeyedSet<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;              // for ids, in order
   std::size_t queued_bytes_ = 0;              // of those
@@ -116,6 +127,7 @@ class Far final : public Half, private FarSide {
   FarLosses losses_;
   FarOpens opens_;
   FarOrder order_;
+  FarWatch watch_;
   FarMetadata metadata_;
   FarReads reads_;
   std::vector<FarPart*> parts_;  // in the order in which messages are offered

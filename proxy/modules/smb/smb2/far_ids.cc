@@ -151,18 +151,26 @@ bool Far::can_inject(std::uint16_t charge) const {
 bool Far::inject(TimePoint, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
                  Reply reply) {
   if (connection_.any_untouchable()) return false;
-  return add(session, tree, charge, build, std::move(reply));
+  return add(session, tree, charge, build, std::move(reply)).has_value();
+}
+
+bool Far::listen(TimePoint, SessionId session, TreeId tree, const Build& build, Begun begun, Reply reply) {
+  if (connection_.any_untouchable()) return false;
+  const auto id = add(session, tree, 1, build, std::move(reply));
+  if (id) beginning_.emplace(*id, std::move(begun));
+  return id.has_value();
 }
 
 bool Far::inject_owed(TimePoint, SessionId session, TreeId tree, const Build& build) {
   if (connection_.ids_are_fixed() || connection_.expired(session)) return false;
-  return add(session, tree, 1, build, [](TimePoint, const Frame&, const Element&) {});
+  return add(session, tree, 1, build, [](TimePoint, const Frame&, const Element&) {}).has_value();
 }
 
-bool Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply) {
-  if (opaque_ || end_told_) return false;
+std::optional<MessageId> Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
+                                  Reply reply) {
+  if (opaque_ || end_told_) return std::nullopt;
   auto id = ids_.take(charge, kept_for_client());
-  if (!id) return false;
+  if (!id) return std::nullopt;
   touched_ = true;
   RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};
   head.credit_charge = connection_.multi_credit() ? charge : std::uint16_t{0};
@@ -170,7 +178,7 @@ bool Far::add(SessionId session, TreeId tree, std::uint16_t charge, const Build&
   out_.to_lan(build(head));
   own_.emplace(*id, std::move(reply));
   ++counters_.injected;
-  return true;
+  return id;
 }
 
 void Far::ids_freed(TimePoint now) {

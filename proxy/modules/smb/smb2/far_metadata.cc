@@ -221,6 +221,8 @@ void FarMetadata::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (change.kind != Change::Kind::closed) continue;
     erase(change.open->key);
     wanting_ids_.erase(change.open->key);
+    if (const auto unasked = unwatched_.extract(change.open->key); !unasked.empty())
+      ask_not(change.open->key, unasked.mapped());
     if (auto told = told_before_.extract(change.open->key); !told.empty()) forget(told.mapped());
   }
 }
@@ -234,14 +236,41 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
     if (each.request.command != Command::create) continue;
     const auto found = expected_.find(each.request.id);
     if (found == expected_.end()) continue;
-    const std::vector<Slice> questions = std::move(found->second);
+    std::vector<Slice> questions = std::move(found->second);
     expected_.erase(found);
     const auto created = parse_create_response(each.element->bytes);
     if (each.element->header.status != Status::success || !created) continue;
-    const Open* open = side_.connection().open(created->file);
-    if (!open) continue;
-    for (const Slice& question : questions) ask(now, *open, question);
+    if (Open* open = side_.connection().open(created->file)) ask_when_watched(now, *open, std::move(questions));
   }
+}
+
+// What others may change without our hearing of it is not worth an answer.
+void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions) {
+  if (!side_.surroundings().features.smb_metadata_relaxed) {
+    // What a directory itself is like shows in the folder above it.
+    const bool own = (open.caching & lease_state::write) && !open.on_behalf;
+    const Watching watching = own              ? Watching::now
+                              : open.directory ? Watching::never
+                                               : side_.watch(now, open);
+    if (watching == Watching::never) return ask_not(open.key, questions);
+    if (watching == Watching::later) {
+      unwatched_.insert_or_assign(open.key, std::move(questions));
+      return;
+    }
+  }
+  for (const Slice& question : questions) ask(now, open, question);
+}
+
+void FarMetadata::ask_not(const OpenKey& open, const std::vector<Slice>& questions) {
+  for (const Slice& question : questions) push(open, Command::query_info, Status::pending, question, {});
+}
+
+void FarMetadata::on_watched(TimePoint now, const Open& open) {
+  if (const auto unasked = unwatched_.extract(open.key); !unasked.empty()) {
+    if (!open.watched) return ask_not(open.key, unasked.mapped());
+    for (const Slice& question : unasked.mapped()) ask(now, open, question);
+  }
+  if (open.directory) fetch(now, open.key);
 }
 
 void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
@@ -271,8 +300,14 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
   const auto found = listings_.find(key);
   if (found == listings_.end()) return;
   Listing& listing = found->second;
-  const Open* open = side_.connection().open(key);
+  Open* open = side_.connection().open(key);
   if (!open || !listing.begun || listing.asking || listing.ended) return;
+  // One that was begun afresh cannot be left to the server any more.
+  if (!side_.surroundings().features.smb_metadata_relaxed && !listing.all) {
+    const Watching watching = side_.watch(now, *open);
+    if (watching == Watching::later) return;
+    if (watching == Watching::never && listing.pushed_bytes == 0) return give_up(key);
+  }
   if (listing.pushed_bytes - std::min(listing.pushed_bytes, listing.left_bytes) >= listing.window_bytes)
     return;
   const QueryDirectoryRequest question{

@@ -31,6 +31,7 @@ class FarMetadata final : public FarPart {
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint now) override;
+  void on_watched(TimePoint now, const Open& open);
   bool quiet() const override { return held_.empty(); }
 
  private:
@@ -49,7 +50,9 @@ class FarMetadata final : public FarPart {
   };
 
   void erase(const OpenKey& key);
+  void ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions);
   void ask(TimePoint now, const Open& open, const Slice& question);
+  void ask_not(const OpenKey& open, const std::vector<Slice>& questions);
   void fetch(TimePoint now, const OpenKey& key);
   void release(TimePoint now, const OpenKey& key);
   void give_up(const OpenKey& key);
@@ -74,6 +77,7 @@ class FarMetadata final : public FarPart {
   void forget(std::vector<std::string>& names);
 
   KeyedMap<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
+  std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // questions that wait for that
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
   std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
   KeyedMap<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing

@@ -215,6 +215,8 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   ahead.key = open->key;
   ahead.response = without_oplock(body_of(answer));
   open->on_behalf = open->oplock != OplockLevel::none;
+  const auto& features = side_.surroundings().features;
+  const bool watched = features.smb_metadata_relaxed || side_.watch(now, *open) == Watching::now;
   const bool alone = (open->caching & lease_state::write) && (open->caching & lease_state::handle);
   if (!alone) open->caching = lease_state::none;  // as in far_oplocks.cc
   if (ahead.waiting) {
@@ -228,13 +230,13 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
     opens_.erase(number);
     return;
   }
-  if (alone) {
+  if (alone && watched) {
     row_.granted();
   } else {
     row_.refused();
   }
   by_file_[ahead.file] = number;
-  if (ahead.unwanted || ended_ || !alone || !open->disk_file) {
+  if (ahead.unwanted || ended_ || !alone || !watched || !open->disk_file) {
     if (!ahead.unwanted) row_.wasted();
     return close(now, number, ahead);
   }
@@ -251,6 +253,8 @@ void FarOpens::offer(TimePoint now, Number number, Ahead& ahead) {
                          .response_bytes = static_cast<std::uint32_t>(ahead.response.size())},
                    ahead.response);
   side_.out().tell(Held{ahead.key, static_cast<std::uint8_t>(OplockLevel::batch)});
+  const Open* open = side_.connection().open(ahead.key);
+  if (open && open->watched) side_.out().tell(Watched{ahead.key, true});
 }
 
 // The near half has got it with the offer, or gets it before this answer, and tells the rest from there.
@@ -285,6 +289,13 @@ void FarOpens::want_no_more(TimePoint now, Number number, Ahead& ahead) {
 void FarOpens::take_back(Number number, Ahead& ahead) {
   ahead.state = State::taken_back;
   side_.out().tell(Revoke{number});
+}
+
+void FarOpens::on_noticed(const Open& open) {
+  const auto number = by_file_.find(open.file);
+  if (number == by_file_.end()) return;
+  Ahead& ahead = opens_.at(number->second);
+  if (ahead.state == State::offered) take_back(number->second, ahead);
 }
 
 void FarOpens::close(TimePoint now, Number number, Ahead& ahead) {

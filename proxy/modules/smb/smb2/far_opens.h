@@ -38,6 +38,8 @@ class FarOpens final : public FarPart {
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint now) override;
+  // What the server has answered about it is not true any more.
+  void on_noticed(const Open& open);
   bool quiet() const override { return waiting_ == 0; }
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;

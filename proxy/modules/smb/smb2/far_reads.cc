@@ -74,6 +74,17 @@ void FarReads::drop(TimePoint now, const Open& open) {
   void_fetched(now, *file);
 }
 
+// Nothing was fetched before, or nothing may be any more.
+void FarReads::on_watched(TimePoint now, const Open& open) {
+  File* file = find(open.key);
+  if (!file) return;
+  if (open.watched) {
+    fetch_more(now, open.key, *file);
+  } else {
+    drop(now, open);
+  }
+}
+
 void FarReads::void_fetched(TimePoint now, File& file) {
   file.fetches.clear();  // their answers find nobody
   file.policy.forget_fetched();
@@ -244,7 +255,8 @@ bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   if (!side_.surroundings().features.smb_read_ahead || side_.connection().untouchable(file.session))
     return false;
   const Open* open = side_.connection().open(key);
-  return open && open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&
+  if (!open || !is_guarded(*open, side_.surroundings().features)) return false;
+  return open->group->count(&FileCounts::unsettled) == 0 && !open->is_locked() && !open->closing &&
          !open->may_be_replayed && (open->caching & lease_state::read);
 }
 

@@ -31,6 +31,7 @@ class FarReads final : public FarPart {
   std::size_t held_bytes() const { return owed_ * kOwedBytes; }
 
   void drop(TimePoint now, const Open& open);
+  void on_watched(TimePoint now, const Open& open);
   // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
   // nobody else may. To be asked before any part, right after before_request().
   bool answered_by_near(TimePoint now, const Message& message);

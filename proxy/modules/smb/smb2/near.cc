@@ -91,6 +91,12 @@ void Near::again(TimePoint now, const TwinMessage& message, const Slice& attache
       open->caching = lease_state::none;  // as in Connection::broken()
     }
   }
+  if (const auto* watched = std::get_if<Watched>(&message)) {
+    if (Open* open = connection_.open(watched->open)) {
+      if (open->watched) connection_.doubted(*open);
+      open->watched = watched->watched;
+    }
+  }
   for (NearPart* part : answered_in_order_)
     if (part->on_twin(now, message, attached) == Taken::yes) break;
   if (const auto* held = std::get_if<Held>(&message); held && apart_) stop_answering_by(now, held->open);
@@ -192,13 +198,31 @@ void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   const bool is_apart = now - contact.confirmed > link::kApart;
   const bool stops = was_apart || (is_apart && !apart_);
   apart_ = is_apart;
-  opens_.offer_nothing(apart_);
-  if (!stops) return;
+  const bool doubts = is_unheard(now, contact, surroundings_) && !unheard_;
+  unheard_ = is_unheard(now, contact, surroundings_);
+  opens_.offer_nothing(apart_ || unheard_);
+  if (!stops && !doubts) return;
   opens_.give_up_all();
+  if (!stops) {
+    std::vector<OpenKey> told;
+    for (const auto& [file, open] : connection_.opens())
+      if (open->on_behalf || open->watched) told.push_back(open->key);
+    for (const OpenKey& key : told) doubt(key);
+    return;
+  }
   std::vector<OpenKey> held;
   for (const auto& [file, open] : connection_.opens())
     if (open->on_behalf) held.push_back(open->key);
   for (const OpenKey& key : held) stop_answering_by(now, key);
+}
+
+// What the far half notices of others' changes does not come: what it told of the open counts no more. What it
+// reads once it has heard of that bears another stamp.
+void Near::doubt(const OpenKey& key) {
+  const Open* open = connection_.open(key);
+  if (!open) return;
+  connection_.doubted(*open);
+  reads_.drop(*open);
 }
 
 // As if the server had taken it back. What the far half reads under it from here on bears another stamp, and

@@ -69,6 +69,7 @@ class Near final : public Half, private NearSide {
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
   void watch_contact(TimePoint now, const link::Contact& contact);
+  void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   std::optional<Message> parse(const Frame& frame);
   bool owes() const;
@@ -78,7 +79,7 @@ class Near final : public Half, private NearSide {
   Outputs& out_;
   modules::Counters counters_;
   modules::Surroundings surroundings_;
-  bool apart_ = false;
+  bool apart_ = false, unheard_ = false;
   Connection connection_;
   NearChannels channels_;
   NearOpens opens_;

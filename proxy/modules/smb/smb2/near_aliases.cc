@@ -42,6 +42,11 @@ bool of_the_file(const QueryInfoRequest& request) {
   }
 }
 
+// Of what is known of its attributes.
+std::uint64_t version_of(const Open& open) {
+  return open.group->count(&FileCounts::changes) + open.group->count(&FileCounts::doubts);
+}
+
 }  // namespace
 
 bool only_looks(const Header& header, const CreateRequest& request) {
@@ -108,7 +113,7 @@ void NearAliases::make_real_all_of(const FileGroup& file) {
 }
 
 bool NearAliases::is_changed(const Open& open, const Known& known) const {
-  return known.renames != renames_ || known.changes != open.group->count(&FileCounts::changes);
+  return known.renames != renames_ || known.changes != version_of(open);
 }
 
 void NearAliases::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
@@ -125,7 +130,7 @@ void NearAliases::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
     held_bytes_ += opening->second.size();
     known_.insert_or_assign(key, Known{.name = opening->second,
                                        .opened = now,
-                                       .changes = change.open->group->count(&FileCounts::changes),
+                                       .changes = version_of(*change.open),
                                        .renames = renames_,
                                        .aliases = {}});
   }
@@ -140,6 +145,8 @@ Taken NearAliases::on_twin(TimePoint, const TwinMessage& message, const Slice&) 
 
 bool NearAliases::attributes_known(TimePoint now, const Open& open, const Known& known) const {
   if (is_changed(open, known) || open.break_pending) return false;
+  const auto& features = side_.surroundings().features;
+  if (!features.smb_metadata_relaxed) return attributes_guarded(open, features);
   return (open.caching & lease_state::write) || now - known.opened <= kSharedLife;
 }
 

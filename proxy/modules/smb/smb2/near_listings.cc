@@ -57,6 +57,20 @@ std::uint64_t NearListings::changes_in(SessionId session, TreeId tree) const {
   return other_changes_ + (found == changes_.end() ? 0 : found->second);
 }
 
+std::uint64_t NearListings::doubts_of(const OpenKey& key) const {
+  const Open* open = side_.connection().open(key);
+  return open ? open->group->count(&FileCounts::doubts) : 0;
+}
+
+bool NearListings::is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const {
+  if (listing.changes != changes_in(key.session, key.tree)) return true;
+  if (side_.surroundings().features.smb_metadata_relaxed)
+    return listing.came != TimePoint{} && now - listing.came > kLife;
+  // One that was begun afresh comes whether it is watched or not.
+  const Open* open = side_.connection().open(key);
+  return listing.doubts != doubts_of(key) || (listing.afresh && (!open || !open->watched));
+}
+
 void NearListings::wait(Listing& listing, const Message& message) {
   listing.waiting.push_back(kept(message));
   held_bytes_ += message.frame.bytes.size();
@@ -174,6 +188,7 @@ bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
   const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
   if (!entries) return false;
   listing.active = true;
+  listing.doubts = doubts_of(key);
   listing.served = entries->size();
   listings_[key] = std::move(listing);
   return true;
@@ -222,11 +237,9 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
       if (!begin(now, key, listing, message, *request)) return;
       continue;
     }
-    const bool old = listing.came != TimePoint{} && now - listing.came > kLife;
-    const bool stale = listing.changes != changes_in(key.session, key.tree);
     const bool rest = !listing.end || !listing.queue.empty();
     const bool other = request->info_class != listing.info_class;
-    if (!begun_for_it && rest && (stale || old || other) && listing.served <= kMostRepeated) {
+    if (!begun_for_it && rest && (other || is_stale(now, key, listing)) && listing.served <= kMostRepeated) {
       begin_afresh(now, key, listing, message, *request);
       return;
     }
@@ -249,6 +262,7 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.at_server = true;
   listing.afresh = false;
   listing.changes = changes_in(key.session, key.tree);
+  listing.doubts = doubts_of(key);
   listing.served = request.flags & kAfresh ? 0 : listing.told_before;
   listing.left_bytes = 0;
   listing.came = {};
@@ -270,6 +284,7 @@ void NearListings::begin_afresh(TimePoint now, const OpenKey& key, Listing& list
   listing.end.reset();
   listing.afresh = true;
   listing.changes = changes_in(key.session, key.tree);
+  listing.doubts = doubts_of(key);
   listing.left_bytes = 0;
   listing.came = {};
   QueryDirectoryRequest again = request;

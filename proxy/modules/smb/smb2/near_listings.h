@@ -4,8 +4,8 @@
 // near_metadata.h.
 //
 // A listing belongs to one open and is told once, in order, as the server told it after the client had asked
-// for its beginning. What this connection changes in the share, another class of entries, or age makes the
-// rest of it void: then the far half lists afresh and leaves out what the client has had. Clients that open
+// for its beginning. What this connection changes in the share, what the far half notices that others change
+// (Watched; with `smb.metadata = relaxed` age instead), or another class of entries makes the rest of it void: then the far half lists afresh and leaves out what the client has had. Clients that open
 // and list in one compound have the beginning from the server itself, and the rest is fetched behind it;
 // where it is not (the feature was off) both halves note what was told.
 #pragma once
@@ -39,6 +39,7 @@ class NearListings final : public NearPart {
     bool active = false;     // what is behind its beginning comes, or has come, as Answers
     bool afresh = false;     // the far half has set the server's position back to the beginning
     std::uint64_t changes = 0;  // of names in its tree, when it was begun, or begun afresh
+    std::uint64_t doubts = 0;   // by others (Watched), the same
     bool given_up = false;  // the client asks the server from here on
     bool asked = false;     // by a request of its own, for which it was decided whether this is ours
     // Entries that the server has told the client by itself: in the compound that opened the directory.
@@ -64,6 +65,8 @@ class NearListings final : public NearPart {
                        const std::optional<BufferResponse>& response);
   bool changes_names(const Message& message) const;
   std::uint64_t changes_in(SessionId session, TreeId tree) const;
+  std::uint64_t doubts_of(const OpenKey& key) const;
+  bool is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const;
   void wait(Listing& listing, const Message& message);
   void waits_no_more(Listing& listing);
   void clear(Listing& listing);

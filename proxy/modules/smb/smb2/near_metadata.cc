@@ -60,6 +60,11 @@ CloseResponse closed_as(const Open& open, std::uint16_t flags) {
           .file_attributes = open.file_attributes};
 }
 
+bool attributes_guarded(const Open& open, const config::Features& features) {
+  if (open.directory) return false;
+  return open.watched || (open.caching & lease_state::write && is_guarded(open, features));
+}
+
 NearMetadata::NearMetadata(NearSide& side) : side_(side), habits_(usual_questions()) {}
 
 // ---- requests
@@ -114,8 +119,9 @@ void NearMetadata::before_create(const Message& message) {
   if (opening_.size() >= kMostOpening) return;
   Opening opening{.kind = kind_of(*request), .questions = {}};
   opening.questions = habits_.likely(opening.kind);
-  // The far half asks without waiting for what was promised, so the free space would lack that.
-  if (side_.has_promised()) {
+  // The far half asks without waiting for what was promised, so the free space would lack that; and nothing
+  // tells when it changes.
+  if (side_.has_promised() || !side_.surroundings().features.smb_metadata_relaxed) {
     std::erase_if(opening.questions, [](const std::string& question) {
       const auto parsed = request_of(as_bytes(question));
       return !parsed || parsed->type == InfoType::file_system;
@@ -155,6 +161,7 @@ void NearMetadata::opened(const Open& open, MessageId by) {
   File& file = files_[open.key];
   file = File{.kind = found->second.kind, .pushed = found->second.questions};
   file.changes = group.count(&FileCounts::changes);
+  file.doubts = group.count(&FileCounts::doubts);
   file.writes = group.count(&FileCounts::writes);
   file.others = file.changes - file.writes;
   if (open.disk_file) file.position = 0;
@@ -188,7 +195,7 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
     const bool of_file = request->type != InfoType::file_system;
     if (good(now, *open, known, of_file)) {
       answer(now, message, known);
-      if (!of_file || !(open->caching & lease_state::read)) erase(file->second, found);
+      if (!of_file || !(open->caching & lease_state::read || open->watched)) erase(file->second, found);
       return Taken::yes;
     }
   }
@@ -209,7 +216,8 @@ NearMetadata::Version NearMetadata::version_of(const Open& open, const std::stri
 }
 
 bool NearMetadata::is_changed(const Open& open, const File& file) const {
-  return open.group->count(&FileCounts::changes) != file.changes;
+  return open.group->count(&FileCounts::changes) != file.changes ||
+         open.group->count(&FileCounts::doubts) != file.doubts;
 }
 
 void NearMetadata::keep(File& file, const std::string& question, Known known) {
@@ -229,6 +237,8 @@ void NearMetadata::erase(File& file, std::unordered_map<std::string, Known>::ite
 
 bool NearMetadata::good(TimePoint now, const Open& open, const Known& known, bool of_file) const {
   if (open.break_pending) return false;
+  const auto& features = side_.surroundings().features;
+  if (!features.smb_metadata_relaxed) return of_file && attributes_guarded(open, features);
   const modules::Duration age = now - known.came;
   if (of_file && (open.caching & lease_state::write)) return true;
   if (of_file && (open.caching & lease_state::read)) return age <= kSharedLife;
@@ -272,9 +282,10 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   if (!plain || !(open->caching & lease_state::handle) || open->break_pending || others != file->second.others ||
       writes != file->second.writes || side_.owes(*open))
     return Taken::no;
-  if (is_changed(*open, file->second) && request->flags & kClosePostQueryAttributes) return Taken::no;
-  for (const auto& [question, known] : file->second.answers) {
-    if (!known.waiting.empty()) return Taken::no;
+  const bool known = !is_changed(*open, file->second) && attributes_guarded(*open, side_.surroundings().features);
+  if (!known && request->flags & kClosePostQueryAttributes) return Taken::no;
+  for (const auto& [question, answer] : file->second.answers) {
+    if (!answer.waiting.empty()) return Taken::no;
   }
   side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   const CloseResponse response = closed_as(*open, request->flags);

@@ -3,10 +3,10 @@
 // under a lease, and CLOSE under a handle-caching lease or batch oplock. Listings of directories are
 // near_listings.h; who asks the server is far_metadata.h.
 //
-// How long an answer is good: as long as data read then. Without an oplock it serves one question, shortly
-// after it came, of which nothing was known to be newer when the open was answered. With one it serves again
-// until the file is changed through this connection or the oplock is broken; for a bounded time if others may
-// still change attributes. A READ that finds another end of the file than is believed voids what is known:
+// How long an answer is good: until the file is changed through this connection, and while an oplock keeps
+// others away or the far half watches for what they change. With `smb.metadata = relaxed` also without: then it
+// serves one question, shortly after it came, of which nothing was known to be newer when the open was
+// answered; again, for a bounded time, under a shared lease. A READ that finds another end of the file than is believed voids what is known:
 // who saw that end must not be told of an earlier one, and the break may come behind the READ's answer.
 #pragma once
 #include <deque>
@@ -27,6 +27,10 @@ inline constexpr modules::Duration kSharedLife = std::chrono::seconds(2);
 // What the server's answer to a CLOSE with these flags would say, as long as what is known of the open is
 // what it was opened with.
 CloseResponse closed_as(const Open& open, std::uint16_t flags);
+
+// Nobody changes a file's attributes without our hearing of it: an oplock keeps others away, or they are
+// watched.
+bool attributes_guarded(const Open& open, const config::Features& features);
 
 class NearMetadata final : public NearPart {
  public:
@@ -66,7 +70,7 @@ class NearMetadata final : public NearPart {
     // saw, and those that nobody but us asked for, must not show.
     std::optional<std::uint64_t> position;
     // As counted when it was opened; and the writes, when a FLUSH behind them was answered.
-    std::uint64_t changes = 0, others = 0, writes = 0;
+    std::uint64_t changes = 0, doubts = 0, others = 0, writes = 0;
   };
   struct Asked {  // a question on its way to the server
     OpenKey open;

@@ -40,7 +40,7 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     const auto file = files_.find(asked.open);
     const Open* open = side_.connection().open(asked.open);
     const auto response = parse_buffer_response(each.element->bytes);
-    const bool leased = open && (open->caching & lease_state::read) && !open->break_pending;
+    const bool leased = open && (open->caching & lease_state::read || open->watched) && !open->break_pending;
     if (file == files_.end() || !leased || version_of(*open, asked.question) != asked.version || !response ||
         each.element->header.status != Status::success || each.request.info_type == InfoType::file_system) {
       continue;
@@ -147,7 +147,7 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
   }
   const std::string question(as_text(pushed.request.bytes()));
   if (known.status == Status::pending || !open || known.version != version_of(*open, question)) return;
-  const bool again = open->caching & lease_state::read;
+  const bool again = open->caching & lease_state::read || open->watched;
   const auto request = request_of(pushed.request.bytes());
   if (!waiting.empty() && (!again || !request || request->type == InfoType::file_system)) return;
   keep(file->second, question, std::move(known));

@@ -27,6 +27,7 @@ const OpenKey* open_of(const TwinMessage& message) {
   if (const auto* answer = std::get_if<Answer>(&message)) return &answer->open;
   if (const auto* held = std::get_if<Held>(&message)) return &held->open;
   if (const auto* dropped = std::get_if<Drop>(&message)) return &dropped->open;
+  if (const auto* watched = std::get_if<Watched>(&message)) return &watched->open;
   return nullptr;
 }
 

@@ -74,6 +74,14 @@ class NearPart {
   virtual std::optional<TimePoint> next_timeout() const { return std::nullopt; }
 };
 
+enum class Watching : std::uint8_t { now, later, never };
+
+// Whether others may change a file unseen although its oplock was asked by us. A server breaks oplocks for
+// what reaches it as SMB alone.
+inline bool is_guarded(const Open& open, const config::Features& features) {
+  return !open.on_behalf || open.watched || features.smb_metadata_relaxed;
+}
+
 // The far half, as its parts see it.
 class FarSide {
  public:
@@ -94,11 +102,22 @@ class FarSide {
   // As inject(), of what we owe the server for something of our own: also where nothing else is added any
   // more, as long as ids may be (Connection::ids_are_fixed) and the session has not expired.
   virtual bool inject_owed(TimePoint now, SessionId session, TreeId tree, const Build& build) = 0;
+  // As inject(), of what the server may answer after any time. `begun`: it has said that it will.
+  using Begun = std::function<void(TimePoint now)>;
+  virtual bool listen(TimePoint now, SessionId session, TreeId tree, const Build& build, Begun begun,
+                      Reply reply) = 0;
   // Sends a client's request on that a part had held or swallowed, past the parts behind it.
   virtual void send(TimePoint now, const Message& message) = 0;
   // The server's data of this open that were read before now are void; what was swallowed is sent; told to
   // the twin.
   virtual void drop(TimePoint now, const Open& open) = 0;
+
+  // Changes that others make in this file, or to the names in this directory, are to be told (far_watch.h).
+  virtual Watching watch(TimePoint now, Open& open) = 0;
+  // `later` is over: Open::watched tells how, and may change again.
+  virtual void on_watched(TimePoint now, const Open& open) = 0;
+  // Others have changed it. Data read ahead are dropped.
+  virtual void on_noticed(TimePoint now, const Open& open) = 0;
 
   // A CREATE or CLOSE of our own: the connection keeps account of it as of a client's, under an id that no
   // client has. `reply` comes when it knows the answer, before the parts see it as an answer that was passed

@@ -24,6 +24,7 @@ class World {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 16 << 20;
+    surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
     server.believed_done = [this](MessageId id) { return answers.contains(id); };
     near_.on_surroundings(now, surroundings);
     far_.on_surroundings(now, surroundings);

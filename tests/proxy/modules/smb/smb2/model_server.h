@@ -33,6 +33,7 @@ class ModelServer {
   std::vector<std::string> violations;  // what would have ended the connection
   std::size_t most_credits = 600;
   std::size_t requests = 0;
+  bool watches = false;  // its directories can be opened and watched
 
   void receive(Slice bytes) {
     splitter_.push(std::move(bytes));
@@ -62,6 +63,15 @@ class ModelServer {
     ++outside_[name];
     break_oplocks(name);
   }
+  // The same beside the server: no oplock is broken. Who watches the folder is told.
+  void change_beside(const std::string& name) {
+    ++files[name].version;
+    for (auto& [id, folder] : folders_) {
+      folder.changed.insert(name);
+      tell_changes(folder);
+    }
+  }
+  std::size_t watched_folders() const { return folders_.size(); }
   bool outside_waits() const { return !outside_.empty(); }
   unsigned version(const std::string& name) const { return files.at(name).version; }
   // A break of level II is told after the fact: up to which version is everybody known to have been told?
@@ -79,6 +89,49 @@ class ModelServer {
     OplockLevel level = OplockLevel::none;
     bool breaking = false;
   };
+
+  struct Folder {
+    std::optional<Message> asks;  // CHANGE_NOTIFY
+    bool listens = false;         // since the first of those
+    std::set<std::string> changed;
+  };
+
+  void change_notify(const Message& message) {
+    auto folder = folders_.find(parse_change_notify_request(message.first().bytes).value().file);
+    if (folder == folders_.end()) return fail(message, Status::file_closed);
+    Header header = answer_to(message.header(), Status::pending);
+    header.flags |= header_flags::async;
+    header.async_id = message.header().message_id;
+    header.credits = grant(message.header());
+    header.session_id = kSession;
+    out.push_back(build_error_response(header));
+    if (!folder->second.listens) folder->second.changed.clear();
+    folder->second.listens = true;
+    folder->second.asks = message;
+    tell_changes(folder->second);
+  }
+  void tell_changes(Folder& folder) {
+    if (!folder.asks || folder.changed.empty()) return;
+    std::string told;
+    for (const std::string& name : folder.changed) {
+      const bool last = name == *folder.changed.rbegin();
+      std::string entry(12, '\0');
+      for (const char letter : name) entry += {letter, '\0'};
+      entry.resize((entry.size() + 3) / 4 * 4);
+      entry[0] = last ? '\0' : static_cast<char>(entry.size());
+      entry[4] = 3;
+      entry[8] = static_cast<char>(2 * name.size());
+      told += entry;
+    }
+    folder.changed.clear();
+    Header header = answer_to(folder.asks->header(), Status::success);
+    header.flags |= header_flags::async;
+    header.async_id = folder.asks->header().message_id;
+    header.credits = 0;
+    header.session_id = kSession;
+    folder.asks.reset();
+    out.push_back(build_buffer_response(header, as_bytes(told)));
+  }
 
   void take_ids(const Header& header, const Frame& frame) {
     if (header.command == Command::cancel) return;
@@ -119,10 +172,13 @@ class ModelServer {
         return create(message);
       case Command::close: {
         auto close = parse_close_request(element.bytes).value();
+        if (folders_.erase(close.file) != 0) return send(message, close_answer_body());
         if (opens_.erase(close.file) == 0) return fail(message, Status::file_closed);
         send(message, close_answer_body());
         return settle();
       }
+      case Command::change_notify:
+        return change_notify(message);
       case Command::read: {
         auto read = parse_read_request(element.bytes).value();
         auto open = opens_.find(read.file);
@@ -166,6 +222,12 @@ class ModelServer {
     auto create = parse_create_request(message.first().bytes).value();
     std::string name;
     for (std::size_t i = 0; i < create.name.size(); i += 2) name.push_back(static_cast<char>(create.name[i]));
+    if (create.options & create_options::directory_file) {
+      if (!watches) return fail(message, Status::access_denied);
+      const FileId folder{1000 + ++numbers_, 2000 + numbers_};
+      folders_[folder];
+      return send(message, create_answer_body({.file = folder, .attributes = 0x10}));
+    }
     if (!files.contains(name)) return fail(message, Status::object_name_not_found);
     bool alone = true;
     for (auto& [id, other] : opens_) alone = alone && other.name != name;
@@ -221,6 +283,7 @@ class ModelServer {
   std::vector<Message> waiting_;
   std::vector<Message> creates_;
   std::map<FileId, Opened> opens_;
+  std::map<FileId, Folder> folders_;
   std::map<std::string, int> outside_;
   std::map<std::string, unsigned> settled_;
   std::set<std::uint64_t> free_{0};

@@ -55,6 +55,7 @@ class Pair {
     surroundings.line_bytes_per_second = 6'100'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 1 << 24;
+    surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
     return surroundings;
   }
 
@@ -112,6 +113,14 @@ class Pair {
   void run() {
     for (int i = 0; i < 1'000'000 && !reset && step(); ++i) {
     }
+  }
+  // Time passes, and what follows from that happens.
+  void pass(std::chrono::milliseconds time) {
+    now += time;
+    near.on_timeout(now);
+    far.on_timeout(now);
+    collect();
+    run();
   }
   // Every break that the server has told so far has come to the near half.
   bool breaks_have_come() const { return server.out.empty() && from_server_.empty() && down_.empty(); }

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How old an answer may be: a program on the server changes files beside smbd while a client behind the pair has them
+open, lists their folder or looks at them. What is asserted is an order: what the server has told of the change has come
+to the near side, and from then on the new bytes and names are seen."""
+
+import functools
+import os
+import unittest
+
+import smb
+import smb_client
+from lab import until
+from pair import PairTest
+from smb_client import ATTRIBUTES, DIRECTORY_FILE, NO_OPLOCK, READ, WRITE
+from two_clients import BLOCK, made, read_all
+
+DIALECTS = ("NT1", "2.1", "3.1.1")
+
+
+def change(path, offset, data):
+    """In place, as a program does that has the file open: neither its size nor its name changes."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def each_dialect(test):
+    """The test once for each dialect, with a client behind the pair and a file of 600,000 bytes."""
+
+    @functools.wraps(test)
+    def tests(self):
+        for dialect in DIALECTS:
+            with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect) as client:
+                for path in self.smbd.share.iterdir():
+                    path.unlink()
+                self.smbd.make("file", len(self.data), seed=1)
+                test(self, client)
+
+    return tests
+
+
+class Fresh(PairTest):
+    line = ("51.84mbit,20",)
+    data = made(600_000, 1)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab, shares={"silent": {"kernel change notify": "no", "change notify": "no"}})
+        cls.path = cls.smbd.share / "file"
+
+    def ahead(self):
+        return self.counted(self.branch, "ahead_bytes")
+
+    @staticmethod
+    def counted(site, name):
+        return sum(module["counters"][name] for module in site.status()["modules"])
+
+    def noticed_by(self, act):
+        """Acts beside smbd, and waits until the far side was told of that."""
+        before = self.counted(self.datacenter, "changes_noticed")
+        act()
+        until(lambda: self.counted(self.datacenter, "changes_noticed") > before, what="the change is noticed")
+
+    # -- bytes
+
+    @each_dialect
+    def test_bytes_changed_beside_smbd_are_read_although_they_were_read_ahead(self, client):
+        file = client.open("file", READ)
+        self.assertEqual(file.oplock, NO_OPLOCK)
+        self.assertEqual(file.read(0, BLOCK), self.data[:BLOCK])
+        until(lambda: self.ahead() >= len(self.data) - BLOCK, what="all of it lies ahead")
+        data = bytearray(self.data)
+        data[300_000:300_007] = b"changed"
+        self.noticed_by(lambda: change(self.path, 300_000, b"changed"))
+        until(lambda: file.read(300_000, 7) == b"changed", what="the new bytes are read")
+        self.assertEqual(read_all(file), bytes(data))
+        file.close()
+
+    @each_dialect
+    def test_what_was_read_before_the_change_is_not_read_again_after_it(self, client):
+        file = client.open("file", READ | WRITE)
+        for turn in range(5):
+            word = b"turn %d" % turn
+            self.assertEqual(len(file.read(200_000, BLOCK)), BLOCK)
+            self.noticed_by(lambda word=word: change(self.path, 200_000, word))
+            until(lambda word=word: file.read(200_000, 6) == word, what="the new bytes are read")
+            self.assertEqual(file.read(200_000, 6), word)
+        file.close()
+
+    @each_dialect
+    def test_the_clients_own_writes_beside_others_do_not_hide_them(self, client):
+        file = client.open("file", READ | WRITE)
+        for turn in range(5):
+            file.write(0, b"mine %d" % turn)
+            self.assertEqual(file.read(0, 6), b"mine %d" % turn)
+            self.noticed_by(lambda turn=turn: change(self.path, 400_000, b"theirs %d" % turn))
+            until(lambda turn=turn: file.read(400_000, 8) == b"theirs %d" % turn, what="theirs is read")
+        file.close()
+        self.assertEqual(self.path.read_bytes()[:6], b"mine 4")
+
+    @each_dialect
+    def test_nothing_is_noticed_while_nobody_changes_anything(self, client):
+        with client.open("file", READ) as file:
+            before = self.counted(self.datacenter, "changes_noticed")
+            self.assertEqual(read_all(file), self.data)
+            self.assertEqual(read_all(file), self.data)
+            self.assertEqual(self.counted(self.datacenter, "changes_noticed"), before)
+
+    # -- attributes and names
+
+    @each_dialect
+    def test_the_size_of_an_open_file_is_the_one_that_a_local_program_has_made(self, client):
+        file = client.open("file", READ)
+        self.assertEqual(file.size(), len(self.data))
+        self.noticed_by(lambda: os.truncate(self.path, 1000))
+        until(lambda: file.size() == 1000, what="the new size is told")
+        self.assertEqual(read_all(file), self.data[:1000])
+        with client.open("file", ATTRIBUTES) as look:
+            self.assertEqual((look.size_at_open, look.size()), (1000, 1000))
+        file.close()
+
+    @each_dialect
+    def test_a_name_that_comes_and_goes_beside_smbd_is_listed_so(self, client):
+        self.assertEqual(set(client.listing()), {"file"})
+        (self.smbd.share / "new").touch()
+        self.assertIn("new", client.listing())
+        (self.smbd.share / "new").unlink()
+        self.assertNotIn("new", client.listing())
+
+    @each_dialect
+    def test_a_listing_that_is_under_way_tells_of_names_that_came_meanwhile(self, client):
+        if client.dialect == "NT1":
+            return  # the server tells the rest of a listing itself
+        for number in range(1500):
+            (self.smbd.share / f"a file with number {number:04}").touch()
+        with client.open("", READ, options=DIRECTORY_FILE) as folder:
+            first = folder.list_some(16384)
+            self.assertLess(len(first), 200)
+            before = self.ahead()
+            folder.list_some(16384)
+            until(lambda: self.ahead() > before, what="the rest lies ahead")
+            self.noticed_by(lambda: (self.smbd.share / "zz came later").touch())
+            found = set()
+            while (some := folder.list_some(16384)) is not None:
+                found |= set(some)
+        self.assertIn("zz came later", found)
+
+    # -- folders are let go of
+
+    @each_dialect
+    def test_a_folder_is_removed_and_renamed_as_if_nobody_watched_it(self, client):
+        if client.dialect == "NT1":
+            return  # that client cannot remove folders
+        folder = self.smbd.share / "folder"
+        folder.mkdir()
+        (folder / "file").write_bytes(self.data)
+        with client.open("folder/file", READ) as file:
+            self.assertEqual(read_all(file), self.data)
+        client.rename("folder", "other")
+        self.assertFalse(folder.exists())
+        with client.open("other/file", READ) as file:
+            self.assertEqual(read_all(file), self.data)
+        client.remove("other/file")
+        client.remove_folder("other")
+        self.assertFalse((self.smbd.share / "other").exists())
+
+    def test_a_server_that_watches_nothing_is_read_through(self):
+        path = self.smbd.folder_of("silent") / "file"
+        path.write_bytes(self.data)
+        for dialect in DIALECTS:
+            with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect, share="silent") as client, \
+                    client.open("file", READ) as file:
+                self.assertEqual(read_all(file), self.data)
+
+
+if __name__ == "__main__":
+    unittest.main()

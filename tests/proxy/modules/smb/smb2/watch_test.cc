@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are changed beside the SMB server, while the far half holds the only oplock on them.
+#include <catch2/catch.hpp>
+
+#include "tests/proxy/modules/smb/smb2/pair.h"
+
+using namespace longhaul;
+using namespace longhaul::smb;
+using namespace longhaul::smb::smb2;
+using namespace longhaul::smb::smb2::test;
+
+namespace {
+
+modules::Surroundings strict() {
+  modules::Surroundings surroundings = Pair::usual();
+  surroundings.features.smb_metadata_relaxed = false;
+  return surroundings;
+}
+
+unsigned version_read(Client& client, const FileId& file, std::uint64_t offset) {
+  const Message& answer = client.wait(client.ask(Command::read, read_request_body(file, offset, 65536)));
+  const auto read = parse_read_response(answer.first().bytes).value();
+  for (unsigned version = 0; version < 100; ++version)
+    if (as_text(read.data) == bytes_of(version, offset, read.data.size())) return version;
+  return ~0u;
+}
+
+// All that was changed has been told: behind an answer the far half waits a little before it listens again.
+void settle(Pair& pair) {
+  for (int turn = 0; turn < 3; ++turn) pair.pass(std::chrono::milliseconds(150));
+}
+
+}  // namespace
+
+TEST_CASE("what was read ahead is dropped when the file is changed beside the server") {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Pair pair(seed, strict());
+    pair.server.watches = true;
+    pair.server.files["f"] = {1, 1'000'000};
+    pair.server.files["other"] = {1, 1'000};
+    Client client(pair);
+    client.begin();
+    const FileId file = client.opened(client.open("f"));
+    for (unsigned version = 1; version < 5; ++version) {
+      CHECK(version_read(client, file, 0) == version);
+      pair.run();
+      const std::uint64_t saved = pair.near.counters().round_trips_saved;
+      CHECK(version_read(client, file, 65536) == version);
+      CHECK(pair.near.counters().round_trips_saved == saved + 1);
+      pair.server.change_beside("other");
+      pair.server.change_beside("f");
+      settle(pair);
+      CHECK(version_read(client, file, 131072) == version + 1);
+      settle(pair);
+    }
+    CHECK(pair.far.counters().changes_noticed == 4);
+    client.wait(client.ask(Command::close, close_request_body(file)));
+    pair.run();
+    CHECK(pair.server.watched_folders() == 1);
+    pair.pass(std::chrono::seconds(2));
+    CHECK(pair.server.watched_folders() == 0);
+    CHECK(pair.server.violations.empty());
+    CHECK(client.violations.empty());
+  }
+}
+
+TEST_CASE("a READ that is asked when the change was told to the far half shows it, in any order of events") {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    Pair pair(seed, strict());
+    pair.server.watches = true;
+    pair.server.files["f"] = {1, 3'000'000};
+    Client client(pair);
+    client.begin();
+    const FileId file = client.opened(client.open("f"));
+    std::mt19937 random(seed);
+    unsigned told = 1, seen = 1;
+    for (unsigned turn = 0; turn < 30 && !pair.reset; ++turn) {
+      for (auto steps = random() % 40; steps > 0; --steps) pair.step();
+      if (random() % 4 == 0) pair.server.change_beside("f");
+      if (random() % 3 == 0) {
+        settle(pair);
+        told = pair.server.version("f");
+      }
+      const unsigned version = version_read(client, file, 65536 * (random() % 40));
+      CHECK(version != ~0u);
+      CHECK(version >= told);
+      seen = std::max(seen, version);
+    }
+    CHECK_FALSE(pair.reset);
+    CHECK(pair.server.violations.empty());
+    CHECK(client.violations.empty());
+  }
+}
+
+TEST_CASE("nothing is read ahead under an oplock of ours in a folder that cannot be watched") {
+  Pair pair(1, strict());
+  pair.server.files["f"] = {1, 1'000'000};
+  Client client(pair);
+  client.begin();
+  const FileId file = client.opened(client.open("f"));
+  CHECK(version_read(client, file, 0) == 1);
+  pair.run();
+  pair.server.change_beside("f");
+  CHECK(version_read(client, file, 65536) == 2);
+  CHECK(pair.near.counters().ahead_bytes == 0);
+}
