@@ -50,14 +50,15 @@ void make_directories(const fs::path& directory) {
 }
 
 // Written under another name and linked into place, so that a reader sees the whole token or none, and of two
-// daemons that start at once only one makes it.
+// daemons that start at once only one makes it. Synced before it has its name: a daemon refuses to start with an empty
+// token, as a power cut would leave it.
 void make_token(const fs::path& file) {
   const auto fail = [&file](const std::string& reason) {
     throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason);
   };
   const auto draft = file.string() + "." + std::to_string(::getpid());
   ::unlink(draft.c_str());
-  if (const auto made = process::make_private_file(draft, random_token() + "\n"); !made)
+  if (const auto made = process::make_private_file(draft, random_token() + "\n", process::Durable::yes); !made)
     fail(process::reason_of(made.error()));
   const int linked = ::link(draft.c_str(), file.c_str());
   const int error = errno;

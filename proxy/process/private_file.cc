@@ -29,8 +29,8 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-bool sync(const std::filesystem::path& what, int flags) {
-  const int descriptor = ::open(what.c_str(), flags | O_NOFOLLOW | O_CLOEXEC);
+bool sync_directory(const std::filesystem::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
   const Closing closing{descriptor};
   return ::fsync(descriptor) == 0;
@@ -58,11 +58,12 @@ Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::si
   return read;
 }
 
-Result<void> make_private_file(const std::filesystem::path& file, std::string_view text) {
+Result<void> make_private_file(const std::filesystem::path& file, std::string_view text, Durable durable) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) return last_error();
   const Closing closing{descriptor};
-  if (::fchmod(descriptor, 0600) == 0 && write_all(descriptor, text)) return {};
+  if (::fchmod(descriptor, 0600) == 0 && write_all(descriptor, text) && (durable == Durable::no || ::fsync(descriptor) == 0))
+    return {};
   const auto error = last_error();
   ::unlink(file.c_str());
   return error;
@@ -71,9 +72,9 @@ Result<void> make_private_file(const std::filesystem::path& file, std::string_vi
 Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text, Durable durable) {
   const std::string draft = file.string() + ".new";
   ::unlink(draft.c_str());  // of a process that was killed
-  if (auto made = make_private_file(draft, text); !made) return made.error();
-  const bool renamed = (durable == Durable::no || sync(draft, O_RDONLY)) && ::rename(draft.c_str(), file.c_str()) == 0;
-  if (renamed && (durable == Durable::no || sync(file.parent_path(), O_RDONLY | O_DIRECTORY))) return {};
+  if (auto made = make_private_file(draft, text, durable); !made) return made.error();
+  const bool renamed = ::rename(draft.c_str(), file.c_str()) == 0;
+  if (renamed && (durable == Durable::no || sync_directory(file.parent_path()))) return {};
   const auto error = last_error();
   ::unlink(draft.c_str());
   return error;

@@ -21,13 +21,15 @@ struct PrivateFile {
 // file, no_such_file_or_directory, and what else the system says. Never waits.
 Result<PrivateFile> read_private_file(const std::filesystem::path& file, std::size_t most);
 
+// Durable: what was written survives a power cut; it waits for the device.
+enum class Durable : bool { no, yes };
+
 // A new file with mode 0600, whatever the umask; file_exists where there is something already. A file that could
-// not be written whole is removed again.
-Result<void> make_private_file(const std::filesystem::path& file, std::string_view text);
+// not be written whole is removed again. Durable means its content: its name may be lost.
+Result<void> make_private_file(const std::filesystem::path& file, std::string_view text, Durable durable = Durable::no);
 
 // Writes it under another name (with ".new" after it) and renames it, so that a crash leaves the old file or the
-// new one. Durable: so does a power cut, after this has returned the new one; it waits for the device.
-enum class Durable : bool { no, yes };
+// new one. Durable: so does a power cut, after this has returned the new one.
 Result<void> replace_private_file(const std::filesystem::path& file, std::string_view text,
                                   Durable durable = Durable::no);
 
