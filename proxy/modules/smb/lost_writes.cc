@@ -92,7 +92,9 @@ void LostWrites::add(const File& file, Loss loss) {
 
 void LostWrites::refused(const File& file, Interval range, Status status) {
   ++counters_.lost[static_cast<std::size_t>(Cause::refused)];
-  if (journal_) journal_->lost(file, {.cause = Cause::refused, .status = status, .ranges = {range}});
+  const Loss loss{.cause = Cause::refused, .status = status, .ranges = {range}};
+  if (journal_) journal_->lost(file, loss);
+  add(file, loss);
 }
 
 void LostWrites::told_late(const File& file) {

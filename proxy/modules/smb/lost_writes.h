@@ -83,9 +83,10 @@ class LostWrites {
   // Of an NT access mask and disposition (SMB1's NT_CREATE_ANDX and SMB2's CREATE have the same).
   static Use use_of(std::uint32_t access, std::uint32_t disposition);
 
-  // The promise was counted and logged before (refused()), or is now.
+  // Cause::refused was counted and logged before, by refused().
   void add(const File& file, Loss loss);
-  // The server has refused a promised WRITE; a later answer through the same open can still tell the client.
+  // The server has refused a promised WRITE. A later answer through the same open can tell the client; not every
+  // program stops at that, so the next open of the file tells it as well.
   void refused(const File& file, Interval range, Status status);
   void told_late(const File& file);
 
