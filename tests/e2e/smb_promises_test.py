@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of the promise table (promises/README.md): several clients write while something breaks, and no block is missing
+that was acknowledged to a client whose run ended in success. --long plays many rounds of each."""
+
+import os
+import pathlib
+import sys
+import unittest
+import zlib
+
+sys.path.append(os.fspath(pathlib.Path(__file__).resolve().parent / "promises"))
+
+import scenarios
+from faults import FAULTS
+from lab import early, long_test
+from writers import KINDS
+
+SEED = int(os.environ.get("LONGHAUL_PROMISES_SEED", "1"))
+
+
+class Stage(unittest.TestCase):
+    """What a class's faults have in common is the stage that they are played on."""
+
+    stage_of = {}
+    kernel = False
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.kernel and not KINDS["kernel"].is_there():
+            raise unittest.SkipTest("there is no guest: it is made by tools/setup, on x86_64")
+        cls.stage = cls.enterClassContext(scenarios.Stage(guest=cls.kernel, **cls.stage_of))
+
+    def play(self, *faults, rounds=1, clients=5, longest=20):
+        kinds = [name for name, kind in KINDS.items() if kind.is_there() and kind.is_kernel <= self.kernel]
+        table, bad = scenarios.Table(), []
+        for fault in faults:
+            for number in range(rounds):
+                seed = SEED + number + zlib.crc32(fault.encode())
+                for outcome in self.stage.play(scenarios.drawn(seed, [fault], kinds, clients, longest)):
+                    table.add(fault, outcome)
+                    if outcome.lost or outcome.unflushed or outcome.wrong:
+                        bad.append(f"{fault}, seed {seed}: {outcome.told.described()}: lost {outcome.lost}, lost after flush "
+                                   f"{outcome.unflushed}, wrong {outcome.wrong}, errors {outcome.errors}")
+        missing = [name for name, kind in KINDS.items() if not kind.is_there()]
+        print("\n".join((f"LONGHAUL_PROMISES_SEED={SEED}" + "".join(f", without {name}" for name in missing), *table.lines())))
+        if bad:
+            self.fail("\n".join(bad))
+
+
+@early
+class Promises(Stage):
+    def test_no_acknowledged_block_is_lost_where_smbd_is_killed_or_restarted(self):
+        self.play("smbd killed", "smbd restarted")
+
+    def test_no_acknowledged_block_is_lost_where_the_near_daemon_is_killed_or_restarted(self):
+        self.play("near killed", "near restarted")
+
+    def test_no_acknowledged_block_is_lost_where_the_far_daemon_is_killed_or_restarted(self):
+        self.play("far killed", "far restarted")
+
+    def test_no_acknowledged_block_is_lost_where_the_line_is_cut_for_4_seconds(self):
+        self.play("line cut 4 s")
+
+    def test_no_acknowledged_block_is_lost_where_the_disk_is_full(self):
+        self.play("disk full", "disk full, then freed")
+
+    def test_no_acknowledged_block_is_lost_where_the_administrator_ends_sessions_or_closes_the_share(self):
+        self.play("session ended", "share closed")
+
+
+@early
+class PromisesToTheGone(Stage):
+    def test_no_acknowledged_block_is_lost_where_smbd_is_gone_for_good(self):
+        self.play("smbd gone")
+
+    def test_no_acknowledged_block_is_lost_where_a_daemon_is_gone_for_good(self):
+        self.play("near gone", "far gone")
+
+
+@early
+class PromisesWithoutPower(Stage):
+    stage_of = {"power": True}
+
+    def test_no_flushed_block_is_lost_where_the_server_loses_its_power(self):
+        self.play("server's power")
+
+    def test_no_acknowledged_block_is_lost_where_the_daemons_hosts_lose_their_power(self):
+        self.play("near's power", "far's power", "far's, then near's power")
+
+
+class PromisesWithoutThePair(Stage):
+    """The baseline: what is lost here is a mistake of the scenarios."""
+
+    stage_of = {"direct": True}
+
+    def test_directly_no_block_is_lost(self):
+        self.play("nothing", "smbd killed", "share closed")
+
+
+class ManyPromises(Stage):
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_many_scenarios(self):
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), rounds=15, clients=8, longest=70)
+        self.play("line cut 90 s", clients=8)
+
+
+class ManyPromisesWithoutPower(Stage):
+    stage_of = {"power": True}
+
+    @long_test
+    def test_no_acknowledged_block_is_lost_in_many_scenarios_without_power(self):
+        self.play(*(name for name, fault in FAULTS.items() if fault.power), rounds=10, clients=8)
+
+
+class ManyPromisesWithoutThePair(Stage):
+    stage_of = {"direct": True}
+
+    @long_test
+    def test_directly_no_block_is_lost_in_many_scenarios(self):
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power and not fault.needs_pair), rounds=5, clients=8)
+
+
+class PromisesToAKernel(Stage):
+    kernel = True
+
+    @long_test
+    def test_no_acknowledged_block_is_lost_that_linux_s_client_wrote(self):
+        self.play(*(name for name, fault in FAULTS.items() if not fault.power and name != "line cut 90 s"), rounds=2, clients=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
