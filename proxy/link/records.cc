@@ -33,6 +33,7 @@ enum FeatureKey : std::uint64_t {
   kSmbReadAhead,
   kSmbWriteBehind,
   kSmbMetadata,
+  kSmbWriteBehindCached,
 };
 
 template <class Array>
@@ -141,6 +142,7 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kSmbReadAhead, features.smb_read_ahead);
   pair(kSmbWriteBehind, features.smb_write_behind);
   pair(kSmbMetadata, features.smb_metadata);
+  pair(kSmbWriteBehindCached, features.smb_write_behind_cached);
 }
 
 Result<config::Features> parse_features(Bytes body) {
@@ -204,6 +206,9 @@ Result<config::Features> parse_features(Bytes body) {
         break;
       case kSmbMetadata:
         features.smb_metadata = on;
+        break;
+      case kSmbWriteBehindCached:
+        features.smb_write_behind_cached = on;
         break;
       default:
         break;

@@ -131,6 +131,10 @@ class Writer {
   void body(const Allowance& m) { number(m.bytes); }
   void body(const Remembers& m) { number(m.near); }
   void body(const Settled& m) { key(m.open); }
+  void body(const Paths& m) {
+    number(m.session);
+    number(m.others);
+  }
 
  private:
   Buffer out_;
@@ -225,6 +229,7 @@ void fields(Reader& in, MakeReal& m) { in.fields(m.open, m.request); }
 void fields(Reader& in, Allowance& m) { in.fields(m.bytes); }
 void fields(Reader& in, Remembers& m) { in.fields(m.near); }
 void fields(Reader& in, Settled& m) { in.fields(m.open); }
+void fields(Reader& in, Paths& m) { in.fields(m.session, m.others); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>

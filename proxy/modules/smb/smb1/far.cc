@@ -231,7 +231,8 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
     }
-    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
+    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind &&
+        (open->on_behalf || surroundings_.features.smb_write_behind_cached))
       questions_.ask_room(now, *open);
     questions_.opened(*open, number);
     reads_.opened(*open);
@@ -341,7 +342,7 @@ flows::Reason Far::leave_alone() const {
 
 void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
   surroundings_ = surroundings;
-  losses_.may_promise(surroundings.features.smb_write_behind);
+  losses_.may_promise(surroundings.features);
   reads_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);
   looks_.on_surroundings(surroundings);

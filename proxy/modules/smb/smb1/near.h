@@ -24,8 +24,6 @@ namespace longhaul::smb::smb1 {
 
 // Everything but room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
-// Of the same conditions those that any request on the open has to fulfil.
-bool could_be_kept_back(const Open& open, const Header& header);
 
 class Near final : public Half {
  public:
@@ -56,6 +54,10 @@ class Near final : public Half {
   Bare bare_from_stream() const override { return raw_.bare_from_server(); }
   bool quiet() const override;
   flows::Reason leave_alone() const override;
+  flows::Reason reason() const override {
+    const flows::Reason why = leave_alone();
+    return why != flows::Reason::optimised ? why : reason_;
+  }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
   void on_timeout(TimePoint now) override { settled_.on_timeout(now); }
@@ -69,7 +71,7 @@ class Near final : public Half {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
-  struct Early {  // a WRITE, or what leaves an empty file empty, that goes on behind Promised
+  struct Early {  // a WRITE that goes on behind Promised
     Header header;
     std::uint32_t length = 0;
   };
@@ -77,9 +79,7 @@ class Near final : public Half {
   void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
-  bool leave_empty(const Frame& frame, const Message& message);
-  void promised(const OpenKey& key, MessageNumber number, const Frame& frame, const Early& early,
-                Promises::Verdict verdict);
+  bool policy_allows(Open& open);
   bool close(const Frame& frame, const Message& message);
   bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
@@ -132,10 +132,6 @@ class Near final : public Half {
   KeyedMap<MessageNumber, Header> reads_;  // that wait, by a number of ours
   KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
-  // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
-  enum class Loss : bool { nothing, times };
-  std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
-  bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
   KeyedMap<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
@@ -144,6 +140,7 @@ class Near final : public Half {
   bool lan_over_ = false;     // the client says nothing more that we understand
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
+  flows::Reason reason_ = flows::Reason::optimised;  // why WRITEs that could be promised are not
   bool aborted_ = false;
 };
 

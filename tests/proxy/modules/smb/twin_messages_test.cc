@@ -42,7 +42,8 @@ std::vector<TwinMessage> one_of_each() {
           MakeReal{key_of(12), Slice::copy_of(as_bytes("create"))},
           Allowance{1ull << 62},
           Remembers{~0ull},
-          Settled{key_of(13)}};
+          Settled{key_of(13)},
+          Paths{25, true}};
 }
 
 }  // namespace

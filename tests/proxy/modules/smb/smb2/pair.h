@@ -55,6 +55,7 @@ class Pair {
     surroundings.line_bytes_per_second = 6'100'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 1 << 24;
+    surroundings.features.smb_write_behind_cached = true;
     return surroundings;
   }
 
