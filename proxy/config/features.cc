@@ -29,15 +29,16 @@ constexpr std::array kSwitchesBeforeFec{
 constexpr std::array kSwitchesAfterFec{Switch{"smb", &Features::smb},
                                        Switch{"smb.read_ahead", &Features::smb_read_ahead},
                                        Switch{"smb.write_behind", &Features::smb_write_behind},
+                                       Switch{"smb.write_behind_cached", &Features::smb_write_behind_cached},
                                        Switch{"smb.metadata", &Features::smb_metadata},
                                        Switch{"http", &Features::http},
                                        Switch{"mapi", &Features::mapi},
                                        Switch{"nfs", &Features::nfs},
                                        Switch{"dns", &Features::dns}};
-constexpr std::array<std::string_view, 16> kNames{
-    "preset", "transport", "window",         "fast_connect",     "compression",  "dedup_memory", "dedup_disk",
-    "fec",    "smb",       "smb.read_ahead", "smb.write_behind", "smb.metadata", "http",         "mapi",
-    "nfs",    "dns"};
+constexpr std::array<std::string_view, 17> kNames{
+    "preset",       "transport",      "window",           "fast_connect",            "compression",
+    "dedup_memory", "dedup_disk",     "fec",              "smb",                     "smb.read_ahead",
+    "smb.write_behind", "smb.write_behind_cached", "smb.metadata", "http", "mapi", "nfs", "dns"};
 
 template <class Visit>
 void for_each_switch(Visit visit) {
@@ -68,7 +69,8 @@ Features reduction() {
 }
 
 Features with_modules(Features features, Fec::Mode fec) {
-  for (const Switch& s : kSwitchesAfterFec) features.*s.value = true;
+  for (const Switch& s : kSwitchesAfterFec)
+    features.*s.value = s.value != &Features::smb_write_behind_cached;
   features.fec.mode = fec;
   return features;
 }

@@ -33,8 +33,9 @@ struct Features {
   bool dedup_disk = true;
   Fec fec;
   bool smb = true;
-  bool smb_read_ahead = true;  // these three: parts of smb, without effect where that is off
+  bool smb_read_ahead = true;  // these four: parts of smb, without effect where that is off
   bool smb_write_behind = true;
+  bool smb_write_behind_cached = false;  // part of smb.write_behind; by no preset
   bool smb_metadata = true;
   bool smb_metadata_relaxed = false;  // names and attributes are believed for a time, and no folder is watched
   bool http = true;
@@ -47,7 +48,8 @@ struct Features {
 // Every name `set_feature` takes, in the order of the documentation, "preset" first.
 std::span<const std::string_view> feature_names();
 
-// A preset sets every feature at once, also those a user had changed before; `window` becomes auto.
+// A preset sets every feature at once, also those a user had changed before; `window` becomes auto, and
+// smb.write_behind_cached, which may lose what a program believes written, false.
 //
 //          transport  fast_connect  compression, dedup  fec       modules
 //   B      off        false         false               off       false    relayed by this proxy alone

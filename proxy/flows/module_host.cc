@@ -22,6 +22,7 @@ constexpr std::size_t kMinPiece = 256;        // of a message that does not fit
 config::Features with_parts(config::Features features) {
   features.smb_read_ahead &= features.smb;
   features.smb_write_behind &= features.smb;
+  features.smb_write_behind_cached &= features.smb_write_behind;
   features.smb_metadata &= features.smb;
   return features;
 }

@@ -31,6 +31,8 @@ enum class Reason {
   smb_session,          // the same: the session was taken up again or has expired
   smb_not_understood,   // the same: something in it is not SMB as this version knows it
   lost_writes,          // past the link, and read: the client is to be told of lost writes
+  smb_client_caches,    // optimised, but writes wait for the server: the client writes back by itself
+  smb_other_paths,      // the same: the client may use connections that do not pass here
 };
 
 struct ReasonText {
@@ -115,6 +117,16 @@ inline constexpr std::array kReasonTable{
                "error, once.",
                "see the log for the files, and have them written again; longhaul status says why the link is "
                "not used"},
+    ReasonText{Reason::smb_client_caches, "smb_client_caches",
+               "The flow is optimised, but its client caches files itself (it asks for oplocks or leases) and "
+               "does not tell programs of errors that come late, so its writes wait for the server.",
+               "none needed; if speed matters more than writes lost in a failure, set smb.write_behind_cached = "
+               "true at both sites"},
+    ReasonText{Reason::smb_other_paths, "smb_other_paths",
+               "The flow is optimised, but its client and server support SMB multichannel and the server has "
+               "other addresses, over which the client could bypass this proxy, so its writes wait for the "
+               "server.",
+               "turn SMB multichannel off at the client or the server, or give the server one address"},
 };
 
 static_assert(

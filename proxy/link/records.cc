@@ -33,6 +33,7 @@ enum FeatureKey : std::uint64_t {
   kSmbReadAhead,
   kSmbWriteBehind,
   kSmbMetadata,
+  kSmbWriteBehindCached,
 };
 
 template <class Array>
@@ -141,6 +142,7 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kSmbReadAhead, features.smb_read_ahead);
   pair(kSmbWriteBehind, features.smb_write_behind);
   pair(kSmbMetadata, features.smb_metadata ? features.smb_metadata_relaxed ? 2u : 1u : 0u);
+  pair(kSmbWriteBehindCached, features.smb_write_behind_cached);
 }
 
 Result<config::Features> parse_features(Bytes body) {
@@ -205,6 +207,9 @@ Result<config::Features> parse_features(Bytes body) {
       case kSmbMetadata:
         features.smb_metadata = on;
         features.smb_metadata_relaxed = *value == 2;
+        break;
+      case kSmbWriteBehindCached:
+        features.smb_write_behind_cached = on;
         break;
       default:
         break;

@@ -18,7 +18,7 @@ struct Counters {
   std::uint64_t promises_kept = 0;       // the server acknowledged them afterwards
   std::uint64_t promises_failed = 0;     // the server refused them, or could not be asked any more
   std::uint64_t late_errors = 0;         // that were told with a later answer
-  std::uint64_t durability_traded = 0;   // files opened without the durable handle that was asked for
+  std::uint64_t unpromised_files = 0;    // files whose writes waited for the server because of the settings
   std::uint64_t metadata_answers = 0;    // of round_trips_saved: directories, attributes, opens and closes
   std::uint64_t opens_ahead = 0;         // files opened before they were asked for, and offered to the client
   std::uint64_t opens_ahead_used = 0;    // of these: asked for afterwards
@@ -51,9 +51,8 @@ inline constexpr std::array kCounterNames{
     CounterName{"promises_kept", &Counters::promises_kept, "Promises that the server has acknowledged"},
     CounterName{"promises_failed", &Counters::promises_failed, "Promises that could not be kept"},
     CounterName{"late_errors", &Counters::late_errors, "Failed promises told with a later answer"},
-    CounterName{
-        "durability_traded", &Counters::durability_traded,
-        "Files opened without the durable handle asked for, so that writes could be acknowledged early"},
+    CounterName{"unpromised_files", &Counters::unpromised_files,
+                "Files whose writes could be acknowledged early and are not, as the reason of the flow says"},
     CounterName{"metadata_answers", &Counters::metadata_answers,
                 "Questions for names and attributes, opens and closes answered without the line"},
     CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened before they were asked for"},

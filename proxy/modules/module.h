@@ -23,10 +23,13 @@ namespace longhaul::modules {
 using link::Duration;
 using link::TimePoint;
 
-// Between whom a flow is, the same on both sides of the link and for each connection of the two. Addresses
-// of IPv4 as IPv6 maps them; a server that is named has a digest of its name instead.
+// That of IPv4 as IPv6 maps it.
+using Address = std::array<std::byte, 16>;
+
+// Between whom a flow is, the same on both sides of the link and for each connection of the two. A
+// server that is named has a digest of its name instead of an address.
 struct Ends {
-  std::array<std::byte, 16> client{}, server{};
+  Address client{}, server{};
   std::uint16_t server_port = 0;
   auto operator<=>(const Ends&) const = default;
 };

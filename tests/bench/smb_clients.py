@@ -14,7 +14,6 @@ from transfers import WrongBytes
 from web import sha256_of
 
 _seeds = itertools.count(1000)
-DURABLE_BYTES = 1_200_000
 
 
 def made(size, seed):
@@ -156,11 +155,6 @@ class Kernel(Subject):
 
     def write_file(self, name, size, seed):
         with self.mount() as mount:
-            if self.dialect != "NT1":
-                # Until a mount has written a megabyte its handles are durable, and its writes wait for the server. What
-                # is measured are the files behind that.
-                self.found(mount, "write", f"{name}-before", size=DURABLE_BYTES, seed=1_000_000 + seed)
-                (self.smbd.share / f"{name}-before").unlink()
             return self.found(mount, "write", name, size=size, seed=seed)
 
     def read_folder(self, folder):

@@ -315,7 +315,7 @@ class WhileRunning(PairTest):
 
     def writes(self, client, smbd, name, _):
         data = made(600_000, seed_of(name))
-        smb_work.write_file(client, name, data, oplock=BATCH)
+        smb_work.write_file(client, name, data)
         self.assertEqual((smbd.share / name).read_bytes(), data)
 
     def lists(self, client, _, name, folder):
@@ -336,7 +336,7 @@ class ByRule(PairTest):
                         smb_client.connect(self.lab, smbd, dialect, port=port) as client:
                     name = f"file-{port}-{dialect}"
                     data = made(600_000, seed_of(name))
-                    smb_work.write_file(client, name, data, oplock=BATCH)
+                    smb_work.write_file(client, name, data)
                     self.assertEqual((smbd.share / name).read_bytes(), data)
                     module, = [flow["module"] for flow in self.branch.flows() if flow["module"]]
                     self.assertEqual(module["counters"]["promised_bytes"] > 0, promised)

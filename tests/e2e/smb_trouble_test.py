@@ -25,7 +25,7 @@ class Story(unittest.TestCase):
             teller.chmod(0o755)
             settings["shares"] = {share or "share": {"dfree command": teller}}
         self.smbd = smb.Smbd(self.lab, **settings)
-        self.pair = self.enterContext(Pair(self.lab))
+        self.pair = self.enterContext(Pair(self.lab, both={"features": {"smb.write_behind_cached": True}}))
 
     def connect(self, dialect, **where):
         return self.enterContext(smb_client.connect(self.lab, self.smbd, dialect, **where))

@@ -104,6 +104,7 @@ class Fuzzed {
     told.features.smb_read_ahead = !(which & 0x70) || which & 0x10;
     told.features.smb_write_behind = !(which & 0x70) || which & 0x20;
     told.features.smb_metadata_relaxed = which & 0x80;
+    told.features.smb_write_behind_cached = which & 0x80;
     told.features.smb_metadata = !(which & 0x70) || which & 0x40;
     for (Watched* side : {&near_, &far_}) {
       if (side->done()) continue;

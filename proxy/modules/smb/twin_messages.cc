@@ -135,6 +135,10 @@ class Writer {
     key(m.open);
     number(m.watched);
   }
+  void body(const Paths& m) {
+    number(m.session);
+    number(m.others);
+  }
 
  private:
   Buffer out_;
@@ -230,6 +234,7 @@ void fields(Reader& in, Allowance& m) { in.fields(m.bytes); }
 void fields(Reader& in, Remembers& m) { in.fields(m.near); }
 void fields(Reader& in, Settled& m) { in.fields(m.open); }
 void fields(Reader& in, Watched& m) { in.fields(m.open, m.watched); }
+void fields(Reader& in, Paths& m) { in.fields(m.session, m.others); }
 
 // The type byte is the message's place in TwinMessage, from one on.
 template <std::size_t I = 0>

@@ -120,6 +120,12 @@ struct Remembers {
 struct Settled {
   OpenKey open;
 };
+// far -> near: whether the server of this session has other addresses than the one that this connection goes
+// to. Told where the session may use several connections, and again when the client may have learnt of more.
+struct Paths {
+  std::uint64_t session = 0;
+  bool others = false;
+};
 
 // ---- oplocks
 
@@ -223,7 +229,7 @@ struct MakeReal {
 using TwinMessage =
     std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
                  Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance,
-                 Remembers, Settled, Watched>;
+                 Remembers, Settled, Watched, Paths>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

@@ -167,7 +167,7 @@ Link:
   TCP to peers uses the kernel's bbr.
   For peers, this site dials nothing.
 Features:
-  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.metadata=false http=false mapi=false nfs=false dns=false
+  transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false http=false mapi=false nfs=false dns=false
   In this version http, mapi, nfs and dns have no effect.
 Rules; the first that matches a flow counts:
   1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).

@@ -153,7 +153,7 @@ TEST_CASE("set changes features with the token, and says what changed") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
-  CHECK(has(shell.type({"set"}).out, "compression       true"));
+  CHECK(has(shell.type({"set"}).out, "compression              true"));
   auto typed = shell.type({"set", "preset=T", "fec=10:2"});
   CHECK(typed.exit_code == 0);
   CHECK(has(typed.out, "smb is now false"));

@@ -15,8 +15,9 @@ Features random_features(std::mt19937& random) {
   f.window_bytes = pick(2) == 0 ? 0 : 1024 + pick(1 << 20);
   for (bool Features::*field :
        {&Features::fast_connect, &Features::compression, &Features::dedup_memory, &Features::dedup_disk,
-        &Features::smb, &Features::smb_read_ahead, &Features::smb_write_behind, &Features::smb_metadata,
-        &Features::http, &Features::mapi, &Features::nfs, &Features::dns})
+        &Features::smb, &Features::smb_read_ahead, &Features::smb_write_behind,
+        &Features::smb_write_behind_cached, &Features::smb_metadata, &Features::http, &Features::mapi,
+        &Features::nfs, &Features::dns})
     f.*field = pick(2) == 1;
   f.smb_metadata_relaxed = f.smb_metadata && pick(2) == 1;
   f.fec.mode = static_cast<Fec::Mode>(pick(3));
@@ -66,6 +67,7 @@ TEST_CASE("presets switch what the measured sources switched") {
   CHECK((a.smb && a.http && a.mapi && a.nfs && a.dns));
   CHECK((a.smb_read_ahead && a.smb_write_behind && a.smb_metadata));
   CHECK_FALSE((t.smb_read_ahead || t.smb_write_behind || t.smb_metadata));
+  CHECK_FALSE((a.smb_write_behind_cached || af.smb_write_behind_cached));
   CHECK(a.fec.mode == Fec::Mode::off);
   CHECK(f.transport == Transport::udp);
   CHECK(f.fec.mode == Fec::Mode::adaptive);
@@ -123,6 +125,7 @@ TEST_CASE("wishes meet in the same features in whatever order they are asked") {
   std::mt19937 random(5);
   Features everything = *preset("A+F");
   everything.smb_metadata_relaxed = true;
+  everything.smb_write_behind_cached = true;
   for (int i = 0; i < 2000; ++i) {
     const Features a = random_features(random), b = random_features(random), c = random_features(random);
     CHECK(meet(a, b) == meet(b, a));

@@ -35,6 +35,8 @@ bool named(Reason reason) {
     case Reason::smb_session:
     case Reason::smb_not_understood:
     case Reason::lost_writes:
+    case Reason::smb_client_caches:
+    case Reason::smb_other_paths:
       return true;
   }
   return false;

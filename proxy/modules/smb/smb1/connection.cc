@@ -34,7 +34,6 @@ Opening opening_of(const Header& header, const Block& block, const NtCreateReque
   if (request.root_fid != 0) open.name.exact = false;
   open.may_read = (request.access & (kReadData | kGenericRead | kGenericAll | kMaximumAllowed)) != 0;
   open.may_write = (request.access & (kWriteData | kGenericWrite | kGenericAll)) != 0;
-  open.may_set_times = (request.access & (kWriteAttributes | kGenericWrite | kGenericAll)) != 0;
   open.write_through = (request.options & (kOptionWriteThrough | kOptionNoBuffering)) != 0;
   open.random = (request.options & kOptionRandom) != 0;
   open.delete_on_close = (request.options & kOptionDeleteOnClose) != 0;
@@ -133,6 +132,9 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
       if (block.words.size() >= 2) pending.answers_due = u16_at(block.words, 0);
       return;
     case Command::set_information2:
+    case Command::write_andx:
+      if (const auto write = parse_write_request(request, block)) pending.offset = write->offset;
+      return;
     case Command::write_raw:  // its error may be told by CLOSE ([MS-CIFS] 2.2.4.25)
     case Command::write_mpx:
       if (open) open->changed = true;
@@ -206,6 +208,11 @@ Connection::Answered Connection::on_reply(const Message& reply) {
     case Command::negotiate:
       on_negotiated(reply, request);
       break;
+    case Command::write_andx:
+      if (Open* open = request.serial ? open_of_serial(*request.serial) : nullptr)
+        if (const auto written = parse_write_reply(reply.first()))
+          open->confirm(request.offset, written->count);
+      break;
     case Command::tree_disconnect:
       close_where([&](const Open& open) { return open.tid == request.header.tid; }, answered);
       disk_trees_.erase(request.header.tid);
@@ -252,7 +259,7 @@ void Connection::on_opened(const Message& reply, const Block& block, Pending& re
   open.serial = ++opened_;
   open.oplock = file->oplock;
   open.was_write_cached = open.may_cache_writes();
-  open.end_of_file = file->end_of_file;
+  open.end_of_file = open.confirmed_bytes = file->end_of_file;
   open.size_is_known = opening.is_nt_create;
   answered.opened = &opens_.insert_or_assign(open.fid, std::move(open)).first->second;
 }

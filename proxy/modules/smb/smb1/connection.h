@@ -2,6 +2,7 @@
 // What both halves know of an SMB1 connection from the requests and answers that pass: what was negotiated,
 // requests without an answer, open files and their oplocks. Knows only what it saw granted; decides nothing.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -32,9 +33,10 @@ struct Open {
   std::uint16_t flags2 = 0;  // of the request that opened it
   FileName name;
   std::uint64_t end_of_file = 0;             // as the answer had it
+  std::uint64_t confirmed_bytes = 0;         // the server has said that the file reached so far
+  bool unpromised = false;  // counted as written without early answers (near_writes.cc)
   bool size_is_known = false;                // OPEN_ANDX tells only 32 bits of it
   bool may_read = false, may_write = false;  // write: at any place, not only at the end
-  bool may_set_times = false;
   bool write_through = false;  // or unbuffered
   bool random = false;         // the client says that it will read here and there
   bool delete_on_close = false;
@@ -61,6 +63,10 @@ struct Open {
   bool is_guarded(const config::Features& features) const {
     return !on_behalf || watched || features.smb_metadata_relaxed;
   }
+  // The server has written this.
+  void confirm(std::uint64_t offset, std::uint32_t length) {
+    if (offset <= ~std::uint64_t{0} - length) confirmed_bytes = std::max(confirmed_bytes, offset + length);
+  }
   bool may_cache_handle() const { return oplock == Oplock::batch && !break_pending; }
 };
 
@@ -80,6 +86,7 @@ struct Pending {
   std::unique_ptr<Opening> opening;
   std::vector<std::uint16_t> closing;   // FIDs that a success closes
   std::optional<std::uint64_t> serial;  // of the open it speaks of, where that was known
+  std::uint64_t offset = 0;             // WRITE_ANDX alone
   bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
   std::vector<std::uint16_t> dialects;  // NEGOTIATE: the indices of NT LM 0.12
   std::uint16_t function = 0;           // of a transaction

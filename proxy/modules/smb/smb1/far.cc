@@ -239,7 +239,8 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
       if (!surroundings_.features.smb_metadata_relaxed) watch_.opened(now, *open);
     }
-    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind)
+    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind &&
+        (open->on_behalf || surroundings_.features.smb_write_behind_cached))
       questions_.ask_room(now, *open);
     questions_.opened(*open, number);
     reads_.opened(*open);
@@ -351,7 +352,7 @@ flows::Reason Far::leave_alone() const {
 
 void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
   surroundings_ = surroundings;
-  losses_.may_promise(surroundings.features.smb_write_behind);
+  losses_.may_promise(surroundings.features);
   reads_.on_surroundings(surroundings);
   questions_.on_surroundings(surroundings);
   searches_.on_surroundings(surroundings);

@@ -52,7 +52,8 @@ void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {
     if (const Open* open = connection_.open(key)) lose(file_of(*open));
   if (stream == Stream::ended) return;
   for (const auto& [fid, open] : connection_.opens())
-    if (may_be_written_behind(open) && (!open.settled || open.failed_promise)) lose(file_of(open));
+    if (may_be_written_behind(open) && (open.on_behalf || may_promise_cached_) &&
+        (!open.settled || open.failed_promise)) lose(file_of(open));
 }
 
 void FarLosses::lose(const LostWrites::File& file) {

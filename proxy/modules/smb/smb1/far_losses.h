@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "proxy/config/features.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/share_names.h"
@@ -20,7 +21,10 @@ class FarLosses {
 
   void remembers(const Remembers& told) { near_ = told.near; }
   void settled(const Settled& told);
-  void may_promise(bool may) { may_promise_ |= may; }
+  void may_promise(const config::Features& features) {
+    may_promise_ |= features.smb_write_behind;
+    may_promise_cached_ |= features.smb_write_behind_cached;
+  }
 
   void request(const Message& message);  // every one, before it is taken
   void reply(const Message& message) { shares_.on_reply(message); }
@@ -54,6 +58,7 @@ class FarLosses {
   ShareNames shares_;
   std::uint64_t near_ = 0;    // the near daemon's number
   bool may_promise_ = false;  // the near half: it was allowed to at some time
+  bool may_promise_cached_ = false;  // the same to clients that cache by themselves
   std::deque<Failed> failed_;
 };
 

@@ -38,16 +38,13 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           if (const Open* open = connection_.open_of(message)) settled_.active(now, *open);
           if (write(frame, message)) return;
           break;
-        case Command::flush:
-          if (leave_empty(frame, message)) return;
-          break;
         case Command::close:
           if (const Open* open = connection_.open_of(message); open && !open->looks) looks_.drop();
           if (close(frame, message)) return;
           break;
         case Command::trans2:
           if (questions_.request(now, frame, message, questions_may_be_answered()) ||
-              searches_.request(message, frame.bytes) || leave_empty(frame, message))
+              searches_.request(message, frame.bytes))
             return;
           break;
         case Command::find_close2:
@@ -82,7 +79,6 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
       break;
   }
   if (is_raw(message) && !raw_.under_way()) raw_.begin(message.header);
-  if (raw_.under_way()) empty_.clear();  // what is asked meanwhile is not looked at
   out_.pass_on(frame.bytes);
 }
 
@@ -167,7 +163,6 @@ void Near::void_by(const Message& message) {
   }
   for (auto& [fid, open] : connection_.opens()) {
     const bool may_be_meant = meant == &open || message.is_chained();
-    if (may_be_meant) empty_.erase(open.key);
     if (may_be_meant || open.oplock == Oplock::level2) drop(open);
   }
 }
@@ -247,8 +242,6 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
     over(*answered.opened);
     cache_.opened(answered.opened->key);
     settled_.active(now, *answered.opened);
-    if (answered.opened->size_is_known && answered.opened->end_of_file == 0)
-      empty_.emplace(answered.opened->key, Loss::nothing);
     tell_allowance();
   }
   if (answered.opened && answered.request->opening->use == LostWrites::Use::replaces)
@@ -261,7 +254,6 @@ void Near::over(const Open& open) {
   cache_.forget(open.key);
   questions_.forget(open.key);
   void_.erase(open.key);
-  empty_.erase(open.key);
   settled_.closed(open.key);
   const bool failed = promises_.failed(open.key);
   const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused

@@ -25,8 +25,6 @@ namespace longhaul::smb::smb1 {
 
 // Everything but room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
-// Of the same conditions those that any request on the open has to fulfil.
-bool could_be_kept_back(const Open& open, const Header& header);
 
 class Near final : public Half, private LiveLedger {
  public:
@@ -62,6 +60,10 @@ class Near final : public Half, private LiveLedger {
   Bare bare_from_stream() const override { return raw_.bare_from_server(); }
   bool quiet() const override;
   flows::Reason leave_alone() const override;
+  flows::Reason reason() const override {
+    const flows::Reason why = leave_alone();
+    return why != flows::Reason::optimised ? why : reason_;
+  }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
   void on_timeout(TimePoint now) override { settled_.on_timeout(now); }
@@ -75,7 +77,7 @@ class Near final : public Half, private LiveLedger {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
-  struct Early {  // a WRITE, or what leaves an empty file empty, that goes on behind Promised
+  struct Early {  // a WRITE that goes on behind Promised
     Header header;
     std::uint32_t length = 0;
   };
@@ -83,9 +85,7 @@ class Near final : public Half, private LiveLedger {
   void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
   bool write(const Frame& frame, const Message& message);
-  bool leave_empty(const Frame& frame, const Message& message);
-  void promised(const OpenKey& key, MessageNumber number, const Frame& frame, const Early& early,
-                Promises::Verdict verdict);
+  bool policy_allows(Open& open);
   bool close(const Frame& frame, const Message& message);
   bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
@@ -142,10 +142,6 @@ class Near final : public Half, private LiveLedger {
   KeyedMap<MessageNumber, Header> reads_;  // that wait, by a number of ours
   KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
   KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
-  // Opens that found the file empty or made it so, while it is; what was promised of them, were it lost.
-  enum class Loss : bool { nothing, times };
-  std::unordered_map<OpenKey, Loss, OpenKeyHash> empty_;
-  bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
   KeyedMap<MessageNumber, OpenKey>
       carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
@@ -155,6 +151,7 @@ class Near final : public Half, private LiveLedger {
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
   bool unheard_ = false;
+  flows::Reason reason_ = flows::Reason::optimised;  // why WRITEs that could be promised are not
   bool aborted_ = false;
 };
 

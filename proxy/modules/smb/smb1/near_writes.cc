@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's early answers to WRITE, CLOSE and what is asked of empty files, and how a late error
-// reaches the client.
+// The near half's early answers to WRITE and CLOSE, and how a late error reaches the client. FLUSH and what
+// sets a file's attributes or size always wait for the server.
 #include <algorithm>
-#include <array>
 
-#include "proxy/modules/smb/smb1/empty_file.h"
+#include "proxy/modules/smb/size_limit.h"
 #include "proxy/modules/smb/smb1/near.h"
 
 namespace longhaul::smb::smb1 {
@@ -14,83 +13,54 @@ namespace {
 DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
 
 // The server's answer as it will be, or was.
-void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes,
-               std::size_t most_bytes) {
-  // [MS-CIFS] 2.2.6.9.2: EaErrorOffset.
-  constexpr std::array<std::byte, 2> kNoErrorInAttributes{};
-  if (status != Status::success || request.command == Command::flush)
+void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes) {
+  if (status != Status::success)
     return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
-  if (request.command == Command::write_andx) return out.to_lan(write_reply(request, written_bytes));
-  for (Slice& frame : trans2_reply(request, 0, kNoErrorInAttributes, {}, most_bytes))
-    out.to_lan(std::move(frame));
+  out.to_lan(write_reply(request, written_bytes));
 }
 
 }  // namespace
 
-bool could_be_kept_back(const Open& open, const Header& header) {
-  return open.may_write && open.may_cache_writes() && !open.settled && !open.write_through && !open.delete_on_close &&
-         header.has_nt_status();  // late errors are NT status codes
+bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write) {
+  if (!open.may_write || !open.may_cache_writes() || open.settled || open.write_through ||
+      open.delete_on_close)
+    return false;
+  if (!header.has_nt_status()) return false;  // late errors are NT status codes
+  // Pipes set the other modes; some clients set kMessageStart for files too.
+  return (write.mode & ~kMessageStart) == 0 && !write.data.empty() &&
+         ends_within_limits(write.offset, static_cast<std::uint32_t>(write.data.size()), open.confirmed_bytes);
 }
 
-bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write) {
-  constexpr std::uint64_t kMaxOffset = 1ull << 62;
-  // Pipes set the other modes; some clients set kMessageStart for files too.
-  return could_be_kept_back(open, header) && (write.mode & ~kMessageStart) == 0 && !write.data.empty() &&
-         write.offset < kMaxOffset;
+// As in smb2/near_writes.cc.
+bool Near::policy_allows(Open& open) {
+  if (open.on_behalf || features(&config::Features::smb_write_behind_cached)) return true;
+  if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
+  reason_ = flows::Reason::smb_client_caches;
+  return false;
 }
 
 bool Near::write(const Frame& frame, const Message& message) {
   const auto write = parse_write_request(message, message.first());
   if (!write) return false;
   const Header& header = message.header;
-  const Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
+  Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
   if (!open || !features(&config::Features::smb_write_behind) || !may_be_promised(*open, header, *write) ||
-      !room_.has_room(disk_tree(*open), length))
+      !policy_allows(*open) || !room_.has_room(disk_tree(*open), length))
     return false;
   const OpenKey key = open->key;
   drop(*open);
   questions_.changed(*open);
   looks_.drop();
-  empty_.erase(key);
   const MessageNumber number = ++promised_;
   const auto verdict = promises_.promise(key, number, {write->offset, length});
   if (verdict == Promises::Verdict::refused) return false;
   room_.promised(disk_tree(*open), length);
-  promised(key, number, frame, {header, length}, verdict);
-  return true;
-}
-
-void Near::promised(const OpenKey& key, MessageNumber number, const Frame& frame, const Early& early,
-                    Promises::Verdict verdict) {
+  const Early early{header, length};
   out_.tell(Promised{key, number});
   out_.pass_on(frame.bytes);
   writes_[number] = early;
   if (verdict == Promises::Verdict::now) answer_early(early);
-}
-
-// It takes no room on the disk.
-bool Near::leave_empty(const Frame& frame, const Message& message) {
-  const LeavesEmpty leaves = leaves_empty(message);
-  const Open* open = leaves != LeavesEmpty::no ? connection_.open_of(message) : nullptr;
-  const auto empty = open ? empty_.find(open->key) : empty_.end();
-  if (empty == empty_.end() || !features(&config::Features::smb_write_behind) ||
-      !could_be_kept_back(*open, message.header) || refuses_of_empty_)
-    return false;
-  // A FLUSH tells that what was asked before is done.
-  if (message.header.command == Command::flush && promises_.waiting(open->key) != 0) return false;
-  const bool sets_times = leaves == LeavesEmpty::with_times;
-  if (sets_times && !open->may_set_times) return false;
-  const MessageNumber number = ++promised_;
-  const auto verdict = promises_.promise(open->key, number, {});
-  if (verdict == Promises::Verdict::refused) return false;
-  if (sets_times) empty->second = Loss::times;
-  if (message.header.command != Command::flush) {
-    drop(*open);
-    questions_.changed(*open);
-    looks_.drop();
-  }
-  promised(open->key, number, frame, {message.header, 0}, verdict);
   return true;
 }
 
@@ -99,7 +69,7 @@ void Near::answer_early(const Early& early) {
   counters_.promised_bytes += early.length;
   ++counters_.round_trips_saved;
   connection_.answered_here(number_of(early.header));
-  answer_as(out_, early.header, Status::success, early.length, connection_.max_answer_bytes());
+  answer_as(out_, early.header, Status::success, early.length);
 }
 
 void Near::kept(const Kept& kept) {
@@ -113,25 +83,20 @@ void Near::kept(const Kept& kept) {
   writes_.erase(found);
   const auto status = static_cast<Status>(kept.status);
   const auto settled = promises_.kept(kept.message, status, kept.written);
-  if (is_error(status) && early.header.command != Command::write_andx) refuses_of_empty_ = true;
-  if (settled && promises_.waiting(settled->open) == 0 && !promises_.late_error(settled->open)) {
-    if (const auto empty = empty_.find(settled->open); empty != empty_.end()) empty->second = Loss::nothing;
-  }
+  Open* through = settled ? connection_.open(settled->open) : nullptr;
+  if (through && status == Status::success)
+    through->confirm(settled->range.offset, std::min(early.length, kept.written));
   if (settled && settled->answered) {
     const bool good = status == Status::success && kept.written >= early.length;
     ++(good ? counters_.promises_kept : counters_.promises_failed);
-    if (const Open* open = good ? nullptr : connection_.open(settled->open))
-      lost_->refused(lost_file(*open),
+    if (through && !good)
+      lost_->refused(lost_file(*through),
                      {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else if (settled) {
-    // SET_FILE_INFORMATION carries none: the next WRITE, FLUSH or CLOSE does.
-    const auto carrier =
-        early.header.command == Command::flush ? Promises::Carrier::flush : Promises::Carrier::write;
-    const Status told =
-        early.header.command == Command::trans2 ? status : promises_.settle(settled->open, carrier, status);
+    const Status told = promises_.settle(settled->open, Promises::Carrier::write, status);
     if (told != status) told_late(settled->open);
     connection_.answered_here(number_of(early.header));
-    answer_as(out_, early.header, told, kept.written, connection_.max_answer_bytes());
+    answer_as(out_, early.header, told, kept.written);
   }
   while (const auto next = promises_.poll_answerable()) {
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
@@ -212,8 +177,6 @@ void Near::give_up(const LostWrites::File& file) {
 
 void Near::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
-    const auto empty = empty_.find(key);
-    if (empty != empty_.end() && empty->second == Loss::nothing) continue;
     const Open* open = connection_.open(key);
     if (!open) continue;
     const bool refused = promises_.outstanding_bytes(key) == 0;

@@ -269,6 +269,22 @@ Slice build_change_notify_request(const RequestHead& head, const ChangeNotifyReq
 // 2.2.28
 Slice build_echo_request(const RequestHead& head) { return header_only_request(Command::echo, head); }
 
+// 2.2.31
+Slice build_query_interfaces_request(const RequestHead& head) {
+  constexpr std::uint32_t kMostOutput = kCreditBytes;
+  Writer out(request_header(Command::ioctl, head));
+  out.u16(57);
+  out.u16(0);
+  out.u32(fsctl::query_network_interface_info);
+  out.u64(~std::uint64_t{0}), out.u64(~std::uint64_t{0});  // no file
+  out.zeros(20);  // no input; OutputOffset, OutputCount
+  out.u32(kMostOutput);
+  out.u32(kIoctlIsFsctl);
+  out.u32(0);
+  out.u8(0);
+  return out.finish();
+}
+
 // 2.2.24.1
 Slice build_oplock_acknowledgement(const RequestHead& head, const OplockBreak& acknowledgement) {
   Writer out(request_header(Command::oplock_break, head));
@@ -361,14 +377,6 @@ Slice build_empty_response(const Header& head) {
   return out.finish();
 }
 
-// 2.2.40
-Slice build_set_info_response(const Header& head) {
-  Writer out(head);
-  out.u16(2);
-  return out.finish();
-}
-
-// 2.2.34, 2.2.36, 2.2.38
 Slice build_buffer_response(const Header& head, Bytes buffer) {
   Writer out(head);
   out.u16(9);

@@ -44,6 +44,7 @@ Slice build_query_directory_request(const RequestHead& head, const QueryDirector
 Slice build_query_info_request(const RequestHead& head, const QueryInfoRequest& request);
 Slice build_change_notify_request(const RequestHead& head, const ChangeNotifyRequest& request);
 Slice build_echo_request(const RequestHead& head);
+Slice build_query_interfaces_request(const RequestHead& head);  // FSCTL_QUERY_NETWORK_INTERFACE_INFO
 Slice build_oplock_acknowledgement(const RequestHead& head, const OplockBreak& acknowledgement);
 Slice build_lease_acknowledgement(const RequestHead& head, const LeaseBreakAcknowledgement& acknowledgement);
 
@@ -56,7 +57,6 @@ Slice build_create_response(const Header& head, const CreateResponse& response);
 Slice build_close_response(const Header& head, const CloseResponse& response);
 Slice build_empty_response(
     const Header& head);  // FLUSH, LOCK, ECHO, LOGOFF, TREE_DISCONNECT: four bytes of body
-Slice build_set_info_response(const Header& head);
 // QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
 Slice build_buffer_response(const Header& head, Bytes buffer);
 

@@ -98,6 +98,10 @@ bool Open::write_through() const {
   return options & (create_options::write_through | create_options::no_intermediate_buffering);
 }
 
+void Open::confirm(std::uint64_t offset, std::uint32_t length) {
+  if (offset <= ~std::uint64_t{0} - length) confirmed_bytes = std::max(confirmed_bytes, offset + length);
+}
+
 std::uint32_t caching_of(OplockLevel level) {
   switch (level) {
     case OplockLevel::level_ii:
@@ -174,6 +178,10 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
   request.charge = header.charge();
 
   switch (header.command) {
+    case Command::negotiate:
+      if (const auto negotiate = parse_negotiate_request(element.bytes))
+        client_has_channels_ = negotiate->capabilities & capabilities::multi_channel;
+      break;
     case Command::session_setup: {
       auto setup = parse_session_setup_request(element.bytes);
       if (setup && setup->binding) make_untouchable(chain.session, flows::Reason::smb_multichannel);

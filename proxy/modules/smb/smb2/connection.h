@@ -67,7 +67,10 @@ struct Open {
   bool watched = false;
   bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()
   bool closing = false;           // its CLOSE has been seen
+  bool unpromised = false;        // counted as written without early answers (near_writes.cc)
   std::uint64_t end_of_file = 0;  // as CREATE answered it
+  // The server has said that the file reached so far: a file of this size fits its file system.
+  std::uint64_t confirmed_bytes = 0;
   std::uint64_t allocation_bytes = 0;
   std::uint32_t file_attributes = 0;
   FileTimes times;
@@ -89,6 +92,8 @@ struct Open {
   bool may_read() const;
   bool may_write() const;
   bool write_through() const;  // or unbuffered: never written behind, never read ahead
+  // The server has written this.
+  void confirm(std::uint64_t offset, std::uint32_t length);
 };
 
 // A request without its final answer.
@@ -171,6 +176,8 @@ class Connection {
 
   Dialect dialect() const { return dialect_; }
   bool multi_credit() const { return multi_credit_; }
+  // Both sides have said that a session may use several connections.
+  bool multi_channel() const { return multi_channel_; }
   std::uint32_t max_read_bytes() const { return max_read_bytes_; }
   std::uint32_t max_write_bytes() const { return max_write_bytes_; }
   std::uint32_t max_transact_bytes() const { return max_transact_bytes_; }
@@ -241,6 +248,7 @@ class Connection {
 
   Dialect dialect_ = Dialect::none;
   bool multi_credit_ = false;
+  bool multi_channel_ = false, client_has_channels_ = false;
   bool all_untouchable_ = false, ids_are_fixed_ = false;
   std::uint32_t max_read_bytes_ = 64 << 10, max_write_bytes_ = 64 << 10, max_transact_bytes_ = 64 << 10;
   using TreeKey = std::pair<SessionId, TreeId>;

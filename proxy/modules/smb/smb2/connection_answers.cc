@@ -43,6 +43,8 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       if (!success || !answer || answer->dialect == Dialect::wildcard) break;
       dialect_ = answer->dialect;
       multi_credit_ = answer->multi_credit();
+      multi_channel_ = client_has_channels_ && dialect_ >= Dialect::smb_3_0 &&
+                       (answer->capabilities & capabilities::multi_channel);
       max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
       max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
       max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
@@ -70,6 +72,12 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
     case Command::create:
       if (success) opened(element, request, outcome);
       break;
+    case Command::write: {
+      const auto written = parse_write_response(element.bytes);
+      Open* open = success && written ? this->open(request.file) : nullptr;
+      if (open) open->confirm(request.offset, std::min(request.length, written->count));
+      break;
+    }
     case Command::close:
       if (success) {
         close(request.file, request.id, outcome);
@@ -117,7 +125,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   auto open = std::make_unique<Open>(*request.opening);
   open->file = answer->file;
   open->key = key_of(open->session, open->tree, open->file);
-  open->end_of_file = answer->end_of_file;
+  open->end_of_file = open->confirmed_bytes = answer->end_of_file;
   open->allocation_bytes = answer->allocation_bytes;
   open->file_attributes = answer->file_attributes;
   open->times = answer->times;

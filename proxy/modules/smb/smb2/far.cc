@@ -22,14 +22,14 @@ Far::Far(Outputs& out, std::shared_ptr<LostWrites> lost, const LostWrites::Ends&
     : out_(out),
       aliases_(*this),
       oplocks_(connection_),
-      durability_(connection_),
       losses_(*this, std::move(lost), ends),
+      paths_(*this, ends.server),
       opens_(*this),
       order_(*this),
       watch_(*this),
       metadata_(*this),
       reads_(*this),
-      parts_{&losses_, &opens_, &order_, &watch_, &metadata_, &reads_},
+      parts_{&losses_, &paths_, &opens_, &order_, &watch_, &metadata_, &reads_},
       next_own_open_(kFirstOwnOpen) {}
 
 // ---- the client's requests
@@ -43,7 +43,6 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
   Changes changes = connection_.on_request(*message);
   for (FarPart* part : parts_) part->before_request(now, *message, changes);
   if (reads_.answered_by_near(now, *message)) return settle(now);
-  if (!connection_.any_untouchable()) durability_.on_request(*message);
   for (FarPart* part : parts_)
     if (part->on_request(now, *message, changes) == Taken::yes) return settle(now);
   send(now, *message);

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "proxy/modules/smb/smb2/far_aliases.h"
-#include "proxy/modules/smb/smb2/far_durability.h"
 #include "proxy/modules/smb/smb2/far_losses.h"
 #include "proxy/modules/smb/smb2/far_metadata.h"
 #include "proxy/modules/smb/smb2/far_opens.h"
 #include "proxy/modules/smb/smb2/far_oplocks.h"
 #include "proxy/modules/smb/smb2/far_order.h"
+#include "proxy/modules/smb/smb2/far_paths.h"
 #include "proxy/modules/smb/smb2/far_reads.h"
 #include "proxy/modules/smb/smb2/far_watch.h"
 #include "proxy/modules/smb/smb2/parts.h"
@@ -74,6 +74,8 @@ class Far final : public Half, private FarSide {
   void answer(TimePoint now, const Message& request, Slice frame) override;
   void hold_behind(std::uint64_t number, const FileName& name) override { order_.begin_own(number, name); }
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
+  bool has_only_path(TimePoint now, const Open& open) override { return paths_.has_only_path(now, open); }
+  void path_is_known(TimePoint now, const Open& open) override { order_.ask_room(now, open); }
   bool contended(const FileName& name) const override { return oplocks_.contended(name); }
   void on_with(TimePoint now, const Message& message) override;
   void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,
@@ -123,8 +125,8 @@ class Far final : public Half, private FarSide {
   std::deque<Input> held_;  // in order
   std::size_t held_bytes_ = 0;
   FarOplocks oplocks_;
-  FarDurability durability_;
   FarLosses losses_;
+  FarPaths paths_;
   FarOpens opens_;
   FarOrder order_;
   FarWatch watch_;

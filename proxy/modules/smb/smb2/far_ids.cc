@@ -87,12 +87,9 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     outgoing.ids.push_back(forwarded.id);
   }
 
-  Slice bytes = message.frame.bytes;
-  if (!fixed && !connection_.any_untouchable() && durability_.trades(message, surroundings_.features)) {
-    bytes = without_durability(message);
-    connection_.cannot_be_replayed(message.header().message_id);
-    ++counters_.durability_traded;
-  }
+  const bool for_oplock =
+      !fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features);
+  const Slice bytes = for_oplock ? oplocks_.without_durability(message) : message.frame.bytes;
   std::optional<EditedFrame> edited;
   auto edit = [&]() -> EditedFrame& {
     if (!edited) edited.emplace(bytes);
@@ -103,10 +100,9 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     if (element.header.command != Command::cancel) at_server_.insert(element.header.message_id);
     if (outgoing.ids[i] != element.header.message_id) edit().set_message_id(outgoing.ids[i], element.offset);
   }
-  if (!fixed && !connection_.any_untouchable() && oplocks_.ask_for(message, surroundings_.features))
-    edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
+  if (for_oplock) edit().set_requested_oplock(OplockLevel::batch, message.first().offset);
   if (!edited) {
-    out_.to_lan(std::move(bytes));
+    out_.to_lan(bytes);
     return Sent::yes;
   }
   EditedFrame::Parts parts = std::move(*edited).take();

@@ -84,7 +84,8 @@ void FarLosses::twin_lost() {
     return;
   }
   for (const auto& [id, open] : side_.connection().opens())
-    if (may_be_written_behind(*open) && (!open->settled || open->failed_promise)) lose(file_of(*open));
+    if (may_be_written_behind(*open) && (open->on_behalf || may_promise_cached_) &&
+        (!open->settled || open->failed_promise)) lose(file_of(*open));
 }
 
 LostWrites::File FarLosses::file_of(const Open& open) const {

@@ -27,6 +27,7 @@ class FarLosses final : public FarPart {
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint, const modules::Surroundings& surroundings) override {
     may_promise_ |= surroundings.features.smb_write_behind;
+    may_promise_cached_ |= surroundings.features.smb_write_behind_cached;
   }
   // All that was promised lies before the end.
   void stream_ended(TimePoint) override { ended_ = true; }
@@ -54,6 +55,7 @@ class FarLosses final : public FarPart {
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   std::deque<Failed> failed_;
   bool may_promise_ = false;  // the near half: it was allowed to at some time
+  bool may_promise_cached_ = false;  // the same to clients that cache by themselves
   bool ended_ = false;
 };
 

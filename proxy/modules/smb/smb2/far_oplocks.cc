@@ -2,6 +2,9 @@
 #include "proxy/modules/smb/smb2/far_oplocks.h"
 
 #include <algorithm>
+#include <array>
+
+#include "proxy/modules/smb/smb2/build.h"
 
 namespace longhaul::smb::smb2 {
 
@@ -16,8 +19,10 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
 
   auto create = parse_create_request(message.first().bytes);
   if (!create || create->oplock != OplockLevel::none || create->lease || create->name.empty()) return false;
-  if (create->durable != Durable::none || create->persistent || open.reconnected || open.replayed)
-    return false;
+  if (create->persistent || open.reconnected || open.replayed) return false;
+  // 2.2.13.2.13: an application that moves between machines finds its durable handles by such a context.
+  const auto is_long = [](const CreateContext& context) { return context.name.size() != 4; };
+  if (create->durable != Durable::none && std::ranges::any_of(create->contexts, is_long)) return false;
   if (open.options & (create_options::directory_file | create_options::open_by_file_id)) return false;
   bool reads = features.smb_read_ahead && open.may_read() && !open.write_through();
   bool writes = features.smb_write_behind && open.may_write() && !open.write_through();
@@ -28,6 +33,14 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
   if (contended_.size() >= kMostContended || contended_.contains(open.name.path)) return false;
   asked_.insert(pending->id);
   return true;
+}
+
+Slice FarOplocks::without_durability(const Message& create) {
+  const auto request = parse_create_request(create.first().bytes);
+  if (!request || request->durable == Durable::none) return create.frame.bytes;
+  connection_.cannot_be_replayed(create.header().message_id);
+  constexpr std::array kDurable{create_context::durable, create_context::durable_v2};
+  return without_contexts(create.first().bytes, kDurable);
 }
 
 std::optional<Held> FarOplocks::asked_for(const Connection::Outcome& outcome) {

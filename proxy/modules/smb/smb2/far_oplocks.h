@@ -18,6 +18,10 @@ class FarOplocks {
   // Whether this request, about to be sent, is to ask for a batch oplock. If so its answer is to be shown to
   // asked_for().
   bool ask_for(const Message& message, const config::Features& features);
+  // Such a request without what asks for a durable handle. A server ignores that where no batch oplock and no
+  // lease is asked for (3.3.5.9.6, 3.3.5.9.10); with the oplock that we add it would grant a handle that its
+  // client could take up again after a reset, without learning that promised writes are lost.
+  Slice without_durability(const Message& create);
   // The answer to such a request, which must say "no oplock" to the client; what is held is told to the near
   // half (level 0: nothing).
   std::optional<Held> asked_for(const Connection::Outcome& outcome);

@@ -369,9 +369,12 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
 // ---- room on the disk
 
 void FarOrder::ask_room(TimePoint now, const Open& open) {
-  if (!side_.surroundings().features.smb_write_behind || !open.disk_file || !open.may_write()) return;
+  const config::Features& features = side_.surroundings().features;
+  if (!features.smb_write_behind || !open.disk_file || !open.may_write() || open.durable) return;
+  if (!open.on_behalf && !features.smb_write_behind_cached) return;
   if (open.closing || open.may_be_replayed || !(open.caching & lease_state::write)) return;
   const DiskTree disk = disk_tree(open.session, open.tree);
+  if (!side_.has_only_path(now, open)) return;  // nothing is promised
   if (!side_.can_inject(1) || !questions_.ask_for(disk, now)) return;
   const QueryInfoRequest question{.type = InfoType::file_system,
                                   .info_class = fs_info::full_size,

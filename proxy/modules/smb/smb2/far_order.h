@@ -44,6 +44,9 @@ class FarOrder final : public FarPart {
   void begin_own(std::uint64_t number, const FileName& name);
   void end_own(TimePoint now, std::uint64_t number);
 
+  // Where WRITEs of this open may be promised, and it is time to.
+  void ask_room(TimePoint now, const Open& open);
+
   std::size_t held_bytes() const { return held_bytes_; }  // of frames
 
  private:
@@ -96,7 +99,6 @@ class FarOrder final : public FarPart {
   void send_first(TimePoint now, Work& work);
   void send(TimePoint now, std::deque<Held>& held);
   static void move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to);
-  void ask_room(TimePoint now, const Open& open);
   bool take_break(const Message& message);
   struct GivingBack {
     OplockLevel level = OplockLevel::none;

@@ -39,7 +39,9 @@ class Near final : public Half, private NearSide {
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
   flows::Reason leave_alone() const override;
-  flows::Reason reason() const override { return connection_.why_untouchable(); }
+  flows::Reason reason() const override {
+    return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
+  }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -64,6 +66,9 @@ class Near final : public Half, private NearSide {
   void answer_create(TimePoint now, const Message& request, Slice answer,
                      const std::vector<Slice>& questions) override;
   void again(TimePoint now, const TwinMessage& message, const Slice& attached) override;
+  std::optional<bool> may_be_bypassed(SessionId session) const override {
+    return channels_.may_be_bypassed(session);
+  }
   bool has_promised() const override { return writes_.has_promised(); }
   bool owes(const Open& open) const override { return writes_.owes(open.key); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }

@@ -29,6 +29,7 @@ void NearChannels::before_request(TimePoint, const Message& message, const Chang
     if (element.header.command == Command::negotiate) {
       if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
     }
+    if (asks_for_interfaces(element)) others_.erase(element.header.session_id);
     if (element.header.command != Command::session_setup) continue;
     const auto setup = parse_session_setup_request(element.bytes);
     if (!setup || !setup->binding) continue;
@@ -49,6 +50,20 @@ void NearChannels::on_outcome(TimePoint, const Connection::Outcome& outcome) {
       if (carried_.erase(key) != 0) channels_->remove(key, *this);
     }
   }
+}
+
+Taken NearChannels::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
+  const auto* paths = std::get_if<Paths>(&message);
+  if (!paths) return Taken::no;
+  if (others_.size() < Connection::kMostSessions || others_.contains(paths->session))
+    others_.insert_or_assign(paths->session, paths->others);
+  return Taken::yes;
+}
+
+std::optional<bool> NearChannels::may_be_bypassed(SessionId session) const {
+  if (!side_.connection().multi_channel()) return false;
+  const auto told = others_.find(session);
+  return told == others_.end() ? std::nullopt : std::optional(told->second);
 }
 
 bool NearChannels::bound_elsewhere(SessionId session) {

@@ -2,8 +2,8 @@
 // The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): what one connection of a session answers
 // by itself is right only as long as no other carries requests of that session. So where one binds itself to a
 // session, every other connection of that session steps aside before the binding goes on. A connection that
-// goes past the pair is not seen: nobody is kept from it by another answer to the question for the server's
-// interfaces. Whether one session's own requests may be touched is connection.h's.
+// goes past the pair is not seen: where the server has an address for it nothing is promised
+// (may_be_bypassed()). Whether one session's own requests may be touched is connection.h's.
 #pragma once
 #include <map>
 #include <set>
@@ -44,16 +44,21 @@ class NearChannels final : public NearPart {
   Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
-  Taken on_twin(TimePoint, const TwinMessage&, const Slice&) override { return Taken::no; }
+  // Paths.
+  Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
   // As Channels::bound().
   bool bound_elsewhere(SessionId session);
+  // Whether the client could bind a connection to this session that does not pass the pair; none: not known
+  // yet, or the client is just asking the server for its addresses.
+  std::optional<bool> may_be_bypassed(SessionId session) const;
 
  private:
   NearSide& side_;
   std::shared_ptr<Channels> channels_;
   Guid client_{};
   std::set<Channels::Key> carried_;
+  KeyedMap<SessionId, bool> others_;  // as Paths told
 };
 
 }  // namespace longhaul::smb::smb2

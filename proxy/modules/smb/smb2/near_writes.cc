@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "proxy/modules/smb/smb2/empty_file.h"
+#include "proxy/modules/smb/size_limit.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
@@ -30,24 +30,19 @@ std::optional<Promises::Carrier> carrier_of(Command command) {
 // The server's answer as it will be, or was.
 Slice answer_of(const Header& head, std::uint32_t written_bytes) {
   if (head.status != Status::success) return build_error_response(head);
-  if (head.command == Command::write) return build_write_response(head, written_bytes);
-  return head.command == Command::set_info ? build_set_info_response(head) : build_empty_response(head);
+  return build_write_response(head, written_bytes);
 }
 
 }  // namespace
 
 DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = session, .tree = tree}; }
 
-// What a handle that outlives its connection had been promised, its client would not ask for again after a
-// reset.
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection) {
-  return !open.durable && could_be_promised(open, tree, header, request, connection);
-}
-
-bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header) {
   // Nobody else may read or write the file without our being told first.
   if (!(open.caching & lease_state::write) || open.break_pending || open.settled) return false;
+  // After a reset the client would take up a durable handle again and never learn of a loss.
+  if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.closing) return false;
   if (open.reconnected || open.replayed || open.is_locked()) return false;
@@ -55,33 +50,18 @@ bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header
   if (tree.type != ShareType::disk || (tree.capabilities & share_capabilities::continuous_availability))
     return false;
   // The request itself is ordinary.
-  return !header.is_signed() && !header.is_async() && !header.is_related() && !header.is_replay() &&
-         header.channel_sequence == 0;
-}
-
-bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
-                       const Connection& connection) {
-  if (!could_be_kept_back(open, tree, header)) return false;
+  if (header.is_signed() || header.is_async() || header.is_related() || header.is_replay() ||
+      header.channel_sequence != 0)
+    return false;
   // Whole, and such that the server has no reason of its own to refuse it.
   if (request.channel != 0 || request.flags != 0) return false;
   if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
   const auto length = static_cast<std::uint32_t>(request.data.size());
   if (connection.multi_credit() ? header.charge() < charge_for(length) : length > kCreditBytes) return false;
-  // [MS-FSA] 2.1.5.3: offsets are signed; two negative ones mean the end of the file and the current
-  // position.
-  constexpr std::uint64_t kMostOffset = ~std::uint64_t{0} >> 1;
-  return request.offset <= kMostOffset - length;
+  return ends_within_limits(request.offset, length, open.confirmed_bytes);
 }
 
-void NearWrites::before_request(TimePoint, const Message& message, const Changes& changes) {
-  // A change like any other, but that it leaves the file empty.
-  if (!changes.empty() && message.single() && leaves_empty(message.first()) != LeavesEmpty::no) {
-    const auto file = named_file(message.first());
-    const Open* open = file ? side_.connection().open(*file) : nullptr;
-    const auto empty = open ? empty_.find(open->key) : empty_.end();
-    if (empty != empty_.end() && empty->second.changes + 1 == open->group->count(&FileCounts::changes))
-      ++empty->second.changes;
-  }
+void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
   telling_.client_goes_on();
   shares_.on_request(message);
   for (const Element& element : message.elements) {
@@ -96,8 +76,6 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   const Header& header = message.header();
   if (header.command == Command::write) return write(now, message);
   if (header.command == Command::create) return create(now, message);
-  if (header.command == Command::flush || header.command == Command::set_info)
-    return leave_empty(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
     // It crossed our answer: the server must not take back what the client was told is done.
     const auto found = waiting_.find(header.message_id);
@@ -118,10 +96,11 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
-  const Open* open = side_.connection().open(request->file);
+  Open* open = side_.connection().open(request->file);
   if (!open || open->session != header.session_id || open->tree != header.tree_id) return Taken::no;
   const Tree* tree = side_.connection().tree(open->session, open->tree);
   if (!tree || !may_be_promised(*open, *tree, header, *request, side_.connection())) return Taken::no;
+  if (!policy_allows(*open)) return Taken::no;
   const auto length = static_cast<std::uint32_t>(request->data.size());
   const DiskTree disk = disk_tree(open->session, open->tree);
   const bool known = room_.knows(disk);
@@ -133,60 +112,32 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   if (verdict == Promises::Verdict::refused) return Taken::no;
   room_.promised(disk, length);
   if (!known) before_room_[disk].push_back(header.message_id);
-  promised(now, message, *open, length, verdict);
-  return Taken::yes;
-}
-
-void NearWrites::promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
-                          Promises::Verdict verdict) {
-  const Header& header = message.header();
-  side_.out().tell(Promised{.open = open.key, .message = header.message_id});
+  side_.out().tell(Promised{.open = open->key, .message = header.message_id});
   side_.pass_on(now, message);
   waiting_.insert_or_assign(
       header.message_id,
-      Waiting{.header = header, .length = length, .promised = Counted(open.group, &FileCounts::promised)});
+      Waiting{.header = header, .length = length, .promised = Counted(open->group, &FileCounts::promised)});
   if (verdict == Promises::Verdict::now) answer_early(now, header.message_id);
   count();
-}
-
-// It takes no room on the disk. What is lost of it, were the connection, is what a durable handle's client
-// would never learn of; so with those only what leaves nothing to lose.
-Taken NearWrites::leave_empty(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_write_behind || !setups_.empty() || refuses_of_empty_)
-    return Taken::no;
-  const LeavesEmpty leaves = leaves_empty(message.first());
-  const auto file = named_file(message.first());
-  const Header& header = message.header();
-  const Open* open = leaves != LeavesEmpty::no && file ? side_.connection().open(*file) : nullptr;
-  const auto empty = open && is_empty(*open) ? empty_.find(open->key) : empty_.end();
-  if (empty == empty_.end() || open->session != header.session_id || open->tree != header.tree_id)
-    return Taken::no;
-  const Tree* tree = side_.connection().tree(open->session, open->tree);
-  if (!tree || !could_be_kept_back(*open, *tree, header)) return Taken::no;
-  // A FLUSH tells that what was asked before is done.
-  if (header.command == Command::flush && promises_.waiting(open->key) != 0) return Taken::no;
-  const bool sets_times = leaves == LeavesEmpty::with_times;
-  if (sets_times && (open->durable || !(open->access & access::write_attributes))) return Taken::no;
-  const auto verdict = promises_.promise(open->key, header.message_id, {});
-  if (verdict == Promises::Verdict::refused) return Taken::no;
-  if (sets_times) empty->second.loss = Loss::times;
-  promised(now, message, *open, 0, verdict);
   return Taken::yes;
 }
 
-// Who has no lease, and no oplock that lets it write behind, may still be told of one that was asked for it
-// (Held). What is on its way with the CREATE in one frame, or through another open of the file, may have
-// filled it.
-void NearWrites::found_empty(const Open& open, const Pending& create) {
-  if (!open.disk_file || open.end_of_file != 0 || create.in_compound) return;
-  if (open.lease && !(open.caching & lease_state::write)) return;
-  if (open.group->count(&FileCounts::opens) == 1 && !side_.connection().being_opened(*open.group, create.id))
-    empty_.emplace(open.key, Empty{.changes = open.group->count(&FileCounts::changes)});
+bool NearWrites::policy_allows(Open& open) {
+  // A client that caches files itself writes them back on its own time, and Linux and Windows do not tell the
+  // program when that, or the CLOSE, fails.
+  if (!open.on_behalf && !side_.surroundings().features.smb_write_behind_cached)
+    return declined(open, flows::Reason::smb_client_caches);
+  const auto bypassed = side_.may_be_bypassed(open.session);
+  if (bypassed.value_or(false)) return declined(open, flows::Reason::smb_other_paths);
+  // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both. Where
+  // the client is just learning of addresses, the server answers.
+  return bypassed || !room_.knows(disk_tree(open.session, open.tree));
 }
 
-bool NearWrites::is_empty(const Open& open) const {
-  const auto found = empty_.find(open.key);
-  return found != empty_.end() && found->second.changes == open.group->count(&FileCounts::changes);
+bool NearWrites::declined(Open& open, flows::Reason reason) {
+  if (!std::exchange(open.unpromised, true)) ++side_.counters().unpromised_files;
+  reason_ = reason;
+  return false;
 }
 
 void NearWrites::answer_early(TimePoint now, MessageId id) {
@@ -208,9 +159,8 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   const Waiting write = std::move(found->second);
   waiting_.erase(found);
   if (says_expired(status)) side_.connection().session_expired(settled->open.session);
-  if (is_error(status) && write.header.command != Command::write) refuses_of_empty_ = true;
-  if (const auto empty = empty_.find(settled->open); empty != empty_.end() && !owes(settled->open))
-    empty->second.loss = Loss::nothing;
+  if (Open* open = side_.connection().open(settled->open); open && status == Status::success)
+    open->confirm(settled->range.offset, std::min(write.length, kept.written));
   if (settled->answered) {
     credits_due_ += kept.credits;
     const Open* open = side_.connection().open(settled->open);
@@ -218,8 +168,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
       lost_->refused(lost_file(*open),
                      {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else {
-    const auto carrier = carrier_of(write.header.command);
-    const Status final = carrier ? promises_.settle(settled->open, *carrier, status) : status;
+    const Status final = promises_.settle(settled->open, Promises::Carrier::write, status);
     if (const Open* open = final == status ? nullptr : side_.connection().open(settled->open))
       lost_->told_late(lost_file(*open));
     Header answer = answer_to(write.header, final);
@@ -272,12 +221,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (open) late_files_.push_back(lost_file(*open));
   }
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened) {
-      if (use_of(*change.open) == LostWrites::Use::replaces) lost_->forget(lost_file(*change.open));
-      for (const Connection::Answered& each : outcome.answered)
-        if (each.request.id == change.by) found_empty(*change.open, each.request);
-    }
-    if (change.kind == Change::Kind::broken) empty_.erase(change.open->key);
+    if (change.kind == Change::Kind::opened && use_of(*change.open) == LostWrites::Use::replaces)
+      lost_->forget(lost_file(*change.open));
     if (change.kind == Change::Kind::closed) ended(*change.open);
   }
   count();
@@ -300,7 +245,6 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
-  empty_.erase(open.key);
   const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused
                                                                                   : Cause::server_gone,
                               .ranges = promises_.outstanding_ranges(open.key)};
@@ -332,7 +276,7 @@ void NearWrites::give_up(const LostWrites::File& file) {
 void NearWrites::lose(Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
-    if (!open || (is_empty(*open) && empty_.at(key).loss == Loss::nothing)) continue;
+    if (!open) continue;
     const bool refused = promises_.outstanding_bytes(key) == 0;
     lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
                                   .ranges = promises_.outstanding_ranges(key)});
@@ -367,7 +311,6 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
     if (side_.connection().open(taken_back->open)) promises_.stop(taken_back->open);
-    empty_.erase(taken_back->open);
     side_.out().tell(Broken{.open = taken_back->open});
   }
   return Taken::no;

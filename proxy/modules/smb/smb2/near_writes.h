@@ -6,7 +6,7 @@
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
 // Its frame goes on at once behind Promised; the far half gives the server's answer back as Kept. A late
 // error goes into the open's next answer to WRITE, FLUSH or CLOSE. If there is none to come, the connection
-// is reset. So is what a client asks of a file that is empty and leaves it empty (empty_file.h).
+// is reset. FLUSH and SET_INFO always wait for the server.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -25,13 +25,6 @@ namespace longhaul::smb::smb2 {
 // Everything but room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection);
-// The same, were the open's handle not durable.
-bool could_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
-                       const Connection& connection);
-
-// Of the same conditions those that any request on the open has to fulfil.
-bool could_be_kept_back(const Open& open, const Tree& tree, const Header& header);
-
 DiskTree disk_tree(SessionId session, TreeId tree);
 
 class NearWrites final : public NearPart, private LiveLedger {
@@ -48,9 +41,9 @@ class NearWrites final : public NearPart, private LiveLedger {
   NearWrites& operator=(const NearWrites&) = delete;
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Takes WRITEs that are promised, and what leaves an empty file empty; READs of an open whose promised
-  // writes are not done yet, which it passes on: what is ahead may be older than they are; CANCELs of writes
-  // that were answered; CREATEs that would go on with a file that has lost promised writes.
+  // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
+  // on: what is ahead may be older than they are; CANCELs of writes that were answered; CREATEs that would go
+  // on with a file that has lost promised writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   // Puts a late error into the answer that is to bear it.
@@ -69,6 +62,8 @@ class NearWrites final : public NearPart, private LiveLedger {
   const PromiseAudit& audit() const { return promises_.audit(); }
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
+  // Why WRITEs that could be promised are not; `optimised`: there was none.
+  flows::Reason reason() const { return reason_; }
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose(Cause cause);
 
@@ -80,11 +75,9 @@ class NearWrites final : public NearPart, private LiveLedger {
     Counted promised;
   };
   Taken write(TimePoint now, const Message& message);
-  Taken leave_empty(TimePoint now, const Message& message);
-  bool is_empty(const Open& open) const;
-  void found_empty(const Open& open, const Pending& create);
-  void promised(TimePoint now, const Message& message, const Open& open, std::uint32_t length,
-                Promises::Verdict verdict);
+  // Whether promises are to be made on this open at all; where not, the reason is kept for people.
+  bool policy_allows(Open& open);
+  bool declined(Open& open, flows::Reason reason);
   void answer_early(TimePoint now, MessageId id);
   void answer_held(TimePoint now);
   void told_room(TimePoint now, const Room& room);
@@ -102,15 +95,6 @@ class NearWrites final : public NearPart, private LiveLedger {
   // Held until the far half tells the room: it has asked right behind the answer that opened the file.
   std::map<DiskTree, std::vector<MessageId>> before_room_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
-  // Opens that found the file empty or made it so, as long as nothing has changed it that does not leave it
-  // so; what was promised of them, were it lost.
-  enum class Loss : bool { nothing, times };
-  struct Empty {
-    Loss loss = Loss::nothing;
-    std::uint64_t changes = 0;  // of the file, so far
-  };
-  std::unordered_map<OpenKey, Empty, OpenKeyHash> empty_;
-  bool refuses_of_empty_ = false;  // the server, what was promised of them: its errors would come late
   // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
   // server, which ends the connection (far.cc): then nothing may be promised that came after it.
   KeyedSet<MessageId> setups_;
@@ -119,6 +103,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   ShareNames shares_;
   std::vector<LostWrites::File> late_files_;                  // of late_
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
+  flows::Reason reason_ = flows::Reason::optimised;
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;
 };

@@ -42,6 +42,8 @@ class NearSide {
   // `questions` have been asked about the file, too: their Answers come.
   virtual void answer_create(TimePoint now, const Message& request, Slice answer,
                              const std::vector<Slice>& questions) = 0;
+  // Whether a connection of this session could go past the pair; none: not known yet.
+  virtual std::optional<bool> may_be_bypassed(SessionId session) const = 0;
   // Shows all parts a message of the twin's, as if it came only now.
   virtual void again(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
   // WRITEs are promised, or held, that the server has not answered as far as is known here.
@@ -131,6 +133,10 @@ class FarSide {
   // What comes from here on and may build on this name waits (as in far_order.h) until let_go(same number).
   virtual void hold_behind(std::uint64_t number, const FileName& name) = 0;
   virtual void let_go(TimePoint now, std::uint64_t number) = 0;
+  // No connection of the open's session can go past the pair; asked of the server where it is not known yet.
+  virtual bool has_only_path(TimePoint now, const Open& open) = 0;
+  // What has_only_path() asked about this open is answered.
+  virtual void path_is_known(TimePoint now, const Open& open) = 0;
   // Others wanted that file while we held an oplock on it.
   virtual bool contended(const FileName& name) const = 0;
   // A message of the server's that a part took, for those behind it after all; to the client if they do not

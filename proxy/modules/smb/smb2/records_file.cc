@@ -319,6 +319,12 @@ Result<IoctlRequest> parse_ioctl_request(Bytes element) {
   return in.finish(std::move(request));
 }
 
+bool asks_for_interfaces(const Element& request) {
+  if (request.header.command != Command::ioctl) return false;
+  const auto ioctl = parse_ioctl_request(request.bytes);
+  return ioctl && ioctl->code == fsctl::query_network_interface_info;
+}
+
 // 2.2.32
 Result<IoctlResponse> parse_ioctl_response(Bytes element) {
   BodyReader in(element, 49);

@@ -186,6 +186,7 @@ struct IoctlRequest {
 };
 inline constexpr std::uint32_t kIoctlIsFsctl = 1;
 Result<IoctlRequest> parse_ioctl_request(Bytes element);
+bool asks_for_interfaces(const Element& request);  // FSCTL_QUERY_NETWORK_INTERFACE_INFO
 
 // 2.2.32
 struct IoctlResponse {

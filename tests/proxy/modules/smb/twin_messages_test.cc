@@ -43,7 +43,8 @@ std::vector<TwinMessage> one_of_each() {
           Allowance{1ull << 62},
           Remembers{~0ull},
           Settled{key_of(13)},
-          Watched{key_of(14), true}};
+          Watched{key_of(14), true},
+          Paths{25, true}};
 }
 
 }  // namespace

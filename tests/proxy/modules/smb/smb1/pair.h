@@ -35,6 +35,7 @@ class Pair {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.smb_write_behind_cached = true;
     near.on_surroundings(now, surroundings);
     far.on_surroundings(now, surroundings);
     for (Slice frame : {negotiate(), session_setup(), tree_connect()}) {

@@ -14,6 +14,7 @@ namespace longhaul::smb::smb1::testing {
 class Server {
  public:
   std::map<std::string, std::string> files;
+  bool keeps_data = true;  // false: files of any size take no memory
   std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
   std::map<std::uint8_t, std::uint32_t> refused;          // by command: status
   std::uint64_t free_bytes = 1ull << 40;
@@ -233,9 +234,11 @@ class Server {
     const std::size_t length =
         load_le<std::uint16_t>(words, 20) | std::size_t{load_le<std::uint16_t>(words, 18)} << 16;
     const auto data = as_text(message.subspan(load_le<std::uint16_t>(words, 22), length));
-    std::string& file = files[handle->second.name];
-    if (file.size() < offset + length) file.resize(offset + length);
-    file.replace(offset, length, data);
+    if (keeps_data) {
+      std::string& file = files[handle->second.name];
+      if (file.size() < offset + length) file.resize(offset + length);
+      file.replace(offset, length, data);
+    }
     answer(head,
            Fields{}.andx().u16(length & 0xFFFF).u16(0).u16(static_cast<unsigned>(length >> 16)).u16(0).bytes);
   }

@@ -43,6 +43,49 @@ TEST_CASE("SMB1: writes are acknowledged here, and all lie in the file when CLOS
   CHECK(pair.near.audit().adds_up());
 }
 
+TEST_CASE("SMB1: clients that ask for oplocks of their own are promised something only where that is wanted") {
+  Pair pair;
+  modules::Surroundings surroundings;
+  pair.near.on_surroundings(pair.now, surroundings);
+  pair.far.on_surroundings(pair.now, surroundings);
+  constexpr std::uint32_t kBatch = 0x06;
+  const std::uint16_t own = fid_of(pair.ask(create("OWN", 10, {.flags = kBatch, .disposition = 5})));
+  for (std::uint16_t mid = 11; mid < 14; ++mid) {
+    CHECK_FALSE(pair.ask_here(write(own, 0, as_bytes("hello"), mid)));
+    CHECK(status_of(pair.only_answer()) == 0);
+  }
+  CHECK(pair.near.counters().promises_made == 0);
+  CHECK(pair.near.counters().unpromised_files == 1);
+  CHECK(pair.near.reason() == flows::Reason::smb_client_caches);
+  const std::uint16_t on_behalf = fid_of(pair.ask(create("F", 14, {.disposition = 5})));
+  CHECK(pair.ask_here(write(on_behalf, 0, as_bytes("hello"), 15)));
+}
+
+TEST_CASE("SMB1: FLUSH waits for the server, of an empty file too") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  CHECK_FALSE(pair.ask_here(flush(fid, 11)));
+  CHECK(status_of(pair.only_answer()) == 0);
+  CHECK(pair.near.counters().promises_made == 0);
+}
+
+TEST_CASE("SMB1: a write that could cross a file system's limit waits for the server") {
+  Pair pair;
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
+  pair.server.keeps_data = false;
+  constexpr std::uint64_t kLimit = std::uint64_t{1} << 31;
+  const std::string data = some_bytes(1000);
+  const auto is_promised = [&](std::uint64_t end) {
+    const bool early = pair.ask_here(write(fid, end - data.size(), as_bytes(data), 11)).has_value();
+    if (!early) CHECK(status_of(pair.only_answer()) == 0);
+    pair.run();
+    return early;
+  };
+  CHECK(is_promised(kLimit - 65536));
+  CHECK_FALSE(is_promised(kLimit));
+  CHECK(is_promised(kLimit + 1000));
+}
+
 TEST_CASE("SMB1: a write that fails late is told with the next answer that can carry it") {
   Pair pair;
   const std::string block = some_bytes(1000);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durable handles and early answers exclude each other: which of the two a client gets, and when.
-#include "proxy/modules/smb/smb2/far_durability.h"
+// Durable handles and early answers exclude each other: a client that was granted the one gets no other.
 #include "proxy/modules/smb/smb2/model.h"
 
 using namespace longhaul;
@@ -53,101 +52,51 @@ void write_one_by_one(World& world, const FileId& file, std::size_t bytes) {
     REQUIRE(world.status(world.send_write(file, at, data)) == Status::success);
 }
 
-// A connection that has shown what it does with durable handles.
-void write_much_durably(World& world) {
-  const auto file = open_durable(world, "before");
-  REQUIRE(file);
-  REQUIRE(file->durable);
-  write_one_by_one(world, file->file, FarDurability::kTradedAfterBytes);
-  REQUIRE(world.status(world.send_close(file->file)) == Status::success);
-  REQUIRE(world.near_counters().promises_made == 0);
-}
-
 }  // namespace
 
-TEST_CASE("a durable handle gets no promise, and who writes much through such gets no more of them") {
+TEST_CASE("a durable handle stays durable however much is written through it, and gets no promise") {
   World world(1);
   REQUIRE(world.connect());
-  write_much_durably(world);
   const auto context = GENERATE(create_context::durable, create_context::durable_v2);
-  const auto file = open_durable(world, "a", {.context = context});
+  for (const std::string_view name : {"a", "b"}) {
+    const auto file = open_durable(world, name, {.context = context});
+    REQUIRE(file);
+    CHECK(file->durable);
+    write_one_by_one(world, file->file, 40 * kBlock);
+    CHECK(world.status(world.send_close(file->file)) == Status::success);
+  }
+  CHECK(world.near_counters().promises_made == 0);
+}
+
+TEST_CASE("durability that a server ignores without an oplock is not asked for with an oplock of our own") {
+  World world(2);
+  world.switch_write_behind_cached(false);
+  REQUIRE(world.connect());
+  const auto context = GENERATE(create_context::durable, create_context::durable_v2);
+  const auto file = open_durable(world, "a", {.context = context, .oplock = OplockLevel::none});
   REQUIRE(file);
   CHECK_FALSE(file->durable);
-  CHECK(file->oplock == OplockLevel::batch);
+  CHECK(file->oplock == OplockLevel::none);
   CHECK(world.server.durable_asked.back() == Durable::none);
-  CHECK(world.far_counters().durability_traded == 1);
+  world.settle();
   write_one_by_one(world, file->file, 4 * kBlock);
   CHECK(world.near_counters().promises_made == 4);
   CHECK(world.status(world.send_close(file->file)) == Status::success);
   CHECK(world.server.files["a"].size() == 4 * kBlock);
-  CHECK_FALSE(world.aborted);
 }
 
-TEST_CASE("small writes count by the round trips that they cost") {
-  World world(8);
-  REQUIRE(world.connect());
-  constexpr auto kWrites = FarDurability::kTradedAfterBytes / FarDurability::kLeastBytes;
-  for (std::uint64_t i = 0; i < kWrites; ++i) {
-    const auto file = open_durable(world, "small");
-    REQUIRE(file);
-    CHECK(file->durable);
-    REQUIRE(world.status(world.send_write(file->file, 0, "hello")) == Status::success);
-    REQUIRE(world.status(world.send_close(file->file)) == Status::success);
-  }
-  CHECK_FALSE(open_durable(world, "a")->durable);
-}
-
-TEST_CASE("who writes little through durable handles, or several at once, keeps them") {
-  World world(2);
-  REQUIRE(world.connect());
-  SECTION("little") {
-    const auto file = open_durable(world, "a");
-    write_one_by_one(world, file->file, FarDurability::kTradedAfterBytes - kBlock);
-  }
-  SECTION("two at a time") {
-    const auto file = open_durable(world, "a");
-    world.settle();
-    const std::string data(kBlock, 'x');
-    for (std::size_t at = 0; at < 3 * FarDurability::kTradedAfterBytes; at += 4 * kBlock) {
-      world.server_idle = true;
-      std::vector<MessageId> ids;
-      for (std::size_t i = 0; i < 4; ++i) ids.push_back(world.send_write(file->file, at + i * kBlock, data));
-      world.settle();
-      world.server_idle = false;
-      for (const MessageId id : ids) REQUIRE(world.status(id) == Status::success);
-    }
-  }
-  SECTION("without an oplock that lets it cache writes") {
-    const auto file = open_durable(world, "a", {.oplock = OplockLevel::level_ii});
-    write_one_by_one(world, file->file, 2 * FarDurability::kTradedAfterBytes);
-  }
-  const auto again = open_durable(world, "b");
-  REQUIRE(again);
-  CHECK(again->durable);
-  CHECK(world.far_counters().durability_traded == 0);
-}
-
-TEST_CASE("durability is left to who reads, reconnects, or asks for a handle that outlives the server") {
+TEST_CASE("what asks for a persistent handle or takes one up again goes to the server as it is") {
   World world(3);
   REQUIRE(world.connect());
-  write_much_durably(world);
-  SECTION("to read") { CHECK(open_durable(world, "a", {.access = access::read_data})->durable); }
-  SECTION("persistent") { CHECK(open_durable(world, "a", {.flags = 2})->persistent); }
+  SECTION("persistent") {
+    REQUIRE(open_durable(world, "a", {.flags = 2, .oplock = OplockLevel::none}));
+    CHECK(world.server.durable_asked.back() == Durable::request_v2);
+  }
   SECTION("a reconnect") {
-    CHECK(open_durable(world, "a", {.context = create_context::durable_reconnect}));
+    REQUIRE(open_durable(world, "a",
+                         {.context = create_context::durable_reconnect, .oplock = OplockLevel::none}));
     CHECK(world.server.durable_asked.back() == Durable::reconnect);
   }
-  SECTION("written through") {
-    CHECK(open_durable(world, "a", {.options = create_options::write_through})->durable);
-  }
-  SECTION("without write-behind") {
-    modules::Surroundings surroundings;
-    surroundings.line_bytes_per_second = 1'000'000;
-    surroundings.features.smb_write_behind = false;
-    world.far().on_surroundings(world.now, surroundings);
-    CHECK(open_durable(world, "a")->durable);
-  }
-  CHECK(world.far_counters().durability_traded == 0);
 }
 
 TEST_CASE("a durable handle that was asked for and not granted is no obstacle") {

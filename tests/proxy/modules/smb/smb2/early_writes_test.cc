@@ -51,6 +51,84 @@ TEST_CASE("a write under a batch oplock is answered before the server has seen i
   CHECK(world.near_counters().promises_kept == 1);
 }
 
+TEST_CASE("a client that asks for oplocks of its own is promised something only where the operator wants it") {
+  World world(1);
+  world.switch_write_behind_cached(false);
+  REQUIRE(world.connect());
+  const auto own = world.create("own", Disposition::overwrite_if, kBatch);
+  REQUIRE(own);
+  world.settle();
+  for (int i = 0; i < 3; ++i) {
+    world.server_idle = true;
+    const auto id = world.send_write(*own, static_cast<std::uint64_t>(i) * 5, "hello");
+    world.settle();
+    CHECK_FALSE(world.answers.contains(id));
+    world.server_idle = false;
+    CHECK(world.status(id) == Status::success);
+  }
+  CHECK(world.near_counters().promises_made == 0);
+  CHECK(world.near_counters().unpromised_files == 1);
+  CHECK(world.near().reason() == flows::Reason::smb_client_caches);
+  CHECK(world.near().leave_alone() == flows::Reason::optimised);
+  const auto on_behalf = world.create("on behalf", Disposition::overwrite_if, kNone);
+  REQUIRE(on_behalf);
+  world.settle();
+  world.server_idle = true;
+  CHECK(world.answers.contains(world.send_write(*on_behalf, 0, "hello")));
+  world.server_idle = false;
+  world.switch_write_behind_cached(true);
+  world.settle();
+  CHECK(world.status(world.send_write(*own, 15, "hello")) == Status::success);
+  CHECK(world.status(world.send_close(*own)) == Status::success);
+  CHECK(world.near_counters().promises_made == 2);
+  CHECK(world.server.files["own"] == "hellohellohellohello");
+}
+
+TEST_CASE("FLUSH and SET_INFO wait for the server, of an empty file too") {
+  World world(1);
+  REQUIRE(world.connect());
+  const auto file = world.create("a", Disposition::overwrite_if, GENERATE(kBatch, kNone));
+  REQUIRE(file);
+  world.settle();
+  world.server_idle = true;
+  const auto ids = {world.send_flush(*file), world.send_end_of_file(*file, 0), world.send_times(*file)};
+  world.settle();
+  for (const auto id : ids) CHECK_FALSE(world.answers.contains(id));
+  world.server_idle = false;
+  for (const auto id : ids) CHECK(world.status(id) == Status::success);
+  CHECK(world.near_counters().promises_made == 0);
+}
+
+TEST_CASE("a write that could cross a file system's limit is the server's to take or to refuse") {
+  constexpr std::uint64_t kLimit = std::uint64_t{1} << 31;
+  World world(1);
+  REQUIRE(world.connect());
+  world.server.keeps_data = false;
+  const auto file = world.create("a", Disposition::overwrite_if, kNone);
+  REQUIRE(file);
+  world.settle();
+  const std::string data(65536, 'x');
+  const auto is_promised = [&](std::uint64_t end) {
+    world.server_idle = true;
+    const auto id = world.send_write(*file, end - data.size(), data);
+    world.settle();
+    const bool early = world.answers.contains(id);
+    world.server_idle = false;
+    CHECK(world.status(id) == Status::success);
+    world.settle();
+    return early;
+  };
+  CHECK(is_promised(kLimit - 65536));
+  CHECK_FALSE(is_promised(kLimit - 65535));
+  CHECK_FALSE(is_promised(kLimit));
+  CHECK(is_promised(kLimit + 65536));  // 2 GiB are not its limit, then
+  CHECK(is_promised(2 * kLimit - 65536));
+  CHECK_FALSE(is_promised(2 * kLimit));
+  CHECK(is_promised(4 * kLimit - 65536));
+  CHECK_FALSE(is_promised(16 * kLimit));
+  CHECK(is_promised(4 * kLimit));
+}
+
 TEST_CASE("without an oplock, with write-through, or near the end of the disk nothing is promised") {
   World world(2);
   REQUIRE(world.connect());

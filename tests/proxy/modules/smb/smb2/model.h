@@ -8,6 +8,14 @@
 
 namespace longhaul::smb::smb2::model {
 
+// The server's address, as the far half knows it: 10.0.0.1.
+inline constexpr modules::Address kServerAddress = [] {
+  modules::Address address{};
+  address[10] = address[11] = std::byte{0xFF};
+  address[12] = std::byte{10}, address[15] = std::byte{1};
+  return address;
+}();
+
 inline constexpr auto kNone = OplockLevel::none, kBatch = OplockLevel::batch;
 
 // Client, halves and server. Everything that can happen next does so in an order that the seed decides.
@@ -25,6 +33,7 @@ class World {
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 16 << 20;
     surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.smb_write_behind_cached = true;
     server.believed_done = [this](MessageId id) { return answers.contains(id); };
     near_.on_surroundings(now, surroundings);
     far_.on_surroundings(now, surroundings);
@@ -33,6 +42,7 @@ class World {
   Server server;
   TimePoint now = TimePoint{} + std::chrono::hours(1);
   std::uint64_t client = 1;  // a part of its GUID
+  std::uint32_t client_capabilities = capabilities::large_mtu;
   bool aborted = false;
   bool client_reset = false;
   bool server_reset = false;
@@ -53,6 +63,14 @@ class World {
 
   void switch_metadata(bool on) {
     surroundings.features.smb_metadata = on;
+    tell_features();
+  }
+  // Promises for clients that cache files themselves, too: as they are here unless a test says otherwise.
+  void switch_write_behind_cached(bool on) {
+    surroundings.features.smb_write_behind_cached = on;
+    tell_features();
+  }
+  void tell_features() {
     near_.on_surroundings(now, surroundings);
     far_.on_surroundings(now, surroundings);
     drain();
@@ -157,8 +175,8 @@ class World {
       return wait(send({.credit_charge = 1, .command = command},
                        [&](LittleEndianWriter& w) {
                          if (command == Command::negotiate) {
-                           w.u16(36), w.u16(1), w.u16(1), w.u16(0), w.u32(4), w.u64(1), w.u64(client),
-                               w.u64(0), w.u16(0x0210);
+                           w.u16(36), w.u16(1), w.u16(1), w.u16(0), w.u32(client_capabilities);
+                           w.u64(1), w.u64(client), w.u64(0), w.u16(server.dialect);
                          } else if (command == Command::session_setup) {
                            w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
                          } else {

@@ -56,6 +56,7 @@ class Pair {
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 1 << 24;
     surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.smb_write_behind_cached = true;
     return surroundings;
   }
 

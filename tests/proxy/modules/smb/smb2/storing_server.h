@@ -50,7 +50,10 @@ class Server {
   int fail_write = -1;  // the n-th WRITE that is done fails, and all after it
   Status failure = Status::disk_full;
   bool oplocks = true;
+  bool keeps_data = true;  // false: files of any size take no memory
   std::uint16_t dialect = 0x0210;
+  std::uint32_t server_capabilities = capabilities::large_mtu;
+  Buffer interfaces;  // as FSCTL_QUERY_NETWORK_INTERFACE_INFO tells them
   std::uint64_t most_free_ids = 512;
   std::vector<Durable> durable_asked;  // by each CREATE
   bool grants_durable = true;          // with batch oplocks
@@ -222,7 +225,7 @@ class Server {
     switch (request.command) {
       case Command::negotiate:
         out_.push_back(message_of(head(request, Status::success), [this](LittleEndianWriter& w) {
-          w.u16(65), w.u16(1), w.u16(dialect), w.u16(0), w.zeros(16), w.u32(capabilities::large_mtu);
+          w.u16(65), w.u16(1), w.u16(dialect), w.u16(0), w.zeros(16), w.u32(server_capabilities);
           w.u32(1 << 20), w.u32(1 << 20), w.u32(1 << 20), w.u64(0), w.u64(0), w.u16(128), w.u16(0), w.u32(0);
         }));
         return;
@@ -282,6 +285,11 @@ class Server {
         REQUIRE(write.has_value());
         if (!open(write->file)) return fail(request, Status::file_closed);
         if (fail_write >= 0 && writes_++ >= fail_write) return fail(request, failure);
+        if (!keeps_data) {
+          out_.push_back(build_write_response(head(request, Status::success),
+                                              static_cast<std::uint32_t>(write->data.size())));
+          return;
+        }
         std::string& file = files[open(write->file)->name];
         const std::size_t end = write->offset + write->data.size();
         if (file.size() < end) file.resize(end);
@@ -367,6 +375,15 @@ class Server {
         }));
         return;
       }
+      case Command::ioctl: {
+        auto ioctl = parse_ioctl_request(bytes);
+        REQUIRE(ioctl.has_value());
+        out_.push_back(message_of(head(request, Status::success), [&](LittleEndianWriter& w) {
+          w.u16(49), w.u16(0), w.u32(ioctl->code), w.u64(~0ull), w.u64(~0ull), w.u32(112), w.u32(0);
+          w.u32(112), w.u32(static_cast<std::uint32_t>(interfaces.size())), w.u64(0), w.bytes(interfaces);
+        }));
+        return;
+      }
       case Command::set_info: {
         auto set = parse_set_info_request(bytes);
         REQUIRE(set.has_value());
@@ -374,7 +391,8 @@ class Server {
           for (const auto& [other, held] : opens_) met_oplocks += held.oplock == OplockLevel::batch;
         if (set->info_class == file_info::end_of_file && open(set->file))
           files[open(set->file)->name].resize(load_le<std::uint64_t>(set->buffer, 0));
-        out_.push_back(build_set_info_response(head(request, Status::success)));
+        out_.push_back(
+            message_of(head(request, Status::success), [](LittleEndianWriter& w) { w.u16(2); }));
         return;
       }
       default:
