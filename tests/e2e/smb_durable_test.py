@@ -125,8 +125,10 @@ class Durable(PairTest):
                 self.assertRaises(Broken, end)
                 self.assert_begins(self.smbd.share / file.name, data, 400_000)
                 self.pair.wait_link()
-                # As if it had never been: nobody is kept out, so nobody could take it up again.
+                # Nobody is kept out, so nobody could take it up again. The client is told of the loss, once at most.
                 with smb_client.connect(self.lab, self.smbd) as again:
+                    told = errors_of(lambda: again.open(file.name).close())
+                    self.assertIn(told, ([], [smb_client.LOST_WRITES]))
                     again.open(file.name, share=smb_client.SHARE_NONE).close()
 
 
