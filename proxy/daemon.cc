@@ -142,6 +142,7 @@ class Daemon final : public control::Controlled {
   bool wants_to_divert() const;
   std::vector<asio::ip::address> peer_addresses() const;
   void know_peers();
+  void guard_soon();
   void guard_flows();
 
   config::Config config_;  // in force; a reload replaces what it holds
@@ -219,10 +220,12 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
                   [this](const link::PeerLink& link, const asio::ip::address& from) {
                     peer_addresses_.seen(link.peer().name, from);
                     know_peers();
+                    guard_soon();
                   },
               .on_peer_allows = [this] { flows_.apply_features(); },
               .on_link_lost = [this](const link::PeerLink& link) { flows_.on_link_lost(link); },
-              .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); }},
+              .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); },
+              .on_peer_doubted = [this](const link::PeerLink&) { guard_soon(); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
       dialer_({.allow = config.link.allow}),
@@ -270,15 +273,24 @@ void Daemon::know_peers() {
   if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
 }
 
-// Clients that have something to be told, whichever way their next flows come.
+void Daemon::guard_soon() {
+  if (!std::exchange(guards_soon_, true)) asio::post(io_, [this] { guard_flows(); });
+}
+
+// Clients that have something to be told, or perhaps will have, whichever way their next flows come.
 void Daemon::guard_flows() {
   guards_soon_ = false;
-  std::vector<intercept::GuardedFlows> flows;
-  for (const modules::Listed& module : modules_)
-    for (const modules::Ends& ends : module.guarded())
+  if (!interception_) return;
+  const std::vector<modules::Ends> doubted = flows_.in_doubt();
+  std::vector<intercept::GuardedFlows> guarded;
+  for (const modules::Listed& module : modules_) {
+    std::vector<modules::Ends> all = module.guarded();
+    all.insert(all.end(), doubted.begin(), doubted.end());
+    for (const modules::Ends& ends : all)
       for (const std::uint16_t port : module.ports)
-        flows.push_back({flows::address_in(ends.client), flows::address_in(ends.server), port});
-  interception_->guard(std::move(flows));
+        guarded.push_back({flows::address_in(ends.client), flows::address_in(ends.server), port});
+  }
+  interception_->guard(std::move(guarded));
   flows_.run_modules();  // some may have been given up
 }
 
@@ -308,10 +320,7 @@ void Daemon::start() {
   flows_.on_server_refused = [this](const asio::ip::tcp::endpoint& server) { interception_->refuse(server); };
   (void)interception_->set_peers(peer_addresses());  // only remembered: nothing is in force yet
   guard_flows();
-  for (const modules::Listed& module : modules_)
-    module.on_guarded([this] {
-      if (!std::exchange(guards_soon_, true)) asio::post(io_, [this] { guard_flows(); });
-    });
+  for (const modules::Listed& module : modules_) module.on_guarded([this] { guard_soon(); });
   close_door();
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {
     log_findings();

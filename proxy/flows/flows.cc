@@ -6,6 +6,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
@@ -355,9 +356,34 @@ void Flows::on_link_lost(const link::PeerLink& link) {
 
 // A client that is reset at once tries again, and past the link; one that waits would wait for a minute, and
 // then be reset. Flows that were answered keep to that minute: they have more to lose, if we should be wrong.
+// What their modules believe to have been promised is written down now: their clients may come back past the peer.
 void Flows::on_peer_gone(const link::PeerLink& link) {
   for (FlowId id : unanswered_on(link))
     if (auto found = linked_.find(id); found != linked_.end()) found->second->cut();
+  for (const auto& [id, flow] : linked_)
+    if (&flow->link() == &link && flow->record().far_side) flow->suspect_peer();
+}
+
+std::vector<modules::Ends> Flows::in_doubt() const {
+  std::vector<modules::Ends> all;
+  for (const auto& [id, flow] : linked_) {
+    const FlowRecord& record = flow->record();
+    if (record.far_side && record.module && !record.module->steps_aside && flow->link().perhaps_gone())
+      all.push_back(ends_of(record.client.address(), record.destination));
+  }
+  return all;
+}
+
+// Seconds at most: a peer is gone, or is heard again.
+asio::awaitable<void> Flows::wait_while_in_doubt(const FlowRecord& record) {
+  if (!modules::for_port(modules_, record.destination.port)) co_return;
+  const modules::Ends ends = ends_of(record.client.address(), record.destination);
+  asio::steady_timer timer(io_);
+  boost::system::error_code cancelled;
+  while (!cancelled && std::ranges::count(in_doubt(), ends) != 0) {
+    timer.expires_after(50ms);
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  }
 }
 
 void Flows::run_modules() {
@@ -475,6 +501,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
 asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                         Buffer first) {
   co_await asio::this_coro::throw_if_cancelled(false);
+  co_await wait_while_in_doubt(record);
   DialRequest request{
       .destination = accepted.destination,
       .client = accepted.client,
@@ -514,7 +541,9 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
                                                            FlowRecord& record, Buffer& first) {
   std::optional<RelayEnd> end;
   const modules::Listed* module = modules::for_port(modules_, record.destination.port);
-  const auto guard = module && module->make_guard ? module->make_guard(ends_of(record.client.address(), record.destination)) : nullptr;
+  if (!module || !module->make_guard) co_return end;
+  const modules::Ends ends = ends_of(record.client.address(), record.destination);
+  const auto guard = module->make_guard(ends);
   if (!guard) co_return end;
   const Reason why_past = record.reason;
   table_.give_reason(record, Reason::lost_writes);

@@ -50,6 +50,9 @@ class Flows {
   void on_link_lost(const link::PeerLink& link);
   // The peer's process has ended: what it has not answered, nobody will.
   void on_peer_gone(const link::PeerLink& link);
+  // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
+  // it may come back past its peer before anybody knows. Its flows past the link wait until that is settled.
+  std::vector<modules::Ends> in_doubt() const;
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
   // Modules whose state was changed from elsewhere act on it.
@@ -78,6 +81,7 @@ class Flows {
   const config::Peer* peer_of(const Destination& destination) const;
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
+  boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,

@@ -85,6 +85,10 @@ void LinkedFlow::cut() {
   finish(End::reset);
 }
 
+void LinkedFlow::suspect_peer() {
+  if (!finished_ && module_) module_->host.twin_lost();
+}
+
 std::optional<LinkedFlow::Client> LinkedFlow::take_back() {
   // What a module was given it may have made something else of; an end that the server may know of would be
   // said twice.
@@ -125,7 +129,7 @@ void LinkedFlow::on_stream_event(EventKind kind) {
       if (down_ == Pump::done) reset_after_delivery();
       return;
     case EventKind::reset:
-      if (module_ && stream_->reset_code() == link::ResetCode::session_lost) module_->host.twin_lost();
+      if (module_) module_->host.twin_lost();  // a reset overtakes what was sent before it
       count();
       reset_socket();
       return finish(End::reset);

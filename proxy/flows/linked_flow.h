@@ -57,6 +57,8 @@ class LinkedFlow final : public link::StreamUser {
 
   // Both directions are cut off now: this side's connection is reset, the peer is told.
   void cut();
+  // The peer's process seems to have ended. The flow goes on all the same: if not, the peer will say so.
+  void suspect_peer();
 
   FlowRecord& record() { return record_; }
   link::Stream* stream() { return stream_; }  // none after a reset

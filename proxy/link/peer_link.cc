@@ -305,6 +305,7 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
   perhaps_gone_ = by == EndedBy::peer && carriers_.empty();
   after_activity();
   if (perhaps_gone_) watch_for_end();
+  if (perhaps_gone_ && shared_.on_peer_doubted) shared_.on_peer_doubted(*this);
   dial_timer_.cancel();
 }
 
@@ -316,6 +317,7 @@ void PeerLink::watch_for_end() {
   gone_timer_.async_wait([self = self_](boost::system::error_code error) {
     if (error || !*self || !(*self)->perhaps_gone_) return;
     PeerLink& link = **self;
+    link.perhaps_gone_ = false;
     log::info("peer_gone", {{"peer", link.peer_.name}});
     if (link.shared_.on_peer_gone) link.shared_.on_peer_gone(link);
   });

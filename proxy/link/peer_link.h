@@ -47,6 +47,8 @@ struct LinkShared {
   // It is not, the peer's end of the control connection was closed, and nothing came since: its process has
   // ended. One that came back as another process is no surprise.
   std::function<void(PeerLink&)> on_peer_gone{};
+  // That may be so, or not: PeerLink::perhaps_gone().
+  std::function<void(PeerLink&)> on_peer_doubted{};
   std::uint32_t handshakes = 0;  // TLS handshakes in progress, all links
   // On the address where the control connections are taken, too; null: this site only dials.
   std::unique_ptr<udp::UdpEndpoint> udp{};
@@ -85,6 +87,8 @@ class PeerLink final : private CarrierOwner {
   // The peer dialled us and showed its key; decides by its HELLO.
   boost::asio::awaitable<void> accept(TlsConnection connection);
 
+  // The peer's end of the control connection was closed, and it is not settled yet whether its process has ended.
+  bool perhaps_gone() const { return perhaps_gone_; }
   LinkState state() const;
   bool usable() const { return state() == LinkState::up; }
   // The memory cap leaves no room for another stream.

@@ -110,8 +110,8 @@ class Module {
   // soon as nothing of this way is held or owed; messages of the twin may still come.
   virtual void twin_stepped_aside(TimePoint now) = 0;
 
-  // The session with the twin's proxy is lost: what the twin said and that did not come never comes, and
-  // nothing that is put out goes anywhere. The half is destroyed next.
+  // The twin was cut off, or its proxy is lost, or seems to be: what the twin said and that did not come never comes.
+  // The half is destroyed next, or, if the twin is heard again, goes on.
   virtual void twin_lost() {}
 
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless

@@ -47,6 +47,11 @@ def file_id(number):
     return struct.pack("<QQ", number, 100 + number)
 
 
+def opened_file(answer):
+    """The number of the file that this answer to CREATE has opened."""
+    return struct.unpack_from("<Q", answer, 64 + 64)[0]
+
+
 def write(number, offset, data):
     return struct.pack("<HHIQ16sIIHHI", 49, 112, len(data), offset, file_id(number), 0, 0, 0, 0, 0) + data
 
@@ -90,7 +95,8 @@ class Server:
         if command in self.holds:
             self._go_on.wait(20)
         body, status = self._body(command, message)
-        connection.send(framed(header(command, message_id, status, max(charge, 1) + 64, 1, charge) + body))
+        granted = max(charge, 1) + 512  # what a READ of 17 MiB takes
+        connection.send(framed(header(command, message_id, status, granted, 1, charge) + body))
 
     def _body(self, command, message):
         most = self.most_bytes

@@ -94,8 +94,7 @@ class Half {
   virtual void lan_ended(TimePoint now, modules::Ending ending) = 0;
   virtual void stream_ended(TimePoint now, modules::Ending ending) = 0;
 
-  // The session with the twin's proxy is lost: what the twin said and that did not come never comes. This
-  // half is destroyed next.
+  // As Module::twin_lost().
   virtual void twin_lost() = 0;
 
   // One way is not understood any further, or both are to be left alone: what comes from the LAN (the stream)
