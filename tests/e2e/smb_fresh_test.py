@@ -5,6 +5,7 @@ to the near side, and from then on the new bytes and names are seen."""
 
 import functools
 import os
+import time
 import unittest
 
 import smb
@@ -140,6 +141,7 @@ class Fresh(PairTest):
             folder.list_some(16384)
             until(lambda: self.ahead() > before, what="the rest lies ahead")
             self.noticed_by(lambda: (self.smbd.share / "zz came later").touch())
+            time.sleep(1)  # within which the near side is told
             found = set()
             while (some := folder.list_some(16384)) is not None:
                 found |= set(some)

@@ -19,16 +19,17 @@ struct RequestHead {
   MessageId message_id = 0;
   std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
   std::uint16_t credit_request = 1;
+  std::uint16_t credit_wish = 1;  // that would widen the window for many requests of ours
   TreeId tree_id = 0;
   SessionId session_id = 0;
   std::uint16_t channel_sequence = 0;
   std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
 };
 
-// The head of a request that asks for no more ids than the one it takes: a server grants so many in all, and
-// what widens our window is lacking in the client's.
-inline RequestHead modest(RequestHead head) {
-  head.credit_request = 1;
+// The head of one of many requests of ours, which widens the server's window. Others ask for no more ids than they
+// take: a server grants so many in all, and what is ours is lacking in the client's.
+inline RequestHead widening(RequestHead head) {
+  head.credit_request = head.credit_wish;
   return head;
 }
 

@@ -170,7 +170,8 @@ std::optional<MessageId> Far::add(SessionId session, TreeId tree, std::uint16_t 
   touched_ = true;
   RequestHead head{.message_id = *id, .tree_id = tree, .session_id = session};
   head.credit_charge = connection_.multi_credit() ? charge : std::uint16_t{0};
-  head.credit_request = ids_.credits_to_ask(charge);
+  head.credit_request = charge;
+  head.credit_wish = ids_.credits_to_ask(charge);
   out_.to_lan(build(head));
   own_.emplace(*id, std::move(reply));
   ++counters_.injected;

@@ -321,7 +321,7 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
       [question, pattern](const RequestHead& head) {
         QueryDirectoryRequest request = question;
         request.pattern = pattern.bytes();
-        return build_query_directory_request(head, request);
+        return build_query_directory_request(widening(head), request);
       },
       [this, key, generation](TimePoint later, const Frame&, const Element& answer) {
         release(later, key);

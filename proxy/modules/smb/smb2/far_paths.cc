@@ -62,8 +62,7 @@ bool FarPaths::has_only_path(TimePoint now, const Open& open) {
   State& state = sessions_[open.session];
   if (state != State::unknown || !side_.can_inject(1)) return state == State::only_path;
   const bool sent =
-      side_.inject(now, open.session, open.tree, 1,
-                   [](const RequestHead& head) { return build_query_interfaces_request(modest(head)); },
+      side_.inject(now, open.session, open.tree, 1, build_query_interfaces_request,
                    [this, key = open.key](TimePoint then, const Frame&, const Element& answer) {
                      settle(key.session, others_in(answer).value_or(true));
                      if (const Open* waiting = side_.connection().open(key))

@@ -334,7 +334,7 @@ bool FarReads::fetch(TimePoint now, const OpenKey& key, File& file, Interval ran
     read.length = length;
     read.offset = range.begin;
     read.file = file.file;
-    return build_read_request(head, read);
+    return build_read_request(widening(head), read);
   };
   auto reply = [this, key, number](TimePoint then, const Frame& frame, const Element& answer) {
     fetched(then, key, number, frame, answer);

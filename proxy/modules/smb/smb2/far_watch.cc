@@ -158,7 +158,7 @@ void FarWatch::open(Number number, Folder& folder, TimePoint now) {
         request.disposition = Disposition::open;
         request.options = create_options::directory_file;
         request.name = name.bytes();
-        return build_create_request(modest(head), request);
+        return build_create_request(head, request);
       },
       [this, number, of = folder.path](TimePoint then, const Frame&, const Element& answer) {
         const auto created = parse_create_response(answer.bytes);
@@ -184,7 +184,7 @@ void FarWatch::listen(Number number, Folder& folder, TimePoint now) {
   const ChangeNotifyRequest request{.output_bytes = kNotifyBytes, .file = folder.file, .filter = kNotifyFilter};
   const bool sent = side_.listen(
       now, std::get<0>(folder.path), std::get<1>(folder.path),
-      [request](const RequestHead& head) { return build_change_notify_request(modest(head), request); },
+      [request](const RequestHead& head) { return build_change_notify_request(head, request); },
       [this, number](TimePoint then) {
         const auto found = folders_.find(number);
         if (found == folders_.end() || found->second.watches) return;
@@ -321,13 +321,13 @@ void FarWatch::send_closes(TimePoint now) {
     const CloseRequest request{.file = closing.file};
     const bool sent = side_.inject(
         now, std::get<0>(closing.path), std::get<1>(closing.path), 1,
-        [request](const RequestHead& head) { return build_close_request(modest(head), request); },
+        [request](const RequestHead& head) { return build_close_request(head, request); },
         [this, number = closing.number](TimePoint then, const Frame&, const Element&) { side_.let_go(then, number); });
     if (!sent && !side_.connection().any_untouchable() && !ended_) return;
     closes_.pop_back();
     if (sent) continue;
     (void)side_.inject_owed(now, std::get<0>(closing.path), std::get<1>(closing.path),
-                            [request](const RequestHead& head) { return build_close_request(modest(head), request); });
+                            [request](const RequestHead& head) { return build_close_request(head, request); });
     side_.let_go(now, closing.number);
   }
 }
