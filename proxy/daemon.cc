@@ -224,8 +224,16 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
                   },
               .on_peer_allows = [this] { flows_.apply_features(); },
               .on_link_lost = [this](const link::PeerLink& link) { flows_.on_link_lost(link); },
-              .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); },
-              .on_peer_doubted = [this](const link::PeerLink&) { guard_soon(); }},
+              .on_peer_gone =
+                  [this](const link::PeerLink& link) {
+                    flows_.on_peer_gone(link);
+                    guard_soon();
+                  },
+              .on_peer_doubted =
+                  [this](const link::PeerLink&) {
+                    flows_.look_for_doubt();
+                    guard_soon();
+                  }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
       dialer_({.allow = config.link.allow}),
@@ -281,7 +289,8 @@ void Daemon::guard_soon() {
 void Daemon::guard_flows() {
   guards_soon_ = false;
   if (!interception_) return;
-  const std::vector<modules::Ends> doubted = flows_.in_doubt();
+  if (!flows_.in_doubt().empty()) flows_.look_for_doubt();
+  const std::vector<modules::Ends>& doubted = flows_.in_doubt();
   std::vector<intercept::GuardedFlows> guarded;
   for (const modules::Listed& module : modules_) {
     std::vector<modules::Ends> all = module.guarded();

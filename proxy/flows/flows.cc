@@ -28,6 +28,13 @@ namespace {
 constexpr auto kRemembered = 10s;
 constexpr std::size_t kRememberedMost = 4096;
 
+// A server is the same at 445 and at 139.
+modules::Ends ends_at_any_port(const FlowRecord& record) {
+  modules::Ends ends = ends_of(record.client.address(), record.destination);
+  ends.server_port = 0;
+  return ends;
+}
+
 std::optional<asio::ip::address> address_of(const Destination& destination) {
   return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
 }
@@ -364,30 +371,41 @@ void Flows::on_peer_gone(const link::PeerLink& link) {
     if (&flow->link() == &link && flow->record().far_side) flow->suspect_peer();
 }
 
-std::vector<modules::Ends> Flows::in_doubt() const {
-  std::vector<modules::Ends> all;
+// Looks at every flow: once for all who wait, and not for each of them.
+void Flows::look_for_doubt() {
+  doubted_.clear();
   for (const auto& [id, flow] : linked_) {
     const FlowRecord& record = flow->record();
     if (record.far_side && record.module && !record.module->steps_aside && flow->link().perhaps_gone())
-      all.push_back(ends_of(record.client.address(), record.destination));
+      doubted_.push_back(ends_at_any_port(record));
   }
-  return all;
+  std::ranges::sort(doubted_);
+  const auto same = std::ranges::unique(doubted_);
+  doubted_.erase(same.begin(), same.end());
+  doubted_at_ = link::Clock::now();
+}
+
+bool Flows::is_in_doubt(const modules::Ends& ends) {
+  constexpr auto kLookAgain = 100ms;
+  if (!doubted_.empty() && link::Clock::now() - doubted_at_ >= kLookAgain) look_for_doubt();
+  return std::ranges::binary_search(doubted_, ends);
 }
 
 // Seconds at most: a peer is gone, or is heard again.
 asio::awaitable<void> Flows::wait_while_in_doubt(const FlowRecord& record) {
   if (!modules::for_port(modules_, record.destination.port)) co_return;
-  const modules::Ends ends = ends_of(record.client.address(), record.destination);
+  const modules::Ends ends = ends_at_any_port(record);
   asio::steady_timer timer(io_);
   boost::system::error_code cancelled;
-  while (!cancelled && std::ranges::count(in_doubt(), ends) != 0) {
-    timer.expires_after(50ms);
+  while (!cancelled && is_in_doubt(ends)) {
+    timer.expires_after(100ms);
     co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
   }
 }
 
 void Flows::run_modules() {
-  for (auto& [id, flow] : linked_) flow->features_changed();
+  for (auto& [id, flow] : linked_)
+    if (flow->record().module && !flow->record().far_side) flow->features_changed();
 }
 
 void Flows::apply_features() {

@@ -52,10 +52,12 @@ class Flows {
   void on_peer_gone(const link::PeerLink& link);
   // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
   // it may come back past its peer before anybody knows. Its flows past the link wait until that is settled.
-  std::vector<modules::Ends> in_doubt() const;
+  const std::vector<modules::Ends>& in_doubt() const { return doubted_; }
+  // To be called when a peer comes into doubt: until then there is none.
+  void look_for_doubt();
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
-  // Modules whose state was changed from elsewhere act on it.
+  // Modules of our clients whose state was changed from elsewhere act on it.
   void run_modules();
   // In force at once: flows that go past the link and may not any more are reset.
   void set_closed(Closed closed);
@@ -81,6 +83,7 @@ class Flows {
   const config::Peer* peer_of(const Destination& destination) const;
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
+  bool is_in_doubt(const modules::Ends& ends);
   boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
@@ -114,6 +117,8 @@ class Flows {
   log::Seldom peer_refusals_;
   Closed closed_ = Closed::enforced;
   std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
+  std::vector<modules::Ends> doubted_;  // sorted, without ports; as of doubted_at_
+  link::TimePoint doubted_at_{};
   std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // past the link
 
   // Destinations that could not be reached over the link a moment ago, and why.

@@ -4,7 +4,7 @@
 // is kept for the client, and tells which opens are watched so (Watched). What is fetched, kept and dropped
 // for that is the other parts'.
 //
-// Timestamps are no substitute: until 4.18 smbd shows those of an open file as they were when it was opened, by
+// Timestamps are no substitute: smbd 4.17 shows those of an open file as they were when it was opened, by
 // whatever way they are asked for.
 #pragma once
 #include <map>
