@@ -34,11 +34,10 @@ Promises load(const Ledger& ledger) {
   };
   for (unsigned write = 0; write < 8; ++write)
     if (ledger.outstanding >> write & 1) made(write);
-  if (ledger.failed == 0) return promises;
+  if (ledger.lost == 0) return promises;
   made(kFailedWrite);
-  const Answer late = ledger.late == Answer::success ? Answer::lost : ledger.late;
-  promises.kept(kFailedWrite, status_of(late), 0);
-  if (ledger.late == Answer::success) promises.settle(kOpen, Promises::Carrier::write, Status::success);
+  promises.kept(kFailedWrite, Status::disk_full, 0);
+  if (ledger.lost == 1) promises.settle(kOpen, Status::success);
   return promises;
 }
 
@@ -46,8 +45,7 @@ Ledger store(const Promises& promises) {
   Ledger ledger;
   for (const auto message : promises.messages(kOpen))
     ledger.outstanding = static_cast<std::uint8_t>(ledger.outstanding | 1U << message);
-  ledger.failed = promises.failed(kOpen) ? 1 : 0;
-  if (const auto late = promises.late_error(kOpen)) ledger.late = answer_of(*late);
+  if (promises.lost(kOpen)) ledger.lost = promises.unreported(kOpen) ? 2 : 1;
   assert(promises.audit().adds_up());
   return ledger;
 }
@@ -60,14 +58,12 @@ struct Said {
 
 Said ask(const Ledger& ledger, Ask what, unsigned number, Answer answer) {
   static std::unordered_map<std::uint64_t, Said> known;
-  const std::uint64_t key = ledger.outstanding | std::uint64_t{ledger.failed} << 8 |
-                            static_cast<std::uint64_t>(ledger.late) << 16 |
+  const std::uint64_t key = ledger.outstanding | std::uint64_t{ledger.lost} << 8 |
                             static_cast<std::uint64_t>(what) << 24 | std::uint64_t{number} << 32 |
                             static_cast<std::uint64_t>(answer) << 40;
   const auto [found, is_new] = known.try_emplace(key);
   if (!is_new) return found->second;
   Promises promises = load(ledger);
-  assert(store(promises) == ledger);
   Said& said = found->second;
   switch (what) {
     case Ask::promise:
@@ -77,8 +73,7 @@ Said ask(const Ledger& ledger, Ask what, unsigned number, Answer answer) {
       promises.kept(number, status_of(answer), answer == Answer::success ? kBlockBytes : 0);
       break;
     case Ask::settle:
-      said.value = static_cast<std::uint8_t>(
-          answer_of(promises.settle(kOpen, static_cast<Promises::Carrier>(number), status_of(answer))));
+      said.value = static_cast<std::uint8_t>(answer_of(promises.settle(kOpen, status_of(answer))));
       break;
     case Ask::owes:
       said.value = promises.owes();
@@ -104,17 +99,23 @@ Status status_of(Answer answer) {
   return Status::unsuccessful;
 }
 
+void Ledger::take(const Ledger& other) {
+  const Answer same = cause;
+  *this = other;
+  cause = same;
+}
+
 bool Ledger::promise(unsigned write) {
   const Said said = ask(*this, Ask::promise, write, Answer::success);
-  *this = said.ledger;
+  take(said.ledger);
   return said.value != 0;
 }
 
-void Ledger::kept(unsigned write, Answer answer) { *this = ask(*this, Ask::kept, write, answer).ledger; }
+void Ledger::kept(unsigned write, Answer answer) { take(ask(*this, Ask::kept, write, answer).ledger); }
 
-Answer Ledger::settle(Promises::Carrier carrier, Answer answer) {
-  const Said said = ask(*this, Ask::settle, static_cast<unsigned>(carrier), answer);
-  *this = said.ledger;
+Answer Ledger::settle(Answer answer) {
+  const Said said = ask(*this, Ask::settle, 0, answer);
+  take(said.ledger);
   return static_cast<Answer>(said.value);
 }
 

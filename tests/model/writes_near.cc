@@ -109,6 +109,8 @@ void Writes::near_takes(State& state, unsigned number) const {
   flow.to_near.erase(0);
   if (answer.promised) {
     if (answer.kind == Kind::write) flow.ledger.kept(answer.write(), answer.answer);
+    if (flow.ledger.lost != 0 && !design_.late_errors_name_no_cause && flow.ledger.cause == Answer::success)
+      flow.ledger.cause = answer.answer;
     if (answer.kind == Kind::write && answer.answer != Answer::success && design_.records_failures)
       add_record(state, state.near, flow);
     return;
@@ -121,17 +123,14 @@ void Writes::near_takes(State& state, unsigned number) const {
       if (design_.marks_files) state.near.marks = static_cast<std::uint8_t>(state.near.marks | 1U << number);
     }
   } else {
-    const auto carrier = answer.kind == Kind::write   ? smb::Promises::Carrier::write
-                         : answer.kind == Kind::flush ? smb::Promises::Carrier::flush
-                                                      : smb::Promises::Carrier::close;
     if (answer.kind == Kind::write) flow.settled = 0;
-    const bool owed = flow.ledger.late != Answer::success;
-    const Answer final = flow.ledger.settle(carrier, answer.answer);
-    if (owed && flow.ledger.late == Answer::success && design_.records_failures) flow.telling = 1;
-    if (final != answer.answer && design_.late_errors_name_no_cause)
-      answer.answer = Answer::lost;
-    else
+    const bool owed = flow.ledger.lost == 2;
+    const Answer final = flow.ledger.settle(answer.answer);
+    if (owed && design_.records_failures) flow.telling = 1;
+    if (design_.late_errors_name_no_cause)
       answer.answer = final;
+    else if (owed && answer.answer == Answer::success)
+      answer.answer = flow.ledger.cause;
     if (answer.kind == Kind::close && answer.answer != Answer::session_deleted) {
       flow.may_promise = 0;
       state.near.marks = static_cast<std::uint8_t>(state.near.marks & ~(1U << number));

@@ -35,7 +35,7 @@ inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "serve
                                                              "link_lost", "flow_cut",    "near_vanished"};
 // How the client was told.
 enum class Told : std::uint8_t {
-  late_error,  // in the place of the success of a later WRITE, FLUSH or CLOSE
+  late_error,  // in the answer to a later WRITE, FLUSH or CLOSE
   next_open,   // in the place of an open of the file
 };
 inline constexpr std::array<std::string_view, 2> kToldNames{"late_error", "next_open"};

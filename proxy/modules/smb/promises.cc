@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace longhaul::smb {
 void Promises::set_line_rate(double bytes_per_second) {
@@ -102,13 +103,7 @@ std::optional<Promises::Settled> Promises::kept(Message message, Status status, 
     ++audit_.failed;
     ++audit_.unreported;
     ++open.failed_unreported;
-    open.failed = true;
-    if (open.late_status == Status::success) {
-      const bool tells = is_error(status) && !asks_again(status);
-      open.late_status = tells                       ? status
-                         : status == Status::success ? Status::disk_full
-                                                     : Status::lost_writebehind_data;
-    }
+    open.lost = open.failed = true;
   }
   return Settled{.open = entry.open, .range = entry.range, .answered = true};
 }
@@ -117,30 +112,23 @@ void Promises::stop(const Open& open) { opens_[open].stopped = true; }
 
 void Promises::resume(const Open& open) { opens_[open].stopped = false; }
 
-void Promises::reported(OpenState& open) {
-  audit_.reported += open.failed_unreported;
-  audit_.unreported -= open.failed_unreported;
-  open.failed_unreported = 0;
-  open.late_status = Status::success;
+Status Promises::settle(const Open& open, Status status) {
+  const auto found = opens_.find(open);
+  if (found == opens_.end() || !found->second.lost) return status;
+  const std::uint32_t reported = std::exchange(found->second.failed_unreported, 0);
+  audit_.reported += reported;
+  audit_.unreported -= reported;
+  return Status::lost_writebehind_data;
 }
 
-Status Promises::settle(const Open& open, Carrier carrier, Status status) {
+bool Promises::lost(const Open& open) const {
   const auto found = opens_.find(open);
-  if (found == opens_.end() || found->second.late_status == Status::success) return status;
-  if (is_error(status)) {
-    // A WRITE's own error speaks for that write alone, and one that is tried again for nothing.
-    if (carrier != Carrier::write && !asks_again(status)) reported(found->second);
-    return status;
-  }
-  const Status late = found->second.late_status;
-  reported(found->second);
-  return late;
+  return found != opens_.end() && found->second.lost;
 }
 
-std::optional<Status> Promises::late_error(const Open& open) const {
+bool Promises::unreported(const Open& open) const {
   const auto found = opens_.find(open);
-  if (found == opens_.end() || found->second.late_status == Status::success) return std::nullopt;
-  return found->second.late_status;
+  return found != opens_.end() && found->second.failed_unreported != 0;
 }
 
 std::vector<Interval> Promises::outstanding_ranges(const Open& open) const {

@@ -10,7 +10,8 @@
 //                        answer, which was no promise then
 //            └──> refused  this open has failed before (or the message is known): forward it like any other
 //
-// A promise that fails leaves its status with the open until settle() has put it into an answer.
+// A promise that fails stays with its open until that is closed: settle() gives the same error to every answer
+// that a program could take for the success of what it wrote.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -81,16 +82,15 @@ class Promises {
   void stop(const Open& open);
   void resume(const Open& open);  // has no effect on an open that has failed
 
-  // Which answer is about to go to the client; interim answers (STATUS_PENDING) carry nothing and must not be
+  // The status that the answer to a WRITE, FLUSH or CLOSE of this open is to bear. After a promise has failed
+  // that is always LOST_WRITEBEHIND_DATA: the server's own status would speak for another WRITE, and a program
+  // repeats a WRITE that met a full disk or an expired session. Interim answers (STATUS_PENDING) must not be
   // asked for.
-  enum class Carrier : std::uint8_t { write, flush, close };
-  // The status that this answer is to bear: the open's late error, once, in the place of success. An answer
-  // that is an error of its own is left as it is; where it speaks for all that was written (flush, close), it
-  // is the report, unless the client will ask again (asks_again()).
-  Status settle(const Open& open, Carrier carrier, Status status);
+  Status settle(const Open& open, Status status);
 
-  std::optional<Status> late_error(const Open& open) const;  // not reported yet
-  bool failed(const Open& open) const;                       // ever: no early answers any more
+  bool lost(const Open& open) const;        // a promise has failed
+  bool unreported(const Open& open) const;  // and no answer has said so yet
+  bool failed(const Open& open) const;      // a WRITE has failed, promised or not: no early answers any more
   std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
   std::uint64_t outstanding_bytes(const Open& open) const;
   std::size_t waiting(const Open& open) const;  // promised and held writes without the server's answer
@@ -130,14 +130,12 @@ class Promises {
     std::uint64_t outstanding_bytes = 0;
     std::uint32_t outstanding = 0, held = 0;
     std::uint32_t failed_unreported = 0;
-    Status late_status = Status::success;  // none; the first one counts
-    bool failed = false, stopped = false;
+    bool lost = false, failed = false, stopped = false;
     KeyedSet<Message> messages;  // promised or held
   };
   bool room_for(const Range& range) const;
   void answer(Entry& entry, OpenState& open);
   void drop_settled();
-  void reported(OpenState& open);
 
   KeyedMap<Message, Entry> entries_;
   std::deque<Message> held_;  // in order of arrival; some may be settled already

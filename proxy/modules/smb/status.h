@@ -56,11 +56,6 @@ constexpr bool is_error(Status status) { return static_cast<std::uint32_t>(statu
 constexpr bool says_expired(Status status) {
   return status == Status::network_session_expired || status == Status::user_session_deleted;
 }
-// Not the file's error but the session's, the tree's, or the request's alone: a client renews that and asks
-// again, and the program never hears of it.
-constexpr bool asks_again(Status status) {
-  return says_expired(status) || status == Status::network_name_deleted || status == Status::cancelled;
-}
 constexpr bool is_warning(Status status) { return static_cast<std::uint32_t>(status) >> 30 == 2; }
 
 }  // namespace longhaul::smb

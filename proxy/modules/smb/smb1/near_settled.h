@@ -39,7 +39,7 @@ class NearSettled {
     while (const auto key = settling_.poll_quiet(now)) {
       Open* open = connection_.open(*key);
       if (!open) continue;
-      if (promises_.waiting(*key) != 0 || promises_.late_error(*key)) {
+      if (promises_.waiting(*key) != 0 || promises_.lost(*key)) {
         settling_.active(*key, now);
         continue;
       }

@@ -93,8 +93,8 @@ void Near::kept(const Kept& kept) {
       lost_->refused(lost_file(*through),
                      {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else if (settled) {
-    const Status told = promises_.settle(settled->open, Promises::Carrier::write, status);
-    if (told != status) told_late(settled->open);
+    if (promises_.unreported(settled->open)) told_late(settled->open);
+    const Status told = promises_.settle(settled->open, status);
     connection_.answered_here(number_of(early.header));
     answer_as(out_, early.header, told, kept.written);
   }
@@ -105,13 +105,10 @@ void Near::kept(const Kept& kept) {
 
 Slice Near::with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                             const OpenKey& key) {
-  const Promises::Carrier carrier = request.header.command == Command::write_andx ? Promises::Carrier::write
-                                    : request.header.command == Command::flush    ? Promises::Carrier::flush
-                                                                                  : Promises::Carrier::close;
   const auto status = static_cast<Status>(answer.header.status);
-  const Status told = promises_.settle(key, carrier, status);
+  if (promises_.unreported(key)) told_late(key);
+  const Status told = promises_.settle(key, status);
   if (told == status) return frame.bytes;
-  told_late(key);
   return empty_reply(request.header, static_cast<std::uint32_t>(told));
 }
 
@@ -133,8 +130,7 @@ bool Near::close(const Frame& frame, const Message& message) {
   const Open* open = connection_.open(key_of(header.uid, header.tid, close->fid));
   if (!open || !features(&config::Features::smb_metadata) || !keeps_handle(*open) || open->delete_on_close ||
       open->changed || open->locked || (close->last_write != 0 && close->last_write != 0xFFFFFFFF) ||
-      promises_.waiting(open->key) != 0 || promises_.failed(open->key) || promises_.late_error(open->key) ||
-      !header.has_nt_status())
+      promises_.waiting(open->key) != 0 || promises_.failed(open->key) || !header.has_nt_status())
     return false;
   for (const auto& [number, read] : reads_)
     if (!open->looks && read.uid == header.uid && read.tid == header.tid)

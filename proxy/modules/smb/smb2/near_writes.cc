@@ -14,17 +14,9 @@ constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
 // WRITEs to one tree that wait for its room to be told. Who never hears of it waits for real answers.
 constexpr std::size_t kMostBeforeRoom = 64;
 
-std::optional<Promises::Carrier> carrier_of(Command command) {
-  switch (command) {
-    case Command::write:
-      return Promises::Carrier::write;
-    case Command::flush:
-      return Promises::Carrier::flush;
-    case Command::close:
-      return Promises::Carrier::close;
-    default:
-      return std::nullopt;
-  }
+// Whether the answer can tell of what was written before.
+bool tells_of_writes(Command command) {
+  return command == Command::write || command == Command::flush || command == Command::close;
 }
 
 // The server's answer as it will be, or was.
@@ -168,8 +160,9 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
       lost_->refused(lost_file(*open),
                      {settled->range.offset, settled->range.offset + settled->range.length}, status);
   } else {
-    const Status final = promises_.settle(settled->open, Promises::Carrier::write, status);
-    if (const Open* open = final == status ? nullptr : side_.connection().open(settled->open))
+    const bool is_news = promises_.unreported(settled->open);
+    const Status final = promises_.settle(settled->open, status);
+    if (const Open* open = is_news ? side_.connection().open(settled->open) : nullptr)
       lost_->told_late(lost_file(*open));
     Header answer = answer_to(write.header, final);
     answer.credits = kept.credits;
@@ -205,16 +198,17 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   shares_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
-    const auto carrier = carrier_of(each.request.command);
-    if (!carrier || each.interim || !each.element) continue;
+    if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
     // An error that was not late: whoever caches writes stops there, too.
-    if (*carrier == Promises::Carrier::write && is_error(status) && side_.connection().open(key))
+    if (each.request.command == Command::write && is_error(status) && side_.connection().open(key))
       promises_.stop(key);
-    const Status final = promises_.settle(key, *carrier, status);
+    const bool is_news = promises_.unreported(key);
+    const Status final = promises_.settle(key, status);
     if (final == status) continue;
     late_.push_back({.element = each.element, .status = final});
+    if (!is_news) continue;
     const Open* open = side_.connection().open(key);
     for (const auto& closed : outcome.closed)
       if (closed->key == key) open = closed.get();

@@ -5,8 +5,8 @@
 //
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
 // Its frame goes on at once behind Promised; the far half gives the server's answer back as Kept. A late
-// error goes into the open's next answer to WRITE, FLUSH or CLOSE. If there is none to come, the connection
-// is reset. FLUSH and SET_INFO always wait for the server.
+// error goes into all of the open's answers to WRITE, FLUSH and CLOSE from then on. If there is none to come,
+// the connection is reset. FLUSH and SET_INFO always wait for the server.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -57,7 +57,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   bool owes() const override { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const {
-    return promises_.waiting(open) != 0 || promises_.late_error(open).has_value();
+    return promises_.waiting(open) != 0 || promises_.lost(open);
   }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // The client has ended in order: it has had all answers.

@@ -8,7 +8,6 @@
 #include <vector>
 
 using longhaul::smb::Promises;
-using Carrier = Promises::Carrier;
 using longhaul::smb::MessageNumber;
 using longhaul::smb::OpenKey;
 using longhaul::smb::Status;
@@ -31,13 +30,13 @@ TEST_CASE("a write is promised, kept, and owed no longer") {
   REQUIRE(settled);
   CHECK(settled->answered);
   CHECK_FALSE(promises.owes());
-  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::success);
+  CHECK(promises.settle(file(1), Status::success) == Status::success);
   CHECK(promises.forget(file(1)));
   CHECK(promises.audit().adds_up());
   CHECK(promises.audit().kept == 1);
 }
 
-TEST_CASE("a late error is put into one answer, and no write of that open is answered early again") {
+TEST_CASE("an open that lost a write fails until it is closed, and no write of it is answered early again") {
   Promises promises;
   CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
   CHECK(promises.promise(file(1), 2, {.offset = 10, .length = 10}) == Verdict::now);
@@ -46,12 +45,16 @@ TEST_CASE("a late error is put into one answer, and no write of that open is ans
   promises.kept(2, Status::access_denied, 0);
   promises.kept(3, Status::success, 10);
   CHECK(promises.owes());
-  CHECK(promises.late_error(file(1)) == Status::disk_full);  // the first one
+  CHECK(promises.lost(file(1)));
+  CHECK(promises.unreported(file(1)));
+  CHECK_FALSE(promises.lost(file(2)));
   CHECK(promises.promise(file(1), 4, {.offset = 20, .length = 10}) == Verdict::refused);
-  CHECK(promises.settle(file(2), Carrier::close, Status::success) ==
+  CHECK(promises.settle(file(2), Status::success) ==
         Status::success);  // another file's answer does not bear it
-  CHECK(promises.settle(file(1), Carrier::flush, Status::success) == Status::disk_full);
-  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::success);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(promises.settle(file(1), Status::success) == Status::lost_writebehind_data);
+    CHECK_FALSE(promises.unreported(file(1)));
+  }
   CHECK(promises.failed(file(1)));
   CHECK(promises.forget(file(1)));
   CHECK(promises.audit().failed == 2);
@@ -59,38 +62,25 @@ TEST_CASE("a late error is put into one answer, and no write of that open is ans
   CHECK(promises.audit().adds_up());
 }
 
-TEST_CASE("a write's own error does not speak for earlier writes, a close's does") {
-  Promises promises;
-  promises.promise(file(1), 1, {.offset = 0, .length = 10});
-  promises.kept(1, Status::disk_full, 0);
-  CHECK(promises.settle(file(1), Carrier::write, Status::access_denied) == Status::access_denied);
-  CHECK(promises.owes());
-  CHECK(promises.settle(file(1), Carrier::close, Status::access_denied) == Status::access_denied);
-  CHECK_FALSE(promises.owes());
-}
-
-TEST_CASE("what a client would renew its session for and ask again reports nothing") {
-  for (const Status again : {Status::network_session_expired, Status::user_session_deleted,
-                             Status::network_name_deleted, Status::cancelled}) {
+TEST_CASE("after a loss no other error is told, be it one that a program would wait or log in again for") {
+  for (const Status own : {Status::disk_full, Status::quota_exceeded, Status::network_session_expired,
+                           Status::user_session_deleted, Status::network_name_deleted, Status::access_denied}) {
     Promises promises;
     CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
-    promises.kept(1, again, 0);
-    CHECK(promises.late_error(file(1)) == Status::lost_writebehind_data);
-    for (const Carrier carrier : {Carrier::flush, Carrier::close}) {
-      CHECK(promises.settle(file(1), carrier, again) == again);
-      CHECK(promises.audit().reported == 0);
-    }
-    CHECK(promises.settle(file(1), Carrier::flush, Status::success) == Status::lost_writebehind_data);
+    promises.kept(1, own, 0);
+    CHECK(promises.settle(file(1), own) == Status::lost_writebehind_data);
+    CHECK(promises.settle(file(1), Status::success) == Status::lost_writebehind_data);
     CHECK(promises.audit().reported == 1);
     CHECK(promises.audit().adds_up());
+    CHECK_FALSE(promises.owes());
   }
 }
 
-TEST_CASE("a success that wrote less than was promised is a full disk") {
+TEST_CASE("a success that wrote less than was promised is a loss") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = 10});
   promises.kept(1, Status::success, 9);
-  CHECK(promises.settle(file(1), Carrier::close, Status::success) == Status::disk_full);
+  CHECK(promises.settle(file(1), Status::success) == Status::lost_writebehind_data);
 }
 
 TEST_CASE("beyond the bound a write waits for room or for its real answer, in order") {
@@ -116,7 +106,7 @@ TEST_CASE("a held write that the server answers first was never a promise") {
   const auto settled = promises.kept(2, Status::disk_full, 0);
   REQUIRE(settled);
   CHECK_FALSE(settled->answered);
-  CHECK(promises.settle(file(1), Carrier::write, Status::disk_full) == Status::disk_full);
+  CHECK(promises.settle(file(1), Status::disk_full) == Status::disk_full);
   promises.kept(1, Status::success, kLargeWrite);
   CHECK_FALSE(promises.owes());
   CHECK_FALSE(promises.poll_answerable());
@@ -208,7 +198,7 @@ TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and
     promises.set_line_rate(1);
     std::vector<std::pair<OpenKey, MessageNumber>> with_server;
     std::set<MessageNumber> answered;
-    std::map<OpenKey, bool> lost;  // a loss of which the client does not know
+    std::map<OpenKey, bool> lost;  // until the open is closed
     MessageNumber next = 1;
     for (int step = 0; step < 2000; ++step) {
       const OpenKey open = file(below(4));
@@ -237,17 +227,11 @@ TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and
           while (const auto message = promises.poll_answerable()) answered.insert(*message);
           break;
         case 4:
-          if (promises.settle(open, Carrier::flush, Status::success) != Status::success) {
-            REQUIRE(lost[open]);
-            lost[open] = false;
-          } else {
-            REQUIRE_FALSE(lost[open]);
-          }
+          REQUIRE((promises.settle(open, Status::success) != Status::success) == lost[open]);
           break;
         default:
           if (promises.waiting(open) != 0) break;  // a CLOSE is held until then
-          if (promises.settle(open, Carrier::close, Status::success) == Status::success)
-            REQUIRE_FALSE(lost[open]);
+          REQUIRE((promises.settle(open, Status::success) != Status::success) == lost[open]);
           lost[open] = false;
           REQUIRE(promises.forget(open));
       }
