@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reason table as the README shows it. The table itself is in reason.h.
+// The reason table as docs/troubleshooting.md shows it. The table itself is in reason.h.
 #include <string>
 
 #include "proxy/flows/reason.h"

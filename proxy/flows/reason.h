@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a flow is, or is not, optimised: a short code, a sentence and a remedy for each case, in one table.
-// The README prints the same table; a test keeps the two equal.
+// docs/troubleshooting.md prints the same table; a test keeps the two equal.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -145,7 +145,7 @@ constexpr std::optional<Reason> reason_of(std::string_view code) {
   return row->reason;
 }
 
-// The table as the README shows it between its markers `<!-- reasons -->` and `<!-- /reasons -->`.
+// The table as docs/troubleshooting.md shows it between its markers `<!-- reasons -->` and `<!-- /reasons -->`.
 std::string reason_table_markdown();
 
 }  // namespace longhaul::flows

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the program has, read from its sources: keys, features, reasons, metrics, log events, API paths; and, from the
+program itself where there is one, its commands and options."""
+
+import re
+import subprocess
+
+TEXT = r'"((?:[^"\\]|\\.)*)"'
+
+
+def config_keys(tree):
+    """{"[link]": {"listen", …}, "top": {…}}, as read.cc declares them."""
+    source = tree.text("proxy/config/read.cc")
+    tables = re.search(r"kTopKeys\{(.*?)\};", source, re.S)[1]
+    tables = set(re.findall(TEXT, tables))
+    keys = {}
+    for declared in re.finditer(r"kKeys\{([^}]*)\}", source):
+        call, table = re.compile(r'top\.(table|tables)\("(\w+)", kKeys\)').search(source, declared.end()).groups()
+        keys[f"[{table}]" if call == "table" else f"[[{table}]]"] = set(re.findall(TEXT, declared[1]))
+    keys["[features]"] = features(tree)
+    keys["top"] = tables - {name.strip("[]") for name in keys}
+    return keys
+
+
+def features(tree):
+    return set(re.findall(TEXT, re.search(r"kNames\{(.*?)\};", tree.text("proxy/config/features.cc"), re.S)[1]))
+
+
+def reasons(tree):
+    return set(re.findall(rf"ReasonText\{{Reason::\w+,\s*{TEXT}", tree.text("proxy/flows/reason.h")))
+
+
+def refusals(tree):
+    return set(re.findall(rf"RefusalText\{{\s*Refusal::\w+,\s*{TEXT}", tree.text("proxy/link/refusal.h")))
+
+
+def metrics(tree):
+    found = set(re.findall(rf"(?:gauge|counter)\(\s*{TEXT},", tree.text("proxy/control/metrics.cc")))
+    counters = re.findall(rf"CounterName\{{{TEXT}", tree.text("proxy/modules/counters.h"))
+    return {f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters}
+
+
+def log_events(tree):
+    """The first text of each call, and both where it chooses between two."""
+    events = set()
+    for path in sorted((tree.root / "proxy").rglob("*.cc")):
+        source = tree.text(path.relative_to(tree.root))
+        for arguments in re.findall(r"(?:\blog::|\b)(?:error|warn|info|debug|trace|write)\(([^{;]*)\{", source):
+            events |= set(re.findall(TEXT, arguments))
+    return events
+
+
+def api_paths(tree):
+    return set(re.findall(rf"Route\{{Topic::\w+,\s*{TEXT}", tree.text("proxy/control/api.cc")))
+
+
+class Commands:
+    """The commands of the program and their options."""
+
+    def __init__(self, program):
+        self.program = program
+        help_text = self.run("--help")
+        commands = help_text[help_text.index("Subcommands:"):]
+        self.options = {name: self.options_of(name) for name in re.findall(r"^  ([a-z][a-z-]*) ", commands, re.M)}
+        self.own = set(re.findall(r"--[a-z][a-z-]*", help_text))
+
+    def run(self, *arguments):
+        return subprocess.run([self.program, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
+
+    def options_of(self, command):
+        return set(re.findall(r"--[a-z][a-z-]*", self.run(command, "--help"))) | {"--help"}
