@@ -43,7 +43,7 @@ def metrics(tree):
 def log_events(tree):
     """The first text of each call, and both where it chooses between two."""
     events = set()
-    for path in sorted((tree.root / "proxy").rglob("*.cc")):
+    for path in sorted((tree.root / "proxy").rglob("*.[ch]*")):
         source = tree.text(path.relative_to(tree.root))
         for arguments in re.findall(r"(?:\blog::|\b)(?:error|warn|info|debug|trace|write)\(([^{;]*)\{", source):
             events |= set(re.findall(TEXT, arguments))
