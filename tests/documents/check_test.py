@@ -69,6 +69,10 @@ class Mistakes(unittest.TestCase):
     def test_a_log_event_without_a_row(self):
         self.assertIn("log event `link_silent` exists", self.missing_row("docs/operation.md", "link_silent"))
 
+    def test_a_message_that_is_worded_anew(self):
+        self.assertIn('the program never prints "shows the key"',
+                      self.found("proxy/link/peer_dial.cc", "shows the key", "presents the key"))
+
     def test_a_path_of_the_api_without_a_heading(self):
         self.assertIn("path `/v1/why` exists", self.found("proxy/control/README.md", "### `GET /v1/why`", "### Why"))
 

@@ -50,6 +50,15 @@ def log_events(tree):
     return events
 
 
+def messages(tree):
+    """All texts of the sources, those that stand side by side joined as the compiler joins them."""
+    found = []
+    for path in sorted((tree.root / "proxy").rglob("*.[ch]*")):
+        source = re.sub(r'"\s*\n\s*"', "", tree.text(path.relative_to(tree.root)))
+        found += (text.replace('\\"', '"') for text in re.findall(TEXT, source))
+    return found
+
+
 def api_paths(tree):
     return set(re.findall(rf"Route\{{Topic::\w+,\s*{TEXT}", tree.text("proxy/control/api.cc")))
 
