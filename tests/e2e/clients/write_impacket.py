@@ -12,6 +12,7 @@ import types
 sys.path.insert(1, os.fspath(pathlib.Path(__file__).resolve().parents[1]))
 sys.dont_write_bytecode = True
 
+import looking
 import smb_client
 import writing
 
@@ -59,6 +60,23 @@ class Impacket(writing.Client):
 
     def logout(self):
         self.connection.close()
+
+    def looker(self, what):
+        self.login()
+        name = self.options.name
+        if what == "held":
+            return looking.walk(self.connection.open(name).read)
+        if what == "names":
+            return lambda: self.connection.listing(name.rpartition("/")[0])
+        return self.read_once if what == "opened" else self.size
+
+    def read_once(self):
+        with self.connection.open(self.options.name) as file:
+            return file.read(0, looking.BYTES)
+
+    def size(self):
+        with self.connection.open(self.options.name, smb_client.ATTRIBUTES) as file:
+            return file.size()
 
     def drop(self):
         if self.connection:

@@ -13,6 +13,7 @@ import writing
 BROKEN = {errno.ECONNRESET, errno.ECONNREFUSED, errno.ECONNABORTED, errno.EPIPE, errno.ETIMEDOUT, errno.ENOTCONN,
           errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EBADF, errno.ENETRESET}
 AUTHENTICATE = ctypes.CFUNCTYPE(None, *[ctypes.c_char_p] * 2, *[ctypes.c_void_p, ctypes.c_int] * 3)
+NAME_IN_ENTRY = 28  # of struct smbc_dirent: type, length, comment's length, comment, name's length
 PROTOCOLS = {"NT1": "NT1", "2.1": "SMB2_10", "3.0": "SMB3_00", "3.1.1": "SMB3_11"}
 
 
@@ -39,6 +40,7 @@ class Libsmbclient(writing.Client):
         self.library.smbc_lseek.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int)
         self.library.smbc_write.restype = ctypes.c_ssize_t
         self.library.smbc_write.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+        self.library.smbc_readdir.restype = ctypes.c_void_p
         self.authenticate = AUTHENTICATE(self.tell_password)
         self.context = self.new_context()
 
@@ -99,6 +101,26 @@ class Libsmbclient(writing.Client):
     def close(self):
         descriptor, self.descriptor = self.descriptor, -1
         self.ask("close", self.library.smbc_close(descriptor))
+
+    def url(self, path=""):
+        return f"smb://{self.options.host}/{self.options.share}/{path}".encode()
+
+    def looker(self, what):
+        name = self.options.name
+        return {"size": lambda: self.size(self.url(name)), "names": lambda: self.names(self.url(name.rpartition("/")[0]))}[what]
+
+    def size(self, url):
+        room = ctypes.create_string_buffer(1024)  # struct stat: st_size is at 48 where words have 64 bits
+        self.ask("stat", self.library.smbc_stat(url, room))
+        return int.from_bytes(room.raw[48:56], "little")
+
+    def names(self, url):
+        folder = self.ask("open folder", self.library.smbc_opendir(url))
+        names = []
+        while entry := self.library.smbc_readdir(folder):
+            names.append(ctypes.string_at(entry + NAME_IN_ENTRY).decode())
+        self.ask("close folder", self.library.smbc_closedir(folder))
+        return names
 
     def drop(self):
         # Not freed: that would close the file first, over the broken connection.

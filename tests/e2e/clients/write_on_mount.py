@@ -6,6 +6,7 @@ of Linux's own client, which reconnects by itself. `--name` is the path of the f
 import errno
 import os
 
+import looking
 import writing
 
 BROKEN = {errno.EIO, errno.EHOSTDOWN, errno.EAGAIN, errno.ECONNABORTED, errno.ENOTCONN, errno.EBADF, errno.ETIMEDOUT,
@@ -41,6 +42,22 @@ class Mounted(writing.Client):
     def close(self):
         file, self.file = self.file, -1
         self.ask("close", os.close, file)
+
+    def looker(self, what):
+        name = self.options.name
+        if what == "held":
+            self.file = os.open(name, os.O_RDONLY)
+            return looking.walk(lambda offset, size: os.pread(self.file, size, offset))
+        return {"opened": self.read_once, "size": lambda: os.stat(name).st_size,
+                "names": lambda: os.listdir(os.path.dirname(name))}[what]
+
+    def drop(self):
+        if self.file >= 0:
+            self.close()
+
+    def read_once(self):
+        with open(self.options.name, "rb", buffering=0) as file:
+            return file.read(looking.BYTES)
 
 
 if __name__ == "__main__":

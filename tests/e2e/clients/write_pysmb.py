@@ -3,11 +3,14 @@
 """Writes with pysmb: SMB1 and SMB 2, unsigned. It asks for a durable handle with every open, and its call that writes
 opens, writes and closes; that it asks for the next block means that the last WRITE was answered."""
 
+import io
+
 from smb import smb_structs
 from smb.base import NotConnectedError, SMBTimeout
 from smb.SMBConnection import SMBConnection
 from smb.smb_structs import OperationFailure
 
+import looking
 import writing
 
 
@@ -37,15 +40,32 @@ class Blocks:
 class Pysmb(writing.Client):
     connection = None
 
-    def write_from(self, first, replace, acked, flushed):
+    def login(self):
         options = self.options
         smb_structs.SUPPORT_SMB2 = options.dialect != "NT1"
+        self.connection = SMBConnection(options.user, options.password, "writer", "LABSERVER", is_direct_tcp=True,
+                                        sign_options=SMBConnection.SIGN_NEVER)
+        if not self.connection.connect(options.host, 445, timeout=options.timeout):
+            raise ConnectionError("login refused")
+
+    def looker(self, what):
+        self.login()
+        share, name = self.options.share, self.options.name
+        if what == "held":
+            raise ValueError("pysmb keeps no file open")
+        return {"opened": self.read_once, "size": lambda: self.connection.getAttributes(share, name).file_size,
+                "names": lambda: [entry.filename for entry in
+                                  self.connection.listPath(share, name.rpartition("/")[0])]}[what]
+
+    def read_once(self):
+        found = io.BytesIO()
+        self.connection.retrieveFileFromOffset(self.options.share, self.options.name, found, 0, looking.BYTES)
+        return found.getvalue()
+
+    def write_from(self, first, replace, acked, flushed):
+        options = self.options
         try:
-            self.call = "login"
-            self.connection = SMBConnection(options.user, options.password, "writer", "LABSERVER", is_direct_tcp=True,
-                                            sign_options=SMBConnection.SIGN_NEVER)
-            if not self.connection.connect(options.host, 445, timeout=options.timeout):
-                raise ConnectionError("login refused")
+            self.made("login")
         except Exception as error:  # a server that is not there is told in many ways
             raise writing.Broken(f"{type(error).__name__}: {error}") from error
         try:

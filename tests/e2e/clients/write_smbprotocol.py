@@ -12,11 +12,13 @@ from smbprotocol.create_contexts import (CreateContextName, LeaseState, SMB2Crea
                                          SMB2CreateDurableHandleRequest, SMB2CreateDurableHandleRequestV2,
                                          SMB2CreateRequestLease)
 from smbprotocol.exceptions import SMBException, SMBResponseException
+from smbprotocol.file_info import FileInformationClass
 from smbprotocol.open import (CreateDisposition, CreateOptions, FileAttributes, FilePipePrinterAccessMask,
                               ImpersonationLevel, Open, RequestedOplockLevel, ShareAccess)
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
 
+import looking
 import writing
 
 DIALECTS = {"2.1": Dialects.SMB_2_1_0, "3.0": Dialects.SMB_3_0_0, "3.1.1": Dialects.SMB_3_1_1}
@@ -105,6 +107,35 @@ class Smbprotocol(writing.Client):
             self.connection.disconnect(timeout=self.options.timeout)
         except Exception:  # pylint: disable=broad-except
             pass  # the file is closed
+
+    def looker(self, what):
+        self.login()
+        path = self.options.name.replace("/", "\\")
+        if what == "held":
+            return looking.walk(self.opened(path).read)
+        return {"opened": lambda: self.looked(path, lambda file: file.read(0, looking.BYTES)),
+                "size": lambda: self.looked(path, lambda file: file.end_of_file),
+                "names": lambda: self.looked(path.rpartition("\\")[0], self.names, CreateOptions.FILE_DIRECTORY_FILE)}[what]
+
+    def opened(self, path, options=CreateOptions.FILE_NON_DIRECTORY_FILE):
+        file = Open(self.tree, path)
+        file.create(ImpersonationLevel.Impersonation, FilePipePrinterAccessMask.GENERIC_READ,
+                    FileAttributes.FILE_ATTRIBUTE_NORMAL,
+                    ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE,
+                    CreateDisposition.FILE_OPEN, options)
+        return file
+
+    def looked(self, path, look, *options):
+        file = self.opened(path, *options)
+        try:
+            return look(file)
+        finally:
+            file.close()
+
+    @staticmethod
+    def names(folder):
+        entries = folder.query_directory("*", FileInformationClass.FILE_NAMES_INFORMATION)
+        return [entry["file_name"].get_value().decode("utf-16-le") for entry in entries]
 
     def drop(self):
         try:

@@ -7,6 +7,8 @@ import json
 import sys
 import time
 
+import looking
+
 # The session, the tree or the handle is gone, and the server says so: a program that logs in again may go on.
 SESSION_IS_GONE = {
     0xC0000008: "INVALID_HANDLE", 0xC00000B5: "IO_TIMEOUT", 0xC00000C9: "NETWORK_NAME_DELETED",
@@ -66,6 +68,10 @@ class Client:
     def drop(self):
         """Forgets a connection that is broken."""
 
+    def looker(self, what):
+        """Logs in, and gives the call that looking.py repeats: what the library shows of the file, or of its folder."""
+        raise NotImplementedError
+
     # What programs do with them:
 
     def made(self, call, *arguments):
@@ -97,8 +103,9 @@ class Client:
 
 def parse():
     parser = argparse.ArgumentParser(description="Writes blocks to a file of an SMB share and tells what it was told.")
-    for name in "host", "share", "user", "password", "name", "data":
+    for name in "host", "share", "user", "password", "name":
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--data", help="the file with the bytes to write")
     parser.add_argument("--dialect", default="3.1.1", choices=("NT1", "2.1", "3.0", "3.1.1"))
     parser.add_argument("--blocks", type=int, default=40)
     parser.add_argument("--size", type=int, default=32768, help="bytes of a block")
@@ -111,11 +118,16 @@ def parse():
     parser.add_argument("--patience", type=float, default=20, help="seconds without a new block that `continue` goes on trying")
     parser.add_argument("--configuration", help="an smb.conf, for clients that are Samba's")
     parser.add_argument("--no-wait", action="store_true", help="begins at once, not when a line comes in")
+    parser.add_argument("--look", choices=looking.WHAT, help="writes nothing, but looks again and again, and tells of what is new")
+    parser.add_argument("--until", default="", help="ends when a look shows this")
     return parser.parse_args()
 
 
 def main(kind):
     options = parse()
+    if options.look:
+        looking.look(kind(options, b""), say)
+        return
     with open(options.data, "rb") as file:
         data = file.read(options.blocks * options.size)
     client = kind(options, data)

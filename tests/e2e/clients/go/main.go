@@ -10,8 +10,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"path"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/hirochachacha/go-smb2"
@@ -34,6 +38,7 @@ var (
 	timeout    = flag.Float64("timeout", 60, "")
 	patience   = flag.Float64("patience", 20, "")
 	noWait     = flag.Bool("no-wait", false, "")
+	look       = flag.String("look", "", "")
 	_          = flag.String("ask", "none", "go-smb2 asks for nothing")
 	_          = flag.String("configuration", "", "for Samba's clients")
 )
@@ -62,6 +67,84 @@ type progress struct {
 }
 
 func seconds(number float64) time.Duration { return time.Duration(number * float64(time.Second)) }
+
+func dial() (*smb2.Share, error) {
+	connection, err := net.DialTimeout("tcp", net.JoinHostPort(*host, "445"), seconds(*timeout))
+	if err != nil {
+		return nil, err
+	}
+	dialer := &smb2.Dialer{
+		Negotiator: smb2.Negotiator{SpecifiedDialect: dialects[*dialect]},
+		Initiator:  &smb2.NTLMInitiator{User: *user, Password: *password},
+	}
+	session, err := dialer.Dial(connection)
+	if err != nil {
+		return nil, err
+	}
+	return session.Mount(fmt.Sprintf(`\\%s\%s`, *host, *share))
+}
+
+const lookedBytes, lookedBlock, lookedBlocks = 64, 4096, 64
+
+// What one look shows, as text: ../looking.py.
+func lookedAt(mounted *smb2.Share, held *smb2.File, turn int) (string, error) {
+	switch *look {
+	case "held", "opened":
+		file, offset := held, int64(turn%lookedBlocks*lookedBlock)
+		if file == nil {
+			var err error
+			offset = 0
+			if file, err = mounted.Open(*name); err != nil {
+				return "", err
+			}
+			defer file.Close()
+		}
+		bytes := make([]byte, lookedBlock)
+		if _, err := file.ReadAt(bytes, offset); err != nil && err != io.EOF {
+			return "", err
+		}
+		return strings.TrimRight(string(bytes[:lookedBytes]), "\x00"), nil
+	case "size":
+		info, err := mounted.Stat(*name)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(info.Size()), nil
+	default:
+		entries, err := mounted.ReadDir(path.Dir(*name))
+		names := []string{}
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		sort.Strings(names)
+		return strings.Join(names, " "), err
+	}
+}
+
+func lookOn() error {
+	mounted, err := dial()
+	if err != nil {
+		return err
+	}
+	var held *smb2.File
+	if *look == "held" {
+		if held, err = mounted.Open(*name); err != nil {
+			return err
+		}
+	}
+	last := ""
+	for turn := 0; ; turn++ {
+		found, err := lookedAt(mounted, held, turn)
+		if err != nil {
+			return err
+		}
+		if found != last {
+			say(line{"seen": found})
+			last = found
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
 
 // Logs in, writes the blocks from progress.begin to the last, and closes.
 func (p *progress) writeFrom(data []byte) error {
@@ -159,6 +242,16 @@ func isBroken(err error, call string) bool {
 
 func main() {
 	flag.Parse()
+	if *look != "" {
+		say(line{"ready": true})
+		input := bufio.NewReader(os.Stdin)
+		input.ReadString('\n')
+		go func() {
+			input.ReadString('\n')
+			os.Exit(0)
+		}()
+		panic(lookOn())
+	}
 	data, err := os.ReadFile(*dataFile)
 	if err != nil {
 		panic(err)

@@ -2,9 +2,12 @@
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
@@ -40,7 +43,7 @@ public final class Write {
 
     private Write(Map<String, String> options) throws IOException {
         this.options = options;
-        data = Files.readAllBytes(Path.of(options.get("data")));
+        data = options.containsKey("look") ? new byte[0] : Files.readAllBytes(Path.of(options.get("data")));
         blocks = Integer.parseInt(options.getOrDefault("blocks", "40"));
         size = Integer.parseInt(options.getOrDefault("size", "32768"));
         touched = options.containsKey("in-place");
@@ -112,6 +115,60 @@ public final class Write {
         }
     }
 
+    /** What one look shows, as text: ../looking.py. */
+    private static String lookedAt(String what, String path, CIFSContext context, SmbRandomAccessFile held, int turn)
+        throws IOException {
+        if (what.equals("size")) {
+            return Long.toString(new SmbFile(path, context).length());
+        }
+        if (what.equals("names")) {
+            String[] names = new SmbFile(path.substring(0, path.lastIndexOf('/') + 1), context).list();
+            Arrays.sort(names);
+            return String.join(" ", names);
+        }
+        byte[] bytes = new byte[4096];
+        int read;
+        if (held != null) {
+            held.seek(turn % 64 * 4096L);
+            read = held.read(bytes);
+        } else {
+            try (InputStream file = new SmbFile(path, context).openInputStream()) {
+                read = file.read(bytes);
+            }
+        }
+        return new String(bytes, 0, Math.max(0, Math.min(64, read)), StandardCharsets.US_ASCII).replace("\0", "");
+    }
+
+    private void look() throws IOException, InterruptedException {
+        String path = "smb://" + options.get("host") + "/" + options.get("share") + "/" + options.get("name");
+        String what = options.get("look");
+        CIFSContext context = login();
+        SmbRandomAccessFile held = what.equals("held") ? new SmbRandomAccessFile(new SmbFile(path, context), "r") : null;
+        String last = "";
+        for (int turn = 0; ; ++turn) {
+            String found = lookedAt(what, path, context, held, turn);
+            if (!found.equals(last)) {
+                say("\"seen\": " + quoted(found));
+                last = found;
+            }
+            Thread.sleep(2);
+        }
+    }
+
+    /** A program that looks ends with its standard input. */
+    private static void endWith(BufferedReader input) {
+        Thread thread = new Thread(() -> {
+            try {
+                input.readLine();
+            } catch (IOException error) {
+                // it is gone as well
+            }
+            Runtime.getRuntime().halt(0);
+        });
+        thread.setDaemon(true);
+        thread.start();
+    }
+
     private boolean isBroken(IOException error) {
         if (call.equals("login")) {
             return true;
@@ -153,8 +210,13 @@ public final class Write {
         }
         Write write = new Write(options);
         say("\"ready\": true");
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
         if (!options.containsKey("no-wait")) {
-            new BufferedReader(new InputStreamReader(System.in)).readLine();
+            input.readLine();
+        }
+        if (options.containsKey("look")) {
+            endWith(input);
+            write.look();
         }
         write.bePatient();
         write.run();
