@@ -46,10 +46,11 @@ class Fresh(PairTest):
 
     @classmethod
     def prepare(cls):
-        cls.smbd = smb.Smbd(cls.lab, shares={"silent": {"kernel change notify": "no", "change notify": "no"}})
+        cls.smbd = smb.Smbd(cls.lab, shares={"silent": {"change notify": "no"}})
         cls.path = cls.smbd.share / "file"
 
     def ahead(self):
+        """Bytes that were fetched before they were asked for."""
         return self.counted(self.branch, "ahead_bytes")
 
     @staticmethod
@@ -173,6 +174,34 @@ class Fresh(PairTest):
             with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect, share="silent") as client, \
                     client.open("file", READ) as file:
                 self.assertEqual(read_all(file), self.data)
+
+
+class TellsNothing(PairTest):
+    """A server that accepts a CHANGE_NOTIFY, and tells of nothing that is done beside it: a known limit. It cannot be told from
+    a server where nothing happens, and its timestamps of an open file are those of its opening."""
+
+    line = ("51.84mbit,20",)
+    data = made(600_000, 1)
+
+    @classmethod
+    def prepare(cls):
+        cls.smbd = smb.Smbd(cls.lab, settings={"kernel change notify": "no"})  # of notifyd: no share can set it
+
+    def test_what_was_read_ahead_stays_as_it_was_until_the_file_is_opened_again(self):
+        path = self.smbd.share / "file"
+        for dialect in DIALECTS:
+            path.write_bytes(self.data)
+            with self.subTest(dialect), smb_client.connect(self.lab, self.smbd, dialect) as client:
+                with client.open("file", READ) as file:
+                    before = Fresh.counted(self.branch, "ahead_bytes")
+                    self.assertEqual(file.read(0, BLOCK), self.data[:BLOCK])
+                    until(lambda before=before: Fresh.counted(self.branch, "ahead_bytes") >= before + 2 * BLOCK,
+                          what="the next blocks lie ahead")
+                    change(path, BLOCK, b"changed")
+                    self.assertEqual(file.read(BLOCK, 7), self.data[BLOCK:BLOCK + 7])
+                with client.open("file", READ) as file:
+                    self.assertEqual(file.read(BLOCK, 7), b"changed")
+        self.assertEqual(Fresh.counted(self.datacenter, "changes_noticed"), 0)
 
 
 if __name__ == "__main__":
