@@ -27,7 +27,7 @@ void Liveness::on_timeout(TimePoint now, bool busy) {
 }
 
 Duration Liveness::ping_interval(bool busy) const {
-  return busy ? std::clamp<Duration>(srtt_ / 2, 250ms, 1s) : 1s;
+  return busy ? std::clamp<Duration>(srtt_ / 2, 250ms, kBusyPing) : 1s;
 }
 
 std::uint64_t Liveness::make_ping(TimePoint now) {

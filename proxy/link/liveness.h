@@ -16,6 +16,10 @@ namespace longhaul::link {
 // kApart after that, and a little for clocks, the peer may take it that he has stopped.
 inline constexpr Duration kApart = std::chrono::seconds(10);
 
+// While flows are open a ping goes out at least this often: one of them may be lost, and what was sent within the
+// last second and a round trip is confirmed all the same. Modules count on that (smb/half.h).
+inline constexpr Duration kBusyPing = std::chrono::milliseconds(400);
+
 struct Contact {
   TimePoint since{};      // never apart since then; all zero: not known
   TimePoint confirmed{};  // what was sent until then has come to the peer

@@ -71,12 +71,14 @@ class Outputs {
   std::deque<modules::Output> queue_;
 };
 
-// As long may a line be silent, beside its round trips, while the far half is believed to tell of what others
-// change: pings go once a second where it is idle.
-inline constexpr modules::Duration kUnheard = std::chrono::seconds(2);
+// As long may a line be silent, beside a round trip, while the far half is believed to tell of what others
+// change: an answer from here is no staler than one from the server by more than that. Pings are more frequent
+// (link::kBusyPing).
+inline constexpr modules::Duration kUnheard = std::chrono::seconds(1);
+static_assert(2 * link::kBusyPing < kUnheard);
 inline bool is_unheard(TimePoint now, const link::Contact& contact, const modules::Surroundings& surroundings) {
   return contact.since != TimePoint{} && !surroundings.features.smb_metadata_relaxed &&
-         now - contact.confirmed > kUnheard + 2 * surroundings.round_trip;
+         now - contact.confirmed > kUnheard + surroundings.round_trip;
 }
 
 class Half {

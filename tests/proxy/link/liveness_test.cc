@@ -105,6 +105,20 @@ TEST_CASE("an answer is overdue long before silence, and never on a path that an
     }
 }
 
+TEST_CASE("while flows are open what is confirmed is younger than a second and a round trip, one lost ping or not") {
+  for (Duration rtt : {1ms, 30ms, 600ms, 1500ms}) {
+    INFO(rtt / 1ms << " ms");
+    Path path(rtt, rtt);
+    path.run(10s, true);
+    for (int i = 0; i < 20'000; ++i) {
+      path.run(1ms, true);
+      // Of pings that follow one another no two are lost.
+      if (i % 3000 == 2999 && !path.pongs.empty()) path.pongs.pop_back();
+      REQUIRE(path.now - path.liveness.contact().confirmed < 1s + rtt);
+    }
+  }
+}
+
 TEST_CASE("an idle path costs a ping a second") {
   Path path(30ms, 30ms);
   path.run(60s, false);

@@ -104,3 +104,39 @@ TEST_CASE("nothing is read ahead under an oplock of ours in a folder that cannot
   CHECK(version_read(client, file, 65536) == 2);
   CHECK(pair.near.counters().ahead_bytes == 0);
 }
+
+TEST_CASE("behind a silent line what was read ahead is answered for a second and a round trip, and no longer") {
+  using namespace std::chrono_literals;
+  for (const auto rtt : {1ms, 100ms, 1500ms}) {
+    INFO(rtt / 1ms << " ms");
+    modules::Surroundings surroundings = strict();
+    surroundings.round_trip = rtt;
+    Pair pair(1, surroundings);
+    const auto confirmed = [&] {
+      surroundings.contact = {.since = TimePoint{} + 1s, .confirmed = pair.now, .heard = pair.now};
+      pair.near.on_surroundings(pair.now, surroundings);
+      pair.far.on_surroundings(pair.now, surroundings);
+    };
+    pair.now = TimePoint{} + 1h;
+    confirmed();
+    pair.server.watches = true;
+    pair.server.files["f"] = {1, 1'000'000};
+    Client client(pair);
+    client.begin();
+    const FileId file = client.opened(client.open("f"));
+    CHECK(version_read(client, file, 0) == 1);
+    pair.run();
+    confirmed();
+    const std::uint64_t saved = pair.near.counters().round_trips_saved;
+    const TimePoint last = pair.now;
+    pair.now = last + 1s + rtt;
+    CHECK(version_read(client, file, 65536) == 1);
+    CHECK(pair.near.counters().round_trips_saved == saved + 1);
+    pair.run();
+    // The change was made, and what tells of it is on the line that fails.
+    pair.server.files["f"].version = 2;
+    pair.now = last + 1s + rtt + 1ms;
+    CHECK(version_read(client, file, 131072) == 2);
+    CHECK(pair.near.counters().round_trips_saved == saved + 1);
+  }
+}
