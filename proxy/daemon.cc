@@ -79,7 +79,7 @@ void keep_window_when_idle(const std::string& congestion_control) {
   if (out) {
     log::info("sysctl", {{"net.ipv4.tcp_slow_start_after_idle", 0}});
   } else {
-    log::warn("sysctl", {{"reason", "cannot switch slow start after idle off"},
+    log::warn("sysctl", {{"reason", "cannot disable slow start after idle"},
                          {"remedy", "sysctl net.ipv4.tcp_slow_start_after_idle=0"}});
   }
 }
@@ -345,13 +345,13 @@ void Daemon::start() {
     // What a server sends to a client's address when this daemon is gone could leave in the clear.
     dialer_.show_clients(false);
     log::warn("divert", {{"reason", door_.error()},
-                         {"effect", "servers see this proxy's address instead of the clients'"}});
+                         {"effect", "servers see this proxy's address instead of the client's"}});
   } else if (wants_to_divert()) {
     auto diverted = interception_->divert();
     dialer_.show_clients(diverted.has_value());
     if (!diverted)
       log::warn("divert", {{"reason", diverted.error().message},
-                           {"effect", "servers see this proxy's address instead of the clients'"}});
+                           {"effect", "servers see this proxy's address instead of the client's"}});
   }
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
@@ -570,7 +570,7 @@ boost::system::result<void, control::Refusal> Daemon::intercept(control::Interce
     return {};
   }
   if (config_.intercept.mode == config::Intercept::Mode::off)
-    return control::Refusal{"the configuration has no [intercept] mode = \"tproxy\" to put in force"};
+    return control::Refusal{"the configuration does not set [intercept] mode = \"tproxy\""};
   auto done = action == control::InterceptAction::up ? interception_->up() : interception_->divert();
   intercept_error_ = done ? std::string() : done.error().message;
   if (!done) return control::Refusal{done.error().message};
@@ -580,7 +580,7 @@ boost::system::result<void, control::Refusal> Daemon::intercept(control::Interce
 
 boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload() {
   const auto refuse = [](const std::string& sentence) {
-    log::warn("reload_refused", {{"reason", sentence}, {"effect", "the configuration in force stays"}});
+    log::warn("reload_refused", {{"reason", sentence}, {"effect", "the previous configuration remains in use"}});
     return control::Refusal{sentence};
   };
   try {
@@ -592,7 +592,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
       std::string list;
       for (const std::string& each : changes.fixed) list += (list.empty() ? "" : ", ") + each;
       return refuse(config.file.string() + ": " + list +
-                    " cannot be changed while the daemon runs; restart it, or take that change back. Nothing was "
+                    " cannot be changed while the daemon runs; restart it, or undo that change. Nothing was "
                     "changed.");
     }
     if (identity.fingerprint != identity_.fingerprint)
@@ -600,7 +600,7 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
     for (const auto& [peer, key] : identity.preshared)
       if (const auto before = identity_.preshared.find(peer);
           before != identity_.preshared.end() && *before->second != *key)
-        changes.live.push_back("the preshared key of " + peer + ", for the next connection");
+        changes.live.push_back("the preshared key of " + peer + ", used for the next connection");
     apply(std::move(config), std::move(identity));
     for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
     if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});

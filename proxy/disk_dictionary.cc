@@ -48,7 +48,7 @@ DiskDictionary::DiskDictionary(asio::io_context& io, const config::Config& confi
   } catch (const cache::StoreInUse&) {
     throw;
   } catch (const cache::StoreUnusable& error) {
-    log::warn("dictionary", {{"event", error.what()}, {"effect", "nothing is remembered on disk"}});
+    log::warn("dictionary", {{"event", error.what()}, {"effect", "the dictionary on disk is not used"}});
   }
 }
 

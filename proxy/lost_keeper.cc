@@ -44,8 +44,8 @@ LostKeeper::LostKeeper(asio::io_context& io, std::filesystem::path file, std::sh
     return;
   }
   log::error("lost_writes", {{"file", file_.string()},
-                             {"reason", read ? "damaged, or of another version" : process::reason_of(read.error())},
-                             {"effect", "clients are not told which acknowledged writes an earlier run has lost"}});
+                             {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
+                             {"effect", "acknowledged writes that were lost before this start are not reported to clients"}});
 }
 
 LostKeeper::~LostKeeper() { lost_->set_journal(nullptr); }
@@ -70,7 +70,7 @@ void LostKeeper::reported(const LostWrites::File& file, smb::Told how) {
 void LostKeeper::evicted(const LostWrites::File& file) {
   log::error("promise_forgotten", {{"file", smb::display_name(file)},
                                    {"client", flows::address_text(file.ends.client)},
-                                   {"reason", "too many files have lost writes: this client is never told"}});
+                                   {"reason", "too many files have lost writes: this loss is never reported to the client"}});
 }
 
 // ---- the file
@@ -99,7 +99,7 @@ void LostKeeper::written(const boost::system::error_code& error) {
   if (!error || std::exchange(complained_, true)) return;
   log::error("lost_writes", {{"file", file_.string()},
                              {"reason", "cannot be written: " + process::reason_of(error)},
-                             {"effect", "after a restart clients are not told which acknowledged writes were lost"}});
+                             {"effect", "after a restart, lost acknowledged writes are not reported to clients"}});
 }
 
 void LostKeeper::stop() {

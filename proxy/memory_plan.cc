@@ -123,12 +123,12 @@ std::vector<std::string> memory_warnings(const config::Config& config) {
   std::vector<std::string> list;
   if (!config.peers.empty() && disk > 0 && plan.disk_bytes == 0)
     list.push_back(cap +
-                   " has no room for the dictionary on disk, so nothing is remembered there. Raise it to \"" +
+                   " has no room for the index of the dictionary on disk, so it is not used. Raise it to \"" +
                    whole_mib(4 * (kCatalogue + 2 * kLeastQueue + kMiB)) +
                    "\" or more, or set [dictionary] disk = 0.");
   else if (!config.peers.empty() && plan.disk_bytes < disk)
-    list.push_back(cap + " has room for the index of " + config::size_to_text(plan.disk_bytes) +
-                   " on disk, so the dictionary there is no larger, instead of " +
+    list.push_back(cap + " has room to index only " + config::size_to_text(plan.disk_bytes) +
+                   " of the dictionary on disk, instead of " +
                    config::size_to_text(disk) +
                    ". Raise [limits] memory (the index takes 4 MiB for each GiB), or lower [dictionary] "
                    "disk.");
@@ -141,7 +141,7 @@ std::vector<std::string> memory_warnings(const config::Config& config) {
                " instead of " + whole_mib(wish);
   }
   if (!smaller.empty())
-    list.push_back(cap + " leaves smaller dictionaries in memory: " + smaller +
+    list.push_back(cap + " makes the dictionaries in memory smaller: " + smaller +
                    " in each direction. Raise it, or lower [dictionary] memory.");
   return list;
 }

@@ -28,8 +28,8 @@ PathKeeper::PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
     written_ = std::move(*book);
   else
     log::warn("paths", {{"file", file_.string()},
-                        {"reason", read ? "damaged, or of another version" : process::reason_of(read.error())},
-                        {"effect", "lines are measured anew"}});
+                        {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
+                        {"effect", "the rates of all paths are measured again"}});
 }
 
 void PathKeeper::begin() { wait(); }
@@ -58,7 +58,7 @@ void PathKeeper::save(const PathBook& book) {
   if (std::exchange(complained_, true)) return;
   log::warn("paths", {{"file", file_.string()},
                       {"reason", "cannot be written: " + process::reason_of(replaced.error())},
-                      {"effect", "after a restart lines are measured anew"}});
+                      {"effect", "after a restart, the rates of all paths are measured again"}});
 }
 
 }  // namespace longhaul

@@ -47,7 +47,7 @@ void PeerAddresses::save() {
   if (replaced || std::exchange(complained_, true)) return;
   log::warn("peer_addresses", {{"file", file_.string()},
                                {"reason", "cannot be written: " + process::reason_of(replaced.error())},
-                               {"effect", "after a restart no places are kept for peers that dial in"}});
+                               {"effect", "after a restart, no handshakes are reserved for known peers that connect to this site"}});
 }
 
 }  // namespace longhaul

@@ -31,7 +31,7 @@ struct Report {
   std::vector<std::string> errors, warnings;
 };
 
-// The kernel loads the module it needs when it is asked; its list of what is loaded would say too little.
+// Setting the option makes the kernel load the module, so the list of loaded modules would not tell.
 void look_at_congestion_control(const std::string& name, Report& report) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return;
@@ -40,9 +40,9 @@ void look_at_congestion_control(const std::string& name, Report& report) {
   const int error = errno;
   ::close(socket);
   if (taken) return;
-  report.warnings.push_back("The kernel does not let this user have congestion_control = \"" + name + "\" (" +
-                            std::strerror(error) + "), so its default is used. Remedy: modprobe tcp_" + name +
-                            "; without root, add it to sysctl net.ipv4.tcp_allowed_congestion_control.");
+  report.warnings.push_back("The kernel does not allow this user to set congestion_control = \"" + name + "\" (" +
+                            std::strerror(error) + "), so the kernel's default is used. Remedy: modprobe tcp_" + name +
+                            "; without root, also add it to sysctl net.ipv4.tcp_allowed_congestion_control.");
 }
 
 void look_at_host(const config::Config& config, Report& report) {
@@ -77,11 +77,11 @@ int check(const Typed& typed, std::ostream& out) {
 
 void add_check_command(CLI::App& app, std::ostream& out, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("check", "Reads a configuration, says what is wrong or what it would do");
+      app.add_subcommand("check", "Check a configuration: report its mistakes, or describe what it does");
   const auto typed = std::make_shared<Typed>();
-  command->add_option("FILE", typed->file, "the configuration, such as examples/branch.toml")->required();
+  command->add_option("FILE", typed->file, "the configuration file, such as examples/branch.toml")->required();
   command->add_flag("--file-only", typed->file_only,
-                    "does not look at this host: interfaces, modules, sysctls");
+                    "check the file alone, not this host's interfaces, kernel modules and sysctls");
   command->callback([typed, &out, &exit_code] { exit_code = check(*typed, out); });
 }
 

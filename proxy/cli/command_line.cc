@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where exceptions of a start end.
+// The one place that catches start-up exceptions.
 #include "proxy/cli/command_line.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace longhaul::cli {
 namespace {
 
-// CLI11 calls a mistyped command an unexpected argument; a person wants to know which command was meant.
+// CLI11 calls a mistyped command an unexpected argument; this names the command that was probably meant.
 bool tell_unknown_command(const CLI::App& app, std::span<const char* const> words, std::ostream& errors) {
   if (words.size() < 2 || words[1][0] == '-') return false;
   std::vector<std::string> names;
@@ -28,14 +28,14 @@ bool tell_unknown_command(const CLI::App& app, std::span<const char* const> word
     names.push_back(command->get_name());
   if (std::find(names.begin(), names.end(), words[1]) != names.end()) return false;
   const std::vector<std::string_view> known(names.begin(), names.end());
-  errors << "There is no command \"" << words[1] << "\"." << config::did_you_mean(words[1], known) << '\n';
+  errors << "Unknown command \"" << words[1] << "\"." << config::did_you_mean(words[1], known) << '\n';
   return true;
 }
 
 }  // namespace
 
 int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors) {
-  CLI::App app("Makes a long, slow or lossy line between two sites feel short: one longhaul at each end.",
+  CLI::App app("WAN accelerator: two proxies, one at each site, make a long, slow or lossy line feel short.",
                "longhaul");
   app.set_version_flag("--version", "longhaul " + std::string(version()));
   app.require_subcommand(1);

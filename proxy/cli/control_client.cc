@@ -105,8 +105,8 @@ TextResult<std::string> ControlClient::token(http::verb method) const {
   const auto read = control::read_token(daemon_.token_file);
   if (read) return {boost::system::in_place_value, *read};
   if (read.error().missing)
-    return TextError{"there is no control token " + daemon_.token_file.string() +
-                     "; the daemon keeps it in its state_dir: say where with --state-dir or --token-file"};
+    return TextError{"there is no control token file " + daemon_.token_file.string() +
+                     "; the daemon keeps the token in its state_dir: give its place with --state-dir or --token-file"};
   return TextError{read.error().sentence +
                    "; run the command as the daemon's user (root), or give --token-file"};
 }
@@ -114,16 +114,16 @@ TextResult<std::string> ControlClient::token(http::verb method) const {
 std::string ControlClient::trouble(const error_code& error) const {
   const auto where = config::to_text(daemon_.address);
   if (error == asio::error::connection_refused)
-    return "nothing answers at " + where + ": is `longhaul run` started?";
+    return "cannot connect to the daemon at " + where + ": connection refused; is `longhaul run` running?";
   if (error == beast::error::timeout)
     return "no answer from " + where + " within " +
            std::to_string(std::chrono::ceil<std::chrono::seconds>(daemon_.patience).count()) +
-           " s: is `longhaul run` alive there?";
+           " s; is `longhaul run` still responding there?";
   if (error == http::error::end_of_stream || error == http::error::partial_message)
-    return "the daemon at " + where + " closed the connection before it had answered";
+    return "the daemon at " + where + " closed the connection without an answer";
   if (error.category() == make_error_code(http::error::bad_version).category())
-    return "what answers at " + where + " is not longhaul's control API: " + error.message();
-  return "cannot ask the daemon at " + where + ": " + error.message();
+    return "the server at " + where + " is not longhaul's control API: " + error.message();
+  return "cannot reach the daemon at " + where + ": " + error.message();
 }
 
 TextResult<json::value> ControlClient::ask(http::verb method, const std::string& target,
@@ -142,16 +142,16 @@ TextResult<json::value> ControlClient::ask(http::verb method, const std::string&
   error_code error;
   auto answer = json::parse(reply.body, error);
   if (error || !answer.is_object())
-    return fail("what answers at " + config::to_text(daemon_.address) + " is not longhaul's control API");
+    return fail("the server at " + config::to_text(daemon_.address) + " is not longhaul's control API");
   if (reply.status < 300) return answer;
   if (reply.status == static_cast<unsigned>(http::status::unauthorized) && !secret->empty())
-    return fail("the daemon at " + config::to_text(daemon_.address) + " does not take the token in " +
+    return fail("the daemon at " + config::to_text(daemon_.address) + " rejects the token in " +
                 daemon_.token_file.string() +
-                "; it may keep its own elsewhere: say where with --state-dir or --token-file");
+                "; it may use another token file: give its place with --state-dir or --token-file");
   const auto* sentence = answer.get_object().if_contains("error");
   return fail(sentence != nullptr && sentence->is_string()
                   ? std::string(sentence->get_string())
-                  : "the daemon answers " + std::to_string(reply.status));
+                  : "the daemon answered with HTTP status " + std::to_string(reply.status));
 }
 
 }  // namespace longhaul::cli

@@ -33,11 +33,11 @@ std::string without_link(Fail fail) {
 
 void flows_in(std::string& text, const Config& config) {
   const auto& intercept = config.intercept;
-  text += "Flows that start here:\n";
+  text += "Flows that enter here:\n";
   if (intercept.mode == config::Intercept::Mode::tproxy) {
     text += "  New TCP connections that come in on " +
             join(intercept.interfaces, [](const std::string& name) { return name; }) +
-            " are intercepted (IPv4 and IPv6, through port " + std::to_string(intercept.port) + ").\n";
+            " are intercepted (IPv4 and IPv6, TPROXY port " + std::to_string(intercept.port) + ").\n";
     switch (intercept.source) {
       case config::Source::client:
         text += "  The server sees the client's address.\n";
@@ -47,61 +47,61 @@ void flows_in(std::string& text, const Config& config) {
         break;
       case config::Source::automatic:
         text +=
-            "  The server sees the client's address, or the far proxy's where no answer to the client's "
-            "comes back.\n";
+            "  The server sees the client's address, or the far proxy's if replies to the client's address do "
+            "not return through the proxy.\n";
         break;
     }
   }
   for (const config::Forward& forward : config.forwards)
     text += "  Connections to " + to_text(forward.listen) + " go to " + to_text(forward.to) + ".\n";
-  if (config.socks.listen) text += "  SOCKS5 clients may use " + to_text(*config.socks.listen) + ".\n";
+  if (config.socks.listen) text += "  SOCKS5 clients can use " + to_text(*config.socks.listen) + ".\n";
   if (intercept.mode == config::Intercept::Mode::off && config.forwards.empty() && !config.socks.listen)
     text += "  None.\n";
   else
-    text += "  Without a link they " + without_link(intercept.fail) + ".\n";
+    text += "  While the link is down they " + without_link(intercept.fail) + ".\n";
 }
 
-// What is closed stays so when the daemon is gone; the operator should know how it opens.
+// Closed flows stay closed when the daemon stops, so the operator must learn how to open them.
 void closed_flows(std::string& text, const Config& config) {
   const auto rules = intercept::closed_rules(config);
   if (!rules || !rules->close_something()) return;
-  text += "Closed (fail = closed), for TCP that this host forwards or the daemon relays:\n";
+  text += "Closed (fail = closed): TCP flows, forwarded by this host or relayed by the daemon, that must use the link:\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i)
     if (config.rules[i].fail)
       text += "  Rule " + std::to_string(i + 1) + " " +
-              (*config.rules[i].fail == Fail::closed ? "closes" : "opens") + " the flows that it matches first.\n";
+              (*config.rules[i].fail == Fail::closed ? "closes" : "opens") + " the flows for which it is the first match.\n";
   if (config.intercept.fail == Fail::closed)
-    text += "  All other flows between here and peers' networks are closed: " + networks(rules->peers) + ".\n";
+    text += "  All other flows between this site and the peers' networks are closed: " + networks(rules->peers) + ".\n";
   text += "  The table inet " + intercept::closed_table_name(rules->port) +
-          " enforces it, whether the daemon runs or not. It goes by:\n    longhaul fail-closed remove " +
+          " enforces it, whether or not the daemon runs. To remove it:\n    longhaul fail-closed remove " +
           config.file.string() + "\n";
 }
 
 void link(std::string& text, const Config& config) {
   text += "Link:\n";
-  if (config.link.listen) text += "  Peers may dial " + to_text(*config.link.listen) + ".\n";
+  if (config.link.listen) text += "  Peers can connect to " + to_text(*config.link.listen) + ".\n";
   for (const config::Peer& peer : config.peers) {
     text += "  The peer \"" + peer.name + "\" " +
-            (peer.address ? "is dialled at " + to_text(*peer.address) : std::string("dials this site")) +
-            " and must show " +
+            (peer.address ? "is connected to at " + to_text(*peer.address) : std::string("connects to this site")) +
+            " and must present the key " +
             join(peer.fingerprints, [](const std::string& key) { return key; }, " or ") +
-            (peer.preshared_key_file ? ", and have the secret in " + peer.preshared_key_file->string() : "") + ".\n";
-    text += "    Behind it: " + (peer.networks.empty() ? "no network" : networks(peer.networks)) + ".\n";
+            (peer.preshared_key_file ? ", and must know the secret in " + peer.preshared_key_file->string() : "") + ".\n";
+    text += "    Networks behind it: " + (peer.networks.empty() ? "none" : networks(peer.networks)) + ".\n";
     if (!peer.names.empty())
-      text += "    Resolved there: " +
+      text += "    Names resolved there: " +
               join(peer.names, [](const config::NamePattern& pattern) { return pattern.to_text(); }) +
               ".\n";
-    text += "    Sent to it: " +
-            (peer.rate_bits == 0 ? "as much as is measured to pass"
+    text += "    Rate towards it: " +
+            (peer.rate_bits == 0 ? "measured (not configured)"
                                  : "at most " + config::rate_to_text(peer.rate_bits)) +
             ".\n";
   }
   if (config.peers.empty()) text += "  There is no peer.\n";
   if (config.link.total_rate_bits != 0)
-    text += "  All peers together get at most " + config::rate_to_text(config.link.total_rate_bits) + ".\n";
+    text += "  Rate towards all peers together: at most " + config::rate_to_text(config.link.total_rate_bits) + ".\n";
   if (!config.peers.empty())
-    text += "  TCP to peers uses the kernel's " + config.link.congestion_control + ".\n";
-  text += "  For peers, this site dials " +
+    text += "  TCP congestion control towards peers: " + config.link.congestion_control + ".\n";
+  text += "  For peers, this site connects to " +
           (config.link.allow.empty() ? "nothing" : "only " + networks(config.link.allow)) + ".\n";
 }
 
@@ -109,9 +109,9 @@ void features(std::string& text, const Config& config) {
   text += "Features:\n ";
   for (const auto& [name, value] : config::to_text(config.features))
     (((text += ' ') += name) += '=') += value;
-  text += "\n  In this version http, mapi, nfs and dns have no effect.\n";
+  text += "\n  http, mapi, nfs and dns have no effect in this version.\n";
   if (config.rules.empty()) return;
-  text += "Rules; the first that matches a flow counts:\n";
+  text += "Rules (the first match applies):\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     const config::Rule& rule = config.rules[i];
     std::string match;
@@ -119,11 +119,11 @@ void features(std::string& text, const Config& config) {
       match += " to port " + join(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); });
     if (!rule.to_networks.empty()) match += " to " + networks(rule.to_networks);
     if (!rule.from_networks.empty()) match += " from " + networks(rule.from_networks);
-    text += "  " + std::to_string(i + 1) + ". Flows" + (match.empty() ? ", all of them" : match) + ": " +
-            (rule.features.empty() ? "features as above" : join(rule.features, [](const auto& feature) {
+    text += "  " + std::to_string(i + 1) + ". Flows" + (match.empty() ? " (all)" : match) + ": " +
+            (rule.features.empty() ? "the features above" : join(rule.features, [](const auto& feature) {
               return feature.first + "=" + feature.second;
             }));
-    if (rule.fail) text += "; without a link they " + without_link(*rule.fail);
+    if (rule.fail) text += "; while the link is down they " + without_link(*rule.fail);
     text += ".\n";
   }
 }
@@ -134,56 +134,56 @@ std::string sharing(const Config& config) {
     for (const config::Peer& other : config.peers)
       if (&peer < &other && config::share_dictionary(config, peer, other))
         said += (said.empty() ? "" : ", ") + ("\"" + peer.name + "\" and \"" + other.name + "\"");
-  return said.empty() ? "each peer reads only what its own link carried"
-                      : "each peer reads what its own link carried; by [dictionary] share, what the other's did "
-                        "too: " + said;
+  return said.empty() ? "each peer can use only the data of its own link"
+                      : "each peer can use the data of its own link; [dictionary] share also lets these use each "
+                        "other's: " + said;
 }
 
 void house(std::string& text, const Config& config) {
   const auto& dictionary = config.dictionary;
   const MemoryPlan plan = memory_plan(config);
   text += "Dictionary:\n  " +
-          (plan.history_bytes == 0 ? std::string("Nothing is remembered in memory")
-                                   : "In memory at most " + whole_mib(plan.history_bytes) +
-                                         " for all peers and both directions, taken as it fills") +
-          "; on disk " +
+          (plan.history_bytes == 0 ? std::string("In memory: none")
+                                   : "In memory: at most " + whole_mib(plan.history_bytes) +
+                                         " for all peers and both directions, allocated as it fills") +
+          "; on disk: " +
           (plan.disk_bytes == 0
-               ? std::string("nothing")
+               ? std::string("none")
                : config::size_to_text(plan.disk_bytes) + " in " +
                      (dictionary.directory.is_absolute() ? dictionary.directory
                                                          : config.state_dir / dictionary.directory)
                          .string()) +
           ".\n";
-  if (dictionary.disk_bytes != 0) text += "  On disk " + sharing(config) + ".\n";
+  if (dictionary.disk_bytes != 0) text += "  On disk, " + sharing(config) + ".\n";
   const auto& token = config.control.token_file;
   text += "Control:\n  The API listens on " + to_text(config.control.listen) +
-          "; changes need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
+          "; requests that change something need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
           ".\n";
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
-          std::to_string(config.limits.flows_of_one_source()) + " of one client, of which " +
-          std::to_string(config.limits.new_flows_per_source) + " are taken in a second, " +
-          std::to_string(config.limits.handshakes) + " handshakes at a time.\n";
+          std::to_string(config.limits.flows_of_one_source()) + " per client address, " +
+          std::to_string(config.limits.new_flows_per_source) + " new ones per second and address, " +
+          std::to_string(config.limits.handshakes) + " TLS handshakes in progress.\n";
   text += "Memory:\n  At most " + config::size_to_text(plan.cap_bytes) +
-          " in all: " + whole_mib(plan.credit_bytes) + " of credit, " +
-          whole_mib(plan.retained_bytes) + " retained, " + whole_mib(plan.module_bytes) + " in modules, " +
-          whole_mib(plan.ahead_bytes) + " ahead of clients, " +
-          whole_mib(plan.history_bytes) + " in dictionaries, " + whole_mib(plan.store_bytes) +
-          " for the one on disk, " + whole_mib(plan.reserve_bytes) + " in reserve.\n";
-  text += "Process:\n  Started as root, it " +
+          " in all: " + whole_mib(plan.credit_bytes) + " of receive credit, " +
+          whole_mib(plan.retained_bytes) + " sent and unacknowledged, " + whole_mib(plan.module_bytes) + " in modules, " +
+          whole_mib(plan.ahead_bytes) + " read ahead, " +
+          whole_mib(plan.history_bytes) + " in memory dictionaries, " + whole_mib(plan.store_bytes) +
+          " for the index and queue of the disk dictionary, " + whole_mib(plan.reserve_bytes) + " in reserve.\n";
+  text += "Process:\n  When started as root, the daemon " +
           (config.process.user == "root"
-               ? std::string("stays root, with every capability")
-               : "becomes the user " + config.process.user + " and keeps net_admin and net_bind_service") +
-          "; system calls and files that it does not need are " +
-          (config.process.sandbox ? "forbidden to it" : "not forbidden to it (sandbox = false)") + ".\n";
-  text += std::string("Log:\n  ") + config.log.level + " and worse, as " +
+               ? std::string("stays root, with all capabilities")
+               : "switches to the user " + config.process.user + " and keeps net_admin and net_bind_service") +
+          "; access to system calls and files that it does not need is " +
+          (config.process.sandbox ? "blocked" : "not blocked (sandbox = false)") + ".\n";
+  text += std::string("Log:\n  ") + config.log.level + " and more severe, as " +
           (config.log.json ? "JSON" : "key=value") + " lines on standard error.\n";
 }
 
 }  // namespace
 
 std::string describe(const Config& config, const std::string& fingerprint) {
-  std::string text = config.file.string() + " is a configuration of the site \"" + config.site + "\".\n";
-  if (!fingerprint.empty()) text += "Its peers must name the fingerprint " + fingerprint + ".\n";
+  std::string text = config.file.string() + " is a valid configuration of the site \"" + config.site + "\".\n";
+  if (!fingerprint.empty()) text += "Its peers must configure the fingerprint " + fingerprint + ".\n";
   flows_in(text, config);
   closed_flows(text, config);
   link(text, config);

@@ -22,7 +22,7 @@ struct FailClosedTyped {
   std::string action, file;
 };
 
-// A running daemon is asked, because it refuses flows as well and would put the table in again.
+// A running daemon must do it itself: it also refuses flows, and would install the table again.
 TextResult<void> tell_daemon(const Config& config, const char* action) {
   ControlClient daemon({.address = config.control.listen,
                         .token_file = config.control.token_file.is_absolute()
@@ -38,8 +38,8 @@ TextResult<void> install_rules(const Config& config, intercept::ClosedDoor& door
   if (!rules) return rules.error();
   if (!rules->close_something())
     return config::TextError{config.file.string() +
-                             " closes nothing: fail = \"closed\" is neither in [intercept] nor in a [[rule]], or "
-                             "no flow passes through this host"};
+                             " closes nothing: neither [intercept] nor a [[rule]] says fail = \"closed\", or no flow "
+                             "passes through this host"};
   const auto running = door.has_daemon(config.intercept.port);
   if (!running) return running.error();
   if (*running) {
@@ -48,7 +48,7 @@ TextResult<void> install_rules(const Config& config, intercept::ClosedDoor& door
     return done.error();
   }
   out << "The table inet " << intercept::closed_table_name(config.intercept.port)
-      << " is in place: closed flows leave over the link or not at all.\n";
+      << " is installed: closed flows use the link or are refused.\n";
   return {};
 }
 
@@ -59,18 +59,18 @@ TextResult<void> remove_rules(const Config& config, intercept::ClosedDoor& door,
   if (*running) {
     if (auto told = tell_daemon(config, "fail_closed_remove"); !told)
       return config::TextError{told.error().message +
-                               ". Nothing was removed, because the daemon would put it in again"};
-    out << "Removed. The running daemon lets flows without a link leave in the clear until it starts again or "
-           "reloads, or until: longhaul fail-closed install "
+                               ". Nothing was removed, because the daemon would install the table again"};
+    out << "Removed. While the link is down, flows leave unencrypted, until the daemon restarts or reloads its "
+           "configuration, or until: longhaul fail-closed install "
         << config.file.string() << '\n';
     return {};
   }
   const auto removed = door.remove(port);
   if (!removed) return removed.error();
   out << "The table inet " << intercept::closed_table_name(port)
-      << (*removed ? " is removed: connections leave in the clear. The next start of the daemon puts it in "
-                     "again, unless the configuration says fail = \"open\".\n"
-                   : " is not there: nothing is enforced.\n");
+      << (*removed ? " is removed: connections leave unencrypted. The daemon installs it again at its next "
+                     "start, unless the configuration says fail = \"open\".\n"
+                   : " is not installed: nothing is enforced.\n");
   return {};
 }
 
@@ -82,9 +82,9 @@ TextResult<void> print_rules(const Config& config, intercept::ClosedDoor& door, 
   const auto rules = intercept::closed_rules(config);
   if (!rules) return rules.error();
   if (rules->close_something())
-    out << "# not in place; it would be:\n" << intercept::closed_table_text(*rules);
+    out << "# not installed; it would be:\n" << intercept::closed_table_text(*rules);
   else
-    out << "# not in place, and " << config.file.string() << " closes nothing\n";
+    out << "# not installed, and " << config.file.string() << " closes nothing\n";
   return {};
 }
 
@@ -94,11 +94,11 @@ void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& err
   CLI::App* command = app.add_subcommand(
       "fail-closed", "Install, remove or show the packet rules behind fail = \"closed\", which outlive the daemon");
   const auto typed = std::make_shared<FailClosedTyped>();
-  command->add_option("action", typed->action, "install, remove or print")
+  command->add_option("action", typed->action, "install, remove or print (show the rules)")
       ->required()
       ->check(CLI::IsMember({"install", "remove", "print"}))
       ->type_name("");
-  command->add_option("FILE", typed->file, "the daemon's configuration")->required();
+  command->add_option("FILE", typed->file, "the daemon's configuration file")->required();
   command->callback([typed, &out, &errors, &exit_code] {
     const Config config = config::read(typed->file);
     intercept::ClosedDoor door;

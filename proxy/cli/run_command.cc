@@ -13,9 +13,9 @@
 namespace longhaul::cli {
 
 void add_run_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("run", "Runs the proxy in the foreground until SIGTERM or Ctrl-C");
+  CLI::App* command = app.add_subcommand("run", "Run the proxy in the foreground until SIGTERM or Ctrl-C");
   const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "the configuration, such as examples/branch.toml")->required();
+  command->add_option("FILE", *file, "the configuration file, such as examples/branch.toml")->required();
   command->callback([file, &exit_code] {
     const config::Config config = config::read(*file);
     // Before everything that can fail: a daemon that cannot start must not leave the door open. The daemon

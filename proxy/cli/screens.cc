@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays out what the daemon said. Nothing is asked and nothing is computed here but units.
+// Formats the daemon's answers. It sends no requests and computes nothing but units.
 #include "proxy/cli/screens.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 std::uint64_t number(const json::value& value) { return value.to_number<std::uint64_t>(); }
 
-// As a person would type it: text without its quotes; "-" for what is not there.
+// Text without its quotes; "-" for null.
 std::string text(const json::value& value) {
   if (value.is_null()) return "-";
   if (value.is_string()) return std::string(value.get_string());
@@ -50,27 +50,28 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
       << '\n';
 }
 
-// What UDP does for one link, in a line.
-// Why the rate is what it is. A daemon of an earlier version does not say.
+// Where the rate comes from. A daemon of an earlier version does not say.
 std::string rate_words(const json::value& udp) {
   const auto* rate = udp.as_object().if_contains("rate");
   if (!rate) return "";
   const auto law = text(rate->at("law"));
-  std::string said = law == "told"      ? " as told"
-                     : law == "guarded" ? " (the line carries less than told)"
-                                        : " as measured";
-  if (rate->at("competes").as_bool()) said += " beside something that fills the line's queue";
-  if (rate->at("policed").as_bool()) said += " (the line drops what is too much)";
+  std::string said = law == "told"      ? " (configured rate)"
+                     : law == "guarded" ? " (below the configured rate: the line carries less)"
+                                        : " (measured rate)";
+  if (rate->at("competes").as_bool()) said += ", other traffic fills the line's queue";
+  if (rate->at("policed").as_bool()) said += ", a policer drops packets above its rate";
   return said;
 }
 
+// The state of UDP for one link, in one line.
 std::string udp_line(const json::value& link) {
   const auto& udp = link.at("udp");
   const auto state = text(udp.at("state"));
   if (state == "probing")
-    return udp.at("remote_address").is_null() ? "UDP was not heard yet" : "UDP is tried";
-  if (state == "failed") return "UDP does not answer; TCP carries, and UDP is tried again within a minute";
-  std::string said = link.at("carrier") == "udp" ? "UDP carries" : "UDP answers and is not used";
+    return udp.at("remote_address").is_null() ? "no UDP packet received yet" : "probing UDP";
+  if (state == "failed") return "UDP is not answered; using TCP, and UDP is probed again within a minute. If it stays so, check that "
+                                  "firewalls pass UDP on the link's port";
+  std::string said = link.at("carrier") == "udp" ? "using UDP" : "UDP works but is not used";
   if (!udp.at("datagram_bytes").is_null())
     said += ", datagrams of " + text(udp.at("datagram_bytes")) + " bytes";
   if (!udp.at("pacing_rate_bits").is_null())
@@ -79,11 +80,11 @@ std::string udp_line(const json::value& link) {
   said += ", " + std::to_string(lost) + " of " + std::to_string(sent) + " packets lost";
   const auto repairs = number(udp.at("repairs_sent")), recovered = number(udp.at("symbols_recovered"));
   if (repairs + recovered > 0)
-    said += ", " + std::to_string(repairs) + " repairs sent, " + std::to_string(recovered) +
-            " packets restored by the peer's";
+    said += ", " + std::to_string(repairs) + " repair packets sent, " + std::to_string(recovered) +
+            " lost packets recovered";
   const auto fallbacks = number(udp.at("fallbacks"));
   if (fallbacks > 0)
-    said += ", fell silent " + std::to_string(fallbacks) + (fallbacks == 1 ? " time" : " times");
+    said += ", fell back to TCP " + std::to_string(fallbacks) + (fallbacks == 1 ? " time" : " times");
   return said;
 }
 
@@ -94,20 +95,20 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return std::to_string(thousandths / 10) + "." + std::to_string(thousandths % 10) + " %";
 }
 
-// What was plain, and what became of it.
+// Bytes before and after each stage.
 std::string stages(const json::value& bytes) {
   const auto plain = number(bytes.at("plain"));
   if (plain == 0) return "nothing";
   return bytes_text(plain) + ", " + percent(number(bytes.at("deduped")), plain) +
-         " after the dictionaries, " + percent(number(bytes.at("encoded")), plain) + " in the end";
+         " after deduplication, " + percent(number(bytes.at("encoded")), plain) + " after compression";
 }
 
-// What reduction does for one link, in a line.
+// Deduplication and compression of one link, in one line.
 std::string reduction_line(const json::value& reduction) {
   const auto& out = reduction.at("out");
   const auto& in = reduction.at("in");
-  std::string said = "blocks sent: " + stages(out.at("bytes")) + "; received: " + stages(in.at("bytes"));
-  if (!reduction.at("active").as_bool()) return said + "; the peer makes no blocks now";
+  std::string said = "reduction, sent: " + stages(out.at("bytes")) + "; received: " + stages(in.at("bytes"));
+  if (!reduction.at("active").as_bool()) return said + "; the peer does not reduce at the moment";
   said += "; dictionaries " + bytes_text(number(out.at("dictionary_filled_bytes"))) + " of " +
           bytes_text(number(out.at("dictionary_bytes"))) + " out, " +
           bytes_text(number(in.at("dictionary_filled_bytes"))) + " of " +
@@ -117,46 +118,46 @@ std::string reduction_line(const json::value& reduction) {
   };
   if (number(out.at("compressed_bytes")) > 0)
     said += "; zstd level " + text(out.at("zstd_level")) +
-            (number(out.at("zstd_relief")) > 0 ? ", lowered since the processor is busy" : "");
+            (number(out.at("zstd_relief")) > 0 ? ", lowered because the CPU is busy" : "");
   if (number(out.at("opened_bytes")) > 0)
-    said += ", " + bytes_text(number(out.at("opened_bytes"))) + " opened of what was deflated";
-  note(number(out.at("incompressible_blocks")), " blocks not compressible");
-  note(number(out.at("horizon_stalls")), " too early for the dictionary");
-  note(number(out.at("needs")) + number(in.at("needs")), " asked for again");
-  note(number(out.at("mismatches")) + number(in.at("mismatches")), " restored wrongly and noticed");
-  note(number(in.at("failed")), " flows lost");
+    said += ", " + bytes_text(number(out.at("opened_bytes"))) + " of deflate data unpacked and recompressed";
+  note(number(out.at("incompressible_blocks")), " incompressible blocks");
+  note(number(out.at("horizon_stalls")), " repeats too recent to use");
+  note(number(out.at("needs")) + number(in.at("needs")), " blocks requested again");
+  note(number(out.at("mismatches")) + number(in.at("mismatches")), " checksum mismatches");
+  note(number(in.at("failed")), " flows reset");
   return said;
 }
 
-// What the disk dictionary holds, and what went wrong with it.
+// Contents of the disk dictionary, and its errors.
 std::string disk_line(const json::value& disk) {
-  if (disk.is_null()) return "no disk dictionary";
+  if (disk.is_null()) return "no dictionary on disk";
   std::string said = bytes_text(number(disk.at("bytes"))) + " of " +
                      bytes_text(number(disk.at("limit_bytes"))) + " in " + text(disk.at("segments")) +
-                     " segments; " + bytes_text(number(disk.at("put_bytes"))) + " put, " +
+                     " segments; " + bytes_text(number(disk.at("put_bytes"))) + " written, " +
                      bytes_text(number(disk.at("load_bytes"))) + " loaded";
-  if (!disk.at("ready").as_bool()) said += ", not in use now: the directory is being read, or cannot be";
+  if (!disk.at("ready").as_bool()) said += ", not in use: its directory is still being read, or cannot be read";
   const auto note = [&](std::string_view name, std::string_view what) {
     const auto count = number(disk.at(name));
     if (count > 0) said += ", " + std::to_string(count) + std::string(what);
   };
-  note("made_room", " gone for newer ones");
-  note("refused", " refused: the disk or its queue was full");
-  note("failed", " not written");
-  note("damaged", " damaged and forgotten");
+  note("made_room", " evicted");
+  note("refused", " refused (disk or write queue full)");
+  note("failed", " write errors");
+  note("damaged", " damaged and dropped");
   note("lost", " lost with the directory");
-  note("loads_failed", " reads failed");
+  note("loads_failed", " read errors");
   return said;
 }
 
-// Connections that transparent mode let pass because of a limit. A daemon of an earlier version does not say.
+// Connections that bypassed the proxy because of a limit. A daemon of an earlier version does not say.
 std::string bypassed_words(const json::value& intercept) {
   std::string said;
   const auto* bypassed = intercept.as_object().if_contains("bypassed");
   if (!bypassed) return said;
   for (const auto& [limit, connections] : bypassed->as_object())
     if (number(connections) > 0)
-      said += (said.empty() ? "; let pass: " : ", ") + text(connections) + " by " + std::string(limit);
+      said += (said.empty() ? "; connections bypassed: " : ", ") + text(connections) + " by " + std::string(limit);
   return said;
 }
 
@@ -167,8 +168,8 @@ void show_ports(const json::array& ports, std::ostream& out) {
                {"WAN OUT", Align::right},
                {"WAN IN", Align::right},
                {"LAN OUT", Align::right},
-               {"SENT AS", Align::right},
-               {"RECEIVED AS", Align::right}}};
+               {"OUT REDUCED TO", Align::right},
+               {"IN REDUCED TO", Align::right}}};
   for (const auto& port : ports) {
     const auto& bytes = port.at("bytes");
     const auto share = [&](std::string_view direction) {
@@ -216,12 +217,12 @@ void show_links(const json::array& links, std::ostream& out) {
       out << text(link.at("peer")) << ": " << reduction_line(link.at("reduction")) << '\n';
   for (const auto& link : links)
     if (!link.at("last_error").is_null() && link.at("state") != "up")
-      out << text(link.at("peer")) << ": the last attempt failed: " << text(link.at("last_error")) << '\n';
+      out << text(link.at("peer")) << ": last connection error: " << text(link.at("last_error")) << '\n';
 }
 
-constexpr std::string_view kNothingYet = "nothing yet";
+constexpr std::string_view kNothingYet = "no activity yet";
 
-// What was counted, without what is zero.
+// The counters that are not zero.
 std::string counters_line(const json::value& counters) {
   std::string said;
   for (const auto& [name, value] : counters.as_object()) {
@@ -238,7 +239,7 @@ void show_modules(const json::array& modules, std::ostream& out) {
   if (!modules.empty()) out << '\n';
   for (const auto& module : modules)
     out << text(module.at("peer")) << ": module " << text(module.at("module")) << ": "
-        << text(module.at("live")) << " flows live, " << text(module.at("flows")) << " since start; "
+        << text(module.at("live")) << " live flows, " << text(module.at("flows")) << " since start; "
         << counters_line(module.at("counters")) << '\n';
 }
 
@@ -252,7 +253,7 @@ void show_reasons(const json::value& flows, std::ostream& out) {
   table.print(out);
 }
 
-// What the daemon may do on its host.
+// The privileges of the daemon.
 std::string process_line(const json::value& process) {
   const auto& capabilities = process.at("capabilities").as_array();
   std::string said = "user " + text(process.at("user")) + "; capabilities";
@@ -260,7 +261,7 @@ std::string process_line(const json::value& process) {
   constexpr std::size_t kMostNamed = 4;  // root has about forty
   for (std::size_t i = 0; i < capabilities.size() && capabilities.size() <= kMostNamed; ++i)
     said += (i == 0 ? " " : ", ") + text(capabilities[i]);
-  if (capabilities.size() > kMostNamed) said += " " + std::to_string(capabilities.size()) + " of them";
+  if (capabilities.size() > kMostNamed) said += " " + std::to_string(capabilities.size()) + " in all";
   said += process.at("system_call_filter").as_bool() ? "; system calls filtered" : "; system calls not filtered";
   const auto version = number(process.at("landlock_version"));
   return said + (version == 0 ? "; no Landlock" : "; Landlock " + std::to_string(version));
@@ -272,7 +273,7 @@ std::string module_text(const json::value& module) {
 }
 
 std::string over_or_past(const json::value& flow) {
-  return flow.at("peer").is_null() ? "past the link" : "over the link to " + text(flow.at("peer"));
+  return flow.at("peer").is_null() ? "bypassing the link" : "over the link to " + text(flow.at("peer"));
 }
 
 std::string memory_parts_line(const json::array& parts) {
@@ -291,8 +292,8 @@ namespace {
 std::string fail_closed_line(const json::value& fail_closed) {
   const auto state = text(fail_closed.at("state"));
   if (state == "enforced")
-    return state + ": closed flows are refused without a link, and when this daemon ends";
-  if (state == "lifted") return state + " by command: flows without a link leave in the clear";
+    return state + ": flows that must use the link are refused while it is down or the daemon is stopped";
+  if (state == "lifted") return state + " by command: while the link is down, flows leave unencrypted";
   if (state == "missing") return state + ": " + text(fail_closed.at("error"));
   return "";
 }
@@ -308,9 +309,9 @@ void show_status(const json::value& status, std::ostream& out) {
            age(status.at("uptime_s")));
   line(out, "process", process_line(status.at("process")));
   line(out, "flows",
-       text(flows.at("live")) + " live of " + text(flows.at("limit")) + " allowed; " +
+       text(flows.at("live")) + " live of at most " + text(flows.at("limit")) + "; " +
            text(flows.at("started")) + " started, " + text(flows.at("ended")) + " ended, " +
-           text(flows.at("reset")) + " of them reset");
+           text(flows.at("reset")) + " of these reset");
   line(out, "bytes", bytes_line(flows.at("bytes")));
   line(out, "memory",
        bytes_text(number(memory.at("bytes"))) + " of " + bytes_text(number(memory.at("limit_bytes"))) +
@@ -321,7 +322,7 @@ void show_status(const json::value& status, std::ostream& out) {
   if (const auto refused = counters_line(status.at("strangers").at("refused")); refused != kNothingYet)
     line(out, "strangers", "refused: " + refused);
   if (const auto& lost = status.at("lost_writes").as_object(); !lost.empty() && number(lost.at("waiting")) != 0)
-    line(out, "lost writes", text(lost.at("waiting")) + " files whose clients were not told yet");
+    line(out, "lost writes", text(lost.at("waiting")) + " files whose clients have not been notified yet");
   const auto state = text(intercept.at("state"));
   line(out, "intercept",
        (state == "not_configured" ? "not configured" : state) +
@@ -338,14 +339,14 @@ void show_status(const json::value& status, std::ostream& out) {
 
 void show_flows(const json::array& flows, std::uint64_t live, std::ostream& out) {
   if (flows.empty()) {
-    out << (live == 0 ? "no flows are live" : "none of " + std::to_string(live) + " live flows is meant")
+    out << (live == 0 ? "no flows are live" : "no flow matches (" + std::to_string(live) + " live flows)")
         << '\n';
     return;
   }
   Table table{{{"FLOW", Align::right},
                {"CLIENT"},
                {"DESTINATION"},
-               {"FROM"},
+               {"ORIGIN"},
                {"PEER"},
                {"REASON"},
                {"MODULE"},
@@ -372,17 +373,17 @@ void show_why(const json::value& why, std::ostream& out) {
   if (flow.is_null()) {
     const auto path = text(why.at("path"));
     const auto fate = path == "refused"     ? std::string("be refused")
-                      : path == "over_link" ? "cross the link to " + text(why.at("peer"))
-                                            : std::string("go past the link");
-    line(out, "flow", text(why.at("tuple")) + " is not live; if it began now it would " + fate);
+                      : path == "over_link" ? "use the link to " + text(why.at("peer"))
+                                            : std::string("bypass the link");
+    line(out, "flow", text(why.at("tuple")) + " is not live; a new connection would " + fate);
     line(out, "rule",
-         why.at("rule").is_null() ? "none matches" : "[[rule]] number " + text(why.at("rule")) + " matches");
+         why.at("rule").is_null() ? "no [[rule]] matches" : "[[rule]] number " + text(why.at("rule")) + " matches");
   } else {
     const auto state = text(flow.at("state"));
     line(out, "flow",
          text(flow.at("id")) + ": " + text(flow.at("client")) + " to " + text(flow.at("destination")));
-    line(out, "came by", text(flow.at("origin")) + ", " + over_or_past(flow));
-    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + ", it has ended");
+    line(out, "origin", text(flow.at("origin")) + ", " + over_or_past(flow));
+    line(out, "state", state == "live" ? "live for " + age(flow.at("age_s")) : state + ", no longer live");
     if (!flow.at("rtt_ms").is_null()) line(out, "rtt", rtt(flow.at("rtt_ms")));
     line(out, "bytes", bytes_line(flow.at("bytes")));
     const auto& blocks = flow.at("blocks");
@@ -396,11 +397,11 @@ void show_why(const json::value& why, std::ostream& out) {
   line(out, "features", features_line(why.at("features")));
   for (const auto& lost : why.at("lost_files").as_array())
     line(out, "lost writes",
-         text(lost.at("file")) + " (" + text(lost.at("cause")) + "): the client is told when it opens the file");
+         text(lost.at("file")) + " (" + text(lost.at("cause")) + "): the client gets an error when it next opens the file");
   if (flow.is_null() && !why.at("last").is_null()) {
     const auto& last = why.at("last");
     line(out, "last",
-         "flow " + text(last.at("id")) + " between these ends went " + over_or_past(last) + " (" +
+         "flow " + text(last.at("id")) + " between these addresses went " + over_or_past(last) + " (" +
              text(last.at("reason")) + ") and was " + text(last.at("state")));
   }
 }
@@ -413,7 +414,7 @@ void show_features(const json::value& features, std::ostream& out) {
 
 void show_changed(const json::value& answer, std::ostream& out) {
   const auto& changed = answer.at("changed").as_array();
-  if (changed.empty()) out << "nothing changed: the features were so already\n";
+  if (changed.empty()) out << "nothing changed: the features already have these values\n";
   for (const auto& name : changed)
     out << text(name) << " is now " << text(answer.at("features").at(name.as_string())) << '\n';
 }
@@ -423,32 +424,32 @@ void show_cleared(const json::value& answer, std::ostream& out) {
       << bytes_text(number(answer.at("disk_bytes"))) << " on disk\n";
   for (const auto& peer : answer.at("peers").as_array())
     if (peer.at("disk_bytes").is_null())
-      out << text(peer.at("peer")) << " has not said what it cleared\n";
+      out << text(peer.at("peer")) << " has not reported what it cleared\n";
     else
       out << text(peer.at("peer")) << " cleared " << bytes_text(number(peer.at("disk_bytes")))
           << " on its disk\n";
   const auto& key = answer.at("disk_key");
   if (key == "destroyed")
-    out << "the key of the dictionary on disk was destroyed: copies of its files cannot be decrypted any "
-           "more\n";
+    out << "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be "
+           "decrypted\n";
   if (key == "kept")
-    out << "the key of the dictionary on disk could not be destroyed, the log says why: copies of its files "
-           "can still be decrypted with it\n";
+    out << "the encryption key of the dictionary on disk could not be destroyed (see the log): copies of its files "
+           "can still be decrypted\n";
   if (key == "pending")
-    out << "the key of the dictionary on disk is being destroyed, and the disk has not answered yet\n";
+    out << "the encryption key of the dictionary on disk is still being destroyed\n";
 }
 
 void show_reloaded(const json::value& answer, std::ostream& out) {
   const auto& changed = answer.at("changed").as_array();
-  if (changed.empty()) out << "nothing changed: the configuration was so already\n";
+  if (changed.empty()) out << "nothing changed: the daemon already uses this configuration\n";
   for (const auto& each : changed) out << "changed " << text(each) << '\n';
 }
 
 void show_rules(const json::value& intercept, std::ostream& out) {
   const auto state = text(intercept.at("state"));
   out << "# "
-      << (state == "up"     ? "in place"
-          : state == "down" ? "not in place now"
+      << (state == "up"     ? "installed"
+          : state == "down" ? "not installed"
                             : "no interception is configured")
       << '\n'
       << text(intercept.at("rules"));

@@ -94,7 +94,7 @@ TextResult<void> set(ControlClient& daemon, const Options& options, std::ostream
   for (const auto& setting : options.settings) {
     const auto equals = setting.find('=');
     if (equals == std::string::npos || equals == 0)
-      return TextError{"\"" + setting + "\" is not FEATURE=VALUE, such as compression=false or preset=T"};
+      return TextError{"\"" + setting + "\" does not have the form FEATURE=VALUE, such as compression=false or preset=T"};
     settings[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
   if (settings.empty()) {
@@ -158,11 +158,11 @@ class Steering {
     try {
       return command(daemon, options, out_);
     } catch (const boost::system::system_error& error) {
-      return TextError{"the daemon's answer is not understood (" + error.code().message() +
-                       "); this program and the daemon may be of different versions"};
+      return TextError{"cannot read the daemon's answer (" + error.code().message() +
+                       "); this program and the daemon may have different versions"};
     } catch (const std::out_of_range&) {
       return TextError{
-          "the daemon's answer lacks something; this program and the daemon may be of different versions"};
+          "the daemon's answer is incomplete; this program and the daemon may have different versions"};
     }
   }
 
@@ -181,39 +181,39 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
     sub->add_option("--control", options.control, "the daemon's control address")
         ->type_name("ADDRESS:PORT")
         ->capture_default_str();
-    sub->add_option("--state-dir", options.state_dir, "the daemon's state_dir, where the token is")
+    sub->add_option("--state-dir", options.state_dir, "the daemon's state_dir, which holds the control token")
         ->type_name("DIR")
         ->capture_default_str();
-    sub->add_option("--token-file", options.token_file, "the token, from state_dir if not absolute")
+    sub->add_option("--token-file", options.token_file, "the control token, relative to --state-dir")
         ->type_name("FILE")
         ->capture_default_str();
-    sub->add_flag("--json", options.json, "print the daemon's answer as it is");
+    sub->add_flag("--json", options.json, "print the daemon's answer as JSON");
     sub->callback([steering, command = std::move(command)] { steering->run(command); });
     return sub;
   };
 
-  add("status", "Show the running daemon: site, links, flows, limits, features", status);
+  add("status", "Show the state of the running daemon: links, flows, limits, features", status);
   auto* const flows_command =
-      add("flows", "List the live flows with their bytes, round trips and reason codes", flows);
+      add("flows", "List the live flows with their bytes, round-trip times and reason codes", flows);
   flows_command
       ->add_option("--peer", options.peer,
-                   "only flows over the link to this peer; \"\" for flows past the links")
+                   "only flows over the link to this peer; \"\" for flows that bypass the links")
       ->type_name("NAME");
   flows_command->add_option("--reason", options.reason, "only flows with this reason code")
       ->type_name("CODE");
   flows_command->add_option("--port", options.port, "only flows to this port")->type_name("PORT");
-  flows_command->add_option("--limit", options.limit, "list no more than this many")->type_name("N");
+  flows_command->add_option("--limit", options.limit, "list at most this many")->type_name("N");
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
-  why_command->add_option("flow", options.flow, "a flow's number, or its ends: 10.0.0.1:5000-10.0.2.2:445")
+  why_command->add_option("flow", options.flow, "a flow's number, or CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445")
       ->required()
       ->type_name("FLOW|TUPLE");
-  auto* const set_command = add("set", "Change features of the running daemon; without any, show them", set);
-  set_command->add_option("settings", options.settings, "such as compression=false, or preset=T")
+  auto* const set_command = add("set", "Change features until the daemon restarts; without arguments, show them", set);
+  set_command->add_option("settings", options.settings, "such as compression=false or preset=T")
       ->type_name("FEATURE=VALUE");
-  add("clear-cache", "Forget what was learnt for sending repeats once", clear_cache);
-  add("reload", "Read the configuration again and apply it without losing a flow: keys, peers, rules, limits", reload);
+  add("clear-cache", "Clear the deduplication dictionaries, in memory and on disk, at this site and its peers", clear_cache);
+  add("reload", "Reload the configuration (keys, peers, rules, limits) without interrupting flows", reload);
   auto* const intercept_command =
-      add("intercept", "Put in, take out or show the rules of transparent mode", intercept);
+      add("intercept", "Install (up), remove (down) or print the packet rules of transparent mode", intercept);
   intercept_command->add_option("action", options.action, "up, down or print")
       ->required()
       ->check(CLI::IsMember({"up", "down", "print"}))

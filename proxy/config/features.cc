@@ -118,7 +118,7 @@ std::string_view print_metadata(const Features& features) {
 }
 
 FeatureError wrong_value(std::string_view name, std::string_view value, std::string_view accepted) {
-  return {std::string(name) + " cannot be \"" + std::string(value) + "\"; it is " + std::string(accepted) +
+  return {std::string(name) + " cannot be \"" + std::string(value) + "\"; it must be " + std::string(accepted) +
           "."};
 }
 
@@ -193,7 +193,7 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
     if (s.name == name) field = s.value;
   });
   if (field == nullptr)
-    return FeatureError{"There is no feature \"" + std::string(name) + "\"." + did_you_mean(name, kNames)};
+    return FeatureError{"Unknown feature \"" + std::string(name) + "\"." + did_you_mean(name, kNames)};
   const auto on = parse_switch(value);
   if (!on) return wrong_value(name, value, "true or false");
   features.*field = *on;

@@ -20,7 +20,7 @@ void Listens::add(const Section& section, Listen added) {
     const std::string where = other.line == 0 ? "" : " in line " + std::to_string(other.line);
     const std::string as = other.line == 0 ? "" : " as " + to_text(other.at);
     section.fail_plainly(added.line, added.who + " takes " + to_text(added.at) + ", which " + other.who +
-                                         where + " already takes" + as + ".");
+                                         where + " already uses" + as + ".");
   }
   all_.push_back(std::move(added));
 }

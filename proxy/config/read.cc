@@ -31,8 +31,8 @@ enum class Files { check, ignore };
 
 // The daemon reads its keys as root when it starts, and as its own user when it is told to read them again.
 std::string who_cannot(int error) {
-  return error == EACCES ? " by the user with the number " + std::to_string(::geteuid()) +
-                               "; chown it to that user, with mode 0600, or restart the daemon"
+  return error == EACCES ? " by the user with the ID " + std::to_string(::geteuid()) +
+                               "; chown it to that user with mode 0600, or restart the daemon"
                          : std::string();
 }
 
@@ -66,13 +66,13 @@ class Reader {
     if (const auto line = line_of_foreign_character(text))
       fail_at(
           name_, *line,
-          "there is a character outside of quotes that TOML does not allow there; quotes are plain \"...\".");
+          "TOML does not allow this character outside quotes; use plain quotes: \"...\".");
     try {
       return toml::parse(text, std::string_view(name_));
     } catch (const toml::parse_error& error) {
       std::string reason(error.description());
       std::replace(reason.begin(), reason.end(), '\n', ' ');
-      fail_at(name_, error.source().begin.line, "this is not TOML: " + reason + ".");
+      fail_at(name_, error.source().begin.line, "this is not valid TOML: " + reason + ".");
     }
   }
 
@@ -133,7 +133,7 @@ class Reader {
       if (!peer.address && !config_.link.listen)
         section.fail(section.line(), "",
                      "\"" + peer.name +
-                         "\" has no address to dial and [link] has no listen to be dialled at: give "
+                         "\" has no address to connect to, and [link] has no listen for it to connect to: set "
                          "one of the two.");
       for (const Peer& other : config_.peers) compare(section, keys, other, peer);
       config_.peers.push_back(std::move(peer));
@@ -147,23 +147,23 @@ class Reader {
     for (const Text& key : keys)
       if (other.has_key(key.value))
         section.fail(key.line, "fingerprint",
-                     "is already that of the peer \"" + other.name + "\"; each site needs a key of its own.");
+                     "is already used for the peer \"" + other.name + "\"; each site needs its own key.");
     if (peer.address && other.address == peer.address)
       section.fail(
           section.line(), "address",
-          "= \"" + to_text(*peer.address) + "\" is already that of the peer \"" + other.name + "\".");
+          "= \"" + to_text(*peer.address) + "\" is already the address of the peer \"" + other.name + "\".");
     for (const Network& network : peer.networks)
       if (std::find(other.networks.begin(), other.networks.end(), network) != other.networks.end())
         section.fail(
             section.line(), "networks",
-            "has " + to_text(network) + ", which already lies behind the peer \"" + other.name +
-                "\"; of overlapping networks the longest prefix counts, equal ones cannot be told apart.");
+            "has " + to_text(network) + ", which the peer \"" + other.name +
+                "\" already has; of overlapping networks the longest prefix applies, but two equal ones are ambiguous.");
     for (const NamePattern& pattern : peer.names)
       if (std::find(other.names.begin(), other.names.end(), pattern) != other.names.end())
         section.fail(section.line(), "names",
                      "has \"" + pattern.to_text() + "\", which the peer \"" + other.name +
-                         "\" already has; of overlapping names the longest counts, equal ones cannot be told "
-                         "apart.");
+                         "\" already has; of overlapping names the longest applies, but two equal ones are "
+                         "ambiguous.");
   }
 
   void read_identity(const Section& top) {
@@ -172,7 +172,7 @@ class Reader {
     // Without one there is no link to be on either end of, and the daemon exists for links.
     if (!section)
       top.fail_plainly(0, "the file needs an [identity] with certificate and private_key; `longhaul keygen " +
-                              config_.site + "` makes both.");
+                              config_.site + "` creates both.");
     config_.identity.certificate = identity_file(*section, "certificate", config_.site + ".crt");
     config_.identity.private_key = identity_file(*section, "private_key", config_.site + ".key");
   }
@@ -187,7 +187,7 @@ class Reader {
     if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
       const std::string reason = errno == EACCES || std::filesystem::exists(path, error)
                                      ? "cannot be read" + who_cannot(errno)
-                                     : "is not there; `longhaul keygen " + config_.site + "` makes it";
+                                     : "does not exist; `longhaul keygen " + config_.site + "` creates it";
       section.fail(typed.line, key,
                    "= \"" + typed.value + "\": the file " + path.string() + " " + reason + ".");
     }
@@ -230,7 +230,7 @@ class Reader {
       if ((forward.to.host == "0.0.0.0" || forward.to.host == "::"))
         section.fail(typed.line, "to", "must name one server, not " + forward.to.host + ".");
       if (forward.to == forward.listen)
-        section.fail(typed.line, "to", "is its own listen: it would dial itself.");
+        section.fail(typed.line, "to", "is the same as listen: the daemon would connect to itself.");
       config_.forwards.push_back(std::move(forward));
     }
   }
@@ -249,7 +249,7 @@ class Reader {
       if (!parse_address(at->host)->is_loopback())
         section->fail(section->text("listen", "")->line, "listen",
                       "= \"" + to_text(*at) +
-                          "\" is not a loopback address; flows and counters are not for the network.");
+                          "\" must be a loopback address, such as 127.0.0.1: flows and counters are not public.");
       config_.control.listen = *at;
     } else {
       listens_.add(top, {config_.control.listen, "the default of [control] listen", 0});
@@ -289,7 +289,7 @@ class Reader {
     const auto bytes = parse_size(typed->value);
     if (bytes && (*bytes == 0 || (*bytes >= least && *bytes <= most))) return bytes;
     section.fail(typed->line, key,
-                 "cannot be \"" + typed->value + "\"; it is 0 for none, or a size from \"" +
+                 "cannot be \"" + typed->value + "\"; it must be 0 (none) or a size from \"" +
                      size_to_text(least) + "\" to \"" + size_to_text(most) + "\".");
   }
 
@@ -320,7 +320,7 @@ class Reader {
       if (*flows > limits.flows)
         section->fail(section->line(), "flows_per_source",
                       "= " + std::to_string(*flows) + " is more than flows, which is " +
-                          std::to_string(limits.flows) + ": one client could take them all.");
+                          std::to_string(limits.flows) + ": one client could use them all.");
       limits.flows_per_source = static_cast<std::uint32_t>(*flows);
     }
     if (const auto flows = section->integer("new_flows_per_source", 1, 1'000'000))
@@ -332,7 +332,7 @@ class Reader {
       if (!bytes || *bytes < (16ull << 20) || *bytes > (1ull << 40))
         section->fail(typed->line, "memory",
                       "cannot be \"" + typed->value +
-                          "\"; it is a size from \"16MiB\" to \"1TiB\", such as \"2GiB\".");
+                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\".");
       limits.memory_bytes = *bytes;
     }
   }
@@ -388,7 +388,7 @@ Config read(const std::filesystem::path& file) {
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (text.size() > kMostFileBytes)
-    throw ConfigError(file.string() + ": the configuration is larger than 1 MiB, so this is not it.");
+    throw ConfigError(file.string() + ": the file is larger than 1 MiB, so it is not a longhaul configuration.");
   return Reader(text, file, Files::check).take();
 }
 

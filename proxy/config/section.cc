@@ -56,7 +56,7 @@ void fail_at(std::string_view file, std::size_t line, std::string_view sentence)
 Section::Section(std::string_view file, std::string title, const toml::table& table,
                  std::span<const std::string_view> known)
     : file_(file), title_(std::move(title)), table_(table), line_(line_of(table)) {
-  // The table is sorted by name; a person reads from the top.
+  // The table is sorted by name; the first mistake in the file is reported.
   const toml::key* first = nullptr;
   for (const auto& [key, value] : table_) {
     bool found = false;
@@ -89,17 +89,17 @@ void Section::fail_choice(const Text& typed, std::string_view key,
     if (i > 0) list += i + 1 == names.size() ? " or " : ", ";
     list += in_quotes(names[i]);
   }
-  fail(typed.line, key, "cannot be " + in_quotes(typed.value) + "; it is " + list + ".");
+  fail(typed.line, key, "cannot be " + in_quotes(typed.value) + "; it must be " + list + ".");
 }
 
 std::optional<Text> Section::text(std::string_view key, std::string_view example) const {
   const toml::node* node = table_.get(key);
   if (node == nullptr) return std::nullopt;
   const auto* value = node->as_string();
-  if (value == nullptr) fail_type(*node, key, "text in quotes", in_quotes(example));
+  if (value == nullptr) fail_type(*node, key, "a string in quotes", in_quotes(example));
   if (value->get().empty())
-    fail(line_of(*node), key, "is empty; write for example " + in_quotes(example) + ".");
-  if (value->get().find('\0') != std::string::npos) fail(line_of(*node), key, "has a zero byte in it.");
+    fail(line_of(*node), key, "must not be empty; write for example " + in_quotes(example) + ".");
+  if (value->get().find('\0') != std::string::npos) fail(line_of(*node), key, "must not contain a zero byte.");
   return Text{value->get(), line_of(*node)};
 }
 
@@ -128,7 +128,7 @@ std::optional<std::uint64_t> Section::integer(std::string_view key, std::uint64_
   if (value == nullptr) fail_type(*node, key, "a whole number from " + range, "");
   if (value->get() < 0 || static_cast<std::uint64_t>(value->get()) < least ||
       static_cast<std::uint64_t>(value->get()) > most)
-    fail(line_of(*node), key, "cannot be " + std::to_string(value->get()) + "; it is " + range + ".");
+    fail(line_of(*node), key, "cannot be " + std::to_string(value->get()) + "; it must be from " + range + ".");
   return static_cast<std::uint64_t>(value->get());
 }
 
@@ -148,7 +148,7 @@ std::vector<Text> Section::texts(std::string_view key, std::string_view example)
     const auto* value = node.as_string();
     if (value == nullptr)
       fail(line_of(node), key,
-           "must be a list of texts, such as [" + in_quotes(example) + "]; one of them is " +
+           "must be a list of strings, such as [" + in_quotes(example) + "]; one of them is " +
                std::string(type_name(node)) + ".");
     values.push_back({value->get(), line_of(node)});
   }
@@ -159,7 +159,7 @@ std::vector<Text> Section::required_texts(std::string_view key, std::string_view
   const toml::node* node = table_.get(key);
   if (node == nullptr || !node->is_array()) return {required_text(key, example)};
   auto values = texts(key, example);
-  if (values.empty()) fail(line_of(*node), key, "is empty; write for example [" + in_quotes(example) + "].");
+  if (values.empty()) fail(line_of(*node), key, "must not be empty; write for example [" + in_quotes(example) + "].");
   return values;
 }
 
@@ -206,7 +206,7 @@ std::optional<Text> Section::scalar(std::string_view key) const {
   if (const auto* value = node->as_string()) return Text{value->get(), line_of(*node)};
   if (const auto* value = node->as_boolean()) return Text{value->get() ? "true" : "false", line_of(*node)};
   if (const auto* value = node->as_integer()) return Text{std::to_string(value->get()), line_of(*node)};
-  fail_type(*node, key, "true, false, a number or text", "");
+  fail_type(*node, key, "true, false, a number or a string", "");
 }
 
 std::optional<Section> Section::table(std::string_view key, std::span<const std::string_view> known) const {
@@ -215,7 +215,7 @@ std::optional<Section> Section::table(std::string_view key, std::span<const std:
   const std::string name(key);
   if (node->is_array_of_tables())
     fail_at(file_, line_of(*node->as_array()->get(0)),
-            "there is only one [" + name + "]; write it with single brackets.");
+            "there can be only one [" + name + "]; write it with single brackets.");
   const toml::table* inner = node->as_table();
   if (inner == nullptr) fail_type(*node, key, "a table", "[" + name + "]");
   return Section(file_, title_.empty() ? "[" + name + "]" : title_ + " " + name, *inner, known);
@@ -228,7 +228,7 @@ std::vector<Section> Section::tables(std::string_view key, std::span<const std::
   const std::string name(key);
   if (node->is_table())
     fail_at(file_, line_of(*node),
-            "there can be several; write [[" + name + "]] with double brackets, not [" + name + "].");
+            "there can be several of this table; write [[" + name + "]] with double brackets, not [" + name + "].");
   const toml::array* list = node->as_array();
   if (list == nullptr) fail_type(*node, key, "a table", "[[" + name + "]]");
   for (const toml::node& entry : *list) {

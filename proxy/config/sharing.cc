@@ -24,16 +24,16 @@ std::vector<std::string> sharing_warnings(const Config& config) {
     const auto members = std::count_if(config.peers.begin(), config.peers.end(),
                                        [&](const Peer& peer) { return has_name(peer.groups, group); });
     if (members < 2)
-      list.push_back("[dictionary] share names the group \"" + group + "\", but " +
+      list.push_back("[dictionary] share contains the group \"" + group + "\", but " +
                      (members == 0 ? "no peer is" : "only one peer is") +
-                     " in it, so nothing is shared there: two or more [[peer]] need groups = [\"" + group +
+                     " in it, so nothing is shared: two or more [[peer]] need groups = [\"" + group +
                      "\"].");
   }
   for (const Peer& peer : config.peers)
     for (const std::string& group : peer.groups)
       if (!has_name(config.dictionary.share, group))
         list.push_back("The peer \"" + peer.name + "\" is in the group \"" + group +
-                       "\", which [dictionary] share does not name, so it shares nothing there.");
+                       "\", which is not in [dictionary] share, so the group has no effect.");
   return list;
 }
 

@@ -47,7 +47,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   if (const std::string_view near = nearest(word, known); !near.empty())
     return " Did you mean " + std::string(near) + "?";
-  std::string list = " Known are: ";
+  std::string list = " Known names: ";
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (i > 0) list += i + 1 == known.size() ? " and " : ", ";
     list += known[i];

@@ -64,7 +64,7 @@ std::vector<Network> networks(const Section& section, std::string_view key) {
           meant ? "has \"" + typed.value + "\", which has bits after its prefix. Did you mean \"" +
                       to_text(*meant) + "\"?"
                 : "has \"" + typed.value +
-                      "\", which is no network; write for example \"10.10.2.0/24\" or \"fd00:2::/64\".");
+                      "\", which is not a network; write for example \"10.10.2.0/24\" or \"fd00:2::/64\".");
     }
     if (std::find(list.begin(), list.end(), *network) != list.end())
       section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
@@ -80,7 +80,7 @@ std::vector<NamePattern> name_patterns(const Section& section, std::string_view 
     if (!pattern)
       section.fail(typed.line, key,
                    "has \"" + typed.value +
-                       "\", which is no host name; write for example \"files.corp.example\", "
+                       "\", which is not a host name; write for example \"files.corp.example\", "
                        "\"*.corp.example\" for all names below it, or \"*\" for every name.");
     if (std::find(list.begin(), list.end(), *pattern) != list.end())
       section.fail(typed.line, key, "names \"" + typed.value + "\" twice.");
@@ -96,7 +96,7 @@ std::uint64_t rate(const Section& section, std::string_view key) {
   if (!bits || *bits < kLeastRateBits || *bits > kMostRateBits)
     section.fail(typed->line, key,
                  "cannot be \"" + typed->value +
-                     "\"; it is a number and bit, kbit, mbit or gbit a second, such as \"51.84mbit\", from "
+                     "\"; it must be a number with the unit bit, kbit, mbit or gbit (per second), such as \"51.84mbit\", from "
                      "8kbit to 1000gbit.");
   return *bits;
 }
@@ -147,7 +147,7 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
   if (!good)
     section.fail(
         typed->line, key,
-        "cannot be \"" + typed->value + "\"; it is a name the kernel knows, such as \"bbr\" or \"cubic\".");
+        "cannot be \"" + typed->value + "\"; it must be a name that the kernel knows, such as \"bbr\" or \"cubic\".");
   return std::move(typed->value);
 }
 
@@ -160,7 +160,7 @@ std::vector<std::string> interfaces(const Section& section, std::string_view key
                       std::all_of(name.begin(), name.end(), [](char c) {
                         return c > ' ' && c < 0x7f && c != '/' && c != ':' && c != '"';
                       });
-    if (!good) section.fail(typed.line, key, "has a text that is no interface's name.");
+    if (!good) section.fail(typed.line, key, "contains an invalid interface name.");
     if (std::find(list.begin(), list.end(), name) != list.end())
       section.fail(typed.line, key, "names \"" + name + "\" twice.");
     list.push_back(name);

@@ -40,13 +40,13 @@ void add_closed(const Config& config, std::vector<std::string>& list) {
   const bool closed = config.intercept.fail == Fail::closed;
   if (closed && config.features.transport == Transport::off)
     list.push_back(
-        "[features] transport is \"off\" and [intercept] fail is \"closed\": every flow to a peer's networks is "
+        "[features] transport is \"off\" and [intercept] fail is \"closed\": all flows to peers' networks are "
         "refused, unless a [[rule]] says fail = \"open\".");
   for (std::size_t i = 0; i < config.rules.size(); ++i)
     if (config.rules[i].fail.value_or(config.intercept.fail) == Fail::closed && turns_transport_off(config.rules[i]))
       list.push_back("Rule " + std::to_string(i + 1) +
-                     " turns the transport off, and its flows may only use the link, so they are refused. Add fail = "
-                     "\"open\" to let them go straight to the server.");
+                     " sets transport to \"off\", but fail = \"closed\" requires the link, so its flows are refused. Add "
+                     "fail = \"open\" to the rule to let them bypass the link.");
   for (const Peer& peer : config.peers) {
     const auto is_v4 = [](const Network& network) { return network.address.is_v4(); };
     if (!closed || peer.networks.empty()) continue;
@@ -55,7 +55,7 @@ void add_closed(const Config& config, std::vector<std::string>& list) {
     if (any_v4 != all_v4) continue;  // both families
     list.push_back("The peer \"" + peer.name + "\" has no " + (any_v4 ? "IPv6" : "IPv4") +
                    " network, so fail = \"closed\" does not cover " + (any_v4 ? "IPv6" : "IPv4") +
-                   " to its site: if there is any, add it to networks.");
+                   " traffic to its site: if the site has such networks, add them.");
   }
 }
 
@@ -71,40 +71,40 @@ std::vector<std::string> warnings(const Config& config) {
   const bool takes_flows = config.intercept.mode != Intercept::Mode::off || !config.forwards.empty() ||
                            config.socks.listen.has_value();
   if (!takes_flows && !config.link.listen)
-    list.push_back("Nothing is intercepted, forwarded or listened for, so this daemon would do nothing.");
+    list.push_back("There is no [intercept], [[forward]], [socks] or [link] listen, so this daemon would do nothing.");
   if (config.link.listen && config.peers.empty())
-    list.push_back("[link] listens, but no [[peer]] is known, so every connection would be refused.");
+    list.push_back("[link] listen is set, but there is no [[peer]], so all connections would be refused.");
   if (config.link.allow.empty() && !config.peers.empty() && !takes_flows)
-    list.push_back("[link] allow is empty, so nothing is dialled for peers, and no flow starts here.");
+    list.push_back("[link] allow is empty, so peers can reach no server here, and no flows enter at this site either.");
   if (takes_flows && config.peers.empty())
-    list.push_back("There is no [[peer]], so every flow goes past the link.");
+    list.push_back("There is no [[peer]], so all flows bypass the link.");
   for (const Peer& peer : config.peers) {
     if (std::any_of(peer.fingerprints.begin(), peer.fingerprints.end(), is_placeholder))
       list.push_back("The peer \"" + peer.name +
-                     "\" has the placeholder of the examples for a fingerprint; "
+                     "\" still has the placeholder fingerprint of the examples; "
                      "`longhaul keygen` on the peer prints the right one.");
-    if (peer.name == config.site) list.push_back("The peer \"" + peer.name + "\" has the name of this site.");
+    if (peer.name == config.site) list.push_back("The peer \"" + peer.name + "\" has the same name as this site.");
     if (takes_flows && peer.networks.empty())
-      list.push_back("The peer \"" + peer.name + "\" has no networks, so no flow to an address goes to it.");
+      list.push_back("The peer \"" + peer.name + "\" has no networks, so flows to IP addresses are not sent to it.");
     if (!config.link.allow.empty() && peer.networks.empty())
       list.push_back("The peer \"" + peer.name +
-                     "\" has no networks, so its clients' addresses are shown to no server, and flows that "
-                     "ask for that (transparent mode, source = \"auto\" or \"client\") are refused.");
+                     "\" has no networks, so no client addresses of its site can be used towards servers here; its flows "
+                     "that require that (transparent mode, source = \"auto\" or \"client\") are refused.");
   }
   for (const Forward& forward : config.forwards) {
     const auto address = parse_address(forward.to.host);
     if (config.peers.empty() ||
         (address ? peer_for(config, *address) : peer_for_name(config, forward.to.host)))
       continue;
-    list.push_back("The forward to " + to_text(forward.to) + " goes past the link: " +
-                   (address ? "no peer's networks hold it." : "no peer's names match it."));
+    list.push_back("The forward to " + to_text(forward.to) + " bypasses the link: " +
+                   (address ? "no peer's networks contain it." : "no peer's names match it."));
   }
   add_closed(config, list);
   for (std::size_t later = 1; later < config.rules.size(); ++later)
     for (std::size_t earlier = 0; earlier < later; ++earlier)
       if (hides(config.rules[earlier], config.rules[later])) {
-        list.push_back("Rule " + std::to_string(later + 1) + " is never reached: rule " +
-                       std::to_string(earlier + 1) + " matches every flow it would match.");
+        list.push_back("Rule " + std::to_string(later + 1) + " is never used: rule " +
+                       std::to_string(earlier + 1) + " matches all of its flows first.");
         break;
       }
   for (std::string& warning : sharing_warnings(config)) list.push_back(std::move(warning));

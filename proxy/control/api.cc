@@ -95,7 +95,7 @@ std::string in_quotes(std::string_view text) { return '"' + std::string(text) + 
 
 Answer unknown_parameter(std::string_view name, std::string_view known) {
   return refusal(status::bad_request,
-                 "unknown parameter " + in_quotes(name) + "; known are " + std::string(known));
+                 "unknown parameter " + in_quotes(name) + "; known parameters: " + std::string(known));
 }
 
 std::string reason_codes() {
@@ -111,14 +111,14 @@ boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
     if (name == "limit") {
       const auto limit = parse_number<std::size_t>(value);
       if (!limit || *limit == 0 || *limit > FlowQuery::kMostFlows)
-        return refusal(status::bad_request, "limit is a number from 1 to " +
+        return refusal(status::bad_request, "limit must be a number from 1 to " +
                                                 std::to_string(FlowQuery::kMostFlows) + ", not " +
                                                 in_quotes(value));
       query.limit = *limit;
     } else if (name == "after") {
       const auto after = parse_number<flows::FlowId>(value);
       if (!after)
-        return refusal(status::bad_request, "after is the number of a flow, not " + in_quotes(value));
+        return refusal(status::bad_request, "after must be the number of a flow, not " + in_quotes(value));
       query.after = *after;
     } else if (name == "peer") {
       query.peer = value;
@@ -126,11 +126,11 @@ boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
       query.reason = flows::reason_of(value);
       if (!query.reason)
         return refusal(status::bad_request,
-                       "no reason code " + in_quotes(value) + "; there are " + reason_codes());
+                       "unknown reason code " + in_quotes(value) + "; known codes: " + reason_codes());
     } else if (name == "port") {
       query.port = parse_number<std::uint16_t>(value);
       if (!query.port)
-        return refusal(status::bad_request, "port is a number from 0 to 65535, not " + in_quotes(value));
+        return refusal(status::bad_request, "port must be a number from 0 to 65535, not " + in_quotes(value));
     } else {
       return unknown_parameter(name, "limit, after, peer, reason and port");
     }
@@ -140,11 +140,11 @@ boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
 
 Answer no_such_flow(flows::FlowId id) {
   return refusal(status::not_found, "flow " + std::to_string(id) +
-                                        " is not live and did not end lately; ask by its ends "
-                                        "(CLIENT:PORT-SERVER:PORT) what would happen to it now");
+                                        " is not live and has not ended recently; ask with "
+                                        "CLIENT:PORT-SERVER:PORT what would happen to a new connection");
 }
 
-// The flow as the table knows it, live or ended lately.
+// A flow that is live or has ended recently.
 std::optional<json::object> view_by_id(const Controlled& daemon, flows::FlowId id) {
   const auto& table = daemon.flows();
   if (const auto live = table.live().find(id); live != table.live().end())
@@ -223,7 +223,7 @@ boost::system::result<std::vector<std::pair<std::string, std::string>>, Answer> 
       settings.emplace_back(name, json::serialize(setting));
     else
       return refusal(status::bad_request,
-                     "the value of " + in_quotes(name) + " is not text, a number, true or false");
+                     "the value of " + in_quotes(name) + " must be a string, a number, true or false");
   }
   return settings;
 }
@@ -284,20 +284,20 @@ Answer reload(Controlled& daemon) {
 
 Answer no_such_path(std::string_view path) {
   return refusal(status::not_found,
-                 "there is no " + in_quotes(path) + "; the API is under /v1/, metrics at /metrics");
+                 "not found: " + in_quotes(path) + "; the API is under /v1/, metrics are at /metrics");
 }
 
-// Who is on this machine may look; who changes something, or looks from elsewhere, shows the token. A wrong
-// token is refused even where none was needed: its owner wants to know.
+// Requests from this machine may read without the token; changes, and requests from elsewhere, need it. A
+// wrong token is refused even where none is needed, because the client should learn that it is wrong.
 std::optional<Answer> refuse_token(const Request& request, std::string_view token) {
   const bool from_here = request.remote.address().is_loopback();
   const auto check = check_token(request.authorization, token);
   if (check == TokenCheck::right) return std::nullopt;
   if (check == TokenCheck::missing && from_here && only_reads(request.method)) return std::nullopt;
-  std::string_view sentence = "the token is wrong; the right one is in the daemon's control.token";
+  std::string_view sentence = "wrong token; the right one is in the daemon's control.token";
   if (check == TokenCheck::missing)
-    sentence = from_here ? "changes need the token: Authorization: Bearer TOKEN"
-                         : "from another machine every request needs the token: Authorization: Bearer TOKEN";
+    sentence = from_here ? "requests that change something need the token: Authorization: Bearer TOKEN"
+                         : "requests from other machines need the token: Authorization: Bearer TOKEN";
   auto answer = refusal(status::unauthorized, sentence);
   answer.asks_for_token = true;
   return answer;
@@ -316,7 +316,7 @@ std::optional<Answer> Api::refuse(const Request& request) const {
   if (!host_is_ours(request.host, request.local))
     return refusal(status::forbidden,
                    "the Host header " + in_quotes(request.host) +
-                       " does not name this listener; use localhost or the address, with port " +
+                       " does not match this server; use localhost or its address, with port " +
                        std::to_string(request.local.port()));
   const auto target = parse_target(request.target);
   if (!target) return refusal(status::bad_request, "the request's target is not a path");
@@ -324,7 +324,7 @@ std::optional<Answer> Api::refuse(const Request& request) const {
   if (route == nullptr) return no_such_path(target->path);
   if (!allows(*route, request.method)) {
     auto answer = refusal(status::method_not_allowed,
-                          in_quotes(target->path) + " takes " + std::string(route->allow) + " only");
+                          in_quotes(target->path) + " accepts only " + std::string(route->allow));
     answer.allow = route->allow;
     return answer;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns snapshots into metric families and lets prometheus-cpp write them. Names follow Prometheus' rules:
-// base units, counters end in _total.
+// Turns snapshots into Prometheus metric families; prometheus-cpp serializes them.
 #include "proxy/control/metrics.h"
 
 #include <prometheus/metric_family.h>
@@ -62,22 +61,22 @@ class Families {
 
 void add_flows(Families& families, const Status& status, const flows::FlowTable& flows) {
   const auto& totals = flows.totals();
-  auto live = families.gauge("flows_live", "Flows carried now, by reason code.");
-  auto given = families.counter("flows_reason_total", "How often a flow was given the reason code.");
+  auto live = families.gauge("flows_live", "Live flows, by reason code.");
+  auto given = families.counter("flows_reason_total", "Number of times a flow was given this reason code.");
   for (const auto& row : flows::kReasonTable) {
     const auto index = static_cast<std::size_t>(row.reason);
     live.sample({{"reason", row.code}}, totals.live_by_reason[index]);
     given.sample({{"reason", row.code}}, totals.by_reason[index]);
   }
-  families.gauge("flows_limit", "Most flows this daemon may carry.").sample({}, status.flows_limit);
-  families.counter("flows_started_total", "Flows since start.").sample({}, totals.started);
-  families.counter("flows_ended_total", "Flows that ended, by how they did.")
+  families.gauge("flows_limit", "Maximum number of live flows ([limits] flows).").sample({}, status.flows_limit);
+  families.counter("flows_started_total", "Flows started.").sample({}, totals.started);
+  families.counter("flows_ended_total", "Flows ended, by how they ended.")
       .sample({{"end", "closed"}}, totals.ended - totals.reset)
       .sample({{"end", "reset"}}, totals.reset);
   const auto bytes = flows.bytes_so_far();
   families
       .counter("flow_bytes_total",
-               "Bytes of flows: plain on the LAN side, in frames before TLS on the WAN side.")
+               "Bytes of flows: application bytes on the LAN side, link frames before encryption on the WAN side.")
       .sample({{"side", "lan"}, {"direction", "in"}}, bytes.lan_in)
       .sample({{"side", "lan"}, {"direction", "out"}}, bytes.lan_out)
       .sample({{"side", "wan"}, {"direction", "in"}}, bytes.wan_in)
@@ -86,17 +85,17 @@ void add_flows(Families& families, const Status& status, const flows::FlowTable&
 
 void add_links(Families& families, const Status& status) {
   using link::LinkState;
-  auto state = families.gauge("link_state", "1 for the state the link is in.");
-  auto rtt = families.gauge("link_rtt_seconds", "Smoothed round trip of the link.");
-  auto streams = families.gauge("link_streams", "Streams live on the link.");
+  auto state = families.gauge("link_state", "1 for the current state of the link, otherwise 0.");
+  auto rtt = families.gauge("link_rtt_seconds", "Smoothed round-trip time of the link.");
+  auto streams = families.gauge("link_streams", "Live streams on the link.");
   auto bytes =
-      families.counter("link_bytes_total", "Bytes on all carriers, TLS and packet headers included.");
-  auto carrier = families.gauge("link_carrier", "1 for the carrier that sends.");
-  auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate, bits a second.");
-  auto credit = families.gauge("link_credit_bytes", "Plain bytes the peer may still send.");
+      families.counter("link_bytes_total", "Bytes on TCP and UDP between the peers, with TLS and packet headers.");
+  auto carrier = families.gauge("link_carrier", "1 for the transport (tcp or udp) that carries the data, otherwise 0.");
+  auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate in bits per second.");
+  auto credit = families.gauge("link_credit_bytes", "Bytes that the peer may still send (receive credit).");
   auto retained =
-      families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer's session.");
-  auto carriers = families.counter("link_carriers_total", "Carriers attached since start.");
+      families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer.");
+  auto carriers = families.counter("link_carriers_total", "Transport connections (tcp and udp) used by the link.");
   for (const auto& link : status.links) {
     for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
       state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);
@@ -115,10 +114,11 @@ void add_links(Families& families, const Status& status) {
 
 void add_ports(Families& families, const flows::FlowTable& flows) {
   auto bytes = families.counter("port_bytes_total",
-                                "Bytes of flows by the port of their destination, as in flow_bytes_total.");
+                                "Bytes of flows by destination port, as in longhaul_flow_bytes_total.");
   auto blocks = families.counter(
       "port_block_bytes_total",
-      "Bytes of flows that went through blocks, before, after the dictionaries, and after compression.");
+      "Bytes of flows by destination port: before reduction (plain), after deduplication (deduped) and after "
+      "compression (encoded).");
   for (const auto& [number, totals] : flows.by_port_so_far()) {
     const std::string port = number == 0 ? "other" : std::to_string(number);
     bytes.sample({{"port", port}, {"side", "lan"}, {"direction", "in"}}, totals.bytes.lan_in)
@@ -135,34 +135,35 @@ void add_ports(Families& families, const flows::FlowTable& flows) {
 
 void add_modules(Families& families, const flows::FlowTable& flows) {
   const auto totals = flows.by_module_so_far();
-  auto live = families.gauge("module_flows_live", "Flows with an application's module now.");
-  auto started = families.counter("module_flows_total", "Flows with an application's module since start.");
+  auto live = families.gauge("module_flows_live", "Live flows with an application module.");
+  auto started = families.counter("module_flows_total", "Flows with an application module.");
   for (const auto& [of, module] : totals) {
     live.sample({{"peer", of.first}, {"module", of.second}}, module.live);
     started.sample({{"peer", of.first}, {"module", of.second}}, module.flows);
   }
   for (const auto& counter : modules::kCounterNames) {
     auto family = families.counter("module_" + std::string(counter.name) + "_total",
-                                   std::string(counter.help) + ", as this side's half counts.");
+                                   std::string(counter.help) + ", counted at this site.");
     for (const auto& [of, module] : totals)
       family.sample({{"peer", of.first}, {"module", of.second}}, module.counters.*counter.value);
   }
 }
 
 void add_reduction(Families& families, const Status& status) {
-  auto blocks = families.counter("reduction_blocks_total", "Blocks made and restored.");
+  auto blocks = families.counter("reduction_blocks_total", "Blocks encoded (out) and decoded (in).");
   auto bytes = families.counter(
       "reduction_bytes_total",
-      "Bytes in blocks, by stage: plain, deduped and encoded are before, after the dictionaries and after "
-      "compression; copied and from_disk of the plain ones were repeats; passed went without a block; "
-      "in opened ones streams of deflate were opened for zstd; loaded is history read from disk.");
-  auto copies = families.counter("reduction_copies_total", "Repeats that were found, by their length.");
-  auto events = families.counter("reduction_events_total", "What reduction met that is worth a look.");
-  auto level = families.gauge("zstd_level", "How hard zstd tries now.");
+      "Bytes of data reduction by stage: plain (before), deduped (after deduplication), encoded (after "
+      "compression); copied and from_disk: plain bytes found in the memory and disk dictionaries; passed: "
+      "sent unreduced; opened: in blocks with deflate data that was recompressed; loaded: read from the disk "
+      "dictionary.");
+  auto copies = families.counter("reduction_copies_total", "Repeats found by deduplication, by length.");
+  auto events = families.counter("reduction_events_total", "Unusual events of data reduction.");
+  auto level = families.gauge("zstd_level", "Current zstd compression level.");
   auto relief =
-      families.gauge("zstd_relief", "Steps below what the line is worth, for want of processor time.");
-  auto common = families.gauge("disk_dictionary_common_segments", "Segments on the disks of both sides.");
-  auto dictionary = families.gauge("dictionary_bytes", "The history in memory: its size, and what it holds.");
+      families.gauge("zstd_relief", "Levels by which zstd compression is lowered because the CPU is busy.");
+  auto common = families.gauge("disk_dictionary_common_segments", "Segments in the disk dictionaries of both sites.");
+  auto dictionary = families.gauge("dictionary_bytes", "The dictionary in memory: its size and its contents.");
   for (const auto& link : status.links) {
     const auto& peer = link.peer;
     const auto& out = link.reduction.encoder;
@@ -215,15 +216,15 @@ void add_reduction(Families& families, const Status& status) {
 void add_disk(Families& families, const Status& status) {
   if (!status.disk) return;
   const auto& disk = *status.disk;
-  families.gauge("disk_dictionary_ready", "1 once the directory was read.")
+  families.gauge("disk_dictionary_ready", "1 when the directory of the disk dictionary has been read.")
       .sample({}, disk.ready ? 1.0 : 0.0);
-  families.gauge("disk_dictionary_segments", "Segments that are kept.").sample({}, disk.segments);
-  families.gauge("disk_dictionary_bytes", "The disk dictionary: on disk, its cap, and what waits in memory.")
+  families.gauge("disk_dictionary_segments", "Segments in the disk dictionary.").sample({}, disk.segments);
+  families.gauge("disk_dictionary_bytes", "Bytes of the disk dictionary: stored, limit, queued for writing, index in memory.")
       .sample({{"kind", "stored"}}, disk.disk_bytes)
       .sample({{"kind", "limit"}}, disk.cap_bytes)
       .sample({{"kind", "queued"}}, disk.queued_bytes)
       .sample({{"kind", "index"}}, disk.memory_bytes);
-  families.counter("disk_dictionary_segments_total", "Segments, by what became of them.")
+  families.counter("disk_dictionary_segments_total", "Segments of the disk dictionary, by event.")
       .sample({{"event", "put"}}, disk.put)
       .sample({{"event", "refused"}}, disk.refused)
       .sample({{"event", "failed"}}, disk.failed)
@@ -231,33 +232,33 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"event", "made_room"}}, disk.made_room)
       .sample({{"event", "damaged"}}, disk.damaged)
       .sample({{"event", "lost"}}, disk.lost);
-  families.counter("disk_dictionary_moved_bytes_total", "Bytes of content put, refused and loaded.")
+  families.counter("disk_dictionary_moved_bytes_total", "Bytes written to, refused by and read from the disk dictionary.")
       .sample({{"event", "put"}}, disk.put_bytes)
       .sample({{"event", "refused"}}, disk.refused_bytes)
       .sample({{"event", "loaded"}}, disk.load_bytes);
-  families.counter("disk_dictionary_loads_total", "Reads of segments, by what became of them.")
+  families.counter("disk_dictionary_loads_total", "Reads of segments from disk, by outcome.")
       .sample({{"outcome", "asked"}}, disk.loads)
       .sample({{"outcome", "failed"}}, disk.loads_failed);
-  families.counter("disk_dictionary_lookups_total", "Fingerprints that were looked up, and places they gave.")
+  families.counter("disk_dictionary_lookups_total", "Fingerprint lookups in the disk dictionary, and hits.")
       .sample({{"kind", "asked"}}, disk.lookups)
       .sample({{"kind", "hit"}}, disk.hits);
 }
 
 void add_udp(Families& families, const Status& status) {
   using link::UdpState;
-  auto state = families.gauge("udp_state", "1 for the state of the UDP carrier.");
-  auto rate = families.gauge("udp_pacing_rate_bits", "What the UDP carrier sends at most, IP bits a second.");
-  auto size = families.gauge("udp_datagram_bytes", "UDP payload that the path takes, as far as is known.");
+  auto state = families.gauge("udp_state", "1 for the current state of UDP on the link, otherwise 0.");
+  auto rate = families.gauge("udp_pacing_rate_bits", "Pacing rate of UDP, in bits per second of IP packets.");
+  auto size = families.gauge("udp_datagram_bytes", "Largest UDP payload known to pass the path.");
   auto packets =
       families.counter("udp_packets_total",
-                       "Packets, by what became of them: lost and spurious of those sent, dropped of "
-                       "those received.");
+                       "UDP packets: sent, received, lost, spurious (declared lost and then acknowledged), dropped (received "
+                       "and discarded).");
   auto bytes = families.counter("udp_bytes_total", "Bytes of UDP payload.");
   auto repairs = families.counter("udp_repairs_total",
-                                  "Repair packets of error correction; wasted and late of those received.");
-  auto recovered = families.counter("udp_recovered_total", "Packets that repairs restored.");
-  auto fallbacks = families.counter("udp_fallbacks_total", "How often UDP fell silent while it carried.");
-  auto late = families.gauge("udp_timer_lateness_seconds", "How late the timers that pace came, on average.");
+                                  "Repair packets of forward error correction: sent, received, wasted (nothing to repair), late.");
+  auto recovered = families.counter("udp_recovered_total", "Lost packets recovered by repair packets.");
+  auto fallbacks = families.counter("udp_fallbacks_total", "Fallbacks to TCP because UDP was no longer answered.");
+  auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");
   for (const auto& link : status.links) {
     const auto& udp = link.udp;
     const auto& peer = link.peer;
@@ -282,13 +283,13 @@ void add_udp(Families& families, const Status& status) {
   }
   families
       .counter("udp_unknown_datagrams_total",
-               "Datagrams to the link's port for no carrier: dropped unanswered.")
+               "Datagrams to the link's port that belong to no connection and were dropped.")
       .sample({}, status.unknown_datagrams);
 }
 
 void add_refusals(Families& families, const Status& status) {
   auto refused = families.counter("strangers_refused_total",
-                                   "Connections to the link's port that ended before their key was known, by reason.");
+                                   "Connections to the link's port that were not authenticated, by reason.");
   for (const auto& row : link::kRefusalTable)
     refused.sample({{"reason", row.code}}, status.strangers_refused[static_cast<std::size_t>(row.refusal)]);
 }
@@ -297,16 +298,16 @@ void add_lost_writes(Families& families, const Status& status) {
   if (!status.lost_writes) return;
   const auto& counters = status.lost_writes->counters();
   auto lost = families.counter("smb_promises_lost_total",
-                               "Files of which acknowledged writes were lost or may have been, by cause.");
+                               "Files with acknowledged writes that were lost or may be lost, by cause.");
   for (std::size_t i = 0; i < counters.lost.size(); ++i)
     lost.sample({{"cause", smb::kCauseNames[i]}}, counters.lost[i]);
   auto reported = families.counter("smb_promises_reported_total",
-                                   "Losses of acknowledged writes that a client was told, by how.");
+                                   "Losses of acknowledged writes reported to a client, by how.");
   for (std::size_t i = 0; i < counters.reported.size(); ++i)
     reported.sample({{"how", smb::kToldNames[i]}}, counters.reported[i]);
-  families.counter("smb_promises_forgotten_total", "Losses that no client is told, for want of room.")
+  families.counter("smb_promises_forgotten_total", "Losses of acknowledged writes dropped for lack of room and never reported.")
       .sample({}, counters.evicted);
-  families.gauge("smb_lost_files", "Files with lost writes whose client was not told yet.")
+  families.gauge("smb_lost_files", "Files with lost writes whose client has not been notified yet.")
       .sample({}, std::uint64_t{status.lost_writes->waiting()});
 }
 
@@ -314,9 +315,9 @@ void add_lost_writes(Families& families, const Status& status) {
 
 std::string metrics_text(const Status& status, const flows::FlowTable& flows, const ApiCounters& api) {
   Families families;
-  families.gauge("info", "Always 1; the labels say which daemon this is.")
+  families.gauge("info", "Always 1; the labels identify the daemon.")
       .sample({{"site", status.site}, {"version", status.version}}, 1.0);
-  families.gauge("uptime_seconds", "Since the daemon started.")
+  families.gauge("uptime_seconds", "Time since the daemon started.")
       .sample({}, std::chrono::duration<double>(status.uptime).count());
   add_flows(families, status, flows);
   add_links(families, status);
@@ -326,41 +327,41 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_ports(families, flows);
   add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
-  families.gauge("handshakes_limit", "Most TLS handshakes in progress.").sample({}, status.handshakes_limit);
+  families.gauge("handshakes_limit", "Maximum number of TLS handshakes in progress ([limits] handshakes).").sample({}, status.handshakes_limit);
   add_refusals(families, status);
   add_lost_writes(families, status);
-  auto part_bytes = families.gauge("memory_part_bytes", "Memory taken of each share of the cap.");
-  auto part_limit = families.gauge("memory_part_limit_bytes", "Each share of the cap.");
+  auto part_bytes = families.gauge("memory_part_bytes", "Memory used by each part.");
+  auto part_limit = families.gauge("memory_part_limit_bytes", "Memory limit of each part.");
   for (const MemoryPart& part : status.memory_parts) {
     part_bytes.sample({{"part", std::string(part.name)}}, part.bytes);
     part_limit.sample({{"part", std::string(part.name)}}, part.limit_bytes);
   }
-  families.gauge("memory_bytes", "Memory of all parts that share the cap.").sample({}, status.memory_bytes);
-  families.gauge("memory_limit_bytes", "The cap on all memory, a reserve included.")
+  families.gauge("memory_bytes", "Memory used by all parts together.").sample({}, status.memory_bytes);
+  families.gauge("memory_limit_bytes", "Limit of all memory, with a reserve ([limits] memory).")
       .sample({}, status.memory_limit_bytes);
-  families.gauge("module_memory_bytes", "What application modules hold of flows.")
+  families.gauge("module_memory_bytes", "Memory that application modules use for flows.")
       .sample({}, status.module_bytes);
-  families.gauge("memory_short", "1 while the cap leaves no room for new flows, or for what modules hold.")
+  families.gauge("memory_short", "1 while the memory limit leaves no room for new flows (flows) or for application modules (modules).")
       .sample({{"of", "flows"}}, status.memory_short ? 1.0 : 0.0)
       .sample({{"of", "modules"}}, status.module_memory_short ? 1.0 : 0.0);
-  families.gauge("ahead_bytes", "What modules hold for clients before they ask.")
+  families.gauge("ahead_bytes", "Memory used for data read ahead of client requests.")
       .sample({}, status.ahead_bytes);
-  families.gauge("dictionary_memory_bytes", "Memory of the dictionaries of all links and of the one on disk.")
+  families.gauge("dictionary_memory_bytes", "Memory used by the dictionaries of all links and by the disk dictionary.")
       .sample({}, status.dictionary_bytes);
-  families.gauge("dictionary_memory_limit_bytes", "What the dictionaries may take at most.")
+  families.gauge("dictionary_memory_limit_bytes", "Memory limit of the dictionaries.")
       .sample({}, status.dictionary_limit_bytes);
-  families.gauge("intercept_up", "1 while the rules of transparent mode are in place.")
+  families.gauge("intercept_up", "1 while the packet rules of transparent mode are installed.")
       .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
   auto bypassed = families.counter(
-      "bypassed_connections_total", "New connections that transparent mode let pass because of a limit.");
+      "bypassed_connections_total", "New connections that bypassed the proxy because of a limit.");
   for (const auto& [limit, connections] : status.bypassed) bypassed.sample({{"limit", limit}}, connections);
-  families.gauge("fail_closed", "1 for the state of the rules behind fail = closed.")
+  families.gauge("fail_closed", "1 for the current state of the packet rules of fail = closed.")
       .sample({{"state", std::string(to_text(status.fail_closed))}}, 1.0);
-  families.gauge("control_connections", "Connections to the control API now.").sample({}, api.connections);
-  families.counter("control_connections_total", "Connections to the control API, by what became of them.")
+  families.gauge("control_connections", "Open connections to the control API.").sample({}, api.connections);
+  families.counter("control_connections_total", "Connections to the control API, by outcome.")
       .sample({{"outcome", "accepted"}}, api.accepted)
       .sample({{"outcome", "turned_away"}}, api.turned_away);
-  families.counter("control_requests_total", "Requests to the control API, by what became of them.")
+  families.counter("control_requests_total", "Requests to the control API, by outcome.")
       .sample({{"outcome", "answered"}}, api.requests - api.refused)
       .sample({{"outcome", "refused"}}, api.refused);
   return families.text();

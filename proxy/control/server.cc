@@ -125,12 +125,12 @@ Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, co
     throw std::runtime_error(
         "the control API cannot listen at " + config::to_text(listen) + ": " + error.code().message() +
         (error.code() == asio::error::address_in_use
-             ? "; another longhaul may be running, or set [control] listen to a free port"
+             ? "; another longhaul may be running, otherwise set [control] listen to a free port"
              : ""));
   }
   if (!endpoint_.address().is_loopback())
     log::warn("control", {{"listen", config::to_text(listen)},
-                          {"warning", "beyond this machine the token crosses the network in the clear"}});
+                          {"warning", "requests from other machines send the token over the network unencrypted"}});
 }
 
 asio::awaitable<void> Server::run() {

@@ -32,7 +32,7 @@ std::string reason_of(int error) { return std::generic_category().message(error)
 std::string random_token() {
   std::array<unsigned char, kTokenBytes> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw std::runtime_error("no randomness for the control token");
+    throw std::runtime_error("cannot generate random bytes for the control token");
   std::string text;
   for (const unsigned char byte : bytes) {
     static constexpr std::string_view digits = "0123456789abcdef";
@@ -46,7 +46,7 @@ void make_directories(const fs::path& directory) {
   if (directory.empty() || fs::is_directory(directory)) return;
   make_directories(directory.parent_path());
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
-    throw std::runtime_error("cannot make the directory " + directory.string() + ": " + reason_of(errno));
+    throw std::runtime_error("cannot create the directory " + directory.string() + ": " + reason_of(errno));
 }
 
 // Written under another name and linked into place, so that a reader sees the whole token or none, and of two
@@ -72,11 +72,11 @@ boost::system::result<std::string, TokenError> read_token(const fs::path& file) 
   const auto read = process::read_private_file(file, kMostCharacters + 2);
   if (!read)
     return TokenError{"cannot read the control token " + file.string() + ": " + process::reason_of(read.error()) +
-                          "; it must be a file that the daemon's user may read, or be absent: then it is made",
+                          "; the daemon's user must be able to read it. If it does not exist, the daemon creates it",
                       read.error() == boost::system::errc::no_such_file_or_directory};
   if ((read->mode & 077) != 0)
     return TokenError{"the control token " + file.string() +
-                      " is open to other users: remove the file, a new one is made at the next start"};
+                      " can be read by other users: remove the file; the daemon creates a new one at its next start"};
 
   std::string_view text = read->text;
   while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with(' ')) text.remove_suffix(1);
@@ -84,7 +84,7 @@ boost::system::result<std::string, TokenError> read_token(const fs::path& file) 
   if (text.size() < kLeastCharacters || text.size() > kMostCharacters || !printable)
     return TokenError{"the control token " + file.string() + " is not " + std::to_string(kLeastCharacters) +
                       " to " + std::to_string(kMostCharacters) +
-                      " printable characters: remove the file, a new one is made at the next start"};
+                      " printable characters: remove the file; the daemon creates a new one at its next start"};
   return {boost::system::in_place_value, text};
 }
 

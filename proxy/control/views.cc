@@ -427,7 +427,7 @@ json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) 
   auto object = view_reason(forecast.reason);
   if (forecast.path == Path::refused)
     object["sentence"] = std::string(flows::explain(forecast.reason).sentence) +
-                         " The flow would be refused: fail = closed is set for it.";
+                         " The flow would be refused, because fail = closed applies to it.";
   object["tuple"] = flows::to_text(tuple);
   object["path"] = to_text(forecast.path);
   object["peer"] = text_or_null(forecast.peer);

@@ -43,89 +43,85 @@ struct ReasonText {
 };
 
 inline constexpr std::array kReasonTable{
-    ReasonText{Reason::optimised, "optimised", "The flow crosses the link with the features shown.",
+    ReasonText{Reason::optimised, "optimised", "The flow uses the link with the features shown.",
                "none needed"},
     ReasonText{Reason::transport_off, "transport_off",
-               "The features in force, here or at the peer, say transport = off, so the flow does not use the "
-               "link: this proxy relays it past the link or, where fail = closed, refuses it.",
-               "longhaul set transport=auto at both sites, or change the rule that matches the flow"},
+               "transport = off is in force here or at the peer, so the flow does not use the link: this proxy "
+               "relays it to the server directly or, where fail = closed, refuses it.",
+               "run longhaul set transport=auto at both sites, or change the rule that matches the flow"},
     ReasonText{Reason::no_peer_for_network, "no_peer_for_network",
-               "No peer's `networks` or `names` holds the destination.",
-               "add the destination's network or name to the [[peer]] that stands before it"},
+               "The destination is in no peer's `networks` or `names`, so the flow bypasses the link.",
+               "add the destination's network or name to the [[peer]] of its site"},
     ReasonText{Reason::link_never_up, "link_never_up",
-               "The peer has not been reached since this daemon started.",
-               "see the log for the reason of the last attempt: address, port, firewall or fingerprint"},
+               "The link to the peer has not come up since this daemon started.",
+               "see the log (link_failed) for the cause: check address, port, firewall and fingerprint"},
     ReasonText{Reason::link_down, "link_down", "The link to the peer is down.",
-               "check that the peer's daemon runs; the link is dialled again by itself"},
-    ReasonText{Reason::link_silent, "link_silent", "The path to the peer stopped answering.",
-               "check the WAN between the sites; flows use the link again once it answers"},
-    ReasonText{Reason::peer_refused, "peer_refused", "The far proxy is not allowed to dial the destination.",
-               "add the destination to [link] allow on the far side"},
+               "check that the peer's daemon runs and is reachable; the link reconnects by itself"},
+    ReasonText{Reason::link_silent, "link_silent", "The peer stopped answering over the link.",
+               "check the WAN between the sites; new flows use the link again when the peer answers"},
+    ReasonText{Reason::peer_refused, "peer_refused", "The far proxy is not allowed to connect to the destination.",
+               "add the destination to [link] allow at the far site"},
     ReasonText{Reason::client_not_in_networks, "client_not_in_networks",
-               "The flow's client has an address that the far proxy shows to no server for this site: it does "
-               "not lie in the `networks` that the far side has for this site.",
-               "add the client's network to `networks` of this site's [[peer]] at the far side, or set source = "
+               "The far proxy cannot use the client's address towards the server, because that address is not in the "
+               "`networks` that the far site has configured for this site.",
+               "at the far site, add the client's network to `networks` of this site's [[peer]], or set source = "
                "\"proxy\""},
     ReasonText{Reason::destination_refused, "destination_refused",
-               "The server refused a connection a moment ago, so the next ones go to it directly.",
-               "start the service; the entry ends by itself after a few seconds"},
+               "The server recently refused a connection, so new connections go to it directly for a few seconds.",
+               "check that the service runs on the server and that no firewall rejects it"},
     ReasonText{Reason::flow_limit, "flow_limit",
-               "This daemon already carries as many flows as it may; new ones bypass it.",
+               "This daemon has reached its limit of flows; new ones bypass it.",
                "raise [limits] flows"},
     ReasonText{Reason::source_limit, "source_limit",
-               "The client's address already has as many flows here as one may have; its new ones bypass this "
-               "proxy.",
-               "see with longhaul flows what the client does; raise [limits] flows_per_source if that is what "
-               "it should do"},
+               "The client's address has reached its limit of flows; its new ones bypass this proxy.",
+               "see what the client does with longhaul flows; if that is legitimate, raise [limits] flows_per_source"},
     ReasonText{Reason::memory_limit, "memory_limit",
-               "The memory cap leaves no room: new flows are not taken over the link, and flows that a "
-               "protocol's module holds go on without it.",
-               "raise [limits] memory, or see with longhaul flows whose readers have stopped; new flows are "
-               "taken again when there is room"},
+               "The memory limit is reached: new flows bypass the link, and flows with an application module "
+               "continue without it.",
+               "raise [limits] memory, or find receivers that have stopped reading with longhaul flows; new flows "
+               "use the link again when memory is free"},
     ReasonText{Reason::source_fallback, "source_fallback",
-               "The flow crosses the link, but the server sees the far proxy's address, because no answer "
-               "to the client's address came back to the proxy.",
-               "route the client's network through the far proxy, or set source = \"proxy\""},
+               "The flow uses the link, but the server sees the far proxy's address, because replies to the client's "
+               "address do not return through the far proxy.",
+               "route the client's network through the far proxy, or set source = \"proxy\" to accept this"},
     ReasonText{Reason::module_not_at_peer, "module_not_at_peer",
-               "The flow crosses the link, but the peer does not have this protocol's module in the same "
-               "version, so round trips are not spared.",
-               "run the same version of Longhaul at both sites"},
+               "The flow uses the link, but the peer does not have the same version of this protocol's module, so "
+               "round trips are not saved.",
+               "run the same version of longhaul at both sites"},
     ReasonText{Reason::smb_signed, "smb_signed",
-               "The flow is reduced, but its SMB requests are signed and this proxy has no key, so round "
-               "trips are not spared.",
-               "where your policy allows it, stop requiring signatures at the client or the server"},
+               "The flow is deduplicated and compressed, but its SMB requests are signed and this proxy has no "
+               "key, so round trips are not saved.",
+               "if your policy allows it, stop requiring SMB signing at the client or the server"},
     ReasonText{Reason::smb_encrypted, "smb_encrypted",
-               "The flow crosses the link, but its SMB requests are encrypted and this proxy has no key, "
-               "so neither round trips nor bytes are spared.",
-               "where your policy allows it, turn encryption off for the share or the server: the link "
-               "between the sites is encrypted anyway"},
+               "The flow uses the link, but its SMB requests are encrypted and this proxy has no key, so neither "
+               "round trips nor bytes are saved.",
+               "if your policy allows it, turn SMB encryption off for the share or the server: the link between "
+               "the sites is encrypted"},
     ReasonText{Reason::smb_multichannel, "smb_multichannel",
-               "The flow is reduced, but its SMB session has several connections, so round trips are not "
-               "spared.",
+               "The flow is deduplicated and compressed, but its SMB session uses several connections "
+               "(multichannel), so round trips are not saved.",
                "turn SMB multichannel off at the client or the server"},
     ReasonText{Reason::smb_session, "smb_session",
-               "The flow is reduced, but its SMB session was resumed or has expired, so round trips are not "
-               "spared.",
-               "none needed; the client's next connection is optimised again"},
+               "The flow is deduplicated and compressed, but its SMB session was resumed or has expired, so round "
+               "trips are not saved.",
+               "none needed; the client's next connection is fully optimised again"},
     ReasonText{Reason::smb_not_understood, "smb_not_understood",
-               "The flow is reduced, but something in it is not SMB as this version knows it, so the rest "
-               "passed unchanged.",
-               "none needed; if it is SMB, tell us which client and server it was"},
+               "The flow is deduplicated and compressed, but contains something that this version does not "
+               "recognise as SMB, so round trips are no longer saved.",
+               "none needed; if it is SMB, please report the client and server software"},
     ReasonText{Reason::lost_writes, "lost_writes",
-               "The flow does not use the link, and this proxy reads its requests: writes of this client that "
-               "were acknowledged early have been lost, and the next open of each such file is answered with an "
-               "error, once.",
-               "see the log for the files, and have them written again; longhaul status says why the link is "
-               "not used"},
+               "Writes of this client that were acknowledged early have been lost. The flow does not use the link, but "
+               "this proxy reads its requests and answers the next open of each such file with an error, once.",
+               "see the log (promise_lost) for the files, and write them again; longhaul status says why the link "
+               "is not used"},
     ReasonText{Reason::smb_client_caches, "smb_client_caches",
-               "The flow is optimised, but its client caches files itself (it asks for oplocks or leases) and "
-               "does not tell programs of errors that come late, so its writes wait for the server.",
-               "none needed; if speed matters more than writes lost in a failure, set smb.write_behind_cached = "
-               "true at both sites"},
+               "The flow is optimised, but its client caches files (it requests oplocks or leases) and does not "
+               "report late errors to programs, so its writes wait for the server.",
+               "none needed; to trade safety of writes in a failure for speed, set smb.write_behind_cached = true "
+               "at both sites"},
     ReasonText{Reason::smb_other_paths, "smb_other_paths",
-               "The flow is optimised, but its client and server support SMB multichannel and the server has "
-               "other addresses, over which the client could bypass this proxy, so its writes wait for the "
-               "server.",
+               "The flow is optimised, but its client and server support SMB multichannel and the server has other "
+               "addresses, over which the client could bypass this proxy, so its writes wait for the server.",
                "turn SMB multichannel off at the client or the server, or give the server one address"},
 };
 
@@ -135,7 +131,7 @@ static_assert(
         if (static_cast<std::size_t>(kReasonTable[row].reason) != row) return false;
       return true;
     }(),
-    "the rows of kReasonTable stand in the order of the enumerators");
+    "the rows of kReasonTable must be in the order of the enumerators");
 
 constexpr const ReasonText& explain(Reason reason) { return kReasonTable[static_cast<std::size_t>(reason)]; }
 

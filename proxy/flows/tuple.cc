@@ -13,7 +13,7 @@ using config::HostKind;
 using config::TextError;
 
 constexpr std::string_view kForm =
-    "; a flow is named by its ends, CLIENT:PORT-SERVER:PORT, "
+    "; write a flow as CLIENT:PORT-SERVER:PORT, "
     "for example 10.0.0.1:5000-10.0.2.2:445 or [fd00::1]:5000-[fd00::2]:445";
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }

@@ -34,14 +34,14 @@ void set_random_serial(X509* certificate) {
   const bool set = number != nullptr && BN_rand(number, 127, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
                    BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != nullptr;
   BN_free(number);
-  if (!set) fail_to("draw a serial number");
+  if (!set) fail_to("generate a serial number");
 }
 
 CertificatePtr blank(EVP_PKEY* key) {
   CertificatePtr certificate(X509_new());
   if (!certificate || X509_set_version(certificate.get(), X509_VERSION_3) != 1 ||
       X509_set_pubkey(certificate.get(), key) != 1)
-    fail_to("make a certificate");
+    fail_to("create a certificate");
   add_extension(certificate.get(), NID_basic_constraints, "critical,CA:FALSE");
   add_extension(certificate.get(), NID_key_usage, "critical,digitalSignature");
   return certificate;
@@ -64,11 +64,11 @@ CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name) {
                                  reinterpret_cast<const unsigned char*>(name.data()),
                                  static_cast<int>(name.size()), -1, 0) != 1 ||
       X509_set_issuer_name(c, subject) != 1)
-    fail_to("name the certificate");
+    fail_to("set the name of the certificate");
   // A day back, since the clocks of two sites differ.
   if (X509_gmtime_adj(X509_getm_notBefore(c), -kDay) == nullptr ||
       X509_time_adj_ex(X509_getm_notAfter(c), kValidDays, 0, nullptr) == nullptr)
-    fail_to("date the certificate");
+    fail_to("set the validity of the certificate");
   sign(c, key);
   return certificate;
 }

@@ -72,27 +72,27 @@ Identity load(const config::Identity& files) {
   Identity identity;
   const FilePtr certificate_file = open(files.certificate, "certificate");
   identity.certificate.reset(PEM_read_X509(certificate_file.get(), nullptr, nullptr, nullptr));
-  if (!identity.certificate) fail(files.certificate, "this is no certificate in PEM form.");
+  if (!identity.certificate) fail(files.certificate, "this is not a certificate in PEM format.");
 
   const FilePtr key_file = open(files.private_key, "private key");
   std::setvbuf(key_file.get(), nullptr, _IONBF, 0);  // no copy of the key stays behind in a buffer
   bool asked = false;
   identity.private_key.reset(PEM_read_PrivateKey(key_file.get(), nullptr, no_passphrase, &asked));
   if (!identity.private_key)
-    fail(files.private_key, asked ? "the private key has a passphrase, and a daemon has nobody to ask for it."
-                                  : "this is no private key in PEM form.");
+    fail(files.private_key, asked ? "the private key has a passphrase, which the daemon cannot ask for; use a key without one."
+                                  : "this is not a private key in PEM format.");
   struct stat about {};
   if (fstat(fileno(key_file.get()), &about) != 0 || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail(files.private_key,
-         "others may read or change this private key, and may have done so; make a new one with `longhaul "
-         "keygen`, or, where nobody can have read it, chmod 600 it.");
+         "other users can read or change this private key; create a new one with `longhaul "
+         "keygen`, or, if nobody can have read it, run chmod 600 on it.");
   if (X509_check_private_key(identity.certificate.get(), identity.private_key.get()) != 1)
     fail(files.private_key,
-         "the private key is not that of the certificate " + files.certificate.string() + ".");
+         "the private key does not match the certificate " + files.certificate.string() + ".");
 
   if (const std::string kind = unusable_kind(identity.private_key.get()); !kind.empty())
     fail(files.private_key, "this is a key for " + kind +
-                                ", and the link takes EC P-256 and Ed25519 only; `longhaul keygen NAME` makes one.");
+                                ", but the link supports only EC P-256 and Ed25519; `longhaul keygen NAME` creates one.");
   auto fingerprint = fingerprint_of(identity.certificate.get());
   if (!fingerprint) fail(files.certificate, "the certificate's key cannot be encoded.");
   identity.fingerprint = *std::move(fingerprint);
@@ -100,7 +100,7 @@ Identity load(const config::Identity& files) {
   // Peers pin the key, so the link goes on; but a person who looks at dates should not be misled.
   if (X509_cmp_current_time(X509_get0_notAfter(identity.certificate.get())) < 0)
     identity.warnings.push_back("The certificate " + files.certificate.string() +
-                                " is past its time; peers pin its key and do not mind.");
+                                " has expired; the link works nevertheless, because peers check only its key.");
   return identity;
 }
 

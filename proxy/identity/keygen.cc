@@ -79,8 +79,8 @@ class NewFiles {
     const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor < 0) {
       if (errno == EEXIST)
-        fail(file.string() + " is already there and is not overwritten; remove it to make another.");
-      fail(file.string() + " cannot be made: " + std::strerror(errno) + ".");
+        fail(file.string() + " already exists and is not overwritten; remove it to create another.");
+      fail(file.string() + " cannot be created: " + std::strerror(errno) + ".");
     }
     made_.push_back(file);
     if (owner == Owner::daemon) give_to_daemon(descriptor);
@@ -102,7 +102,7 @@ class NewFiles {
 Made keygen(const std::string& name, const std::filesystem::path& folder) {
   check_name(name);
   const KeyPtr key(EVP_EC_gen("P-256"));
-  if (!key) fail_in_openssl("make a key");
+  if (!key) fail_in_openssl("create a key");
   const CertificatePtr certificate = named_certificate(key.get(), name);
   auto fingerprint = fingerprint_of(certificate.get());
   if (!fingerprint) fail_in_openssl("encode the public key");

@@ -25,7 +25,7 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     fail_with(file, std::string("the preshared key cannot be read: ") + std::strerror(errno) +
-                        "; `openssl rand -hex 32` makes one, which both sites need, and which must be readable by "
+                        "; create one with `openssl rand -hex 32`, copy it to both sites, and make it readable by "
                         "root, or, for `longhaul reload`, by the user that the daemon runs as.");
   struct stat status {};
   Secret<80> text;  // two digits for each byte, an end of line, and one more to see that nothing follows
@@ -34,7 +34,7 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
   ::close(descriptor);
   if (!known || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     fail_with(file,
-              "others may use this preshared key: chmod 600 it, and make another if they have read it.");
+              "other users can read this preshared key: run chmod 600 on it, and replace it if they have read it.");
   PresharedKey key;
   const char* digits = reinterpret_cast<const char*>(text.bytes.data());
   bool good = size >= 64;
@@ -47,7 +47,7 @@ PresharedKey load_preshared_key(const std::filesystem::path& file) {
   for (ssize_t i = 64; good && i < size; ++i)
     good = digits[i] == '\n' || digits[i] == '\r' || digits[i] == ' ';
   if (!good || size == static_cast<ssize_t>(text.bytes.size()))
-    fail_with(file, "a preshared key is 64 hexadecimal digits, as `openssl rand -hex 32` prints them.");
+    fail_with(file, "a preshared key must be 64 hexadecimal digits, as printed by `openssl rand -hex 32`.");
   return key;
 }
 

@@ -172,7 +172,7 @@ config::TextResult<ClosedRules> closed_rules(const config::Config& config) {
   ClosedRules closed{.interfaces = {}, .port = intercept.port, .peers = {}, .rules = {}};
   if (!takes_flows && !shows_clients) return closed;
   for (const std::string& name : intercept.interfaces)
-    if (!is_interface_name(name)) return config::TextError{"\"" + name + "\" cannot be an interface's name"};
+    if (!is_interface_name(name)) return config::TextError{"\"" + name + "\" is not a valid interface name"};
   closed.interfaces = intercept.interfaces;
   closed.otherwise = intercept.fail;
   for (const config::Peer& peer : config.peers)

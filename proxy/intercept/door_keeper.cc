@@ -13,7 +13,7 @@ void log_change(ClosedDoor::Change change, const config::Config& config) {
               {{"table", table}, {"removed_by", "longhaul fail-closed remove " + config.file.string()}});
   if (change == ClosedDoor::Change::taken_out)
     log::info("fail_closed_removed",
-              {{"table", table}, {"reason", "the configuration closes nothing any more"}});
+              {{"table", table}, {"reason", "the configuration no longer says fail = closed"}});
 }
 
 config::TextResult<void> DoorKeeper::begin() {
@@ -41,7 +41,7 @@ config::TextResult<void> DoorKeeper::lift() {
   if (!removed) return removed.error();
   if (state_ == State::not_configured) return {};  // there was nothing to lift
   state_ = State::lifted;
-  log::warn("fail_closed_lifted", {{"effect", "flows without a link leave in the clear"},
+  log::warn("fail_closed_lifted", {{"effect", "while the link is down, flows leave unencrypted"},
                                    {"until", "restart, or longhaul fail-closed install"}});
   return {};
 }
@@ -68,7 +68,7 @@ void DoorKeeper::look() {
   const auto done = enforce();
   if (done) {
     log::warn("fail_closed_restored", {{"table", closed_table_name(config_.intercept.port)},
-                                       {"reason", "another program had removed it"}});
+                                       {"reason", "another program removed it"}});
   } else if (was_enforced) {
     log::error("fail_closed_missing", {{"reason", done.error().message}});
   }

@@ -49,14 +49,14 @@ void probe_nftables(const config::Config& config, std::vector<Finding>& findings
   if (const auto done = table.run(tried_and_removed(table_text(taking), table_name(taking))); !done)
     findings.push_back(
         {Weight::blocks,
-         "The kernel does not take the rules of transparent mode: " + done.error().message + ".",
+         "The kernel rejects the packet rules of transparent mode: " + done.error().message + ".",
          "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
   const auto closing = closed_rules(config);
   if (!closing || !closing->close_something()) return;  // a wrong name is found below
   const auto done = table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
   if (!done)
     findings.push_back({Weight::blocks,
-                        "The kernel does not take the rules of fail = \"closed\": " + done.error().message + ".",
+                        "The kernel rejects the packet rules of fail = \"closed\": " + done.error().message + ".",
                         "modprobe -a nf_tables nft_reject_inet"});
 }
 
@@ -66,13 +66,13 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
   std::vector<Finding> findings;
   if (intercept.interfaces.empty())
     findings.push_back({Weight::blocks,
-                        "[intercept] interfaces names no interface, so no flow would be taken.",
-                        "name the interfaces towards the clients, as in interfaces = [\"lan0\"]"});
+                        "[intercept] interfaces is empty, so no flow would be intercepted.",
+                        "list the interfaces towards the clients, for example interfaces = [\"lan0\"]"});
   for (const std::string& name : intercept.interfaces) {
     if (!is_interface_name(name) || !fs::exists(root / "sys/class/net" / name)) {
       findings.push_back({Weight::blocks,
                           "The interface \"" + name + "\" in [intercept] interfaces does not exist.",
-                          "ip -brief link shows the interfaces there are"});
+                          "ip -brief link lists the interfaces"});
     } else if (value_of(root / "sys/class/net" / name / "operstate") == "down") {
       findings.push_back({Weight::warns, "The interface \"" + name + "\" in [intercept] interfaces is down.",
                           "ip link set " + name + " up"});
@@ -80,7 +80,7 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
   }
   if (value_of(root / "sys/class/net/lo/operstate") == "down")
     findings.push_back(
-        {Weight::blocks, "The interface lo is down; diverted packets go through it.", "ip link set lo up"});
+        {Weight::blocks, "The interface lo is down, but intercepted packets pass through it.", "ip link set lo up"});
   return findings;
 }
 
@@ -90,24 +90,24 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
   // Only flows that are not taken need it: refused ones, those that began before, everything but TCP.
   if (value_of(net / "ipv4/ip_forward") == "0")
     findings.push_back({Weight::warns,
-                        "This machine does not forward IPv4 packets, so what it does not take is lost.",
+                        "This machine does not forward IPv4 packets, so packets that it does not intercept are lost.",
                         "sysctl -w net.ipv4.ip_forward=1"});
   if (value_of(net / "ipv6/conf/all/forwarding") == "0" &&
       value_of(net / "ipv6/conf/all/disable_ipv6") == "0")
     findings.push_back({Weight::warns,
-                        "This machine does not forward IPv6 packets, so what it does not take is lost.",
+                        "This machine does not forward IPv6 packets, so packets that it does not intercept are lost.",
                         "sysctl -w net.ipv6.conf.all.forwarding=1"});
   // A flood of SYNs fills the queue of half-open connections; without cookies nobody else gets in then.
   if (value_of(net / "ipv4/tcp_syncookies") == "0")
     findings.push_back({Weight::warns,
-                        "SYN cookies are off, so a host that sends SYNs and never completes a connection "
-                        "keeps every other client out.",
+                        "SYN cookies are off, so a SYN flood from one host keeps all other clients from "
+                        "connecting.",
                         "sysctl -w net.ipv4.tcp_syncookies=1"});
   const std::string somaxconn = value_of(net / "core/somaxconn");
   if (!somaxconn.empty() && std::atol(somaxconn.c_str()) < listeners::kBacklog)
     findings.push_back({Weight::warns,
-                        "A listener's queue has room for " + somaxconn +
-                            " connections only, which a burst of new flows overruns.",
+                        "The accept queue of a listener holds only " + somaxconn +
+                            " connections, so a burst of new flows can overflow it.",
                         "sysctl -w net.core.somaxconn=" + std::to_string(listeners::kBacklog)});
   // The larger of the two counts (ip-sysctl).
   const std::string all = value_of(net / "ipv4/conf/all/rp_filter");
@@ -117,7 +117,7 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
     if (std::max(all, own) != "1") continue;
     findings.push_back({Weight::warns,
                         "The reverse-path filter of " + name +
-                            " is strict, so packets that come another way than answers would go are dropped.",
+                            " is strict, so packets that arrive by another interface than replies leave by are dropped.",
                         "sysctl -w net.ipv4.conf." + name + ".rp_filter=2"});
   }
   return findings;
@@ -132,13 +132,13 @@ std::vector<Finding> host_findings(const config::Config& config) {
   if (!has_net_admin()) {
     if (takes_flows) {
       findings.push_back({Weight::blocks, "Transparent mode needs root or CAP_NET_ADMIN.",
-                          "run as root, or with AmbientCapabilities=CAP_NET_ADMIN in the systemd unit"});
+                          "run as root, or set AmbientCapabilities=CAP_NET_ADMIN in the systemd unit"});
     } else {
       const bool only = config.intercept.source == config::Source::client;
       findings.push_back(
           {only ? Weight::blocks : Weight::warns,
-           only ? "Dialling with clients' addresses (source = \"client\") needs root or CAP_NET_ADMIN."
-                : "Without root or CAP_NET_ADMIN servers see this proxy's address, not the client's.",
+           only ? "Connecting to servers with clients' addresses (source = \"client\") needs root or CAP_NET_ADMIN."
+                : "Without root or CAP_NET_ADMIN, servers see this proxy's address, not the client's.",
            "run as root, or set source = \"proxy\" in [intercept]"});
     }
   } else {

@@ -41,16 +41,16 @@ config::TextResult<void> Interception::reach(State wanted) {
   const bool was_closed = state_ == State::closed;
   if (wanted == State::up && !listener_) {
     if (rules_.interfaces.empty())
-      return config::TextError{"[intercept] interfaces names no interface to take flows on"};
+      return config::TextError{"[intercept] interfaces is empty, so there is no interface to intercept flows on"};
     for (const std::string& name : rules_.interfaces)
       if (!is_interface_name(name))
-        return config::TextError{"\"" + name + "\" cannot be an interface's name"};
+        return config::TextError{"\"" + name + "\" is not a valid interface name"};
     if (auto listening = listen(); !listening) return listening;
   }
   // For what is guarded alone: without it those flows pass, like all others.
   if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
     if (const auto listening = listen(); !listening)
-      spdlog::warn("clients that come back without the link are not told of lost writes: {}",
+      spdlog::warn("lost writes cannot be reported to clients that bypass the link: {}",
                    listening.error().message);
   }
   config::TextResult<void> done = was_closed ? add(route_) : config::TextResult<void>();
@@ -60,7 +60,7 @@ config::TextResult<void> Interception::reach(State wanted) {
     if (done)
       bypassed_before_ = std::move(bypassed_so_far);
     else
-      done = config::TextError{"the rules of transparent mode cannot be put in: " + done.error().message};
+      done = config::TextError{"cannot install the packet rules of transparent mode: " + done.error().message};
   }
   if (done) {
     state_ = wanted;
@@ -150,12 +150,12 @@ void Interception::change() {
   if (!refused.empty() && state_ == State::up) {
     // Where it fails the next attempt is taken and refused again, and the one after it has another chance.
     if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
-      spdlog::warn("{} refused destinations not entered: {}", refused.size(), done.error().message);
+      spdlog::warn("cannot add {} destinations to the packet rule that bypasses refused ones: {}", refused.size(), done.error().message);
   }
   if (crowded_changed) {
     // Where it fails those flows are relayed past the link, and reset above twice the limit.
     if (const auto done = table_.run(crowded_text(rules_)); !done)
-      spdlog::warn("clients with too many flows are not let pass: {}", done.error().message);
+      spdlog::warn("cannot update the packet rule that lets clients with too many flows bypass the proxy: {}", done.error().message);
   }
   last_change_took_ = std::chrono::steady_clock::now() - began;
 }
@@ -164,7 +164,7 @@ void Interception::change_guarded() {
   const bool begins = !listener_ && !rules_.guarded.empty();
   const auto done = begins ? reach(state_) : table_.run(guarded_text(rules_for(state_)));
   if (!done)
-    spdlog::warn("clients that come back without the link are not told of lost writes: {}", done.error().message);
+    spdlog::warn("lost writes cannot be reported to clients that bypass the link: {}", done.error().message);
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {

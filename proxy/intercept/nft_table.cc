@@ -21,7 +21,7 @@ config::TextResult<void> NftTable::run(const std::string& commands) {
 config::TextResult<std::string> NftTable::ask(const std::string& commands) {
   if (!context_) {
     context_.reset(nft_ctx_new(NFT_CTX_DEFAULT));
-    if (!context_) return config::TextError{"nftables cannot be reached"};
+    if (!context_) return config::TextError{"cannot initialise libnftables"};
     nft_ctx_buffer_output(context_.get());
     nft_ctx_buffer_error(context_.get());
   }
@@ -34,7 +34,7 @@ config::TextResult<std::string> NftTable::ask(const std::string& commands) {
   constexpr std::string_view kWhat = "Error: ";
   std::string first = error.substr(0, error.find('\n'));
   if (const auto at = first.find(kWhat); at != std::string::npos) first.erase(0, at + kWhat.size());
-  return config::TextError{first.empty() ? "nftables refused the rules without a word" : first};
+  return config::TextError{first.empty() ? "nftables rejected the rules without an error message" : first};
 }
 
 void NftTable::close() { context_.reset(); }

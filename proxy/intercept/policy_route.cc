@@ -121,12 +121,12 @@ config::TextResult<void> add(const PolicyRoute& route) {
     if (family == AF_INET6 && (rule == EAFNOSUPPORT || rule == EOPNOTSUPP)) return {};
     if (rule != 0 && rule != EEXIST) {
       remove(route);
-      return refusal("the routing rule for diverted packets", rule);
+      return refusal("the routing rule for intercepted packets", rule);
     }
     const int local = change_route(socket.fd(), route, Change::add, family);
     if (local != 0 && local != EEXIST) {
       remove(route);
-      return refusal("the local route for diverted packets", local);
+      return refusal("the local route for intercepted packets", local);
     }
   }
   return {};

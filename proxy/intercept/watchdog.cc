@@ -68,7 +68,7 @@ namespace {
 // Nothing that may wait for a lock the loop holds: no logger, no destructors, no atexit.
 void end_process() {
   constexpr std::string_view kWhy =
-      "longhaul: the event loop stood still for a second; ending, so that traffic flows without this "
+      "longhaul: the event loop was blocked for a second; exiting, so that traffic flows without this "
       "daemon\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kWhy.data(), kWhy.size());
   ::_exit(70);  // EX_SOFTWARE

@@ -43,7 +43,7 @@ LinkListener::LinkListener(LinkShared& shared, const config::HostPort& at,
                                          udp::UdpEndpoint::Answers::from_address_used);
   if (!endpoint)
     throw listeners::ListenerError("[link] listen: UDP port " + std::to_string(local.port()) +
-                                   " cannot be had: " + endpoint.error().message() + ".");
+                                   " cannot be opened: " + endpoint.error().message() + ".");
   shared.udp = std::move(*endpoint);
   loop_ = std::make_unique<listeners::AcceptLoop>(
       std::move(acceptor), [state = state_](asio::ip::tcp::socket socket, asio::ip::tcp::endpoint from) {
@@ -100,7 +100,7 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
   // It may have been removed from the configuration since it was asked for.
   if (PeerLink* link = state->link_of(key)) co_return co_await link->accept(std::move(*connection));
   state->refusals.refused(from, Refusal::unknown_key, key, Clock::now());
-  connection->refuse(CloseCode::refused, "this key is not accepted here");
+  connection->refuse(CloseCode::refused, "this key is not in any [[peer]] here");
 }
 
 }  // namespace longhaul::link

@@ -142,9 +142,9 @@ asio::awaitable<bool> PeerLink::dial_once() {
   --shared_.handshakes;
   if (!*self || stopped_) co_return false;
   if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
-    log_failure("the host at " + connection.remote() + " shows the key " +
-                connection.tls().peer_fingerprint() + ", and [[peer]] fingerprint expects " +
-                expected_keys() + "; if that is the peer's key, put it there and run `longhaul reload`");
+    log_failure("the host at " + connection.remote() + " presented the key " +
+                connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " +
+                expected_keys() + "; if the new key is the peer's, configure it and run `longhaul reload`");
     connection.end();  // with the alert
     co_return false;
   }
@@ -175,18 +175,18 @@ asio::awaitable<bool> PeerLink::dial_once() {
     // A peer that does not know our key ends the connection in its half of the handshake, which shows only
     // here.
     if (connection.tls().refusal() == Refusal::rejected_by_peer)
-      co_return log_failure("the peer does not accept the key of this site, " +
+      co_return log_failure("the peer rejected the key of this site, " +
                             connection.tls().own_fingerprint() +
-                            "; put that into the fingerprint of this site's [[peer]] there and run `longhaul "
+                            "; configure it as the fingerprint of this site's [[peer]] there and run `longhaul "
                             "reload`"),
           false;
     std::string text = connection.tls().error_text();
-    co_return log_failure("the peer ended the connection: " +
-                          (text.empty() ? answer.error().message() : text) + "; its log says why"),
+    co_return log_failure("the peer closed the connection: " +
+                          (text.empty() ? answer.error().message() : text) + "; see the peer's log for the reason"),
         false;
   }
   if (auto* close = std::get_if<CloseFrame>(&*answer))
-    co_return log_failure("the peer refuses: " + close->text), false;
+    co_return log_failure("the peer refused the connection: " + close->text), false;
   auto* theirs = std::get_if<HelloFrame>(&*answer);
   if (!theirs || theirs->version != kProtocolVersion)
     co_return log_failure(make_error_code(LinkError::version_mismatch).message()), false;
@@ -220,24 +220,24 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   if (!hello) {
     auto* close = frame ? std::get_if<CloseFrame>(&*frame) : nullptr;
     const std::string& said = connection.tls().error_text();
-    log_failure(close   ? "the peer refuses: " + close->text
-                : frame ? "the peer did not say HELLO"
-                        : "no HELLO from the peer: " + (said.empty() ? frame.error().message() : said));
+    log_failure(close   ? "the peer refused the connection: " + close->text
+                : frame ? "the peer did not send HELLO"
+                        : "no HELLO received from the peer: " + (said.empty() ? frame.error().message() : said));
     co_return connection.end();  // with the alert, where there is one
   }
   if (hello->version != kProtocolVersion) {
     log_failure(make_error_code(LinkError::version_mismatch).message());
-    connection.refuse(CloseCode::protocol_error, "this side speaks version 1 of the link protocol");
+    connection.refuse(CloseCode::protocol_error, "this side supports only version 1 of the link protocol");
     co_return;
   }
   if (connection.tls().own_fingerprint() != shared_.tls.fingerprint())
-    co_return connection.refuse(CloseCode::busy, "try again: the key of this side has changed");
+    co_return connection.refuse(CloseCode::busy, "the key of this side has changed; reconnect");
   if (own_dial_stays(connection.tls()))
-    co_return connection.refuse(CloseCode::duplicate, "already connected from the other end");
+    co_return connection.refuse(CloseCode::duplicate, "already connected in the other direction");
   bool knows = session_ && hello->session == session_id_;
   if (!knows && hello->session != Token{} && dial_ == Dial::saying_hello) {
     // The peer resumes a session that our own dial is about to hear of.
-    co_return connection.refuse(CloseCode::busy, "try again");
+    co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
   HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   answer.blocks = own_blocks();

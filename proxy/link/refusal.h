@@ -31,31 +31,31 @@ struct RefusalText {
 
 inline constexpr std::array kRefusalTable{
     RefusalText{Refusal::source_rate, "source_rate", "too many handshakes from this source",
-                "none if it is a stranger; a peer that reconnects so often logs why"},
+                "none for a stranger; a peer that reconnects so often logs the reason"},
     RefusalText{Refusal::no_place, "no_place", "too many handshakes are in progress",
                 "raise [limits] handshakes if this happens without an attack"},
-    RefusalText{Refusal::timed_out, "timed_out", "the handshake did not end in time",
-                "none if it is a stranger; for a peer, check the path for loss and its MTU"},
-    RefusalText{Refusal::ended, "ended", "the other side ended the connection during the handshake",
-                "none if it is a stranger; a peer logs why"},
-    RefusalText{Refusal::not_tls, "not_tls", "the other side does not speak TLS",
-                "none if it is a stranger; a peer must dial this port and nothing must change its bytes"},
+    RefusalText{Refusal::timed_out, "timed_out", "the handshake timed out",
+                "none for a stranger; for a peer, check the path for loss and its MTU"},
+    RefusalText{Refusal::ended, "ended", "the remote host closed the connection during the handshake",
+                "none for a stranger; a peer logs the reason"},
+    RefusalText{Refusal::not_tls, "not_tls", "the remote host does not speak TLS",
+                "none for a stranger; for a peer, check its address and that no middlebox changes the bytes"},
     RefusalText{
         Refusal::unsupported, "unsupported",
-        "the other side offers no TLS 1.3 with X25519 or P-256 and an ECDSA P-256 or Ed25519 signature",
-        "none if it is a stranger; bring a peer to the same version"},
+        "the remote host offers no TLS 1.3 with X25519 or P-256 and an ECDSA P-256 or Ed25519 signature",
+        "none for a stranger; upgrade a peer to the same version"},
     RefusalText{
-        Refusal::too_long, "too_long", "the handshake is longer than that of any peer",
-        "none if it is a stranger; a peer's certificate must be shorter than 8 KiB, as `longhaul keygen` "
-        "makes it"},
-    RefusalText{Refusal::no_certificate, "no_certificate", "the other side showed no certificate",
-                "none: it is no peer"},
-    RefusalText{Refusal::unknown_key, "unknown_key", "no [[peer]] has the key that the other side showed",
-                "if it is a peer, add the fingerprint to its [[peer]] and run `longhaul reload`"},
+        Refusal::too_long, "too_long", "the handshake is longer than that of any peer can be",
+        "none for a stranger; a peer's certificate must be shorter than 8 KiB, like those of `longhaul "
+        "keygen`"},
+    RefusalText{Refusal::no_certificate, "no_certificate", "the remote host sent no certificate",
+                "none: peers always send one"},
+    RefusalText{Refusal::unknown_key, "unknown_key", "the key of the remote host is in no [[peer]]",
+                "if it is a peer, add this fingerprint to its [[peer]] and run `longhaul reload`"},
     RefusalText{Refusal::rejected_by_peer, "rejected_by_peer",
-                "the other side does not accept the key of this site",
+                "the remote host rejected the key of this site",
                 "if it is a peer, add this site's fingerprint to the [[peer]] there"},
-    RefusalText{Refusal::failed, "failed", "the TLS handshake failed", "none if it is a stranger"},
+    RefusalText{Refusal::failed, "failed", "the TLS handshake failed", "none for a stranger"},
 };
 
 constexpr const RefusalText& explain(Refusal refusal) {

@@ -93,7 +93,7 @@ TlsContext::TlsContext(const identity::Identity& identity)
   SSL_CTX_set_ciphersuites(context,
                            "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
   if (!set_key_exchange(context))
-    throw std::runtime_error("OpenSSL has no X25519 or P-256: " + openssl_error());
+    throw std::runtime_error("OpenSSL supports neither X25519 nor P-256: " + openssl_error());
   SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
   // Sessions of the link outlive connections by other means; tickets would only be a second way in.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
@@ -110,7 +110,7 @@ TlsContext::TlsContext(const identity::Identity& identity)
   const auto certificate = identity::nameless_certificate(identity.private_key.get());
   if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, identity.private_key.get()) != 1)
-    throw std::runtime_error("OpenSSL refuses the certificate or key: " + openssl_error());
+    throw std::runtime_error("OpenSSL rejects the certificate or key: " + openssl_error());
 }
 
 int TlsEngine::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read) {
@@ -275,8 +275,8 @@ Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
     // Both have proved their keys by now, so only what is mixed in can differ.
     if (!heard_)
       error_text_ =
-          "the first record cannot be opened: preshared_key_file of the [[peer]] must hold the same secret "
-          "at both sites, or be at neither";
+          "the first record cannot be decrypted: preshared_key_file of the [[peer]] must hold the same secret "
+          "at both sites, or be configured at neither";
     return refused;
   }
   heard_ = true;
@@ -295,7 +295,7 @@ Result<void> TlsEngine::on_alert(Bytes alert) {
   closed_by_peer_ = description == kCloseNotify;
   if (closed_by_peer_) return {};
   if (description == kBadCertificate) refusal_ = Refusal::rejected_by_peer;
-  error_text_ = std::string("the peer's TLS says: ") + SSL_alert_desc_string_long(description);
+  error_text_ = std::string("TLS alert from the peer: ") + SSL_alert_desc_string_long(description);
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 
@@ -335,7 +335,7 @@ Result<void> TlsEngine::refuse(std::uint8_t alert) {
   const std::array fatal{std::byte{2}, std::byte{alert}};
   const Bytes message(fatal);
   sealer_->seal(ContentType::alert, std::span(&message, 1), outgoing_);
-  error_text_ = std::string("what came is not TLS of this connection: ") + SSL_alert_desc_string_long(alert);
+  error_text_ = std::string("invalid TLS record received: ") + SSL_alert_desc_string_long(alert);
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 

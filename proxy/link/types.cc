@@ -16,9 +16,9 @@ class Category : public boost::system::error_category {
       case LinkError::frame_too_large:
         return "the peer sent a frame larger than the protocol allows";
       case LinkError::credit_exceeded:
-        return "the peer sent more than it was granted";
+        return "the peer sent more than the credit it was granted";
       case LinkError::too_fragmented:
-        return "the peer sent a stream in too many pieces out of order";
+        return "the peer sent a stream in too many out-of-order pieces";
       case LinkError::unknown_stream:
         return "the peer sent data for a stream that it cannot have opened";
       case LinkError::too_many_streams:
@@ -26,7 +26,7 @@ class Category : public boost::system::error_category {
       case LinkError::version_mismatch:
         return "the peer speaks another version of the link protocol";
       case LinkError::control_overflow:
-        return "the peer sent more control messages than this side holds";
+        return "the peer sent more control messages than this side can hold";
     }
     return "unknown link error";
   }

@@ -44,7 +44,7 @@ std::string why(const error_code& error, const tcp::endpoint& at) {
     case EPERM:
       return "transparent sockets need root or CAP_NET_ADMIN";
     case EAFNOSUPPORT:
-      return "this machine has no " + std::string(at.address().is_v6() ? "IPv6" : "IPv4");
+      return "this machine does not support " + std::string(at.address().is_v6() ? "IPv6" : "IPv4");
     default:
       return error.message();
   }
@@ -169,7 +169,7 @@ asio::awaitable<void> AcceptLoop::run(std::shared_ptr<State> state) {
         break;
       } else if (!concerns_one_connection(error) && !state->stopped) {
         ++state->counters.errors;
-        spdlog::warn("accept on {}: {}; next try in {} ms", endpoint_text(state->acceptor.local_endpoint()),
+        spdlog::warn("cannot accept connections on {}: {}; retrying in {} ms", endpoint_text(state->acceptor.local_endpoint()),
                      error.message(), pause.count());
         state->pause.expires_after(pause);
         pause = std::min(pause * 2, kLongestPause);

@@ -24,9 +24,9 @@ class Category final : public boost::system::error_category {
       case Error::not_socks5:
         return "the client does not speak SOCKS5";
       case Error::bad_request:
-        return "the request breaks RFC 1928";
+        return "the request violates RFC 1928";
       case Error::bad_address_type:
-        return "the address type is unknown";
+        return "unknown address type";
     }
     return "unknown";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one half of a module counts, the same few numbers for every protocol: for one flow, or summed over
-// many. How they are shown is the business of proxy/control.
+// The counters of one half of a module, the same for every protocol, for one flow or summed over many.
+// proxy/control displays them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,24 +9,24 @@
 namespace longhaul::modules {
 
 struct Counters {
-  std::uint64_t round_trips_saved = 0;   // requests of the client that were answered without the line
-  std::uint64_t ahead_bytes = 0;         // fetched before they were asked for
-  std::uint64_t ahead_used_bytes = 0;    // of these: asked for afterwards
-  std::uint64_t ahead_wasted_bytes = 0;  // of these: dropped unasked
-  std::uint64_t promises_made = 0;       // requests acknowledged before the server did
+  std::uint64_t round_trips_saved = 0;   // client requests answered locally
+  std::uint64_t ahead_bytes = 0;         // read ahead of client requests
+  std::uint64_t ahead_used_bytes = 0;    // of these: requested later
+  std::uint64_t ahead_wasted_bytes = 0;  // of these: dropped unused
+  std::uint64_t promises_made = 0;       // requests acknowledged before the server acknowledged them
   std::uint64_t promised_bytes = 0;
-  std::uint64_t promises_kept = 0;       // the server acknowledged them afterwards
-  std::uint64_t promises_failed = 0;     // the server refused them, or could not be asked any more
-  std::uint64_t late_errors = 0;         // that were told with a later answer
-  std::uint64_t unpromised_files = 0;    // files whose writes waited for the server because of the settings
+  std::uint64_t promises_kept = 0;       // acknowledged by the server later
+  std::uint64_t promises_failed = 0;     // refused by the server, or the server could no longer be reached
+  std::uint64_t late_errors = 0;         // failures reported with a later response
+  std::uint64_t unpromised_files = 0;    // files whose writes waited for the server (see the flow's reason)
   std::uint64_t metadata_answers = 0;    // of round_trips_saved: directories, attributes, opens and closes
-  std::uint64_t opens_ahead = 0;         // files opened before they were asked for, and offered to the client
-  std::uint64_t opens_ahead_used = 0;    // of these: asked for afterwards
-  std::uint64_t opens_ahead_wasted = 0;  // of these: closed unasked
-  std::uint64_t injected = 0;            // requests of the module's own to the server
-  std::uint64_t breaks = 0;              // oplocks, leases and the like that were taken back
-  std::uint64_t changes_noticed = 0;     // by others, where no oplock tells: what was known of a file or folder was dropped
-  std::uint64_t steps_aside = 0;         // 1 where this half did, both ways; the host counts it
+  std::uint64_t opens_ahead = 0;         // files opened ahead of client requests
+  std::uint64_t opens_ahead_used = 0;    // of these: opened by the client later
+  std::uint64_t opens_ahead_wasted = 0;  // of these: closed unused
+  std::uint64_t injected = 0;            // requests that the module sent to the server on its own
+  std::uint64_t breaks = 0;              // oplock and lease breaks
+  std::uint64_t changes_noticed = 0;     // by others, that no oplock break reports; cached data was dropped
+  std::uint64_t steps_aside = 0;         // 1 after this half stopped optimising both directions; the host counts it
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;
@@ -40,31 +40,31 @@ struct CounterName {
 
 inline constexpr std::array kCounterNames{
     CounterName{"round_trips_saved", &Counters::round_trips_saved,
-                "Requests of clients that were answered without the line"},
-    CounterName{"ahead_bytes", &Counters::ahead_bytes, "Bytes fetched before they were asked for"},
+                "Client requests answered locally"},
+    CounterName{"ahead_bytes", &Counters::ahead_bytes, "Bytes read ahead of client requests"},
     CounterName{"ahead_used_bytes", &Counters::ahead_used_bytes,
-                "Bytes fetched ahead that were asked for afterwards"},
+                "Bytes read ahead that a client requested later"},
     CounterName{"ahead_wasted_bytes", &Counters::ahead_wasted_bytes,
-                "Bytes fetched ahead that were dropped unasked"},
-    CounterName{"promises_made", &Counters::promises_made, "Requests acknowledged before the server did"},
-    CounterName{"promised_bytes", &Counters::promised_bytes, "Bytes acknowledged before the server did"},
-    CounterName{"promises_kept", &Counters::promises_kept, "Promises that the server has acknowledged"},
-    CounterName{"promises_failed", &Counters::promises_failed, "Promises that could not be kept"},
-    CounterName{"late_errors", &Counters::late_errors, "Failed promises told with a later answer"},
+                "Bytes read ahead that no client requested"},
+    CounterName{"promises_made", &Counters::promises_made, "Write requests acknowledged to the client before the server acknowledged them"},
+    CounterName{"promised_bytes", &Counters::promised_bytes, "Bytes of writes acknowledged early"},
+    CounterName{"promises_kept", &Counters::promises_kept, "Early acknowledged requests that the server acknowledged"},
+    CounterName{"promises_failed", &Counters::promises_failed, "Early acknowledged requests that failed"},
+    CounterName{"late_errors", &Counters::late_errors, "Failures of early acknowledged requests reported with a later response"},
     CounterName{"unpromised_files", &Counters::unpromised_files,
-                "Files whose writes could be acknowledged early and are not, as the reason of the flow says"},
+                "Files whose writes wait for the server although early acknowledgement is enabled (see the flow's reason)"},
     CounterName{"metadata_answers", &Counters::metadata_answers,
-                "Questions for names and attributes, opens and closes answered without the line"},
-    CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened before they were asked for"},
+                "Directory queries, attribute queries, opens and closes answered locally"},
+    CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened ahead of client requests"},
     CounterName{"opens_ahead_used", &Counters::opens_ahead_used,
-                "Files opened ahead that were asked for afterwards"},
+                "Files opened ahead that a client opened later"},
     CounterName{"opens_ahead_wasted", &Counters::opens_ahead_wasted,
-                "Files opened ahead that were closed unasked"},
-    CounterName{"injected", &Counters::injected, "Requests of the module's own to servers"},
-    CounterName{"breaks", &Counters::breaks, "Oplocks and leases that were taken back"},
+                "Files opened ahead that no client opened"},
+    CounterName{"injected", &Counters::injected, "Requests that the module sent to servers on its own"},
+    CounterName{"breaks", &Counters::breaks, "Oplock and lease breaks"},
     CounterName{"changes_noticed", &Counters::changes_noticed,
-                "Changes made by others, without SMB or to a folder, for which data or names ahead were dropped"},
-    CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stepped aside from"},
+                "Changes by others, outside SMB or to a directory, that invalidated data or names read ahead"},
+    CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stopped optimising"},
 };
 
 inline Counters& Counters::operator+=(const Counters& other) {

@@ -25,9 +25,9 @@ Account account_for(const config::Config& config) {
   const bool unknown = errno != EIO && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
   throw config::ConfigError(
       config.file.string() + ": [process] user = \"" + name + "\": " +
-      (unknown ? "there is no such user on this host; `useradd --system --user-group --no-create-home --shell "
+      (unknown ? "there is no such user on this host; create it with `useradd --system --user-group --no-create-home --shell "
                  "/usr/sbin/nologin " +
-                     name + "` makes it."
+                     name + "`."
                : std::string("the user database cannot be read: ") + std::strerror(errno) + "."));
 }
 

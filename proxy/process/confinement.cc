@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAsRoot =
-    "The daemon stays root ([process] user = \"root\"): a flaw in it would be a flaw in the whole host.";
+    "The daemon keeps running as root ([process] user = \"root\"): a vulnerability in it compromises the host.";
 
 // A directory of the daemon's own, and what an earlier version that ran as root may have left in it.
 struct Owned {
@@ -55,8 +55,8 @@ bool lies_in(const fs::path& file, const fs::path& directory) {
 void check_configuration(const config::Config& config, const fs::path& owned, const Account& account) {
   if (account.uid != 0 && ::geteuid() == 0 && lies_in(config.file, owned))
     throw UnsafeDirectory("state_dir " + owned.string() + " belongs to the user " + account.name +
-                          " and must not hold the configuration " + config.file.string() +
-                          ", which root starts: keep them in different directories");
+                          " and must not contain the configuration file " + config.file.string() +
+                          ", which root reads: keep them in different directories");
 }
 
 // For libraries: users and names, resolver, time zones; for the daemon: its keys, sysctls, its own code.
@@ -80,7 +80,7 @@ std::vector<fs::path> readable(const config::Config& config) {
 void hide_memory() {
   const rlimit none{0, 0};
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0)
-    throw std::runtime_error(std::string("core dumps cannot be switched off: ") + std::strerror(errno));
+    throw std::runtime_error(std::string("core dumps cannot be disabled: ") + std::strerror(errno));
 }
 
 Confinement confine_as(const Account& account, const config::Config& config) {
@@ -107,7 +107,7 @@ Confinement confine_as(const Account& account, const config::Config& config) {
   result.capabilities = effective_capabilities();
 
   if (!config.process.sandbox) {
-    result.warnings.push_back("[process] sandbox = false: a flaw in the daemon reaches what its user reaches.");
+    result.warnings.push_back("[process] sandbox = false: a vulnerability in the daemon can reach everything that its user can.");
     return result;
   }
   files->enforce();
@@ -115,7 +115,7 @@ Confinement confine_as(const Account& account, const config::Config& config) {
   const std::string why = filter_system_calls(
       config.process.kills_unknown_calls ? UnknownCalls::kKill : UnknownCalls::kFail);
   result.filters_system_calls = why.empty();
-  if (!why.empty()) result.warnings.push_back("No system call is forbidden: " + why + ".");
+  if (!why.empty()) result.warnings.push_back("No system calls are blocked: " + why + ".");
   return result;
 }
 

@@ -32,22 +32,22 @@ constexpr int kMostLinks = 40;  // as many as the kernel follows
 
 void check_owner(const fs::path& path, const struct stat& about, uid_t user) {
   if (about.st_uid == 0 || about.st_uid == user) return;
-  unsafe(path, "belongs to " + name_of(about.st_uid) + ", who could replace what the daemon keeps there",
-         "chown " + name_of(user) + " it, or name another");
+  unsafe(path, "belongs to " + name_of(about.st_uid) + ", which could replace the daemon's files",
+         "chown " + name_of(user) + " it, or configure another directory");
 }
 
 void check_on_the_way(const fs::path& path, const struct stat& about, uid_t user) {
   check_owner(path, about, user);
   if ((about.st_mode & kWritableByOthers) != 0 && (about.st_mode & S_ISVTX) == 0)
-    unsafe(path, "can be written by others, who could replace what the daemon keeps below it",
-           "chmod go-w it, or name another");
+    unsafe(path, "is writable by other users, which could replace the daemon's files below it",
+           "run chmod go-w on it, or configure another directory");
 }
 
 void check_last(const fs::path& path, const struct stat& about, uid_t user) {
   check_owner(path, about, user);
   if ((about.st_mode & kWritableByOthers) != 0)
-    unsafe(path, "can be written by others, who could have replaced what the daemon keeps there",
-           "look at what is in it, then chmod 700 it");
+    unsafe(path, "is writable by other users, which could have replaced the daemon's files",
+           "check its contents, then run chmod 700 on it");
 }
 
 class Descriptor {
@@ -103,8 +103,8 @@ void take_over(const fs::path& path, int directory, const Account& account,
     return std::find(own_names.begin(), own_names.end(), name) != own_names.end();
   };
   if (!entries.empty() && std::none_of(entries.begin(), entries.end(), is_own))
-    unsafe(path, "belongs to root and has other files in it than the daemon's",
-           "name a directory for the daemon alone, or chown " + account.name + " this one");
+    unsafe(path, "belongs to root and contains other files than the daemon's",
+           "configure a directory for the daemon alone, or chown " + account.name + " this one");
   for (const std::string& name : entries)
     if (is_own(name)) give(directory, name, account);
   if (::fchown(directory, account.uid, account.gid) != 0) failed(path, "given to " + account.name);
@@ -118,7 +118,7 @@ void make(const fs::path& path) {
     make(path.parent_path());
     (void)::chmod(path.parent_path().c_str(), 0755);
   }
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) failed(path, "made");
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) failed(path, "created");
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ fs::path check_directory(const fs::path& directory, uid_t user) {
     if (::lstat(reached.c_str(), &about) == 0) check_on_the_way(reached, about, user);
     const fs::path next = reached / name;
     if (::lstat(next.c_str(), &about) != 0) {
-      if (errno != ENOENT) failed(next, "looked at");
+      if (errno != ENOENT) failed(next, "examined");
       reached = next;  // so are those below it
       continue;
     }
@@ -149,14 +149,14 @@ fs::path check_directory(const fs::path& directory, uid_t user) {
       check_owner(next, about, user);
       std::error_code error;
       const fs::path target = fs::read_symlink(next, error);
-      if (error || ++links > kMostLinks) unsafe(next, "is a symbolic link that leads nowhere", "remove it");
+      if (error || ++links > kMostLinks) unsafe(next, "is a broken symbolic link", "remove it");
       if (target.is_absolute()) reached = "/";
       std::deque<std::string> parts;
       for (const auto& part : target.relative_path()) parts.push_back(part.string());
       rest.insert(rest.begin(), parts.begin(), parts.end());
       continue;
     }
-    if (!S_ISDIR(about.st_mode)) unsafe(next, "is a file", "name another");
+    if (!S_ISDIR(about.st_mode)) unsafe(next, "is a file", "configure another directory");
     reached = next;
   }
   if (::lstat(reached.c_str(), &about) == 0) check_last(reached, about, user);
@@ -172,7 +172,7 @@ fs::path prepare_directory(const fs::path& directory, const Account& account,
   if (opened.get() < 0 || ::fstat(opened.get(), &about) != 0) failed(path, "opened");
   check_last(path, about, account.uid);
   if (about.st_uid != account.uid && ::geteuid() == 0) take_over(path, opened.get(), account, own_names);
-  if ((about.st_mode & kOpenToOthers) != 0 && ::fchmod(opened.get(), 0700) != 0) failed(path, "closed to others");
+  if ((about.st_mode & kOpenToOthers) != 0 && ::fchmod(opened.get(), 0700) != 0) failed(path, "made private");
   return path;
 }
 
@@ -180,8 +180,8 @@ void check_reachable(const fs::path& directory, const Account& account) {
   fs::path reached = "/";
   for (const auto& part : directory.relative_path()) {
     if (::faccessat(AT_FDCWD, reached.c_str(), X_OK, AT_EACCESS) != 0)
-      unsafe(reached, "is closed to the user " + account.name + ", who has to pass through it",
-             "chmod o+x it, or name another");
+      unsafe(reached, "cannot be traversed by the user " + account.name + ", as the daemon's directories require",
+             "run chmod o+x on it, or configure another directory");
     reached /= part;
   }
   if (::faccessat(AT_FDCWD, reached.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)

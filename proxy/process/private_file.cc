@@ -82,7 +82,7 @@ Result<void> replace_private_file(const std::filesystem::path& file, std::string
 
 std::string reason_of(const boost::system::error_code& error) {
   if (error == errc_t::too_many_symbolic_link_levels) return "it is a symbolic link";
-  if (error == errc_t::not_supported) return "it is not a file";
+  if (error == errc_t::not_supported) return "it is not a regular file";
   return error.message();
 }
 

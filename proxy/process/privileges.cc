@@ -26,7 +26,7 @@ bool has(unsigned capability) { return capng_have_capability(CAPNG_PERMITTED, ca
 }  // namespace
 
 void drop_privileges(const Account& account) {
-  if (capng_get_caps_process() != 0) fail("ask for its capabilities", "");
+  if (capng_get_caps_process() != 0) fail("read its capabilities", "");
   std::array<bool, kKept.size()> keep{};
   for (std::size_t i = 0; i < kKept.size(); ++i) keep[i] = has(kKept[i]);
   const bool may_shrink_bounds = has(CAP_SETPCAP);
@@ -45,13 +45,13 @@ void drop_privileges(const Account& account) {
     errno = 0;
     if (capng_change_id(static_cast<int>(account.uid), static_cast<int>(account.gid),
                         static_cast<capng_flags_t>(flags)) != 0)
-      fail("become the user " + account.name,
-           "; this needs CAP_SETUID and CAP_SETGID. Start it as that user with those capabilities it shall keep "
+      fail("switch to the user " + account.name,
+           "; this needs CAP_SETUID and CAP_SETGID. Otherwise start it as that user with the capabilities it needs "
            "(AmbientCapabilities=CAP_NET_ADMIN CAP_NET_BIND_SERVICE in a systemd unit)");
   } else {
     if (may_shrink_bounds) capng_apply(CAPNG_SELECT_BOUNDS);
     if (capng_apply(static_cast<capng_select_t>(CAPNG_SELECT_CAPS | CAPNG_SELECT_AMBIENT)) != 0)
-      fail("give up capabilities", "");
+      fail("drop capabilities", "");
   }
   if (signal_at_parents_end != 0) ::prctl(PR_SET_PDEATHSIG, signal_at_parents_end);
 }

@@ -178,7 +178,7 @@ std::string filter_system_calls(UnknownCalls unknown) {
   if (kSanitized)
     for (const char* name : kForSanitizers) filter.allow(name);
   if (const int error = filter.load(); error != 0)
-    return std::string("the kernel takes no system-call filter: ") + std::strerror(-error);
+    return std::string("the kernel rejects the system-call filter: ") + std::strerror(-error);
   return {};
 }
 

@@ -81,7 +81,7 @@ class Disks(unittest.TestCase):
         copy = self.lab.scratch / "copy"
         shutil.copytree(branch.folder / "state/dictionary", copy)
         said = branch.longhaul("clear-cache")
-        self.assertIn("the key of the dictionary on disk was destroyed", said)
+        self.assertIn("the encryption key of the dictionary on disk was destroyed", said)
         self.assertNotEqual(key_of(branch).read_bytes(), old_key)
         self.assertEqual(leaks(branch, {old_key}), [])
         until(lambda: stored(branch) == 0, what="the segments are removed")

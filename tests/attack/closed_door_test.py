@@ -267,7 +267,7 @@ class Command(Door):
             self.pair.datacenter.longhaul("fail-closed", "remove", self.pair.datacenter.file)
             knocking.until("answered")
             self.assert_seen_outside_the_link()
-            self.assertIn("is in place", site.longhaul("fail-closed", "install", site.file))
+            self.assertIn("is installed", site.longhaul("fail-closed", "install", site.file))
             knocking.until("refused")
             self.wan.outside_the_link()
             site.longhaul("fail-closed", "remove", site.file)

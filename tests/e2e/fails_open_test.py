@@ -95,7 +95,7 @@ class Crash(unittest.TestCase):
         self.assertEqual(self.branch.reasons().keys() - {"link_down", "link_silent"}, {"optimised"})
         asked = ("why", f"{CLIENT}-{SERVER}:{self.server.port}")
         why = until(lambda: "link_down" in (said := self.branch.longhaul(*asked)) and said, 10, "the link is down")
-        self.assertIn("go past the link", why)
+        self.assertIn("bypass the link", why)
         # And back again, by itself.
         self.datacenter.start()
         self.pair.wait_link()
@@ -197,7 +197,7 @@ class FailClosed(unittest.TestCase):
         self.assert_refused(SERVER, self.closed)
         self.assertTrue(echoes(self.lab, SERVER, self.open))
         self.assertIn("[[rule]] number 1", pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.closed}"))
-        self.assertIn("go past the link", pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.open}"))
+        self.assertIn("bypass the link", pair.branch.longhaul("why", f"{CLIENT}-{SERVER}:{self.open}"))
 
     def test_a_rule_opens_some_flows_where_the_others_are_closed(self):
         self.start(intercept={"fail": "closed"}, rule=[{"to_ports": [self.open], "fail": "open"}])

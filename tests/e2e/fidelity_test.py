@@ -126,7 +126,7 @@ class OverTheLink(Fidelity, PairTest):
         self.assertEqual(here.receive_rest(), (b"", "reset"))
         why = self.branch.longhaul("why", f"{here.local[0]}:{here.local[1]}-{SERVER}:{port}")
         self.assertIn("destination_refused", why)
-        self.assertIn("go past the link", why)
+        self.assertIn("bypass the link", why)
 
 
 class OverTheLinkOnAModulesPort(Fidelity, PairTest):

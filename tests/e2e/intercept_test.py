@@ -124,7 +124,7 @@ class Intercept(unittest.TestCase):
         with tcp.Server(lab, tcp.echo) as server:
             proxy.process.signal(signal.SIGUSR2)
             self.assertEqual(proxy.process.wait(15), 70)
-            self.assertIn("stood still", proxy.process.log())
+            self.assertIn("was blocked", proxy.process.log())
             tcp.connect(lab, SERVER, server.port).close()
         self.assertNotIn("longhaul", proxy.rules())
 

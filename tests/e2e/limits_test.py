@@ -160,7 +160,7 @@ class Limits(unittest.TestCase):
             self.assertEqual(own.clients, [])
             self.assertEqual(self.branch.reasons()["peer_refused"], 5)
             why = self.branch.longhaul("why", "5")
-            self.assertIn("add the destination to [link] allow on the far side", why)
+            self.assertIn("add the destination to [link] allow at the far site", why)
             self.echo(server)
 
     def test_a_flow_that_the_peer_refuses_is_reset_and_its_client_then_goes_past(self):

@@ -89,7 +89,7 @@ class Keys(unittest.TestCase):
         self.start()
         self.wait_log(self.datacenter, "link_refused", BRANCH_WAN, "code=unknown_key", self.branch.fingerprint)
         self.wait_log(self.branch, "link_failed", "peer=datacenter",
-                      f"the peer does not accept the key of this site, {self.branch.fingerprint}")
+                      f"the peer rejected the key of this site, {self.branch.fingerprint}")
         self.assert_no_link()
 
     def refused(self):

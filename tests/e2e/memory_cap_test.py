@@ -57,9 +57,9 @@ class MemoryCap(unittest.TestCase):
         branch = self.pair.branch
         said = branch.longhaul("check", branch.file.name)
         self.assertIn("At most 192MiB in all", said)
-        self.assertIn("leaves smaller dictionaries in memory", said)
-        self.assertIn("no room for the dictionary on disk", said)
-        self.assertIn("no room for the dictionary on disk", branch.process.log())
+        self.assertIn("makes the dictionaries in memory smaller", said)
+        self.assertIn("no room for the index of the dictionary on disk", said)
+        self.assertIn("no room for the index of the dictionary on disk", branch.process.log())
         self.assertRegex(branch.longhaul("status"), r"of 192 MiB: credit .*, dictionaries .* of ")
 
 

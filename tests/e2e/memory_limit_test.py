@@ -58,7 +58,7 @@ class MemoryLimit(unittest.TestCase):
         self.assertEqual({code for code in now if now[code] != before.get(code, 0)}, {"memory_limit"})
         self.assertGreaterEqual(now["memory_limit"] - before.get("memory_limit", 0), 3)
         why = self.branch.longhaul("why", f"{CLIENT}-{SERVER}:80")
-        self.assertIn("The memory cap leaves no room", why)
+        self.assertIn("The memory limit is reached", why)
         self.assertIn("raise [limits] memory", why)
         # One that was there goes on over the link.
         content += [file.read(at, 60_000) for at in range(1_200_000, 6_000_000, 60_000)]

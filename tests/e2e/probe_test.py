@@ -141,15 +141,15 @@ class BadUse(unittest.TestCase):
         self.rules("near", "forward", "meta l4proto udp reject with icmp type admin-prohibited")
         code, out, error = refused(self.hops, "path", SERVER, "--by", "udp", "--sizes", "6", "--probes", "2")
         self.assertEqual(code, 1)
-        self.assertIn(f"{NEAR} (hop 2) answers that a filter forbids these probes", out)
+        self.assertIn(f"{NEAR} (hop 2) reports that a firewall prohibits these probes", out)
 
     def test_no_host_no_name_and_no_right_get_a_sentence_each(self):
         code, _, error = refused(self.hops, "path", "10.99.0.1")
         self.assertEqual(code, 1)
-        self.assertIn("no way to 10.99.0.1", error)
+        self.assertIn("no route to 10.99.0.1", error)
         code, _, error = refused(self.hops, "path", "10.20.1.77", "--wait", "100ms")
         self.assertEqual(code, 1)
-        self.assertIn("nothing answers on the way to 10.20.1.77", error)
+        self.assertIn("no answers from the path to 10.20.1.77", error)
         code, _, error = refused(self.hops, "path", "no.such.name.invalid")
         self.assertEqual(code, 1)
         self.assertIn("'no.such.name.invalid' has no address", error)
@@ -254,7 +254,7 @@ class Options(unittest.TestCase):
 
     def test_nobody_there_and_no_agent_get_a_sentence(self):
         done = self.hops.run("client", PROBE, "options", SERVER, "9", check=False)
-        self.assertIn("nothing listens at port 9", done.stdout)
+        self.assertIn("nothing listens on port 9", done.stdout)
         done = self.hops.run("client", PROBE, "tcp", f"{SERVER}:9", check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("start `longhaul-probe agent` there", done.stderr)
@@ -274,7 +274,7 @@ class Host(unittest.TestCase):
         for one in changes:
             hops.run("client", "sh", "-c", one["command"])
         self.assertTrue(json.loads(hops.run("client", *words))["right"])
-        self.assertIn("right: nothing here limits the window",
+        self.assertIn("OK: nothing here limits the window",
                       hops.run("client", PROBE, "host", "--rtt", "100", "--rate", "51.84mbit"))
 
 

@@ -245,9 +245,9 @@ class Repeats(PairTest):
                     if way == "out":
                         self.assertGreaterEqual(peer["bytes"]["copied"], 0.9 * len(data))
                     self.assertGreaterEqual(peer["dictionary_filled_bytes"], len(data))
-                    self.assertIn("after the dictionaries", site.longhaul("status"))
+                    self.assertIn("after deduplication", site.longhaul("status"))
         flow = self.branch.status()["flows"]["ended"]
-        self.assertIn("after the dictionaries", self.branch.longhaul("why", str(flow)))
+        self.assertIn("after deduplication", self.branch.longhaul("why", str(flow)))
 
 
 class Faults(PairTest):

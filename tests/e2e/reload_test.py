@@ -146,7 +146,7 @@ class Reload(unittest.TestCase):
         until(lambda: not self.datacenter.status()["links"], what="the peer is removed")
         self.assertEqual(here.receive_rest()[1], "reset")
         self.branch.wait_link("down")
-        until(lambda: "does not accept the key" in (self.branch.link()["last_error"] or ""), what="the reason")
+        until(lambda: "rejected the key" in (self.branch.link()["last_error"] or ""), what="the reason")
         self.datacenter.settings["peer"] = peers
         self.datacenter.write()
         self.datacenter.process.signal(signal.SIGHUP)

@@ -57,7 +57,7 @@ class Transactions(unittest.TestCase):
         self.agents[1].stop()
         away = self.lab.run("client", *self.words(CLIENT, SERVER), check=False)
         self.assertEqual(away.returncode, 1)
-        self.assertIn(f"nobody listens at {SERVER}:7610; start `longhaul-txn agent` there", away.stderr)
+        self.assertIn(f"nothing listens at {SERVER}:7610; start `longhaul-txn agent` there", away.stderr)
 
 
 if __name__ == "__main__":

@@ -196,8 +196,8 @@ class Udp(unittest.TestCase):
             for site in pair.sites:
                 self.assertEqual(site.link()["carrier"], "tcp")
             until(lambda: pair.branch.link()["udp"]["state"] == "failed", 10, "UDP is given up for now")
-            self.assertIn("UDP does not answer", pair.branch.longhaul("status"))
-            self.assertIn("UDP was not heard yet", pair.datacenter.longhaul("status"))
+            self.assertIn("UDP is not answered", pair.branch.longhaul("status"))
+            self.assertIn("no UDP packet received yet", pair.datacenter.longhaul("status"))
         wait_carrier(pair.sites, "udp", 75)
 
     def test_transport_changes_while_a_transfer_runs(self):

@@ -71,31 +71,31 @@ def parse_arguments(words):
                                      "and writes a report: HTML with plots, Markdown, CSV, JSON.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="measure a scenario (as root) and write its report; continues what was cut off")
-    run.add_argument("scenario", help=f"one of {', '.join(scenario.names())}, or a file of your own")
-    run.add_argument("--quick", action="store_true", help="a sketch of everything in some minutes: short files, once")
+    run = commands.add_parser("run", help="measure a scenario (as root) and write its report; continues an interrupted run")
+    run.add_argument("scenario", help=f"one of {', '.join(scenario.names())}, or your own file")
+    run.add_argument("--quick", action="store_true", help="measure everything once with short files, in a few minutes")
     run.add_argument("--into", type=pathlib.Path, metavar="FOLDER",
-                     help="where results go (default: bench-SCENARIO[-quick] here); one that is there is continued")
-    run.add_argument("--cut", type=float, metavar="SECONDS", help="end a transfer after so long (default: 600; quick: 60)")
-    run.add_argument("--keep-captures", action="store_true", help="keep every capture in FOLDER/captures: gigabytes")
-    run.add_argument("--retry-failed", action="store_true", help="where a run is continued: measure again what failed in it")
-    run.add_argument("--alongside", action="store_true", help="run although another bench is running; both are disturbed")
+                     help="directory of the results (default: bench-SCENARIO[-quick]); an existing one is continued")
+    run.add_argument("--cut", type=float, metavar="SECONDS", help="end a transfer after this time (default: 600; quick: 60)")
+    run.add_argument("--keep-captures", action="store_true", help="keep all packet captures in FOLDER/captures (gigabytes)")
+    run.add_argument("--retry-failed", action="store_true", help="when continuing a run, repeat failed measurements")
+    run.add_argument("--alongside", action="store_true", help="run even if another bench is running; both are disturbed")
     run.add_argument("--build", type=pathlib.Path, metavar="FOLDER",
-                     help="take the programs from this folder as they are, install and build nothing (also LONGHAUL_BUILD; "
+                     help="use the programs of this build directory; install and build nothing (also LONGHAUL_BUILD; "
                           "default: build/release, made up to date first)")
     run.set_defaults(do=do_run)
 
-    again = commands.add_parser("report", help="write the report of a folder again")
+    again = commands.add_parser("report", help="write the report of a run again")
     again.add_argument("folder", type=pathlib.Path)
     again.set_defaults(do=do_report)
 
-    both = commands.add_parser("compare", help="what changed between two runs, and what exceeds the noise")
+    both = commands.add_parser("compare", help="compare two runs and show differences beyond the noise")
     both.add_argument("before", type=pathlib.Path)
     both.add_argument("after", type=pathlib.Path)
     both.add_argument("--fail-if-slower", action="store_true", help="exit code 1 if anything is slower beyond the noise")
     both.set_defaults(do=do_compare)
 
-    show = commands.add_parser("show", help="print the cells of a scenario and how long they will take")
+    show = commands.add_parser("show", help="list the cells of a scenario and estimate their duration")
     show.add_argument("scenario")
     show.add_argument("--quick", action="store_true")
     show.set_defaults(do=do_show)

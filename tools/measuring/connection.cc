@@ -54,7 +54,7 @@ void prepare(tcp::socket& socket) {
 
 std::string refusal(const Endpoint& to, const Identity& identity, const error_code& error) {
   if (error == asio::error::connection_refused)
-    return "nobody listens at " + to_text(to) + "; start `" + identity.program + " agent` there";
+    return "nothing listens at " + to_text(to) + "; start `" + identity.program + " agent` there";
   return "no connection to " + to_text(to) + ": " + error.message();
 }
 
@@ -198,7 +198,7 @@ tcp::acceptor listen(asio::any_io_executor executor, const Endpoint& at) {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error == asio::error::address_in_use)
-    throw Trouble("the port of " + to_text(at) + " is taken by another program");
+    throw Trouble("the port of " + to_text(at) + " is in use by another program");
   if (error) throw Trouble("cannot listen at " + to_text(at) + ": " + error.message());
   return acceptor;
 }

@@ -32,7 +32,7 @@ std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
 std::string draw_nonce() {
   std::array<unsigned char, kNonce> bytes;
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw Trouble("no random numbers to be had");
+    throw Trouble("cannot generate random bytes");
   return hexadecimal(bytes.data(), bytes.size());
 }
 
@@ -54,16 +54,16 @@ void Greeting::read_hello(const boost::json::object& message, const std::string&
   const std::string program = text(message, "program", kLongestName);
   if (program != identity_.program)
     throw Trouble(peer + " is " + fit_to_print(program) + ", and " + identity_.program +
-                  " was expected there");
+                  " was expected");
   const auto version = number(message, "version", 0, 1'000'000);
   const std::string release = fit_to_print(text(message, "release", kLongestName));
   if (version != identity_.version)
     throw Trouble(peer + " has release " + release + " of " + program + ", which speaks version " +
-                  std::to_string(version) + "; this is release " LONGHAUL_VERSION ", which speaks version " +
-                  std::to_string(identity_.version) + ": both ends need the same");
+                  std::to_string(version) + "; this program has release " LONGHAUL_VERSION ", which speaks version " +
+                  std::to_string(identity_.version) + ": both ends must have the same release");
   peer_nonce_ = text(message, "nonce", kLongestName);
   if (peer_nonce_.size() != 2 * kNonce || peer_nonce_ == nonce_)
-    throw Trouble(peer + " sent a nonce that is none");
+    throw Trouble(peer + " sent an invalid nonce");
 }
 
 std::string Greeting::proof_of(Side side) const {
@@ -74,7 +74,7 @@ std::string Greeting::proof_of(Side side) const {
   unsigned size = 0;
   if (!HMAC(EVP_sha256(), identity_.token.data(), static_cast<int>(identity_.token.size()),
             reinterpret_cast<const unsigned char*>(subject.data()), subject.size(), digest.data(), &size))
-    throw Trouble("no HMAC-SHA256 to be had");
+    throw Trouble("OpenSSL has no HMAC-SHA256");
   return hexadecimal(digest.data(), size);
 }
 
@@ -89,7 +89,7 @@ void Greeting::read_proof(const boost::json::object& message, const std::string&
   const std::string right = proof_of(side_ == Side::dials ? Side::listens : Side::dials);
   if (theirs.size() == right.size() && CRYPTO_memcmp(theirs.data(), right.data(), right.size()) == 0) return;
   throw Trouble(peer + " has another token than " +
-                (identity_.token.empty() ? "none, which this side has" : "ours"));
+                (identity_.token.empty() ? "this side, which has none" : "ours"));
 }
 
 }  // namespace longhaul::measuring

@@ -30,7 +30,7 @@ std::string encode(const boost::json::object& message) {
   encoded += boost::json::serialize(message);
   const std::size_t size = encoded.size() - kHead;
   if (size > kLongestMessage)
-    throw Trouble("a message of " + std::to_string(size) + " bytes is too long to be sent");
+    throw Trouble("a message of " + std::to_string(size) + " bytes is too long to send");
   for (std::size_t i = 0; i < kHead; ++i) encoded[i] = static_cast<char>(size >> (8 * (kHead - 1 - i)));
   return encoded;
 }
@@ -63,7 +63,7 @@ std::int64_t number(const boost::json::object& message, std::string_view name, s
 
 std::string text(const boost::json::object& message, std::string_view name, std::size_t longest) {
   const auto* value = member(message, name).if_string();
-  if (!value) refuse(name, "not a text");
+  if (!value) refuse(name, "not a string");
   if (value->size() > longest) refuse(name, "longer than " + std::to_string(longest) + " bytes");
   return std::string(*value);
 }

@@ -16,7 +16,7 @@ namespace longhaul::measuring {
 Pass Pass::draw() {
   Pass pass;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(pass.bytes_.data()), static_cast<int>(kPassBytes)) != 1)
-    throw Trouble("no random numbers to be had");
+    throw Trouble("cannot generate random bytes");
   return pass;
 }
 
@@ -29,7 +29,7 @@ Pass Pass::of_text(std::string_view text) {
     right = std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2;
     pass.bytes_[i] = static_cast<std::byte>(value);
   }
-  if (!right) throw Trouble("the other side sent a pass for the data connection that is none");
+  if (!right) throw Trouble("the other side sent an invalid pass for the data connection");
   return pass;
 }
 

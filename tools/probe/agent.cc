@@ -67,7 +67,7 @@ class Session {
         else if (what == "neighbour")
           co_await towards(wish);
         else
-          throw Trouble("the agent knows no '" + what + "'");
+          throw Trouble("unknown request: '" + what + "'");
       }
     } catch (const std::exception& error) {
       trouble = error.what();
@@ -125,8 +125,8 @@ class Session {
     while (true) {
       const auto [error] = co_await acceptor.async_accept(socket, kOutcome);
       if (error)
-        throw Trouble("the console's transfer did not come to port " + port +
-                      ": a filter between, which must let the agent's free ports through");
+        throw Trouble("no data connection arrived at port " + port +
+                      ": a firewall on the path must allow the agent's dynamic ports");
       if (socket.remote_endpoint().address() == console_.remote_address()) break;
       socket = tcp::socket(executor);
     }
@@ -144,7 +144,7 @@ class Session {
 
   asio::awaitable<void> towards(const boost::json::object& wish) {
     if (!options_.may_dial)
-      throw Trouble("the agent may not measure towards others: start it with --may-dial");
+      throw Trouble("this agent may not connect to other agents: start it with --may-dial");
     TcpRequest request;
     request.agent = measuring::text(wish, "agent", 300);
     request.token = options_.token;
@@ -200,7 +200,7 @@ std::string token_of(const std::string& file) {
   std::ifstream in(file);
   std::string token;
   if (!std::getline(in, token) || token.empty())
-    throw Trouble("no token in " + file + ": its first line is it");
+    throw Trouble("no token found in " + file + ": it must be the first line");
   return token;
 }
 
@@ -214,7 +214,7 @@ void run_agent(const AgentOptions& options) {
   asio::co_spawn(io, accept_consoles(acceptor, options), asio::detached);
   const auto at = acceptor.local_endpoint();
   std::cerr << "longhaul-probe: agent listens at " << at
-            << (options.token.empty() ? ", for everybody who can reach it (--token-file)" : "") << std::endl;
+            << (options.token.empty() ? ", open to every host that can reach it (--token-file restricts it)" : "") << std::endl;
   io.run();
 }
 

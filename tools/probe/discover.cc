@@ -57,7 +57,7 @@ class Discovery {
     if (options_.by) kinds = {*options_.by};
     unsigned tried = 0;
     for (const Kind kind : kinds) {
-      on_progress_({"looking for a probe that is answered", tried++, static_cast<unsigned>(kinds.size())});
+      on_progress_({"searching for a kind of probe that is answered", tried++, static_cast<unsigned>(kinds.size())});
       auto prober = open(kind);
       path_.by = kind;
       const Outcome outcome = patiently(*prober, kFarAway, prober->least_bytes(), options_.wait);
@@ -72,7 +72,7 @@ class Discovery {
   void find_hops(Prober& prober) {
     unsigned silent = 0;
     for (unsigned limit = 1; limit <= options_.most_hops; ++limit) {
-      on_progress_({"looking for hops", limit, options_.most_hops});
+      on_progress_({"searching for hops", limit, options_.most_hops});
       const Outcome outcome = patiently(prober, limit, prober.least_bytes(), options_.wait);
       if (ended(outcome)) return;
       Hop hop{.limit = limit};
@@ -81,9 +81,9 @@ class Discovery {
         hop.is_end = is_the_host(outcome, path_);
         if (outcome.answer.what == What::prohibited || outcome.answer.what == What::unreachable) {
           path_.remark =
-              text_of(outcome.from) + " (hop " + std::to_string(limit) + ") answers that " +
-              (outcome.answer.what == What::prohibited ? "a filter forbids these probes"
-                                                       : "it has no way to " + text_of(path_.address));
+              text_of(outcome.from) + " (hop " + std::to_string(limit) + ") reports that " +
+              (outcome.answer.what == What::prohibited ? "a firewall prohibits these probes"
+                                                       : "it has no route to " + text_of(path_.address));
           if (!path_.hops.empty() && path_.hops.back().address &&
               bytes_of(*path_.hops.back().address) == bytes_of(outcome.from))
             return;  // the same router as before: it is not one more hop
@@ -104,14 +104,14 @@ class Discovery {
                                    ? "; try another --by, or --by tcp with a --port that is open there"
                                    : "; try --by tcp with a --port that is open there";
     if (path_.hops.empty())
-      throw Trouble("nothing answers on the way to " + text_of(path_.address) + ", by " + tried +
-                    ": it is away, or a filter drops the probes or the answers" + advice);
+      throw Trouble("no answers from the path to " + text_of(path_.address) + ", by " + tried +
+                    ": the host is down, or a firewall drops the probes or the answers" + advice);
     if (path_.reached || !path_.remark.empty()) return;
     const Hop& last = path_.hops.back();
     if (last.is_end) return;
-    path_.remark = text_of(path_.address) + " does not answer (" + tried + "); the last that does is " +
+    path_.remark = text_of(path_.address) + " does not answer (" + tried + "); the last hop that answers is " +
                    text_of(*last.address) + ", hop " + std::to_string(last.limit) +
-                   ": a filter behind it, or the host is away" + advice;
+                   ": a firewall after it drops probes, or the host is down" + advice;
   }
 
   // The largest that the last hop gets. Where the answer that it is too big is filtered, usual sizes are
@@ -124,7 +124,7 @@ class Discovery {
     const unsigned usual[] = {
         1500, 1492, 1480, 1460, 1420, 1400, 1360, 1280, 1006, 576, prober.least_bytes()};
     while (true) {
-      on_progress_({"looking for the largest size", 0, 0});
+      on_progress_({"searching for the largest size", 0, 0});
       const Outcome outcome = patiently(prober, limit, bytes, options_.wait);
       if (ended(outcome)) return;
       path_.mtu = bytes;
@@ -142,7 +142,7 @@ class Discovery {
     for (Hop& hop : path_.hops) {
       if (!hop.address) continue;
       on_progress_(
-          {"looking for hops that answer rarely", hop.limit, static_cast<unsigned>(path_.hops.size())});
+          {"searching for hops that answer rarely", hop.limit, static_cast<unsigned>(path_.hops.size())});
       const unsigned answered = prober.burst(hop.limit, prober.least_bytes(), kBurst, options_.wait);
       if (stop_.is_requested()) path_.interrupted = true;
       if (path_.interrupted) return;

@@ -91,7 +91,7 @@ Finding on_or_off(const HostSettings& settings, const std::string& name, bool wa
   if (!value) {
     finding.now = "unknown";
     finding.verdict = Verdict::note;
-    finding.why = "this kernel or namespace does not show it";
+    finding.why = "not visible in this kernel or namespace";
     return finding;
   }
   finding.now = std::to_string(*value);
@@ -110,7 +110,7 @@ Finding judge_triple(const HostSettings& settings, const std::string& name, doub
   if (!values) {
     finding.now = "unknown";
     finding.verdict = Verdict::note;
-    finding.why = "this kernel or namespace does not show it";
+    finding.why = "not visible in this kernel or namespace";
     return finding;
   }
   const auto [least, first, most] = *values;
@@ -124,7 +124,7 @@ Finding judge_triple(const HostSettings& settings, const std::string& name, doub
   }
   finding.needed = std::to_string(least) + " " + std::to_string(first) + " " + std::to_string(needed);
   finding.verdict = Verdict::change;
-  finding.why = "its last figure holds the " + what + " window to " +
+  finding.why = "its last value limits the " + what + " window to " +
                 bytes_text(static_cast<double>(most) * share) + " bytes, " + bytes_text(window) +
                 " are needed";
   finding.command = "sysctl -w " + name + "='" + finding.needed + "'";
@@ -140,17 +140,17 @@ Finding judge_core(const HostSettings& settings, const std::string& name, double
   finding.verdict = Verdict::note;
   if (!value) {
     finding.now = "unknown";
-    finding.why = "this namespace does not show it; it binds only programs that set their buffers themselves";
+    finding.why = "not visible in this namespace; applies only to programs that set their buffer sizes";
     return finding;
   }
   finding.now = std::to_string(*value);
   if (*value >= needed) {
     finding.needed = finding.now;
     finding.verdict = Verdict::right;
-    finding.why = "programs that set their buffers themselves get enough";
+    finding.why = "enough for programs that set their buffer sizes";
     return finding;
   }
-  finding.why = "binds only programs that set their buffers themselves; they would need it";
+  finding.why = "too small for programs that set their buffer sizes; others are not affected";
   finding.command = "sysctl -w " + name + "=" + std::to_string(needed);
   return finding;
 }
@@ -174,35 +174,35 @@ HostSettings read_host_settings() {
 std::vector<Finding> judge_options(const HostSettings& settings) {
   std::vector<Finding> findings;
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_window_scaling", true,
-                               "windows beyond 65535 bytes (RFC 7323)",
+                               "windows larger than 65535 bytes are possible (RFC 7323)",
                                "no window is larger than 65535 bytes (RFC 7323)"));
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_sack", true,
                                "several losses are repaired in one round trip (RFC 2018)",
-                               "after several losses one is repaired each round trip (RFC 2018)"));
+                               "only one of several losses is repaired each round trip (RFC 2018)"));
   findings.push_back(on_or_off(
       settings, "net.ipv4.tcp_timestamps", true,
-      "round trips are measured, and old segments told from new (RFC 7323)",
-      "sequence numbers wrap unnoticed on fast paths, and few round trips are measured (RFC 7323)"));
+      "round trips are measured, and old segments are distinguished from new ones (RFC 7323)",
+      "wrapped sequence numbers are not detected on fast paths, and few round trips are measured (RFC 7323)"));
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_moderate_rcvbuf", true,
-                               "the receive window grows by itself",
-                               "the receive window stays where it starts (the middle figure of tcp_rmem)"));
+                               "the receive window grows automatically",
+                               "the receive window keeps its initial size (the middle value of tcp_rmem)"));
   Finding metrics = on_or_off(
       settings, "net.ipv4.tcp_no_metrics_save", true,
-      "a connection does not begin with an old one's slow-start threshold",
-      "matters when measuring: a connection begins with what an earlier one to the same host learned");
+      "connections do not start with the slow-start threshold of earlier ones",
+      "affects measurements: a connection starts with cached metrics of earlier ones to the same host");
   if (metrics.verdict == Verdict::change) metrics.verdict = Verdict::note;
   findings.push_back(metrics);
   Finding idle =
-      on_or_off(settings, "net.ipv4.tcp_slow_start_after_idle", false, "a pause does not shrink the window",
-                "after a pause of a round trip or so a connection starts slowly again");
+      on_or_off(settings, "net.ipv4.tcp_slow_start_after_idle", false, "idle periods do not reduce the congestion window",
+                "after a short idle period, a connection goes back to slow start");
   if (idle.verdict == Verdict::change) idle.verdict = Verdict::note;
   findings.push_back(idle);
   for (const std::string name : {"net.ipv4.tcp_congestion_control", "net.core.default_qdisc"})
     if (const auto value = text_of(settings, name)) {
       Finding finding{.setting = name, .now = *value, .needed = *value, .verdict = Verdict::note};
       finding.why = name == "net.core.default_qdisc"
-                        ? "of interfaces that are made from now on"
-                        : "of available: " +
+                        ? "default for new interfaces"
+                        : "available: " +
                               text_of(settings, "net.ipv4.tcp_available_congestion_control").value_or("?");
       findings.push_back(finding);
     }
@@ -215,13 +215,13 @@ std::vector<Finding> judge_buffers(const HostSettings& settings, const Demand& d
   if (window > kUnscaledWindow)
     findings.push_back(
         on_or_off(settings, "net.ipv4.tcp_window_scaling", true,
-                  "the window of " + bytes_text(window) + " bytes can be told to the other side",
-                  "without it no window is larger than 65535 bytes; " + bytes_text(window) + " are needed"));
+                  "the window of " + bytes_text(window) + " bytes can be advertised",
+                  "without it, windows are limited to 65535 bytes; " + bytes_text(window) + " are needed"));
   findings.push_back(judge_triple(settings, "net.ipv4.tcp_rmem", window, window_share(settings), "receive"));
   findings.push_back(judge_triple(settings, "net.ipv4.tcp_wmem", window, kSendShare, "send"));
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_moderate_rcvbuf", true,
-                               "the receive window grows to its bound by itself",
-                               "the receive window stays where it starts"));
+                               "the receive window grows automatically to its limit",
+                               "the receive window keeps its initial size"));
   findings.push_back(judge_core(settings, "net.core.rmem_max", window, window_share(settings)));
   findings.push_back(judge_core(settings, "net.core.wmem_max", window, kSendShare));
   if (window > kLargestWindow)
@@ -229,7 +229,7 @@ std::vector<Finding> judge_buffers(const HostSettings& settings, const Demand& d
                         .now = bytes_text(kLargestWindow),
                         .needed = bytes_text(window),
                         .verdict = Verdict::note,
-                        .why = "no TCP connection has a larger window: use several side by side"});
+                        .why = "TCP allows no larger window: use several connections in parallel"});
   return findings;
 }
 
@@ -267,7 +267,7 @@ boost::json::array to_json(const std::vector<Finding>& findings) {
 }
 
 void print(const std::vector<Finding>& findings, std::ostream& out) {
-  std::vector<std::vector<std::string>> rows{{"setting", "now", "", "what it means"}};
+  std::vector<std::vector<std::string>> rows{{"setting", "now", "", "meaning"}};
   for (const Finding& finding : findings)
     rows.push_back({finding.setting, finding.now,
                     finding.verdict == Verdict::right    ? "right"

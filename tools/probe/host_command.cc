@@ -28,23 +28,23 @@ void print_rates(const Windows& windows, std::ostream& out) {
   for (const double ms : kUsualMs)
     rows.push_back(
         {fixed(ms, 0) + " ms", rate_text(windows.receive * 8e3 / ms), rate_text(windows.send * 8e3 / ms)});
-  out << "\nwhat its windows (receive " << fixed(windows.receive, 0) << ", send " << fixed(windows.send, 0)
-      << " bytes) give one connection\n\n";
+  out << "\nthroughput of one connection with these windows (receive " << fixed(windows.receive, 0) << ", send " << fixed(windows.send, 0)
+      << " bytes)\n\n";
   print_table(rows, out);
 }
 
 }  // namespace
 
 HostCommand::HostCommand(CLI::App& app) {
-  command_ = app.add_subcommand("host", "TCP settings of this host, and which of them limit a path");
+  command_ = app.add_subcommand("host", "show the TCP settings of this host, and which of them limit a path");
   command_->add_option("--rtt", rtt_ms_, "round-trip time of the path in ms")->check(CLI::Range(0.01, 1e6));
-  command_->add_option("--rate", rate_, "its capacity, e.g. 100mbit");
-  command_->add_flag("--json", json_, "one JSON object");
+  command_->add_option("--rate", rate_, "capacity of the path, e.g. 100mbit");
+  command_->add_flag("--json", json_, "print one JSON object");
 }
 
 int HostCommand::run() const {
   if ((rtt_ms_ > 0) != !rate_.empty())
-    throw CLI::ValidationError("host", "--rtt and --rate make a window together: give both or neither");
+    throw CLI::ValidationError("host", "--rtt and --rate must be given together");
   Demand demand;
   if (!rate_.empty()) {
     const auto rate = wan::parse_rate(rate_);
@@ -84,7 +84,7 @@ int HostCommand::run() const {
             << rate_text(demand.rate_bits) << " at " << fixed(rtt_ms_, 1) << " ms needs a window of "
             << fixed(demand.window_bytes(), 0) << " bytes\n\n";
   print(buffers, std::cout);
-  std::cout << (right ? "\nright: nothing here limits the window\n" : "\nnot right yet: see above\n");
+  std::cout << (right ? "\nOK: nothing here limits the window\n" : "\nlimited: see above\n");
   return right ? 0 : 1;
 }
 

@@ -11,7 +11,7 @@
 
 int main(int argc, char** argv) {
   using namespace longhaul::probe;
-  CLI::App app{"Measures a path and the hosts at its ends: what it carries, and what limits it."};
+  CLI::App app{"Measures the capacity, delay and loss of a path, and finds what limits TCP on it."};
   app.require_subcommand(1);
   PathCommand path{app};
   OptionsCommand options{app};

@@ -75,7 +75,7 @@ std::vector<Change> changes_between(const std::vector<Station>& stations) {
                            "between " + place(*last) + ", where it was " +
                                (back ? "not there" : "still " + before) + ", and " + place(station) +
                                ", where it is " + (now.empty() ? "gone" : now) +
-                               ": one of these two changed it, or something between them"});
+                               ": one of these two, or something between them, changed it"});
       }
       last = &station;
     }
@@ -86,11 +86,11 @@ std::vector<Change> changes_between(const std::vector<Station>& stations) {
 std::vector<std::string> judge_answer(const OptionsReport& report) {
   std::vector<std::string> remarks;
   if (report.refused)
-    remarks.push_back("nothing listens at port " + std::to_string(report.port) +
-                      ": a reset answers, which offers no options");
+    remarks.push_back("nothing listens on port " + std::to_string(report.port) +
+                      ": it answers with a reset, which carries no options");
   if (!report.answered)
-    remarks.push_back("nothing answers at port " + std::to_string(report.port) +
-                      ": a filter, or the host is away");
+    remarks.push_back("no answer from port " + std::to_string(report.port) +
+                      ": a firewall drops it, or the host is down");
   if (!report.answer) return remarks;
   for (const Field& field : fields()) {
     if (*field.setting == 0) continue;
@@ -100,26 +100,26 @@ std::vector<std::string> judge_answer(const OptionsReport& report) {
         [&](const Change& change) { return change.option == field.name && change.after == "gone"; });
     const std::string start = std::string(field.name) + " is not in the answer: ";
     if (gone_before)
-      remarks.push_back(start + "the far host could not offer it, since it did not get ours");
+      remarks.push_back(start + "the far host could not offer it, because ours did not arrive");
     else if (!report.far_settings)
       remarks.push_back(start + report.address + " does not offer it (" + field.setting +
-                        " of Linux), or it is taken away behind the last station above or on the way back; "
-                        "an agent there tells");
+                        " of Linux), or it is removed after the last hop above or on the way back; "
+                        "an agent there can tell");
     else if (!is_on(*report.far_settings, field.setting))
       remarks.push_back(start + report.address + " does not offer it: there " + field.setting + " is 0");
     else if (!report.seen_at)
-      remarks.push_back(start + "it is switched on at " + report.address +
-                        ", so it is taken away behind the last station above or on the way back; the agent "
+      remarks.push_back(start + "it is enabled at " + report.address +
+                        ", so it is removed after the last hop above or on the way back; the agent "
                         "there could not tell what arrived");
     else if (*report.seen_at != report.port)
       remarks.push_back(start + "it arrived at port " + std::to_string(*report.seen_at) + " of " +
                         report.address +
-                        " and is switched on there, so it is taken away on the way back, or behind the last "
-                        "station above by something that looks at port " +
+                        " and is enabled there, so it is removed on the way back, or after the last "
+                        "hop above by a device that inspects port " +
                         std::to_string(report.port) + " alone");
     else
       remarks.push_back(start +
-                        "it arrived there and is switched on there, so it is taken away on the way back");
+                        "it arrived there and is enabled there, so it is removed on the way back");
   }
   return remarks;
 }
@@ -178,7 +178,7 @@ OptionsReport probe_options(const OptionsRequest& request, const Stop& stop) {
   for (const Field& field : fields())
     if (*field.setting != 0 && !is_on(ours, field.setting))
       report.remarks.push_back(std::string("this host's own connections do not offer ") + field.name + ": " +
-                               field.setting + " is 0 (the probe offered it all the same)");
+                               field.setting + " is 0 (the probe offered it nevertheless)");
   return report;
 }
 
@@ -229,15 +229,15 @@ void print(const OptionsReport& report, std::ostream& out) {
     }
   };
   for (const Station& station : report.stations) add(place(station), station.options, station.cut);
-  if (report.answer) add("its answer, as it came here", *report.answer, false);
+  if (report.answer) add("the answer, as received here", *report.answer, false);
   print_table(rows, out);
   out << '\n';
   for (const Change& change : report.changes)
     out << change.option
-        << (change.after == "gone" ? " is taken away " : " is changed to " + change.after + " ")
+        << (change.after == "gone" ? " is removed " : " is changed to " + change.after + " ")
         << change.between << '\n';
   for (const std::string& remark : report.remarks) out << remark << '\n';
-  if (report.changes.empty() && report.remarks.empty()) out << "everything that is offered arrives\n";
+  if (report.changes.empty() && report.remarks.empty()) out << "all offered options arrive unchanged\n";
 }
 
 }  // namespace longhaul::probe

@@ -34,20 +34,20 @@ void add_agent(OptionsReport& report, const FarOptions& far) {
 }  // namespace
 
 OptionsCommand::OptionsCommand(CLI::App& app) {
-  command_ = app.add_subcommand("options", "TCP options: what is offered, and what of it arrives (root)");
+  command_ = app.add_subcommand("options", "find TCP options that are removed or changed on the path (root)");
   command_->add_option("host", request_.host, "name or address")->required();
-  command_->add_option("port", request_.port, "of it, which should be open")
+  command_->add_option("port", request_.port, "of the host, which should be open")
       ->required()
       ->check(CLI::Range(1, 65535));
   command_->add_option("--agent", agent_,
-                       "a `longhaul-probe agent` on that host, as [HOST]:PORT, which tells what arrived");
-  command_->add_option("--token-file", token_file_, "what the agent was started with");
+                       "a `longhaul-probe agent` on that host, [HOST]:PORT, which reports what arrives");
+  command_->add_option("--token-file", token_file_, "the agent's token file");
   add_family(*command_, family_);
-  command_->add_option("--max-hops", request_.most_hops, "how far to look")
+  command_->add_option("--max-hops", request_.most_hops, "maximum number of hops")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  command_->add_option("--wait", wait_, "for an answer")->capture_default_str();
-  command_->add_flag("--json", json_, "one JSON object");
+  command_->add_option("--wait", wait_, "to wait for an answer")->capture_default_str();
+  command_->add_flag("--json", json_, "print one JSON object");
 }
 
 int OptionsCommand::run() {

@@ -30,36 +30,36 @@ std::chrono::nanoseconds duration_of(const std::string& option, const std::strin
 }
 
 PathCommand::PathCommand(CLI::App& app) {
-  command_ = app.add_subcommand("path", "capacity, delay and loss of every link on the way to a host (root)");
+  command_ = app.add_subcommand("path", "measure capacity, delay and loss of every link on the path to a host (root)");
   command_->add_option("host", options_.host, "name or address")->required();
-  command_->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp, tcp that the host answers")
+  command_->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp and tcp that the host answers")
       ->check(CLI::IsMember({"auto", "udp", "icmp", "tcp"}))
       ->capture_default_str();
   command_->add_option("--port", options_.port, "of the host (default: 33434 by UDP, 443 by TCP)");
   add_family(*command_, family_);
-  command_->add_option("--max-hops", options_.most_hops, "how far to look")
+  command_->add_option("--max-hops", options_.most_hops, "maximum number of hops")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command_->add_option("--sizes", options_.sizes, "different sizes for each hop")
       ->check(CLI::Range(6, 400))
       ->capture_default_str();
-  command_->add_option("--probes", options_.repeats, "of each size; the fastest of them counts")
+  command_->add_option("--probes", options_.repeats, "of each size; the fastest is used")
       ->check(CLI::Range(2, 10'000))
       ->capture_default_str();
   command_
       ->add_option("--max-size", options_.most_bytes,
                    "bytes of the largest probe (default: what the path takes)")
       ->check(CLI::Range(100, 65'535));
-  command_->add_option("--wait", wait_, "for an answer; less once a hop is known")->capture_default_str();
+  command_->add_option("--wait", wait_, "to wait for an answer; shorter once a hop is known")->capture_default_str();
   command_->add_option(
       "--gap", gap_, "between two probes to one hop (default: none, or 1.05s where a hop answers no faster)");
   command_->add_flag("--symmetric", symmetric_,
-                     "take every link to be as fast back as there: narrower figures");
-  command_->add_option("--repeat", repeat_, "measurements, one after another; 0: until Ctrl-C")
+                     "assume that links are as fast in both directions: smaller intervals");
+  command_->add_option("--repeat", repeat_, "number of measurements; 0: until Ctrl-C")
       ->capture_default_str();
   command_->add_option("--every", every_,
-                       "from the start of one measurement to that of the next, e.g. 10s; 600s");
-  command_->add_flag("--json", json_, "one JSON object a line and measurement");
+                       "from the start of one measurement to the start of the next, e.g. 10s; 600s");
+  command_->add_flag("--json", json_, "print one JSON object for each measurement, one per line");
 }
 
 int PathCommand::run() {
@@ -110,7 +110,7 @@ void PathCommand::show(const Path& path, const std::string& time) const {
     object["time"] = time;
     std::cout << boost::json::serialize(object) << std::endl;
   } else if (path.hops.empty()) {
-    std::cout << "interrupted before anything was measured" << std::endl;
+    std::cout << "interrupted before the first measurement" << std::endl;
   } else {
     if (repeat_ != 1) std::cout << time << "  ";
     print(path, std::cout);

@@ -119,14 +119,14 @@ void print(const Path& path, std::ostream& out) {
                     loss_text(*link), fixed(hop.least_us / 1000, 2)});
   }
   print_table(rows, out);
-  out << "\nin brackets and behind ±: 95 % intervals; loss is there and back; rtt: the shortest\n";
+  out << "\nin brackets and after ±: 95 % confidence intervals; loss: round trip; rtt: minimum\n";
   if (assumed)
-    out << "* not seen, since the answers' size does not tell; taken to be as fast as the way there\n";
+    out << "* cannot be measured from the answers; assumed to be as fast as the forward direction\n";
   for (const Hop& hop : path.hops)
     if (hop.rate_limited)
-      out << "hop " << hop.limit << " answers about one probe a second; it was asked no faster\n";
+      out << "hop " << hop.limit << " answers about one probe per second, so it was probed at that rate\n";
   if (!path.remark.empty()) out << path.remark << '\n';
-  if (path.interrupted) out << "interrupted: these are the figures of what was sent until then\n";
+  if (path.interrupted) out << "interrupted: the results cover the probes sent until then\n";
 }
 
 }  // namespace longhaul::probe

@@ -35,7 +35,7 @@ Descriptor open_raw(int domain, int protocol) {
   if (opened.get() < 0) {
     if (errno == EPERM || errno == EACCES)
       throw Trouble(
-          "no right to send probes (raw sockets): run it as root, or once as root `setcap cap_net_raw+ep` "
+          "raw sockets need root: run it as root, or run `setcap cap_net_raw+ep` as root once "
           "on this program");
     trouble("cannot open a raw socket");
   }
@@ -127,8 +127,8 @@ Prober::Prober(const Endpoint& to, Kind kind, std::uint16_t port, const Stop& st
   Endpoint from;
   from.size = sizeof from.address;
   const Descriptor scout{::socket(domain, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-  if (::connect(scout.get(), to_.raw(), to_.size) != 0) trouble("no way to " + text_of(to_));
-  if (::getsockname(scout.get(), from.raw(), &from.size) != 0) trouble("no address of our own");
+  if (::connect(scout.get(), to_.raw(), to_.size) != 0) trouble("no route to " + text_of(to_));
+  if (::getsockname(scout.get(), from.raw(), &from.size) != 0) trouble("no local address");
   socklen_t size = sizeof mtu_;
   int mtu = 1500;
   size = sizeof mtu;
@@ -139,7 +139,7 @@ Prober::Prober(const Endpoint& to, Kind kind, std::uint16_t port, const Stop& st
   // A port of our own, bound and never used by the kernel, so that a SYN-ACK is answered by a reset.
   set_port(from, 0);
   holder_ = Descriptor{::socket(domain, (kind == Kind::tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0)};
-  if (::bind(holder_.get(), from.raw(), from.size) != 0) trouble("cannot take a port");
+  if (::bind(holder_.get(), from.raw(), from.size) != 0) trouble("cannot bind a port");
   Endpoint held;
   held.size = sizeof held.address;
   ::getsockname(holder_.get(), held.raw(), &held.size);
@@ -166,7 +166,7 @@ Prober::Prober(const Endpoint& to, Kind kind, std::uint16_t port, const Stop& st
     set(sender_.get(), IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_PROBE}, "path MTU search");
   else
     set(sender_.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_PROBE}, "path MTU search");
-  if (::bind(sender_.get(), from.raw(), from.size) != 0) trouble("cannot send from our own address");
+  if (::bind(sender_.get(), from.raw(), from.size) != 0) trouble("cannot send from the local address");
   set_port(to_, 0);  // what a raw socket of IPv6 demands
   id_ = static_cast<std::uint16_t>(std::random_device{}());
 }
@@ -193,7 +193,7 @@ bool Prober::send(unsigned hop_limit, Bytes packet) {
       static_cast<int>(hop_limit), "the hop limit");
   if (::sendto(sender_.get(), packet.data(), packet.size(), 0, to_.raw(), to_.size) < 0) {
     if (errno == EMSGSIZE) return false;
-    if (errno == EPERM || errno == EACCES) throw Trouble("this host's own firewall refuses the probes");
+    if (errno == EPERM || errno == EACCES) throw Trouble("this host's own firewall blocks the probes");
     if (errno != ENOBUFS && errno != EAGAIN) trouble("cannot send to " + text_of(to_));
   }
   return true;

@@ -90,7 +90,7 @@ asio::awaitable<Transferred> one_transfer(Connection& agent, bool back, std::chr
   }
   if (refused)
     throw Trouble("no connection to the agent's port " + std::to_string(port) +
-                  ", which it opened for this transfer: a filter must let its free ports through");
+                  ", which it opened for this transfer: a firewall must allow its dynamic ports");
   Transferred done;
   if (back) {
     done.received = co_await receive_all(std::move(socket), time + 60s);
@@ -199,7 +199,7 @@ void print_tcp(const boost::json::object& found, std::ostream& out) {
                                              {"window needed"},
                                              {"  the sender's settings allow"},
                                              {"  the receiver's settings allow"},
-                                             {"achievable for TCP's payload"},
+                                             {"achievable TCP throughput"},
                                              {"reached"},
                                              {"transfer-time ratio (1: ideal)"},
                                              {"TCP efficiency"},
@@ -231,9 +231,9 @@ void print_tcp(const boost::json::object& found, std::ostream& out) {
          {std::pair{"sender", "send_window_bytes"}, std::pair{"receiver", "receive_window_bytes"}})
       if (number(key) < number("window_needed_bytes"))
         remarks.push_back(std::string(name) + ": the " + side +
-                          "'s settings hold the window below what is needed; `longhaul-probe host --rtt " +
+                          "'s settings limit the window; `longhaul-probe host --rtt " +
                           fixed(number("base_rtt_ms"), 0) + " --rate " +
-                          fixed(number("capacity_bps") / 1000, 0) + "kbit` on that host says what to change");
+                          fixed(number("capacity_bps") / 1000, 0) + "kbit` on that host shows what to change");
   }
   print_table(rows, out);
   if (!remarks.empty()) out << '\n';

@@ -46,7 +46,7 @@ int run_to_the_end(asio::awaitable<boost::json::object> work, boost::json::objec
   });
   io.run();
   if (interrupted) {
-    std::cerr << "longhaul-probe: interrupted; what was under way is not complete and not printed"
+    std::cerr << "longhaul-probe: interrupted; unfinished measurements are not printed"
               << std::endl;
     return kInterrupted;
   }
@@ -88,12 +88,12 @@ int run_neighbours(const std::vector<std::string>& agents, const TcpRequest& req
 
 AgentCommand::AgentCommand(CLI::App& app) {
   command_ =
-      app.add_subcommand("agent", "the far end of `options --agent`, `tcp` and `neighbours`; until Ctrl-C");
-  command_->add_option("--listen", options_.listen, "address and port; data go by free ports beside it")
+      app.add_subcommand("agent", "run the far end of `options --agent`, `tcp` and `neighbours` until Ctrl-C");
+  command_->add_option("--listen", options_.listen, "control address and port; data uses other, dynamic ports")
       ->capture_default_str();
-  command_->add_option("--token-file", token_file_, "a file with a secret, which whoever asks must have too");
+  command_->add_option("--token-file", token_file_, "file with a secret that clients must also have");
   command_->add_flag("--may-dial", options_.may_dial,
-                     "also measure towards other agents when asked (`neighbours`)");
+                     "also connect to other agents on request (`neighbours`)");
 }
 
 int AgentCommand::run() {
@@ -104,7 +104,7 @@ int AgentCommand::run() {
 
 TcpCommand::TcpCommand(CLI::App& app) {
   command_ =
-      app.add_subcommand("tcp", "RFC 6349: transfer-time ratio, TCP efficiency and buffer delay to an agent");
+      app.add_subcommand("tcp", "measure transfer-time ratio, TCP efficiency and buffer delay to an agent (RFC 6349)");
   command_->add_option("agent", request_.agent, "HOST[:PORT] of a `longhaul-probe agent`")->required();
   command_->add_option("--rate", rate_,
                        "capacity of the path, e.g. 51.84mbit (default: measured by trains of UDP packets)");
@@ -112,16 +112,16 @@ TcpCommand::TcpCommand(CLI::App& app) {
       ->check(CLI::IsMember({"there", "back", "both"}))
       ->capture_default_str();
   neighbours_ =
-      app.add_subcommand("neighbours", "the same between each two agents in a row, to find the weak section");
+      app.add_subcommand("neighbours", "measure the same between successive agents, to find the weak section");
   neighbours_
       ->add_option("agents", agents_,
-                   "HOST[:PORT] of agents in the order of the path, started with --may-dial")
+                   "HOST[:PORT] of the agents along the path, started with --may-dial")
       ->required()
       ->expected(2, 64);
   for (CLI::App* command : {command_, neighbours_}) {
     command->add_option("--time", time_, "of each transfer")->capture_default_str();
-    command->add_option("--token-file", token_file_, "what the agents were started with");
-    command->add_flag("--json", json_, "one JSON object");
+    command->add_option("--token-file", token_file_, "the agents' token file");
+    command->add_flag("--json", json_, "print one JSON object");
   }
 }
 

@@ -97,7 +97,7 @@ Received read_received(const boost::json::object& message) {
   for (const auto& value : measuring::array(message, "each_second", 100'000)) {
     boost::system::error_code error;
     const auto bytes = value.to_number<std::uint64_t>(error);
-    if (error) throw Trouble("the agent's answer is not understood: each_second");
+    if (error) throw Trouble("invalid answer from the agent: each_second");
     received.each_second.push_back(bytes);
   }
   return received;
@@ -112,7 +112,7 @@ asio::awaitable<Sent> send_for(tcp::socket socket, std::chrono::milliseconds tim
   const auto buffer = asio::buffer(load());
   while (Clock::now() - start < time) {
     const auto [error, size] = co_await socket.async_write_some(buffer, kOutcome);
-    if (error) throw Trouble("the transfer broke off: " + (bound.over() ? "nothing moves" : error.message()));
+    if (error) throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
     if (Clock::now() < next_sample) continue;
     next_sample = Clock::now() + kSampleEvery;
     sum += tcp_facts(socket.native_handle()).rtt_us;
@@ -123,8 +123,8 @@ asio::awaitable<Sent> send_for(tcp::socket socket, std::chrono::milliseconds tim
   std::array<char, 16> rest;
   const auto [error, size] = co_await socket.async_read_some(asio::buffer(rest), kOutcome);
   if (error != asio::error::eof)
-    throw Trouble("the transfer broke off before its end: " +
-                  (bound.over() ? "nothing moves" : error.message()));
+    throw Trouble("the transfer failed before its end: " +
+                  (bound.over() ? "no data for too long" : error.message()));
   const TcpFacts facts = tcp_facts(socket.native_handle());
   Sent sent;
   sent.sent = facts.sent;
@@ -149,7 +149,7 @@ asio::awaitable<Received> receive_all(tcp::socket socket, std::chrono::milliseco
     received.each_second.resize(static_cast<std::size_t>(received.seconds) + 1);
     received.each_second.back() += size;
     if (error == asio::error::eof) break;
-    if (error) throw Trouble("the transfer broke off: " + (bound.over() ? "nothing moves" : error.message()));
+    if (error) throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
   }
   co_return received;
 }

@@ -66,21 +66,21 @@ void send(const std::optional<std::string>& from, const Endpoint& to, double len
 
 int main(int count, char** arguments) {
   CLI::App app{
-      "How fast SCTP carries a stream, and what it costs both ends. SCTP is usrsctp's, in user space over "
+      "Measures the throughput and CPU cost of an SCTP stream. SCTP is usrsctp, in user space over "
       "raw IP, so it "
-      "needs root and no kernel module; a kernel that has SCTP of its own loaded would answer, too."};
+      "needs root and no kernel module; a kernel with its own SCTP loaded would also answer."};
   app.require_subcommand(1);
   StackSettings settings;
   std::uint16_t port = 5202;
 
-  auto* server = app.add_subcommand("server", "take streams, one after the other");
+  auto* server = app.add_subcommand("server", "receive streams, one after another");
   Endpoint at;
   bool once = false;
   server->add_option("address", at.address, "of this host")->required();
   server->add_option("--port", port)->capture_default_str();
   server->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  server->add_option("--mtu", settings.mtu, "of the path, IP packets; it is not searched for")
+  server->add_option("--mtu", settings.mtu, "of the path (IP packets); it is not discovered")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
   server->add_flag("--once", once, "end after the first");
@@ -98,7 +98,7 @@ int main(int count, char** arguments) {
       ->check(CLI::Range(1, 65'536));
   client->add_option("--buffer", settings.buffer_bytes, "bytes of send and receive buffer")
       ->capture_default_str();
-  client->add_option("--mtu", settings.mtu, "of the path, IP packets; it is not searched for")
+  client->add_option("--mtu", settings.mtu, "of the path (IP packets); it is not discovered")
       ->capture_default_str()
       ->check(CLI::Range(1280, 65'535));
 

@@ -100,7 +100,7 @@ Sent send_stream(Association& association, std::chrono::milliseconds length, std
   Start start;
   put(start, static_cast<std::uint64_t>(length.count()));
   if (!association.send(Kind::control, start))
-    throw std::runtime_error("the other side is gone before the start");
+    throw std::runtime_error("the other side closed the association before the start");
   const auto began = Clock::now();
   const auto cpu_before = cpu_of_process();
 
@@ -138,7 +138,7 @@ Received receive_stream(Association& association) {
   std::vector<std::byte> room(kReadBytes);
   auto message = association.receive(room);
   if (!message || message->kind != Kind::control || message->bytes != sizeof(Start))
-    throw std::runtime_error("what connected is not a sender of this program");
+    throw std::runtime_error("the connected host is not a sender of this program");
   const auto length = std::chrono::milliseconds(get(std::span{room}.first<8>()));
   const auto began = Clock::now();
   const auto cpu_before = cpu_of_process();
@@ -150,7 +150,7 @@ Received receive_stream(Association& association) {
     over = received.elapsed >= length;
     if (!over) received.bytes += message->bytes;
   }
-  if (!over) throw std::runtime_error("the sender went before its time was over");
+  if (!over) throw std::runtime_error("the sender ended early");
   received.elapsed = length;  // what arrived after it was not counted
   received.cpu = cpu_of_process() - cpu_before;
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo once everything is built: makes the lab, runs each workload bare and then through the pair, prints what was
-measured. The lab, the servers and the pair are those of the end-to-end tests."""
+"""The demo once everything is built: creates the lab, runs each workload without and then with the pair, and prints the
+results. The lab, the servers and the pair are those of the end-to-end tests."""
 
 import argparse
 import contextlib
@@ -15,17 +15,17 @@ import time
 sys.dont_write_bytecode = True
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[0:0] = [str(TOOLS.parent / "tests" / "e2e"), str(TOOLS / "showcase")]
-sys.path.append(str(TOOLS / "sites"))  # behind the tests' folder, whose lab.py is the one meant here
+sys.path.append(str(TOOLS / "sites"))  # after the tests' directory, whose lab.py is used here
 
 import table
 from failure import Failure
 from line import bits_per_second, parse_line, words_of
 
-BOUND_SECONDS = 25.0  # ten transfers, each cut there at the latest, stay under five minutes
+BOUND_SECONDS = 25.0  # of one transfer, so that ten transfers take less than five minutes
 
 
 class Progress:
-    """One line per transfer; on a terminal it moves while the transfer runs."""
+    """One line per transfer, on a terminal with a progress bar."""
 
     def __init__(self, words, workload):
         self.words, self.workload = words, workload
@@ -56,7 +56,7 @@ class Progress:
 
 
 def wait_for_quiet(lab, seconds=5.0):
-    """What a cut transfer left in buffers must not be counted for the next one."""
+    """Waits until buffers are empty, so that the rest of a cut transfer is not counted for the next one."""
     deadline = time.monotonic() + seconds
     before = None
     while time.monotonic() < deadline:
@@ -101,11 +101,11 @@ def kernel_congestion_control(lab):
 
 
 def flows_of(pair):
-    """How many flows really crossed the link: those that went past it measure the bare line."""
+    """How many flows used the link: those that bypassed it measure the bare line."""
     counts = {code: number for code, number in pair.branch.status()["flows"]["by_reason"].items() if number}
     over = counts.pop("optimised", 0) + counts.pop("source_fallback", 0)
-    past = ", ".join(f"{number} past it ({code})" for code, number in counts.items())
-    return f"{over} over the link" + (f"; {past}" if past else ", none past it")
+    past = ", ".join(f"{number} bypassed it ({code})" for code, number in counts.items())
+    return f"{over} over the link" + (f"; {past}" if past else ", none bypassed it")
 
 
 def run(line_words):
@@ -114,15 +114,15 @@ def run(line_words):
 
     line = parse_line(line_words)
     rate = bits_per_second(line["rate"])
-    print(f"Two sites, a line of {words_of(line)} between them. Ten transfers, at most {BOUND_SECONDS:g} s each.",
+    print(f"Two sites, connected by a line of {words_of(line)}. Ten transfers of at most {BOUND_SECONDS:g} s each.",
           flush=True)
     with contextlib.ExitStack() as stack:
         lab = stack.enter_context(Lab(line_words, prefix="demo"))
         import workloads
         works = workloads.make(lab, rate)
-        print("bare: client and server talk over the line directly")
+        print("bare: client and server use the line directly")
         bare = [measure(lab, work, "bare", rate) for work in works]
-        print("pair: the same through longhaul at both ends, in transparent mode")
+        print("pair: the same with longhaul at both sites, in transparent mode")
         pair = stack.enter_context(Pair(lab, both={"log": {"level": "info"}}))
         accelerated = [measure(lab, work, "pair", rate) for work in works]
         nodes = lab.status()["nodes"]
@@ -155,9 +155,9 @@ def main():
     try:
         rate = bits_per_second(parse_line(arguments.link)["rate"])
         if not rate or not 64e3 <= rate <= 1e9:
-            raise Failure("the demo's line has a rate from 64kbit to 1gbit, such as 51.84mbit")
+            raise Failure("the rate must be from 64kbit to 1gbit, such as 51.84mbit")
         if arguments.json and not arguments.json.absolute().parent.is_dir():
-            raise Failure(f"{arguments.json.parent} is not a folder to write the results into")
+            raise Failure(f"{arguments.json.parent} is not a directory")
     except Failure as failure:
         print(f"tools/demo: {failure}", file=sys.stderr)
         return 2
@@ -169,7 +169,7 @@ def main():
     try:
         results = run(arguments.link)
     except KeyboardInterrupt:
-        print("\ntools/demo: stopped; the sites and everything in them are gone", file=sys.stderr)
+        print("\ntools/demo: interrupted; the sites and everything in them were removed", file=sys.stderr)
         return 130
     except AssertionError as error:
         print(f"\ntools/demo: {error}", file=sys.stderr)
@@ -179,9 +179,9 @@ def main():
     right = all(row[way]["right"] for row in results["rows"] for way in ("bare", "pair"))
     failed = any(row["pair"]["failure"] for row in results["rows"])  # a bare failure is the line's
     print(f"\n{table.table(results)}\n\n{table.conditions(results)}\n\n{table.conclusions(results)}\n")
-    verdict = "SOME BYTES WERE WRONG" if not right else "SOME TRANSFERS FAILED" if failed else "All bytes were right"
-    print(f"{verdict}; {time.monotonic() - began:.0f} s in all. "
-          "Nothing is left behind.")
+    verdict = "SOME BYTES WERE WRONG" if not right else "SOME TRANSFERS FAILED" if failed else "All bytes were correct"
+    print(f"{verdict}; {time.monotonic() - began:.0f} s in total. "
+          "Everything was removed.")
     return 0 if right and not failed else 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person reads at the end: the table, the conditions, and one sentence for each row. Nothing is measured here."""
+"""Formats the results: the table, the conditions, and one sentence for each row. Nothing is measured here."""
 
 
 def seconds_text(result, bound):
@@ -38,9 +38,9 @@ def correct_text(row):
         return f"failed ({', '.join(failed)})"
     cut = [way for way in ("bare", "pair") if row[way]["seconds"] is None]
     if not cut:
-        return "right"
+        return "correct"
     unchecked = any(row[way]["sha256"] is None for way in cut)
-    return f"cut ({', '.join(cut)}), " + ("that part not checked" if unchecked else "right up to there")
+    return f"cut ({', '.join(cut)}), " + ("that part not checked" if unchecked else "correct up to there")
 
 
 def aligned(rows):
@@ -65,12 +65,12 @@ def table(results):
 
 def conditions(results):
     host = results["hosts"]
-    lines = [f"line          {results['line']}; emulated, in both directions alike",
+    lines = [f"line          {results['line']}; emulated, the same in both directions",
              f"hosts         {host['congestion_control']}, TCP buffers up to {bytes_text(host['rmem'])} (receive) and "
              f"{bytes_text(host['wmem'])} (send)",
              f"pair          transparent mode, {results['link']}; TCP buffers up to "
              f"{bytes_text(results['proxy_buffer'])}",
-             "what counts   seconds at the client; line: share of the busier direction in use; WAN MB: IP bytes that "
+             "columns       seconds: at the client; line: utilisation of the busier direction; WAN MB: IP bytes that "
              "crossed the line, counted by the emulator",
              f"flows         {results['flows']}"]
     late = results["emulator_late_p99_ms"]
@@ -92,26 +92,26 @@ def conclusion(row, loss, bound):
     if pair is None:
         if bare:
             return f"slower than bare ({bare:.1f} s): through the pair it was cut after {bound:g} s."
-        return "did not end in time either way, so this line says little about it."
+        return "did not finish in time either way, so this line says little about it."
     ratio = (bare or bound) / pair
     at_least = "" if bare else "at least "
     if row["transactions"]:
         notes = f" ({row['bare']['note']} bare, {row['pair']['note']} with the pair)" if row["pair"]["note"] else ""
         if ratio > 1.15:
-            return (f"{at_least}{ratio:.1f} times as fast{notes}: the pair accepts at once and sends the request along with "
-                    "the connection's opening, so one round trip of two is gone.")
+            return (f"{at_least}{ratio:.1f} times as fast{notes}: the pair accepts connections locally and sends the "
+                    "request together with the connection set-up, which saves one round trip of two.")
         if ratio > 0.95:
-            return f"about as fast as bare{notes}: here something else than round trips is the limit."
+            return f"about as fast as bare{notes}: the limit here is something other than round trips."
     if ratio > 1.15:
-        why = ("losses cost the end hosts' TCP its rate, and the link between the proxies does not take them for "
+        why = ("packet loss slows down the end hosts' TCP, while the link between the proxies does not treat it as "
                "congestion" if loss else
-               "the link's windows are large and warm, where each bare connection begins small or is held back by its "
+               "the link's windows are large and already open, while each bare connection starts small or is limited by its "
                "own window")
         return f"{at_least}{ratio:.1f} times as fast: {why}."
     if ratio > 0.95:
-        return ("as fast as bare: one long transfer of bytes that cannot be compressed fills a line without loss by "
-                "itself, and transport alone cannot make the line wider.")
-    return f"slower than bare, {1 / ratio:.2f} times as long: on this line, now, the pair did not pay for this."
+        return ("as fast as bare: one long transfer of incompressible bytes already fills a line without loss, "
+                "and transport alone cannot increase its capacity.")
+    return f"slower than bare, {1 / ratio:.2f} times as long: the pair did not help here."
 
 
 def conclusions(results):

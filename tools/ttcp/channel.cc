@@ -40,7 +40,7 @@ void Channel::send(const boost::json::object& message, const Stop& stop) {
         throw PeerGone("the other side does not read its control connection");
     } else if (errno != EINTR) {
       poll();  // why it closed, if it said so
-      throw PeerGone("the control connection broke: " + std::generic_category().message(errno));
+      throw PeerGone("the control connection failed: " + std::generic_category().message(errno));
     }
   }
 }
@@ -51,7 +51,7 @@ std::optional<boost::json::object> Channel::poll() {
     if (!message) throw PeerGone("the other side sent what is no message of longhaul-ttcp's");
     if (*message) {
       if ((*message)->contains("trouble"))
-        throw PeerGone("the other side says: " +
+        throw PeerGone("error from the other side: " +
                        fit_to_print(measuring::text(**message, "trouble", kLongestMessage)));
       return *message;
     }
@@ -64,7 +64,7 @@ std::optional<boost::json::object> Channel::poll() {
     else if (errno == EAGAIN)
       return std::nullopt;
     else if (errno != EINTR)
-      throw PeerGone("the control connection broke: " + std::generic_category().message(errno));
+      throw PeerGone("the control connection failed: " + std::generic_category().message(errno));
   }
 }
 

@@ -62,14 +62,14 @@ void say_if_udp_is_filtered(const Report& report) {
     udp_was_sent |= is_udp(row.test.kind);
   }
   if (udp_was_sent)
-    say("no UDP packet arrived, though the control connection works: something on the path filters UDP; "
-        "`serve -p PORT` takes one port that it can let through");
+    say("no UDP packet arrived, although the control connection works: something on the path filters UDP; "
+        "`serve -p PORT` uses one port that a firewall can allow");
 }
 
 int sweep(const SweepWords& words, const Stop& stop) {
   for (const std::string& name : {words.text_file, words.csv_file, words.json_file})
     if (!words.force && !name.empty() && std::filesystem::exists(name))
-      throw longhaul::measuring::Trouble(name + " is there already; --force writes over it");
+      throw longhaul::measuring::Trouble(name + " already exists; --force overwrites it");
   const auto plan = make_plan(words.plan);
   Report report;
   report.began = now_in_utc();
@@ -120,7 +120,7 @@ int sweep(const SweepWords& words, const Stop& stop) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"ttcp, and sweeps over packet sizes: what TCP and UDP carry to another host, at each size."};
+  CLI::App app{"ttcp, and sweeps over packet sizes: TCP and UDP throughput to another host at each size."};
   app.require_subcommand(0, 1);
   app.footer(
       "A sweep: `longhaul-ttcp serve` on one host, `longhaul-ttcp sweep HOST -F results.txt` on another.");
@@ -129,12 +129,12 @@ int main(int argc, char** argv) {
   SweepWords sweep_words;
   PlotWords plot_words;
   const Finish finish_plain = add_plain(app, plain_options);
-  CLI::App* serve_command = app.add_subcommand("serve", "the receiving end of sweeps, until Ctrl-C");
+  CLI::App* serve_command = app.add_subcommand("serve", "run the receiving end of sweeps until Ctrl-C");
   const Finish finish_serve = add_serve(*serve_command, serve_options);
   CLI::App* sweep_command =
-      app.add_subcommand("sweep", "every size, TCP and UDP, several trials; unattended");
+      app.add_subcommand("sweep", "measure TCP and UDP at every size, in several trials, unattended");
   const Finish finish_sweep = add_sweep(*sweep_command, sweep_words);
-  CLI::App* plot_command = app.add_subcommand("plot", "draw what a sweep wrote");
+  CLI::App* plot_command = app.add_subcommand("plot", "draw the results of a sweep");
   add_plot(*plot_command, plot_words);
   Stop stop;
   try {

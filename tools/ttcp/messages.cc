@@ -30,7 +30,7 @@ json::object to_message(const Announcement& announcement) {
 Announcement to_announcement(const json::object& message) {
   const std::string protocol = text(message, "protocol", 16);
   if (protocol != "udp" && protocol != "tcp")
-    throw Trouble("the other side announced a test that is neither of udp nor of tcp");
+    throw Trouble("the other side announced a test that is neither UDP nor TCP");
   const auto bounded = [&](const char* name, std::int64_t least, std::int64_t most) {
     return static_cast<std::uint32_t>(number(message, name, least, most));
   };
@@ -78,7 +78,7 @@ Receipt to_receipt(const json::object& message) {
   receipt.ended_by = text(message, "ended_by", 32);
   for (const std::string_view known : {"all received", "mark", "silence", "close"})
     if (receipt.ended_by == known) return receipt;
-  throw Trouble("the other side ended a test in a way that is not known here");
+  throw Trouble("the other side ended a test in an unknown way");
 }
 
 }  // namespace longhaul::ttcp

@@ -39,9 +39,9 @@ void add_token(CLI::App& app, std::string& token) {
          [&token](const std::string& name) {
            std::ifstream file(name);
            if (!std::getline(file, token) || token.empty())
-             throw CLI::ValidationError("--token-file", "\"" + name + "\" holds no token in its first line");
+             throw CLI::ValidationError("--token-file", "\"" + name + "\" contains no token in its first line");
          },
-         "a secret that both ends must have, in its first line")
+         "file whose first line is a secret that both ends must have")
       ->type_name("FILE");
 }
 
@@ -68,7 +68,7 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
   app.option_defaults()->group(group);
   app.add_flag("-t", flags->transmit, "transmit to HOST");
   app.add_flag("-r", flags->receive, "receive");
-  app.add_option("host", options.host, "-t: to whom; -r: the address to listen at, otherwise all");
+  app.add_option("host", options.host, "-t: destination; -r: address to listen on (default: all)");
   app.add_option("-l", options.buffer_bytes, "bytes of each buffer read from or written to the network")
       ->check(CLI::Range(1u, 64u * 1024 * 1024))
       ->capture_default_str();
@@ -80,7 +80,7 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
         const auto value = std::strtoul(text.c_str(), nullptr, 10);
         return value > 0 && value <= 1 << 24 && (value & (value - 1)) == 0
                    ? std::string()
-                   : "\"" + text + "\" is no power of 2 up to 16777216";
+                   : "\"" + text + "\" is not a power of 2 up to 16777216";
       })
       ->capture_default_str();
   app.add_option("-O", options.offset, "start buffers at this offset from the alignment")
@@ -94,7 +94,7 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
       ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}))
       ->capture_default_str();
   app.add_option("-n", options.buffers, "-t -s: number of buffers")->capture_default_str();
-  app.add_flag("-D", options.socket.no_delay, "-t: do not collect small TCP writes (TCP_NODELAY)");
+  app.add_flag("-D", options.socket.no_delay, "-t: disable the Nagle algorithm (TCP_NODELAY)");
   app.add_option("-w", options.write_delay_ms, "-t: milliseconds before each write")
       ->check(CLI::Range(0u, 60'000u));
   app.add_flag("-B", options.full_blocks, "-r: write out full blocks of -l only");
@@ -115,7 +115,7 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
     options.protocol = flags->udp ? Protocol::udp : Protocol::tcp;
     options.continuous |= options.concurrent;
     if (options.transmit && options.host.empty()) throw CLI::ValidationError("-t", "to which host?");
-    if (options.transmit && options.port == 0) throw CLI::ValidationError("-p", "nobody listens at port 0");
+    if (options.transmit && options.port == 0) throw CLI::ValidationError("-p", "port 0 is not valid with -t");
     if (flags->udp && options.transmit && options.buffer_bytes > kMostDatagramBytes)
       throw CLI::ValidationError("-l",
                                  "a datagram holds " + std::to_string(kMostDatagramBytes) + " bytes at most");
@@ -125,13 +125,13 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
 }
 
 Finish add_serve(CLI::App& serve, ServeOptions& options) {
-  serve.add_option("--listen", options.listen, "one address of this host; otherwise all");
+  serve.add_option("--listen", options.listen, "address of this host (default: all)");
   serve.add_option("-P,--port", options.control_port, "control port")->capture_default_str();
   serve
       .add_option("-p,--data-port", options.data_port,
-                  "port of the tests; 0: the system chooses one for each")
+                  "port of the tests; 0: dynamic")
       ->capture_default_str();
-  serve.add_flag("--once", options.once, "end after one sweep");
+  serve.add_flag("--once", options.once, "exit after one sweep");
   add_token(serve, options.token);
   add_family(serve, options.family);
   return [] {};
@@ -147,7 +147,7 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   auto kinds = std::make_shared<std::vector<std::string>>();
   sweep
       .add_option("--kinds", *kinds,
-                  "tcp, udp, udp+12, udp+12+rtt (a TCP set-up is part of the time); default the first three")
+                  "tcp, udp, udp+12, udp+12+rtt (includes a TCP set-up); default: the first three")
       ->delimiter(',');
   sweep.add_option("-N,--trials", words.plan.trials, "of each kind and size")
       ->check(CLI::Range(1u, 10'000u))
@@ -163,7 +163,7 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
       ->check(CLI::Range(0., 86'400.));
   sweep
       .add_option("--max-time", words.sweep.most_seconds,
-                  "seconds that each test sends at most, with fewer packets")
+                  "maximum seconds of each test, with fewer packets")
       ->check(CLI::Range(0., 86'400.));
   add_parsed(sweep, "--rate", "bound of UDP, payload bits per second, e.g. 5mbit; default none",
              &wan::parse_rate,
@@ -179,14 +179,14 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   add_family(sweep, words.sweep.family);
   add_duration(sweep, "--pause", words.sweep.pause, 60s, "before UDP's end marks; default 500ms");
   add_duration(sweep, "--silence", words.sweep.silence, 60s,
-               "after which they are taken for lost; default 2s");
+               "after which end marks are considered lost; default 2s");
   add_duration(sweep, "--gap", words.sweep.gap, 10min, "between two tests; default 100ms");
   add_duration(sweep, "--patience", words.sweep.patience, 10min, "for a connection; default 10s");
   sweep.option_defaults()->group("What is written");
   sweep.add_option("-F,--file", words.text_file, "tab-separated, for a spreadsheet: trials, then means");
   sweep.add_option("--csv", words.csv_file, "every column");
-  sweep.add_option("--json", words.json_file, "every column, and how it was measured");
-  sweep.add_flag("--force", words.force, "write over files that are there");
+  sweep.add_option("--json", words.json_file, "every column, and the conditions of the measurement");
+  sweep.add_flag("--force", words.force, "overwrite existing files");
   sweep.add_flag_callback(
       "--sending", [&words] { words.groups.insert(Column::Group::sending); },
       "the sending rate beside the receiving rate, in tables");
@@ -196,13 +196,13 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
   sweep.add_flag_callback(
       "--more", [&words] { words.groups.insert(Column::Group::more); },
       "set-up, duplicates, order and the receiver's own drops, in tables");
-  sweep.add_flag("-q,--quiet", words.quiet, "no line for each test");
+  sweep.add_flag("-q,--quiet", words.quiet, "do not print a line for each test");
   return [kinds, &words] {
     if (!kinds->empty()) words.plan.kinds.clear();
     for (const std::string& text : *kinds) {
       const auto kind = parse_kind(text);
       if (!kind)
-        throw CLI::ValidationError("--kinds", "\"" + text + "\" is none of tcp, udp, udp+12, udp+12+rtt");
+        throw CLI::ValidationError("--kinds", "\"" + text + "\" is not one of tcp, udp, udp+12, udp+12+rtt");
       words.plan.kinds.push_back(*kind);
     }
     if (words.sweep.most_seconds > 0 && words.sweep.most_seconds < words.sweep.least_seconds)
@@ -216,7 +216,7 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
 }
 
 void add_plot(CLI::App& plot, PlotWords& words) {
-  plot.add_option("file", words.file, "what `sweep --csv` or `--json` wrote")->required();
+  plot.add_option("file", words.file, "a result file of `sweep --csv` or `--json`")->required();
   plot.add_option("--out", words.folder,
                   "for the plots and index.html; default: FILE without its ending, and -plots");
 }

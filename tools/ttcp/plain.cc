@@ -116,7 +116,7 @@ std::size_t Plain::next_block(std::span<std::byte> buffer, std::uint64_t number)
   }
   if (held > 0 && held < least)
     throw measuring::Trouble("the last " + std::to_string(held) +
-                             " bytes were not sent: ttcp takes datagrams of 4 bytes and less for marks");
+                             " bytes were not sent: ttcp treats datagrams of up to 4 bytes as end marks");
   return held;
 }
 
@@ -152,7 +152,7 @@ void Plain::transmit() {
              is_udp ? "udp" : "tcp") +
       options_.host);
   if (!options_.pattern && ::isatty(STDIN_FILENO) == 1)
-    say("sends what is typed, up to Ctrl-D; -s sends a pattern instead");
+    say("sends standard input until Ctrl-D; -s sends a pattern instead");
   const wan::Descriptor socket = is_udp ? connect_udp(addresses.front(), options_.socket)
                                         : connect_tcp(addresses, options_.socket, options_.patience, stop_);
   if (!is_udp) say("connect to " + Address::peer_of(socket.get()).to_string());
@@ -169,7 +169,7 @@ void Plain::transmit() {
     if (is_udp) sleep_until(Clock::now() + options_.pause, stop_);
   } catch (const Interrupted&) {
     if (is_udp) end_datagrams();
-    say("interrupted; this is what was sent until then");
+    say("interrupted; results until then");
     say_statistics(transfer);
     throw;
   } catch (const std::runtime_error&) {
@@ -221,7 +221,7 @@ void Plain::receive_stream(int socket, Transfer& transfer) {
     } else if (errno == EAGAIN) {
       wait_readable(socket, std::nullopt, stop_);
     } else if (errno != EINTR) {
-      throw PeerGone("the sender broke off: " + std::generic_category().message(errno));
+      throw PeerGone("the sender failed: " + std::generic_category().message(errno));
     }
   }
   consume({buffer.data(), held});
@@ -242,7 +242,7 @@ void Plain::receive_streams(int listener) {
         say("accept from " + Address::peer_of(from.get()).to_string());
         receive_stream(from.get(), transfer);
       } catch (const Interrupted&) {
-        say("interrupted; this is what was received until then");
+        say("interrupted; results until then");
         say_statistics(transfer);
         throw;
       } catch (const PeerGone& gone) {
@@ -294,7 +294,7 @@ void Plain::receive_datagrams(int socket) {
     try {
       wait_readable(socket, deadline, stop_);
     } catch (const Interrupted&) {
-      if (!senders.empty()) say("interrupted; this is what was received until then");
+      if (!senders.empty()) say("interrupted; results until then");
       while (!senders.empty()) finish(senders.begin());
       throw;
     }
@@ -341,7 +341,7 @@ void Plain::receive_datagrams(int socket) {
         continue;
       }
       say(format(
-          "nothing came for %.0f s: the end marks are taken for lost; the time is that of the last data",
+          "nothing received for %.0f s: the end marks are considered lost; the time ends at the last data",
           std::chrono::duration<double>(options_.silence).count()));
       at = finish(at);
       is_over = true;

@@ -50,11 +50,11 @@ class Batch {
 void read_sent(Channel& control, std::optional<std::uint64_t>& sent) {
   const auto message = control.poll();
   if (!message) return;
-  if (sent || say_of(*message) != "sent") throw PeerGone("the other side spoke out of turn");
+  if (sent || say_of(*message) != "sent") throw PeerGone("unexpected message from the other side");
   sent = static_cast<std::uint64_t>(measuring::number(*message, "packets", 0, kMostPackets));
 }
 
-[[noreturn]] void gave_no_sign() { throw PeerGone("the sender gave no sign of life for 150 s"); }
+[[noreturn]] void gave_no_sign() { throw PeerGone("nothing received from the sender for 150 s"); }
 
 }  // namespace
 
@@ -127,7 +127,7 @@ Receipt receive_tcp(int listener, const Announcement& announcement, Channel& con
       closed = true;
       receipt.seconds = std::chrono::duration<double>(Clock::now() - began).count();
     } else if (errno != EAGAIN && errno != EINTR) {
-      throw PeerGone("the data connection broke: " + std::generic_category().message(errno));
+      throw PeerGone("the data connection failed: " + std::generic_category().message(errno));
     }
   }
   receipt.packets = receipt.payload_bytes / announcement.payload_bytes;

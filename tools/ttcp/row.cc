@@ -64,7 +64,7 @@ constexpr std::array kColumns{
            [](const Row& row) { return number(row.fragments_sent); }},
     Column{"fragments_received", "fragments received", 0, Group::fragments,
            [](const Row& row) { return number(row.fragments_received); }},
-    Column{"fragments_failed", "not put together", 0, Group::fragments,
+    Column{"fragments_failed", "not reassembled", 0, Group::fragments,
            [](const Row& row) { return number(row.fragments_failed); }},
     Column{"setup_seconds", "set-up s", 6, Group::more, [](const Row& row) { return row.setup_seconds; }},
     Column{"duplicates", "duplicates", 0, Group::more, [](const Row& row) { return number(row.duplicates); }},

@@ -14,10 +14,10 @@ namespace {
 double seconds_since(TimePoint began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
 [[noreturn]] void gone(int error) {
-  if (error == ECONNREFUSED) throw PeerGone("nobody listens at the other side's data port any more");
-  if (error == ECONNRESET || error == EPIPE) throw PeerGone("the other side broke the data connection off");
+  if (error == ECONNREFUSED) throw PeerGone("the other side's data port is closed");
+  if (error == ECONNRESET || error == EPIPE) throw PeerGone("the other side aborted the data connection");
   if (error == EMSGSIZE)
-    throw measuring::Trouble("a packet of this size is more than the socket or the path takes");
+    throw measuring::Trouble("packets of this size are too large for the socket or the path");
   throw PeerGone("cannot send: " + std::generic_category().message(error));
 }
 

@@ -59,11 +59,11 @@ bool serve_and_say(Channel& control, const ServeOptions& options, const Stop& st
 void serve_controller(Channel& control, const ServeOptions& options, const Stop& stop) {
   for (;;) {
     const auto message = control.receive(Clock::now() + kIdle, stop);
-    if (!message) throw PeerGone("no word from the controller for ten minutes");
+    if (!message) throw PeerGone("nothing received from the controller for ten minutes");
     const std::string what = say_of(*message);
     if (what == "bye") return;
     if (what == "sent") continue;  // of a test that ended early
-    if (what != "test") throw PeerGone("the controller spoke out of turn");
+    if (what != "test") throw PeerGone("unexpected message from the controller");
     control.send(to_message(receive_one(to_announcement(*message), control, options, stop)), stop);
   }
 }
@@ -83,7 +83,7 @@ void serve(const ServeOptions& options, const Stop& stop) {
     if (!socket) continue;
     auto control = std::make_unique<Channel>(std::move(socket));
     if (busy.exchange(true)) {
-      control->tell_trouble("it is busy with another sweep; two at a time would measure each other", stop);
+      control->tell_trouble("it is busy with another sweep; two at the same time would disturb each other", stop);
       continue;
     }
     worker = std::jthread([&, control = std::move(control)] {

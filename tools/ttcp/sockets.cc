@@ -39,7 +39,7 @@ void apply(int socket, const SocketOptions& options, Protocol protocol) {
     set(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(options.buffer_bytes), "SO_SNDBUF");
     set(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.buffer_bytes), "SO_RCVBUF");
   }
-  if (options.debug) set(socket, SOL_SOCKET, SO_DEBUG, 1, "SO_DEBUG (-d) needs the right CAP_NET_ADMIN");
+  if (options.debug) set(socket, SOL_SOCKET, SO_DEBUG, 1, "SO_DEBUG (-d) needs CAP_NET_ADMIN");
   if (options.give_up > Duration{} && protocol == Protocol::tcp)
     set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
         static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.give_up).count()),
@@ -53,9 +53,9 @@ std::string reason(int error) { return std::generic_category().message(error); }
   const std::string where = std::string(protocol == Protocol::tcp ? "TCP" : "UDP") + " port " +
                             std::to_string(address.port()) + " of " + address.host();
   if (errno == EADDRINUSE)
-    throw measuring::Trouble(where + " is taken: another program listens there; choose another port");
-  if (errno == EACCES) throw measuring::Trouble(where + " needs root: ports below 1024 are the system's");
-  if (errno == EADDRNOTAVAIL) throw measuring::Trouble(address.host() + " is no address of this host");
+    throw measuring::Trouble(where + " is in use by another program; choose another port");
+  if (errno == EACCES) throw measuring::Trouble(where + " needs root: ports below 1024 are privileged");
+  if (errno == EADDRNOTAVAIL) throw measuring::Trouble(address.host() + " is not an address of this host");
   throw measuring::Trouble("cannot listen on " + where + ": " + reason(errno));
 }
 
@@ -69,7 +69,7 @@ Descriptor bound(const Address& address, const SocketOptions& options, Protocol 
 }
 
 std::string why_not_connected(const Address& address, int error) {
-  if (error == ECONNREFUSED) return "nobody listens at " + address.to_string() + " (connection refused)";
+  if (error == ECONNREFUSED) return "nothing listens at " + address.to_string() + " (connection refused)";
   if (error == ETIMEDOUT || error == 0) return "no answer from " + address.to_string();
   return "cannot reach " + address.to_string() + ": " + reason(error);
 }
@@ -92,7 +92,7 @@ Address Address::peer_of(int socket) {
   Address address;
   address.length_ = sizeof address.storage_;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address.storage_), &address.length_) != 0)
-    throw PeerGone("the other side went away");
+    throw PeerGone("the other side closed the connection");
   return address;
 }
 

@@ -26,7 +26,7 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 boost::json::object expect(Channel& control, const char* what, TimePoint deadline, const Stop& stop) {
   const auto message = control.receive(deadline, stop);
   if (!message) throw PeerGone("the other side does not answer on the control connection");
-  if (say_of(*message) != what) throw PeerGone("the other side spoke out of turn");
+  if (say_of(*message) != what) throw PeerGone("unexpected message from the other side");
   return *message;
 }
 
@@ -69,8 +69,8 @@ wan::Descriptor Sweep::connect_data(std::uint16_t port) const {
     return connect_tcp({peer_.with_port(port)}, options, options_.patience, stop_);
   } catch (const Trouble& trouble) {
     throw Trouble(std::string(trouble.what()) +
-                  ", though the control connection works; `serve -p PORT` takes one port that a firewall can "
-                  "let through");
+                  ", although the control connection works; `serve -p PORT` uses one port that a firewall can "
+                  "allow");
   }
 }
 
@@ -99,7 +99,7 @@ boost::json::object Sweep::end_udp(int socket) {
     if (auto message = control_.receive(Clock::now() + kBetweenMarks, stop_)) return *message;
   }
   const auto message = control_.receive(Clock::now() + options_.silence + kAnswer, stop_);
-  if (!message) throw PeerGone("the other side does not say what it received");
+  if (!message) throw PeerGone("the other side does not report what it received");
   return *message;
 }
 
@@ -114,7 +114,7 @@ boost::json::object Sweep::end_tcp(int socket) {
       waiting_before = waiting;
       deadline = Clock::now() + kAnswer;
     }
-    if (Clock::now() > deadline) throw PeerGone("the other side takes no more data and says nothing");
+    if (Clock::now() > deadline) throw PeerGone("the other side accepts no more data and sends no message");
   }
 }
 
@@ -143,7 +143,7 @@ Row Sweep::run(const Test& test) {
   }
   control_.send({{"say", "sent"}, {"packets", sent.packets}}, stop_);
   const auto message = is_udp(test.kind) ? end_udp(data_.get()) : end_tcp(data_.get());
-  if (say_of(message) != "received") throw PeerGone("the other side spoke out of turn");
+  if (say_of(message) != "received") throw PeerGone("unexpected message from the other side");
   const Receipt receipt = to_receipt(message);
   data_ = {};
 

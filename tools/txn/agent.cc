@@ -62,7 +62,7 @@ class Conversation {
     else if (what == "drive")
       co_await prepare_driving(workload, wish);
     else
-      throw Trouble("there is nothing called '" + what + "' to do");
+      throw Trouble("unknown request: '" + what + "'");
     co_await (report() && listen());
   }
 
@@ -94,13 +94,13 @@ class Conversation {
     asio::ip::udp::resolver resolver{io_};
     const std::string service = std::to_string(port);
     const auto [error, found] = co_await resolver.async_resolve(host, service, kOutcome);
-    if (error || found.empty()) throw Trouble("'" + host + "' is not known here: " + error.message());
+    if (error || found.empty()) throw Trouble("'" + host + "' is unknown: " + error.message());
     const SocketAddress to =
         socket_address(found.begin()->endpoint().address(), static_cast<std::uint16_t>(port));
     const boost::json::object ready;
     co_await connection_.send(ready);
     const auto go = co_await connection_.receive(kSilence * 3);  // other pairs may still be getting ready
-    if (measuring::text(go, "do", 16) != "go") throw Trouble("the console did not say go");
+    if (measuring::text(go, "do", 16) != "go") throw Trouble("the console did not start the measurement");
     start([workload, to, pass](Tally& tally, const std::atomic<bool>& stop) {
       drive(workload, to, pass, tally, stop);
     });
@@ -165,7 +165,7 @@ class Agent {
     log_ << "longhaul-txn: agent listens at "
          << measuring::to_text({options.listen.host, acceptor_.local_endpoint().port()}) << std::endl;
     if (options.token.empty() && !acceptor_.local_endpoint().address().is_loopback())
-      log_ << "longhaul-txn: without a token everybody who reaches this port can make this host send and "
+      log_ << "longhaul-txn: warning: without a token, any host that reaches this port can make this host send and "
               "receive"
            << std::endl;
   }

@@ -50,7 +50,7 @@ struct RunOptions {
 void add_token(CLI::App* command, std::string& file) {
   command->add_option(
       "--token-file", file,
-      "file whose first line both sides must have; or the environment variable LONGHAUL_TOKEN");
+      "file whose first line is a secret that both sides must have; or use LONGHAUL_TOKEN");
 }
 
 std::string read_token(const std::string& file) {
@@ -60,25 +60,25 @@ std::string read_token(const std::string& file) {
   }
   std::ifstream in{file};
   std::string token;
-  if (!std::getline(in, token) || token.empty()) throw Trouble("no token can be read from " + file);
+  if (!std::getline(in, token) || token.empty()) throw Trouble("no token found in " + file);
   return token;
 }
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "the console: let agents measure, and print what they measured");
+  CLI::App* run = app.add_subcommand("run", "run a measurement between agents and print the results");
   run->add_option("--from", options.from,
                   "agent that drives the transactions, HOST[:PORT]; repeat for more pairs");
   run->add_option("--to", options.to, "agent that serves them");
   run->add_option("--data-address", options.data_addresses,
-                  "where the first finds the second, if not where the console finds it");
+                  "address of the second for the first, if it differs from the console's");
   run->add_option("--data-port", options.data_port,
-                  "of the first pair, others count up (default: any that is free)");
-  run->add_option("--pairs", options.pairs, "so many at once between the same agents")
+                  "data port of the first pair, others follow (default: dynamic)");
+  run->add_option("--pairs", options.pairs, "number of parallel pairs between the same agents")
       ->check(CLI::Range(1, 200))
       ->capture_default_str();
   run->add_option("--preset", options.preset,
-                  "an experiment of the source; options below then change all its rows");
-  run->add_flag("--list-presets", options.list_presets, "print them and do nothing");
+                  "a published experiment; the options below change all its rows");
+  run->add_flag("--list-presets", options.list_presets, "list them");
   run->add_option("--script", options.script, "EFT-SHORT, EFT-LONG or FILETRANSF-LONG")
       ->capture_default_str();
   run->add_option("--over", options.protocols, "tcp, udp or both")->delimiter(',')->capture_default_str();
@@ -88,16 +88,16 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                   "bytes given to one send call; over UDP one datagram (default: 32767, UDP 8863)");
   run->add_option(
       "--window", options.window_bytes,
-      "TCP: most that is advertised (default: the kernel's); UDP: sent before an acknowledgement is awaited "
+      "TCP: maximum advertised window (default: the kernel's); UDP: bytes sent before waiting for an acknowledgement "
       "(default: 17726)");
   run->add_option("--mtu", options.mtu,
-                  "no IP packet is larger (default: the path's; larger datagrams in fragments)");
+                  "maximum IP packet size (default: the path's; larger datagrams are fragmented)");
   run->add_option("--calls", options.calls, "blocking or non-blocking")->capture_default_str();
-  run->add_flag("--no-delay", options.no_delay, "TCP: small segments do not wait for acknowledgements");
-  run->add_flag("--same-content", options.same_content, "the same bytes in every transaction, not new ones");
+  run->add_flag("--no-delay", options.no_delay, "TCP: disable the Nagle algorithm");
+  run->add_flag("--same-content", options.same_content, "send the same bytes in every transaction");
   run->add_option("--transactions", options.transactions,
                   "of each pair (default: 1000, FILETRANSF-LONG 100)");
-  run->add_option("--seconds", options.seconds, "none begins later than that (default: no bound; presets 20)")
+  run->add_option("--seconds", options.seconds, "start no transaction after this time (default: no limit; presets: 20)")
       ->check(CLI::Range(0.001, 86'400.));
   run->add_option("--retransmit-after", options.retransmit_after_ms,
                   "UDP: milliseconds (default: by measured round trips)")
@@ -105,11 +105,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--patience", options.patience_seconds, "seconds without a sign of the other agent")
       ->check(CLI::Range(0.1, 86'400.))
       ->capture_default_str();
-  run->add_option("--json", options.json, "write all figures to this file, - for the output");
-  run->add_option("--csv", options.csv, "write a line for each row of the table, - for the output");
+  run->add_option("--json", options.json, "write all results to this file, - for standard output");
+  run->add_option("--csv", options.csv, "write a line for each row of the table, - for standard output");
   run->add_flag(
       "--quiet", options.quiet,
-      "neither progress nor, elsewhere than on a terminal, a line at the start and end of each row");
+      "print no progress");
   return run;
 }
 
@@ -148,7 +148,7 @@ std::vector<Row> rows_of(const RunOptions& options, const CLI::App& run) {
 ConsoleOptions console_of(const RunOptions& options, const std::string& token) {
   if (options.from.empty() || options.from.size() != options.to.size())
     throw Trouble(
-        "name a pair of agents: --from HOST[:PORT] --to HOST[:PORT], as many of one as of the other");
+        "give pairs of agents: the same number of --from HOST[:PORT] and --to HOST[:PORT]");
   if (!options.data_addresses.empty() && options.data_addresses.size() != options.to.size())
     throw Trouble("--data-address is needed for each pair or for none");
   ConsoleOptions console;
@@ -228,7 +228,7 @@ int main(int argc, char** argv) {
   std::string listen = "127.0.0.1";
   std::string agent_token_file;
   CLI::App* agent =
-      app.add_subcommand("agent", "wait for a console and do what it says, until SIGINT or SIGTERM");
+      app.add_subcommand("agent", "run an agent that serves consoles until SIGINT or SIGTERM");
   agent->add_option("--listen", listen, "HOST[:PORT]; :: for all addresses of both families")
       ->capture_default_str();
   add_token(agent, agent_token_file);

@@ -33,7 +33,7 @@ Report parse_report(const boost::json::object& message) {
   for (const auto& time : measuring::array(message, "times", kMostTimesInReport)) {
     boost::system::error_code error;
     const auto ns = time.to_number<std::int64_t>(error);
-    if (error || ns < 0) throw measuring::Trouble("an agent sent a time that is none");
+    if (error || ns < 0) throw measuring::Trouble("an agent sent an invalid time");
     measured.response_ns.push_back(ns);
   }
   measured.transactions = sum("transactions");

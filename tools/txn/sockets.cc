@@ -28,7 +28,7 @@ constexpr int kUdpBuffers = 4 << 20;  // bytes, as far as the host allows: a win
 
 [[noreturn]] void fail(const std::string& what, int error = errno) {
   if (error == EADDRNOTAVAIL)
-    throw Trouble(what + ": no local port is left; closed connections keep theirs for a minute");
+    throw Trouble(what + ": no free local port; closed connections keep theirs for a minute");
   if (error == EMFILE || error == ENFILE) throw Trouble(what + ": too many open files on this host");
   throw Trouble(what + ": " + std::strerror(error));
 }
@@ -63,7 +63,7 @@ Socket::Socket(const Workload& workload, int family, const std::atomic<bool>& st
   const bool tcp = workload.protocol == Protocol::tcp;
   const int type = (tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC;
   descriptor_ = ::socket(family, type | (calls_ == Calls::non_blocking ? SOCK_NONBLOCK : 0), 0);
-  if (descriptor_ < 0) fail("no socket");
+  if (descriptor_ < 0) fail("cannot create a socket");
   try {
     if (calls_ == Calls::blocking) call_in_slices(kSlice);
     if (!tcp) {
@@ -121,7 +121,7 @@ void Socket::limit_window(int bytes) {
     set(SOL_SOCKET, SO_RCVBUF, wanted, "a receive buffer");
   int got = 0;
   socklen_t size = sizeof got;
-  if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0) fail("no receive buffer");
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0) fail("cannot read the receive buffer size");
   if (got < 2 * bytes)
     throw Trouble("this host allows no window of " + std::to_string(bytes) +
                   " bytes: net.core.rmem_max must be " + std::to_string(bytes) + " at least");
@@ -150,9 +150,9 @@ void Socket::call_in_slices(Duration slice) {
 void Socket::wait(short events, TimePoint since) {
   if (stop_) throw Stopped{};
   if (Clock::now() - since > patience_)
-    throw Trouble("nothing moved for " +
+    throw Trouble("no data for " +
                   std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience_).count()) +
-                  " s; is the other agent's port open on the way?");
+                  " s; does a firewall block the other agent's port?");
   if (calls_ == Calls::blocking) return;
   pollfd poll{descriptor_, events, 0};
   ::poll(&poll, 1, static_cast<int>(std::chrono::milliseconds(kSlice / 1ms).count()));
@@ -167,8 +167,8 @@ void Socket::bind(const boost::asio::ip::address& address, std::uint16_t port) {
     at = socket_address(any, port);
     if (::bind(descriptor_, at.raw(), at.size) == 0) return;
   }
-  if (errno == EADDRINUSE) throw Trouble("the port of " + at.text() + " is taken by another program");
-  fail("cannot take " + at.text());
+  if (errno == EADDRINUSE) throw Trouble("the port of " + at.text() + " is in use by another program");
+  fail("cannot bind " + at.text());
 }
 
 void Socket::listen() {
@@ -178,7 +178,7 @@ void Socket::listen() {
 
 SocketAddress Socket::local() const {
   SocketAddress address;
-  if (::getsockname(descriptor_, address.raw(), &address.size) != 0) fail("no local address");
+  if (::getsockname(descriptor_, address.raw(), &address.size) != 0) fail("cannot read the local address");
   return address;
 }
 
@@ -205,8 +205,8 @@ void Socket::connect(const SocketAddress& to) {
     wait(POLLOUT, began);
     if (::connect(descriptor_, to.raw(), to.size) == 0 || errno == EISCONN) return;
   }
-  if (errno == ECONNREFUSED) throw Trouble("the connection to " + to.text() + " is refused");
-  fail("no connection to " + to.text());
+  if (errno == ECONNREFUSED) throw Trouble("the connection to " + to.text() + " was refused");
+  fail("cannot connect to " + to.text());
 }
 
 void Socket::send(Bytes bytes) {
@@ -248,8 +248,8 @@ void Socket::send_datagram(Bytes bytes, const SocketAddress* to) {
     if (errno == ECONNREFUSED || errno == ENOBUFS || errno == EPERM) return;  // lost, as far as this goes
     if (errno == EMSGSIZE)
       throw Trouble("a datagram of " + std::to_string(bytes.size()) +
-                    " bytes is too long for this path; give --mtu");
-    if (!would_wait(errno)) fail("no datagram could be sent");
+                    " bytes is too long for this path; set --mtu");
+    if (!would_wait(errno)) fail("cannot send a datagram");
     wait(POLLOUT, began);
   }
 }
@@ -270,7 +270,7 @@ std::optional<std::size_t> Socket::receive_datagram(MutableBytes into, SocketAdd
     const ssize_t got = ::recvfrom(descriptor_, into.data(), into.size(), 0, source.raw(), &source.size);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == ECONNREFUSED) return std::nullopt;  // told by ICMP; patience decides
-    if (!would_wait(errno)) fail("no datagram could be received");
+    if (!would_wait(errno)) fail("cannot receive a datagram");
     if (calls_ == Calls::blocking || attempt == 1) return std::nullopt;
     pollfd poll{descriptor_, POLLIN, 0};
     ::poll(&poll, 1, static_cast<int>(longest / 1ms));

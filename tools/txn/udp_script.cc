@@ -46,9 +46,9 @@ void UdpClient::transact(std::uint32_t transaction) {
     if (got && requester_->receive(now, Bytes(in_).first(*got)) == Exchange::Of::current) heard = now;
     if (now - heard > workload_.patience)
       throw measuring::Trouble(
-          "no datagram came from " + to_.text() + " for " +
+          "no datagram received from " + to_.text() + " for " +
           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(workload_.patience).count()) +
-          " s; does UDP pass on the way?");
+          " s; does a firewall block UDP?");
     requester_->on_timeout(now);
   }
   transmit(Clock::now());  // the acknowledgement of the answer

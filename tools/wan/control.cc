@@ -40,7 +40,7 @@ Descriptor stream_socket(int flags) {
 ControlServer::ControlServer(std::string path) : path_(std::move(path)) {
   const sockaddr_un address = address_of(path_);
   if (connects(stream_socket(0).get(), address))
-    throw std::runtime_error("another emulator answers at " + path_);
+    throw std::runtime_error("another emulator already uses " + path_);
   struct stat found {};
   if (::lstat(path_.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) ::unlink(path_.c_str());
   listener_ = stream_socket(SOCK_NONBLOCK);
@@ -107,7 +107,7 @@ std::string ask(const std::string& path, std::string_view command, std::chrono::
     answer.append(buffer.data(), static_cast<std::size_t>(size));
   }
   if (!answer.ends_with('\n'))
-    throw std::runtime_error("the emulator at " + path + " ended before it answered");
+    throw std::runtime_error("the emulator at " + path + " exited before it answered");
   answer.pop_back();
   return answer;
 }

@@ -149,7 +149,7 @@ void Forwarder::run(ControlServer* control) {
       if (event.data.fd == news.get()) forget(news);
       if (event.data.fd != news.get() && (event.events & (EPOLLERR | EPOLLHUP)) == 0) continue;
       for (Port* port : {a_.get(), b_.get()})
-        if (!port->still_there()) throw std::runtime_error("interface " + port->name() + " is gone");
+        if (!port->still_there()) throw std::runtime_error("interface " + port->name() + " has disappeared");
     }
   }
 }
@@ -162,7 +162,7 @@ std::string Forwarder::execute(std::string_view command) {
   }
   if (command.starts_with("set ")) return set(command.substr(4));
   if (command.starts_with("lose ")) return lose(command.substr(5));
-  return error_json("there is no command \"" + std::string(command) + "\"");
+  return error_json("unknown command \"" + std::string(command) + "\"");
 }
 
 std::string Forwarder::set(std::string_view assignments) {

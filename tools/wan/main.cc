@@ -34,13 +34,13 @@ struct AskOptions {
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run =
-      app.add_subcommand("run", "join two interfaces by an emulated line, until SIGINT or SIGTERM");
+      app.add_subcommand("run", "connect two interfaces by an emulated line until SIGINT or SIGTERM");
   run->add_option("--a", options.a, "interface at one end, or tap:NAME")->required();
   run->add_option("--b", options.b, "interface at the other end, or tap:NAME")->required();
   run->add_option("--control", options.control, "Unix socket for `set` and `stats`");
-  run->add_option("--seed", options.seed, "same seed and same arrivals: same losses")->capture_default_str();
+  run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")->capture_default_str();
   run->add_option("--priority", options.priority,
-                  "realtime: before all ordinary processes, where permitted; normal: as one of them")
+                  "realtime: priority over all ordinary processes, if permitted")
       ->check(CLI::IsMember({"realtime", "normal"}))
       ->capture_default_str();
   for (const std::string prefix : {"", "a-to-b-", "b-to-a-"})
@@ -71,7 +71,7 @@ bool become_realtime(int priority) {
 }
 
 void run_line(const RunOptions& options) {
-  if (options.a == options.b) throw CLI::ValidationError("--b", "a line joins two different interfaces");
+  if (options.a == options.b) throw CLI::ValidationError("--b", "a line needs two different interfaces");
   LineSettings settings;
   settings.seed = options.seed;
   for (const bool one_direction : {false, true})  // the narrower option wins
@@ -120,22 +120,22 @@ int main(int argc, char** argv) {
   AskOptions set_options;
   AskOptions stats_options;
   const CLI::App* run = add_run(app, run_options);
-  CLI::App* set = add_ask(app, set_options, "set", "change a running line; all of it or nothing");
+  CLI::App* set = add_ask(app, set_options, "set", "change the settings of a running line, all of them or none");
   set->add_option("assignments", set_options.assignments,
                   "NAME=VALUE, names as in `run`, e.g. rate=10mbit loss=1%")
       ->required();
   AskOptions lose_options;
   CLI::App* lose =
-      add_ask(app, lose_options, "lose", "lose the packets that enter next, so many of each direction");
+      add_ask(app, lose_options, "lose", "drop the next packets, by direction");
   lose->add_option("assignments", lose_options.assignments, "a-to-b=PACKETS b-to-a=PACKETS, either or both")
       ->required();
   CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");
-  stats->add_flag("--reset", stats_options.reset, "and set them to zero");
+  stats->add_flag("--reset", stats_options.reset, "reset them to zero");
   CalibrateOptions calibrate_options;
   CLI::App* calibration = app.add_subcommand(
-      "calibrate", "measure the emulator between two hosts of its own; exit code 1 if a goal is missed");
-  calibration->add_flag("--quick", calibrate_options.quick, "under a minute");
-  calibration->add_option("--runs", calibrate_options.runs, "of iperf3 for each rate; the mean is printed")
+      "calibrate", "measure the emulator between two network namespaces; exit code 1 if a goal is missed");
+  calibration->add_flag("--quick", calibrate_options.quick, "take less than a minute");
+  calibration->add_option("--runs", calibrate_options.runs, "iperf3 runs for each rate; the mean is printed")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   try {

@@ -73,12 +73,12 @@ class PacketPort final : public Port {
 
 PacketPort::PacketPort(const std::string& interface) : name_(interface) {
   index_ = ::if_nametoindex(interface.c_str());
-  if (index_ == 0) throw std::runtime_error("there is no interface \"" + interface + "\" in this namespace");
+  if (index_ == 0) throw std::runtime_error("no interface \"" + interface + "\" in this namespace");
   // Protocol 0: nothing is received until everything is set up and bound.
   const int socket = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0 && errno == EPERM)
     throw std::runtime_error(
-        "packet sockets need root or CAP_NET_RAW; as another user, join TAP devices (tap:NAME)");
+        "packet sockets need root or CAP_NET_RAW; other users can use TAP devices (tap:NAME)");
   socket_ = Descriptor{must(socket, "packet socket")};
 
   ifreq request{};
@@ -86,7 +86,7 @@ PacketPort::PacketPort(const std::string& interface) : name_(interface) {
   must(::ioctl(socket_.get(), SIOCGIFMTU, &request), "MTU of " + interface);
   const auto mtu = static_cast<std::size_t>(request.ifr_mtu);
   // The loopback device has no Ethernet header to speak of, and its MTU would need slots as large as a block.
-  if (mtu > 16 * 1024) throw std::runtime_error(interface + " has an MTU above 16384: not a line to emulate");
+  if (mtu > 16 * 1024) throw std::runtime_error(interface + " has an MTU above 16384, which cannot be emulated");
   largest_frame_ = mtu + kEthernetHeader + kVlanTag;
   slot_bytes_ = std::bit_ceil(std::max<std::size_t>(2048, largest_frame_ + kSlotOverhead));
   slots_ = kRingBytes / slot_bytes_;

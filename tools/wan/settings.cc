@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 const std::array<SettingName, 9> kSettingNames{{
     {"rate", "IP bits per second, e.g. 51.84mbit; or unlimited"},
     {"delay", "one-way delay, e.g. 50ms"},
-    {"jitter", "the delay varies evenly by this much to both sides; order is kept"},
-    {"loss", "share of packets lost, each by itself, e.g. 0.01 or 1%"},
+    {"jitter", "the delay varies by up to plus or minus this much (uniform); order is kept"},
+    {"loss", "share of packets lost, independently, e.g. 0.01 or 1%"},
     {"burst-loss", "Gilbert-Elliott: ENTER,LEAVE[,LOSS_BAD[,LOSS_GOOD]], e.g. 0.001,0.25; or off"},
-    {"reorder", "share of packets held back while others pass, and for how long: SHARE[,TIME]"},
+    {"reorder", "share of packets delayed while others pass, and for how long: SHARE[,TIME]"},
     {"duplicate", "share of packets delivered twice"},
-    {"corrupt", "share of packets with one bit of their TCP or UDP payload flipped, and a right checksum"},
-    {"queue", "what may wait: bytes (64KiB), time (20ms), multiples of rate x RTT (2bdp), or auto"},
+    {"corrupt", "share of packets with one bit of the TCP or UDP payload flipped and a valid checksum"},
+    {"queue", "queue limit: bytes (64KiB), time (20ms), multiples of rate x RTT (2bdp), or auto"},
 }};
 
 namespace {
@@ -96,7 +96,7 @@ std::optional<std::string> apply(DirectionSettings& direction, std::string_view 
     direction.reorder_by = by;
     return std::nullopt;
   }
-  return "there is no setting \"" + std::string(name) + "\"";
+  return "unknown setting \"" + std::string(name) + "\"";
 }
 
 LinkConfig resolve(const DirectionSettings& direction, Duration round_trip) {

@@ -42,7 +42,7 @@ class TapPort final : public Port {
 
 TapPort::TapPort(const std::string& device) : name_(device) {
   if (device.empty() || device.size() >= IFNAMSIZ)
-    throw std::runtime_error("\"" + device + "\" cannot be a device name");
+    throw std::runtime_error("\"" + device + "\" is not a valid device name");
   device_ = Descriptor{must(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC), "open /dev/net/tun")};
   ifreq request{};
   device.copy(request.ifr_name, IFNAMSIZ - 1);

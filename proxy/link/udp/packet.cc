@@ -23,9 +23,9 @@ class Category : public boost::system::error_category {
       case PacketError::not_authentic:
         return "the packet is forged, damaged, or older than the keys";
       case PacketError::seen_before:
-        return "the packet came before";
+        return "the packet is a duplicate";
       case PacketError::keys_worn_out:
-        return "the keys have been used as often as they may be";
+        return "the keys have reached their usage limit";
       case PacketError::too_far_ahead:
         return "too many packets are unacknowledged to number another one";
     }

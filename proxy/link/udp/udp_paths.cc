@@ -165,28 +165,28 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     for (auto& path : paths_) path.path->carrier().set_rate(rate_bits_, most_bits_, now);
   }
 
-  const char* reason = "UDP answers";
+  const char* reason = "UDP works";
   if (sending_ && sending_->carrier().state() != State::up) {
     sending_ = nullptr;
     ++fallbacks_;
-    reason = "nothing was acknowledged over UDP";
-    if (newest()->carrier().keys_worn_out()) reason = "the keys for UDP are worn out";
+    reason = "packets over UDP are no longer acknowledged";
+    if (newest()->carrier().keys_worn_out()) reason = "the keys for UDP have reached their usage limit";
     if (up_since_ && now - *up_since_ > kLaterRetry) retry_after_ = kFirstRetry;
   }
   UdpPath* target = best();
   const bool tcp_wished = situation.features.transport == config::Transport::tcp;
   if (tcp_wished && situation.tcp != 0) {
-    if (target) reason = "transport = tcp";
+    if (target) reason = "transport = tcp is configured";
     target = nullptr;
   } else if (target && situation.tcp != 0 && situation.features.transport == config::Transport::automatic &&
              rate_bits_ == 0 &&
              target->carrier().minimum_rtt() < (target == sending_ ? kClearlyShort : kShortLine)) {
-    reason = "the line is short: TCP fills it for less";
+    reason = "low round-trip time: TCP is as fast and needs less CPU";
     target = nullptr;
   }
   if (target) {
     if (sending_ != target || session_->preferred() == situation.tcp) {
-      if (situation.tcp == 0 && tcp_wished) reason = "the control connection is gone";
+      if (situation.tcp == 0 && tcp_wished) reason = "the TCP connection was lost";
       send_on(*target, now);
     }
     if (!up_since_) up_since_ = now;
@@ -230,7 +230,7 @@ void UdpPaths::renew_keys(CarrierId control) {
   const UdpPath* path = newest();
   if (!path || !path->carrier().keys_worn_out() || std::exchange(renewing_, true)) return;
   asio::post(io_, [self = self_, control] {
-    if (*self) (*self)->owner_.on_carrier_closed(control, "the keys for UDP are worn out", EndedBy::other);
+    if (*self) (*self)->owner_.on_carrier_closed(control, "the keys for UDP have reached their usage limit", EndedBy::other);
   });
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("the version and the help are no errors") {
 TEST_CASE("bad usage is exit code 2 and a sentence") {
   CHECK(type({}).exit_code == 2);
   CHECK(type({"chekc", "a.toml"}).exit_code == 2);
-  CHECK(type({"chekc", "a.toml"}).errors == "There is no command \"chekc\". Did you mean check?\n");
+  CHECK(type({"chekc", "a.toml"}).errors == "Unknown command \"chekc\". Did you mean check?\n");
   CHECK(type({"--verson"}).exit_code == 2);
   CHECK(type({"check"}).exit_code == 2);
   CHECK(has(type({"check"}).errors, "FILE is required"));
@@ -82,16 +82,16 @@ TEST_CASE("check accepts the examples once their keys are made") {
     const std::string file = (folder.path() / (site + ".toml")).string();
     const Typed before = type({"check", file});
     CHECK(before.exit_code == 2);
-    CHECK(has(before.errors, "`longhaul keygen " + site + "` makes it"));
+    CHECK(has(before.errors, "`longhaul keygen " + site + "` creates it"));
     const auto made = identity::keygen(site, folder.path());
     const Typed typed = type({"check", "--file-only", file});
     CHECK(typed.exit_code == 0);
     INFO(typed.errors);
-    CHECK(typed.out.starts_with(file + " is a configuration of the site \"" + site + "\".\n"));
+    CHECK(typed.out.starts_with(file + " is a valid configuration of the site \"" + site + "\".\n"));
     CHECK(has(typed.out, made.fingerprint));
     // All that is left to do is to pin the peer.
     CHECK(config::warnings(config::read(file)).size() == 1);
-    CHECK(has(typed.out, "has the placeholder of the examples for a fingerprint"));
+    CHECK(has(typed.out, "still has the placeholder fingerprint of the examples"));
   }
 }
 
@@ -146,44 +146,44 @@ disk = "1GiB"
 directory = "d"
 )",
                                         "a.toml");
-  CHECK(cli::describe(config, "sha256:x") == R"(a.toml is a configuration of the site "branch".
-Its peers must name the fingerprint sha256:x.
-Flows that start here:
-  New TCP connections that come in on lan0, lan1 are intercepted (IPv4 and IPv6, through port 7650).
+  CHECK(cli::describe(config, "sha256:x") == R"(a.toml is a valid configuration of the site "branch".
+Its peers must configure the fingerprint sha256:x.
+Flows that enter here:
+  New TCP connections that come in on lan0, lan1 are intercepted (IPv4 and IPv6, TPROXY port 7650).
   The server sees the far proxy's address.
   Connections to 127.0.0.1:8445 go to files:445.
-  Without a link they are refused (fail = closed).
-Closed (fail = closed), for TCP that this host forwards or the daemon relays:
-  Rule 1 opens the flows that it matches first.
-  All other flows between here and peers' networks are closed: 10.10.2.0/24.
-  The table inet longhaul_closed_7650 enforces it, whether the daemon runs or not. It goes by:
+  While the link is down they are refused (fail = closed).
+Closed (fail = closed): TCP flows, forwarded by this host or relayed by the daemon, that must use the link:
+  Rule 1 opens the flows for which it is the first match.
+  All other flows between this site and the peers' networks are closed: 10.10.2.0/24.
+  The table inet longhaul_closed_7650 enforces it, whether or not the daemon runs. To remove it:
     longhaul fail-closed remove a.toml
 Link:
-  Peers may dial [::]:7600.
-  The peer "datacenter" is dialled at 10.10.100.2:7600 and must show sha256:0000000000000000000000000000000000000000000000000000000000000000.
-    Behind it: 10.10.2.0/24.
-    Sent to it: at most 1.544mbit.
-  All peers together get at most 100mbit.
-  TCP to peers uses the kernel's bbr.
-  For peers, this site dials nothing.
+  Peers can connect to [::]:7600.
+  The peer "datacenter" is connected to at 10.10.100.2:7600 and must present the key sha256:0000000000000000000000000000000000000000000000000000000000000000.
+    Networks behind it: 10.10.2.0/24.
+    Rate towards it: at most 1.544mbit.
+  Rate towards all peers together: at most 100mbit.
+  TCP congestion control towards peers: bbr.
+  For peers, this site connects to nothing.
 Features:
   transport=off window=auto fast_connect=false compression=false dedup_memory=false dedup_disk=false fec=off smb=false smb.read_ahead=false smb.write_behind=false smb.write_behind_cached=false smb.metadata=false http=false mapi=false nfs=false dns=false
-  In this version http, mapi, nfs and dns have no effect.
-Rules; the first that matches a flow counts:
-  1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; without a link they go straight to the server (fail = open).
-  2. Flows, all of them: features as above.
+  http, mapi, nfs and dns have no effect in this version.
+Rules (the first match applies):
+  1. Flows to port 445, 139 from 10.10.1.0/24: fec=off; while the link is down they go straight to the server (fail = open).
+  2. Flows (all): the features above.
 Dictionary:
-  In memory at most 148MiB for all peers and both directions, taken as it fills; on disk 1GiB in /s/d.
-  On disk each peer reads only what its own link carried.
+  In memory: at most 148MiB for all peers and both directions, allocated as it fills; on disk: 1GiB in /s/d.
+  On disk, each peer can use only the data of its own link.
 Control:
-  The API listens on 127.0.0.1:7601; changes need the token in /s/control.token.
+  The API listens on 127.0.0.1:7601; requests that change something need the token in /s/control.token.
 Limits:
-  16384 flows, 4096 of one client, of which 1000 are taken in a second, 256 handshakes at a time.
+  16384 flows, 4096 per client address, 1000 new ones per second and address, 256 TLS handshakes in progress.
 Memory:
-  At most 2GiB in all: 465MiB of credit, 465MiB retained, 310MiB in modules, 256MiB ahead of clients, 148MiB in dictionaries, 148MiB for the one on disk, 256MiB in reserve.
+  At most 2GiB in all: 465MiB of receive credit, 465MiB sent and unacknowledged, 310MiB in modules, 256MiB read ahead, 148MiB in memory dictionaries, 148MiB for the index and queue of the disk dictionary, 256MiB in reserve.
 Process:
-  Started as root, it becomes the user longhaul and keeps net_admin and net_bind_service; system calls and files that it does not need are forbidden to it.
+  When started as root, the daemon switches to the user longhaul and keeps net_admin and net_bind_service; access to system calls and files that it does not need is blocked.
 Log:
-  info and worse, as key=value lines on standard error.
+  info and more severe, as key=value lines on standard error.
 )");
 }

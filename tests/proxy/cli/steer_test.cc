@@ -77,23 +77,23 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(typed.exit_code == 0);
   CHECK(typed.errors.empty());
   CHECK(has(typed.out, "branch, longhaul 0.1.0, up 1m 30s"));
-  CHECK(has(typed.out, "1 live of 16384 allowed"));
+  CHECK(has(typed.out, "1 live of at most 16384"));
   CHECK(has(typed.out,
             "3.00 MiB of 512 MiB: credit 1.00 MiB of 90.0 MiB, ahead 2.00 MiB of 64.0 MiB"));
   CHECK(has(typed.out,
-            "1.00 GiB of 4.00 GiB in 260 segments; 1.00 GiB put, 3.00 MiB loaded, 2 refused: the disk or its "
-            "queue was full, 1 damaged and forgotten"));
+            "1.00 GiB of 4.00 GiB in 260 segments; 1.00 GiB written, 3.00 MiB loaded, 2 refused (disk or "
+            "write queue full), 1 damaged and dropped"));
   CHECK(has(typed.out, "transport=auto"));
   CHECK(has(typed.out, "51.8 Mbit/s"));
   CHECK(has(typed.out,
-            "datacenter: UDP answers and is not used, paced at 48.0 Mbit/s (the line carries less than "
-            "told), 20 of 2000 packets lost"));
+            "datacenter: UDP works but is not used, paced at 48.0 Mbit/s (below the configured rate: the "
+            "line carries less), 20 of 2000 packets lost"));
   CHECK(has(
       typed.out,
-      "datacenter: blocks sent: 977 KiB, 8.0 % after the dictionaries, 5.0 % in the end; received: nothing; "
-      "dictionaries 64.0 MiB of 256 MiB out, 0 B of 0 B in, 3 asked for again"));
-  CHECK(has(typed.out, "RECEIVED AS"));
-  CHECK(has(typed.out, "branch-2: the last attempt failed: connection refused"));
+      "datacenter: reduction, sent: 977 KiB, 8.0 % after deduplication, 5.0 % after compression; received: nothing; "
+      "dictionaries 64.0 MiB of 256 MiB out, 0 B of 0 B in, 3 blocks requested again"));
+  CHECK(has(typed.out, "IN REDUCED TO"));
+  CHECK(has(typed.out, "branch-2: last connection error: connection refused"));
   CHECK(has(typed.out, "optimised"));
   CHECK_FALSE(has(typed.out, "link_silent"));
   CHECK(json::parse(shell.type({"status", "--json"}).out).at("site") == "branch");
@@ -120,7 +120,7 @@ TEST_CASE("flows lists what is live, all pages of it, filtered as asked") {
     CHECK(has(typed.out, "1 of 2501 live flows"));
     CHECK_FALSE(has(typed.out, "10.0.0.1:"));
   }
-  CHECK(has(shell.type({"flows", "--port", "1"}).out, "none of 2501 live flows"));
+  CHECK(has(shell.type({"flows", "--port", "1"}).out, "no flow matches (2501 live flows)"));
   const auto bad = shell.type({"flows", "--reason", "bored"});
   CHECK(bad.exit_code == 1);
   CHECK(has(bad.errors, "link_never_up"));
@@ -135,13 +135,13 @@ TEST_CASE("why explains by number and by ends, live or not") {
     const auto typed = shell.type({"why", flow});
     CHECK(typed.exit_code == 0);
     CHECK(has(typed.out, "10.0.0.1:5000 to 192.0.2.1:80"));
-    CHECK(has(typed.out, "past the link"));
+    CHECK(has(typed.out, "bypassing the link"));
     CHECK(has(typed.out, "no_peer_for_network"));
     CHECK(has(typed.out, flows::explain(Reason::no_peer_for_network).remedy));
     CHECK(has(typed.out, "compression=true"));
   }
   const auto would = shell.type({"why", "[fd00::1]:5000-10.0.2.2:445"});
-  CHECK(has(would.out, "is not live; if it began now it would cross the link to datacenter"));
+  CHECK(has(would.out, "is not live; a new connection would use the link to datacenter"));
   CHECK(has(would.out, "[[rule]] number 1 matches"));
   const auto gone = shell.type({"why", "77"});
   CHECK(gone.exit_code == 1);
@@ -187,14 +187,14 @@ TEST_CASE("the cache is cleared and interception steered") {
   CHECK(shell.type({"clear-cache"}).out ==
         "cleared 1.00 MiB in memory and 5.00 MiB on disk\n"
         "datacenter cleared 7.00 MiB on its disk\n"
-        "b has not said what it cleared\n"
-        "the key of the dictionary on disk was destroyed: copies of its files cannot be decrypted any more\n");
+        "b has not reported what it cleared\n"
+        "the encryption key of the dictionary on disk was destroyed: copies of its files can no longer be decrypted\n");
   CHECK(shell.type({"intercept", "up"}).out == "interception is up\n");
-  CHECK(shell.type({"intercept", "print"}).out == "# in place\ntable inet longhaul {\n}\n");
+  CHECK(shell.type({"intercept", "print"}).out == "# installed\ntable inet longhaul {\n}\n");
   api.on_loop([&] { api.daemon.now.fail_closed = control::FailClosed::enforced; });
   CHECK(shell.type({"intercept", "print"}).out ==
-        "# in place\ntable inet longhaul {\n}\n# fail = closed is enforced\ntable inet longhaul_closed {\n}\n");
-  CHECK(shell.type({"status"}).out.find("closed flows are refused without a link") != std::string::npos);
+        "# installed\ntable inet longhaul {\n}\n# fail = closed is enforced\ntable inet longhaul_closed {\n}\n");
+  CHECK(shell.type({"status"}).out.find("flows that must use the link are refused while it is down") != std::string::npos);
   CHECK(shell.type({"intercept", "down"}).out == "interception is down\n");
   api.on_loop([&] { api.daemon.now.intercept = control::InterceptState::not_configured; });
   const auto typed = shell.type({"intercept", "up"});
@@ -217,11 +217,11 @@ TEST_CASE("a wrong, missing or open token is told with its file, and only change
     CHECK(shell.type({"status"}).exit_code == 0);
   };
   shell.write_token(std::string(64, 'f'));
-  failed("does not take the token");
+  failed("rejects the token");
   fs::permissions(shell.token_file(), fs::perms::all);
-  failed("open to other users");
+  failed("can be read by other users");
   fs::remove(shell.token_file());
-  failed("there is no control token");
+  failed("there is no control token file");
   CHECK(api.on_loop([&] { return api.daemon.in_force.smb; }));
 }
 
@@ -234,7 +234,8 @@ TEST_CASE("a daemon that is not there, silent, or something else is told by its 
   const Shell shell{port};
   const auto typed = shell.type({"status"});
   CHECK(typed.exit_code == 1);
-  CHECK(typed.errors == "longhaul: nothing answers at " + shell.address() + ": is `longhaul run` started?\n");
+  CHECK(typed.errors == "longhaul: cannot connect to the daemon at " + shell.address() +
+                            ": connection refused; is `longhaul run` running?\n");
 
   boost::asio::io_context loop;
   boost::asio::ip::tcp::acceptor other(loop, {boost::asio::ip::address_v4::loopback(), 0});
@@ -255,7 +256,7 @@ TEST_CASE("a daemon that is not there, silent, or something else is told by its 
   CHECK(has(answer_with("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"),
             "is not longhaul's control API"));
   CHECK(has(answer_with("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"), "different versions"));
-  CHECK(has(answer_with(""), "closed the connection before it had answered"));
+  CHECK(has(answer_with(""), "closed the connection without an answer"));
 }
 
 TEST_CASE("a control address that is none is told as typed") {

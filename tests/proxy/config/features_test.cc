@@ -85,12 +85,12 @@ TEST_CASE("a preset forgets what was set before") {
 }
 
 TEST_CASE("a wrong feature says what would have been accepted and changes nothing") {
-  CHECK(message("compresion", "true") == "There is no feature \"compresion\". Did you mean compression?");
+  CHECK(message("compresion", "true") == "Unknown feature \"compresion\". Did you mean compression?");
   CHECK(message("zzzzzzzz", "true")
-            .starts_with("There is no feature \"zzzzzzzz\". Known are: preset, transport,"));
-  CHECK(message("compression", "yes") == "compression cannot be \"yes\"; it is true or false.");
-  CHECK(message("transport", "quic") == "transport cannot be \"quic\"; it is auto, udp, tcp or off.");
-  CHECK(message("preset", "a") == "preset cannot be \"a\"; it is B, T, A, F or A+F.");
+            .starts_with("Unknown feature \"zzzzzzzz\". Known names: preset, transport,"));
+  CHECK(message("compression", "yes") == "compression cannot be \"yes\"; it must be true or false.");
+  CHECK(message("transport", "quic") == "transport cannot be \"quic\"; it must be auto, udp, tcp or off.");
+  CHECK(message("preset", "a") == "preset cannot be \"a\"; it must be B, T, A, F or A+F.");
   for (std::string_view wrong :
        {"10", "0:1", "1:0", "200:56", "256:1", ":", "1:", "+1:1", "1:1 ", "fixed", ""})
     CHECK(message("fec", wrong).starts_with("fec cannot be"));
@@ -118,7 +118,7 @@ TEST_CASE("metadata are answered strictly unless both sides say relaxed") {
   CHECK(meet(relaxed, relaxed) == relaxed);
   CHECK(meet(relaxed, strict) == strict);
   CHECK(meet(relaxed, off) == off);
-  CHECK(message("smb.metadata", "loose") == "smb.metadata cannot be \"loose\"; it is strict, relaxed or false.");
+  CHECK(message("smb.metadata", "loose") == "smb.metadata cannot be \"loose\"; it must be strict, relaxed or false.");
 }
 
 TEST_CASE("wishes meet in the same features in whatever order they are asked") {

@@ -13,21 +13,20 @@ using namespace longhaul::config::test;
 TEST_CASE("every mistake is one sentence with file and line") {
   const auto [text, wanted] = GENERATE_COPY(table<std::string, std::string>({
       // The text itself.
-      {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not TOML: "},
-      {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not TOML: "},
-      {"site = \"\xff\"", "dir/a.toml:1: this is not TOML: "},
+      {"site = \"a\"\nlink = [", "dir/a.toml:2: this is not valid TOML: "},
+      {"site = \"a\"\nsite = \"b\"\n", "dir/a.toml:2: this is not valid TOML: "},
+      {"site = \"\xff\"", "dir/a.toml:1: this is not valid TOML: "},
       {"# caf\u00e9\nsite = \u201ca\u201d\n",
-       "dir/a.toml:2: there is a character outside of quotes that TOML does not allow there; quotes are "
-       "plain "
+       "dir/a.toml:2: TOML does not allow this character outside quotes; use plain quotes: "
        "\"...\"."},
-      {"site = \"a\"\n[.a]\n", "dir/a.toml:2: this is not TOML: "},
+      {"site = \"a\"\n[.a]\n", "dir/a.toml:2: this is not valid TOML: "},
       // Keys.
       {"\nsite = \"a\"\nsit = 1\n", "dir/a.toml:3: the file has no key \"sit\". Did you mean site?"},
       {"site = \"a\"\n[lnik]\n", "dir/a.toml:2: the file has no key \"lnik\". Did you mean link?"},
       {after_head("[link]\nlisten = \"[::]:1\"\ntotal-rate = \"1gbit\"\n"),
        "dir/a.toml:7: [link] has no key \"total-rate\". Did you mean total_rate?"},
       {after_head("[link]\nzzz = 1\naaa = 2\n"),
-       "dir/a.toml:6: [link] has no key \"zzz\". Known are: listen, allow, total_rate and "
+       "dir/a.toml:6: [link] has no key \"zzz\". Known names: listen, allow, total_rate and "
        "congestion_control."},
       {after_head("[[peer]]\nname = \"b\"\nfingerprnt = \"x\"\n"),
        "dir/a.toml:7: [[peer]] has no key \"fingerprnt\". Did you mean fingerprint?"},
@@ -40,31 +39,31 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\n[features]\nsmb.read_ahaed = true\n",
        "dir/a.toml:3: [features] has no key \"smb.read_ahaed\". Did you mean smb.read_ahead?"},
       {"site = \"a\"\n[features]\nsmb.read_ahead = 1\n",
-       "dir/a.toml:3: [features] smb.read_ahead cannot be \"1\"; it is true or false."},
+       "dir/a.toml:3: [features] smb.read_ahead cannot be \"1\"; it must be true or false."},
       {"site = \"a\"\n[features]\nhttp.x = 1\n",
        "dir/a.toml:3: [features] has no key \"http.x\". Did you mean http?"},
       // Brackets.
       {after_head("[peer]\nname = \"b\"\n"),
-       "dir/a.toml:5: there can be several; write [[peer]] with double brackets, not [peer]."},
+       "dir/a.toml:5: there can be several of this table; write [[peer]] with double brackets, not [peer]."},
       {after_head("[[link]]\nlisten = \"[::]:1\"\n"),
-       "dir/a.toml:5: there is only one [link]; write it with single brackets."},
+       "dir/a.toml:5: there can be only one [link]; write it with single brackets."},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
       // The site.
       {"[log]\n", "dir/a.toml:1: the file needs the key site, for example site = \"branch\"."},
-      {"site = 7\n", "dir/a.toml:1: site must be text in quotes, such as \"branch\"; it is a number."},
-      {"site = \"\"\n", "dir/a.toml:1: site is empty; write for example \"branch\"."},
+      {"site = 7\n", "dir/a.toml:1: site must be a string in quotes, such as \"branch\"; it is a number."},
+      {"site = \"\"\n", "dir/a.toml:1: site must not be empty; write for example \"branch\"."},
       {"site = \"a b\"\n",
        "dir/a.toml:1: site must be 1 to 63 letters, digits, dots, dashes or underscores."},
       // The identity.
       {"site = \"a\"\n[link]\nlisten = \"[::]:7600\"\n",
-       "dir/a.toml: the file needs an [identity] with certificate and private_key; `longhaul keygen a` makes "
+       "dir/a.toml: the file needs an [identity] with certificate and private_key; `longhaul keygen a` creates "
        "both."},
       {"site = \"a\"\n[identity]\ncertificate = \"a.crt\"\n",
        "dir/a.toml:2: [identity] needs the key private_key, for example private_key = \"a.key\"."},
       // The link.
       {after_head("[link]\nlisten = 7600\n"),
-       "dir/a.toml:6: [link] listen must be text in quotes, such as \"0.0.0.0:7600\"; it is a number."},
+       "dir/a.toml:6: [link] listen must be a string in quotes, such as \"0.0.0.0:7600\"; it is a number."},
       {after_head("[link]\nlisten = \"0.0.0.0:0\"\n"),
        "dir/a.toml:6: [link] listen = \"0.0.0.0:0\" has no port from 1 to 65535 after the last colon."},
       {after_head("[link]\nlisten = \"::1:7600\"\n"),
@@ -75,22 +74,21 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {after_head("[link]\nallow = \"10.0.0.0/8\"\n"),
        "dir/a.toml:6: [link] allow must be a list, such as [\"10.10.2.0/24\"]; it is text."},
       {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n10]\n"),
-       "dir/a.toml:8: [link] allow must be a list of texts, such as [\"10.10.2.0/24\"]; one of them is a "
+       "dir/a.toml:8: [link] allow must be a list of strings, such as [\"10.10.2.0/24\"]; one of them is a "
        "number."},
       {after_head("[link]\nallow = [\n\"10.0.0.0/8\",\n\"10.1.2.3/16\"]\n"),
        "dir/a.toml:8: [link] allow has \"10.1.2.3/16\", which has bits after its prefix. Did you mean "
        "\"10.1.0.0/16\"?"},
       {after_head("[link]\nallow = [\"all\"]\n"),
-       "dir/a.toml:6: [link] allow has \"all\", which is no network; write for example \"10.10.2.0/24\" or "
+       "dir/a.toml:6: [link] allow has \"all\", which is not a network; write for example \"10.10.2.0/24\" or "
        "\"fd00:2::/64\"."},
       {after_head("[link]\nallow = [\"10.0.0.1\", \"10.0.0.1/32\"]\n"),
        "dir/a.toml:6: [link] allow names \"10.0.0.1/32\" twice."},
       {after_head("[link]\ntotal_rate = \"100Mbps\"\n"),
-       "dir/a.toml:6: [link] total_rate cannot be \"100Mbps\"; it is a number and bit, kbit, mbit or gbit a "
-       "second, such "
-       "as \"51.84mbit\", from 8kbit to 1000gbit."},
+       "dir/a.toml:6: [link] total_rate cannot be \"100Mbps\"; it must be a number with the unit bit, kbit, "
+       "mbit or gbit (per second), such as \"51.84mbit\", from 8kbit to 1000gbit."},
       {after_head("[link]\ncongestion_control = \"BBR v3\"\n"),
-       "dir/a.toml:6: [link] congestion_control cannot be \"BBR v3\"; it is a name the kernel knows, such as "
+       "dir/a.toml:6: [link] congestion_control cannot be \"BBR v3\"; it must be a name that the kernel knows, such as "
        "\"bbr\" or "
        "\"cubic\"."},
       // Peers.
@@ -103,18 +101,17 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "`longhaul "
        "keygen` printed on the peer."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = []\n"),
-       "dir/a.toml:8: [[peer]] fingerprint is empty; write for example [\"sha256:…\"]."},
+       "dir/a.toml:8: [[peer]] fingerprint must not be empty; write for example [\"sha256:…\"]."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = [\n\"sha256:" + kHex + "\",\n\"sha256:" +
                   kHex + "\"]\n"),
        "dir/a.toml:10: [[peer]] fingerprint names the same key twice."},
       {after_head("[[peer]]\nname = \"b\"\n" + kFingerprint),
-       "dir/a.toml:5: [[peer]] \"b\" has no address to dial and [link] has no listen to be dialled at: give "
-       "one of the "
-       "two."},
+       "dir/a.toml:5: [[peer]] \"b\" has no address to connect to, and [link] has no listen for it to connect to: "
+       "set one of the two."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b\"\n" + kFingerprint),
        "dir/a.toml:7: [[peer]] address = \"b\" has no port; write ADDRESS:PORT."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = 5\n" + kFingerprint),
-       "dir/a.toml:8: [[peer]] rate must be text in quotes, such as \"51.84mbit\"; it is a number."},
+       "dir/a.toml:8: [[peer]] rate must be a string in quotes, such as \"51.84mbit\"; it is a number."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nrate = \"1kbit\"\n" + kFingerprint),
        "dir/a.toml:8: [[peer]] rate cannot be \"1kbit\"; "},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
@@ -123,44 +120,43 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:9: [[peer]] name = \"b\" is already the name of another peer."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
                   "[[peer]]\nname = \"c\"\naddress = \"c:1\"\n" + kFingerprint),
-       "dir/a.toml:12: [[peer]] fingerprint is already that of the peer \"b\"; each site needs a key of its "
-       "own."},
+       "dir/a.toml:12: [[peer]] fingerprint is already used for the peer \"b\"; each site needs its own key."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\n" + kFingerprint +
                   "[[peer]]\nname = \"c\"\naddress = \"b:1\"\nfingerprint = \"sha256:" +
                   std::string(64, 'b') + "\"\n"),
-       "dir/a.toml:9: [[peer]] address = \"b:1\" is already that of the peer \"b\"."},
+       "dir/a.toml:9: [[peer]] address = \"b:1\" is already the address of the peer \"b\"."},
       {after_head(
            "[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = [\"10.0.0.0/8\"]\n" + kFingerprint +
            "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnetworks = [\"10.0.0.0/8\"]\nfingerprint = \"sha256:" +
            std::string(64, 'b') + "\"\n"),
-       "dir/a.toml:10: [[peer]] networks has 10.0.0.0/8, which already lies behind the peer \"b\"; "},
+       "dir/a.toml:10: [[peer]] networks has 10.0.0.0/8, which the peer \"b\" already has; "},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnames = [\"*.Corp\"]\n" + kFingerprint +
                   "[[peer]]\nname = \"c\"\naddress = \"c:1\"\nnames = [\"*.corp\"]\nfingerprint = \"sha256:" +
                   std::string(64, 'b') + "\"\n"),
        "dir/a.toml:10: [[peer]] names has \"*.corp\", which the peer \"b\" already has; "},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnames = [\"*corp\"]\n" + kFingerprint),
-       "dir/a.toml:8: [[peer]] names has \"*corp\", which is no host name; write for example "},
+       "dir/a.toml:8: [[peer]] names has \"*corp\", which is not a host name; write for example "},
       // Limits.
       {"site = \"a\"\n[limits]\nflows = 10\nflows_per_source = 11\n",
-       "dir/a.toml:2: [limits] flows_per_source = 11 is more than flows, which is 10: one client could take them "
+       "dir/a.toml:2: [limits] flows_per_source = 11 is more than flows, which is 10: one client could use them "
        "all."},
       // Interception.
       {"site = \"a\"\n[intercept]\nmode = \"tproxi\"\n",
-       "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it is \"tproxy\" or \"off\"."},
+       "dir/a.toml:3: [intercept] mode cannot be \"tproxi\"; it must be \"tproxy\" or \"off\"."},
       {"site = \"a\"\n[intercept]\nmode = \"tproxy\"\n",
        "dir/a.toml:2: [intercept] mode = \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"]."},
       {"site = \"a\"\n[intercept]\ninterfaces = [\"lan/0\"]\n",
-       "dir/a.toml:3: [intercept] interfaces has a text that is no interface's name."},
+       "dir/a.toml:3: [intercept] interfaces contains an invalid interface name."},
       {"site = \"a\"\n[intercept]\ninterfaces = [\"lan0\", \"lan0\"]\n",
        "dir/a.toml:3: [intercept] interfaces names \"lan0\" twice."},
       {"site = \"a\"\n[intercept]\nport = 0\n",
-       "dir/a.toml:3: [intercept] port cannot be 0; it is 1 to 65535."},
+       "dir/a.toml:3: [intercept] port cannot be 0; it must be from 1 to 65535."},
       {"site = \"a\"\n[intercept]\nport = \"7650\"\n",
        "dir/a.toml:3: [intercept] port must be a whole number from 1 to 65535; it is text."},
       {"site = \"a\"\n[intercept]\nsource = \"server\"\n",
-       "dir/a.toml:3: [intercept] source cannot be \"server\"; it is \"auto\", \"client\" or \"proxy\"."},
+       "dir/a.toml:3: [intercept] source cannot be \"server\"; it must be \"auto\", \"client\" or \"proxy\"."},
       {"site = \"a\"\n[intercept]\nfail = true\n",
-       "dir/a.toml:3: [intercept] fail must be text in quotes, such as \"open\"; it is true or false."},
+       "dir/a.toml:3: [intercept] fail must be a string in quotes, such as \"open\"; it is true or false."},
       // Listeners.
       {"site = \"a\"\n[[forward]]\nto = \"b:1\"\n",
        "dir/a.toml:2: [[forward]] needs the key listen, for example listen = \"127.0.0.1:8445\"."},
@@ -169,34 +165,33 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"0.0.0.0:2\"\n",
        "dir/a.toml:4: [[forward]] to must name one server, not 0.0.0.0."},
       {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"127.0.0.1:1\"\n",
-       "dir/a.toml:4: [[forward]] to is its own listen: it would dial itself."},
+       "dir/a.toml:4: [[forward]] to is the same as listen: the daemon would connect to itself."},
       {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"a b:1\"\n",
        "dir/a.toml:4: [[forward]] to = \"a b:1\" has neither an address nor a name before its port."},
       {"site = \"a\"\n[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[socks]\nlisten = \"0.0.0.0:1\"\n",
-       "dir/a.toml:6: [socks] listen takes 0.0.0.0:1, which [[forward]] listen in line 3 already takes as "
+       "dir/a.toml:6: [socks] listen takes 0.0.0.0:1, which [[forward]] listen in line 3 already uses as "
        "127.0.0.1:1."},
       {after_head(
            "[link]\nlisten = \"[::]:7650\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n"),
-       "dir/a.toml:7: [intercept] port takes [::]:7650, which [link] listen in line 6 already takes as "
+       "dir/a.toml:7: [intercept] port takes [::]:7650, which [link] listen in line 6 already uses as "
        "[::]:7650."},
       {"site = \"a\"\n[socks]\nlisten = \"127.0.0.1:7601\"\n",
        "dir/a.toml:3: [socks] listen takes 127.0.0.1:7601, which the default of [control] listen already "
-       "takes."},
+       "uses."},
       {"site = \"a\"\n[control]\nlisten = \"0.0.0.0:7601\"\n",
-       "dir/a.toml:3: [control] listen = \"0.0.0.0:7601\" is not a loopback address; flows and counters are "
-       "not for the "
-       "network."},
+       "dir/a.toml:3: [control] listen = \"0.0.0.0:7601\" must be a loopback address, such as 127.0.0.1: "
+       "flows and counters are not public."},
       // Features.
       {"site = \"a\"\n[features]\ncompression = \"maybe\"\n",
-       "dir/a.toml:3: [features] compression cannot be \"maybe\"; it is true or false."},
+       "dir/a.toml:3: [features] compression cannot be \"maybe\"; it must be true or false."},
       {"site = \"a\"\n[features]\nsmb = 1\n",
-       "dir/a.toml:3: [features] smb cannot be \"1\"; it is true or false."},
+       "dir/a.toml:3: [features] smb cannot be \"1\"; it must be true or false."},
       {"site = \"a\"\n[features]\nfec = 2.5\n",
-       "dir/a.toml:3: [features] fec must be true, false, a number or text; it is a fraction."},
+       "dir/a.toml:3: [features] fec must be true, false, a number or a string; it is a fraction."},
       {"site = \"a\"\n[features]\ntransport = \"quic\"\n",
-       "dir/a.toml:3: [features] transport cannot be \"quic\"; it is auto, udp, tcp or off."},
+       "dir/a.toml:3: [features] transport cannot be \"quic\"; it must be auto, udp, tcp or off."},
       {"site = \"a\"\n[features]\npreset = \"X\"\n",
-       "dir/a.toml:3: [features] preset cannot be \"X\"; it is B, T, A, F or A+F."},
+       "dir/a.toml:3: [features] preset cannot be \"X\"; it must be B, T, A, F or A+F."},
       // Rules.
       {"site = \"a\"\n[[rule]]\nto_ports = [0]\n",
        "dir/a.toml:3: [[rule]] to_ports cannot have port 0; ports are 1 to 65535."},
@@ -204,18 +199,18 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:4: [[rule]] to_ports must be a list of port numbers, such as [445, 139]; one of them is "
        "text."},
       {"site = \"a\"\n[[rule]]\nfeatures = { fec = \"0:1\" }\n",
-       "dir/a.toml:3: [[rule]] features fec cannot be \"0:1\"; it is off, adaptive, or K:M "},
+       "dir/a.toml:3: [[rule]] features fec cannot be \"0:1\"; it must be off, adaptive, or K:M "},
       {"site = \"a\"\n[[rule]]\nfail = \"ajar\"\n",
-       "dir/a.toml:3: [[rule]] fail cannot be \"ajar\"; it is \"open\" or \"closed\"."},
+       "dir/a.toml:3: [[rule]] fail cannot be \"ajar\"; it must be \"open\" or \"closed\"."},
       // The dictionary.
       {"site = \"a\"\n[dictionary]\nmemory = \"1MiB\"\n",
-       "dir/a.toml:3: [dictionary] memory cannot be \"1MiB\"; it is 0 for none, or a size from \"16MiB\" to "
+       "dir/a.toml:3: [dictionary] memory cannot be \"1MiB\"; it must be 0 (none) or a size from \"16MiB\" to "
        "\"8GiB\"."},
       {"site = \"a\"\n[dictionary]\ndisk = -1\n",
-       "dir/a.toml:3: [dictionary] disk cannot be \"-1\"; it is 0 for none, or a size from \"64MiB\" to "
+       "dir/a.toml:3: [dictionary] disk cannot be \"-1\"; it must be 0 (none) or a size from \"64MiB\" to "
        "\"16TiB\"."},
       {"site = \"a\"\n[dictionary]\ndirectory = \"\"\n",
-       "dir/a.toml:3: [dictionary] directory is empty; write for example \"dictionary\"."},
+       "dir/a.toml:3: [dictionary] directory must not be empty; write for example \"dictionary\"."},
       {"site = \"a\"\n[dictionary]\nshare = [\"the labs\"]\n",
        "dir/a.toml:3: [dictionary] share = \"the labs\" must be 1 to 63 letters, digits, dots, dashes or "
        "underscores."},
@@ -223,16 +218,16 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [dictionary] share names \"a\" twice."},
       // Limits and log.
       {"site = \"a\"\n[limits]\nflows = 0\n",
-       "dir/a.toml:3: [limits] flows cannot be 0; it is 1 to 1000000."},
+       "dir/a.toml:3: [limits] flows cannot be 0; it must be from 1 to 1000000."},
       {"site = \"a\"\n[limits]\nflows = -1\n",
-       "dir/a.toml:3: [limits] flows cannot be -1; it is 1 to 1000000."},
+       "dir/a.toml:3: [limits] flows cannot be -1; it must be from 1 to 1000000."},
       {"site = \"a\"\n[limits]\nhandshakes = 2.0\n",
        "dir/a.toml:3: [limits] handshakes must be a whole number from 1 to 10000; it is a fraction."},
       {"site = \"a\"\n[limits]\nmemory = \"512MB\"\n",
-       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it is a size from \"16MiB\" to \"1TiB\", such as "
+       "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it must be a size from \"16MiB\" to \"1TiB\", such as "
        "\"2GiB\"."},
       {"site = \"a\"\n[log]\nlevel = \"verbose\"\n",
-       "dir/a.toml:3: [log] level cannot be \"verbose\"; it is \"info\", \"error\", \"warn\", \"debug\" or "
+       "dir/a.toml:3: [log] level cannot be \"verbose\"; it must be \"info\", \"error\", \"warn\", \"debug\" or "
        "\"trace\"."},
       {"site = \"a\"\n[log]\njson = \"yes\"\n",
        "dir/a.toml:3: [log] json must be true or false without quotes; it is text."},

@@ -195,23 +195,23 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
   folder.write("a.toml", "site = \"a\"\n" + kIdentity);
   CHECK(file_sentence(folder.path() / "a.toml") ==
         at + "/a.toml:3: [identity] certificate = \"a.crt\": the file " + at +
-            "/a.crt is not there; `longhaul keygen a` makes it.");
+            "/a.crt does not exist; `longhaul keygen a` creates it.");
   folder.write("a.crt", "");
   CHECK(file_sentence(folder.path() / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
   folder.write("a.key", "");
   CHECK(file_sentence(folder.path() / "a.toml") == "accepted");
   folder.write("large.toml", std::string((1 << 20) + 1, '#'));
   CHECK(file_sentence(folder.path() / "large.toml") ==
-        at + "/large.toml: the configuration is larger than 1 MiB, so this is not it.");
+        at + "/large.toml: the file is larger than 1 MiB, so it is not a longhaul configuration.");
 }
 
 TEST_CASE("what is allowed and probably not meant is a warning") {
   const auto of = [](const std::string& text) { return warnings(read_text(text, "a.toml")); };
   CHECK(of(after_head("")) ==
         std::vector<std::string>{
-            "Nothing is intercepted, forwarded or listened for, so this daemon would do nothing."});
+            "There is no [intercept], [[forward]], [socks] or [link] listen, so this daemon would do nothing."});
   CHECK(of(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n")) ==
-        std::vector<std::string>{"There is no [[peer]], so every flow goes past the link."});
+        std::vector<std::string>{"There is no [[peer]], so all flows bypass the link."});
   const auto rules = [&](const std::string& text) {
     return of(
         after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\nnetworks = "
@@ -220,7 +220,7 @@ TEST_CASE("what is allowed and probably not meant is a warning") {
   };
   CHECK(rules("").empty());
   CHECK(rules("[[rule]]\nto_ports = [1, 2]\n[[rule]]\nto_ports = [2]\nto_networks = [\"10.0.0.0/8\"]\n") ==
-        std::vector<std::string>{"Rule 2 is never reached: rule 1 matches every flow it would match."});
+        std::vector<std::string>{"Rule 2 is never used: rule 1 matches all of its flows first."});
   CHECK(
       rules("[[rule]]\nto_networks = [\"10.0.0.0/9\"]\n[[rule]]\nto_networks = [\"10.0.0.0/8\"]\n").empty());
   CHECK(rules("[[rule]]\nto_ports = [1]\n[[rule]]\n").empty());
@@ -231,7 +231,7 @@ TEST_CASE("what is allowed and probably not meant is a warning") {
   CHECK(forward("files:1").empty());
   CHECK(
       forward("11.1.1.1:1") ==
-      std::vector<std::string>{"The forward to 11.1.1.1:1 goes past the link: no peer's networks hold it."});
+      std::vector<std::string>{"The forward to 11.1.1.1:1 bypasses the link: no peer's networks contain it."});
 }
 
 TEST_CASE("a warning says what fail = closed refuses always, and which family it does not cover") {
@@ -244,13 +244,13 @@ TEST_CASE("a warning says what fail = closed refuses always, and which family it
   const std::string closed = "[intercept]\nfail = \"closed\"\n";
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed) == List{});
   CHECK(of(R"("10.0.0.0/8")", closed) ==
-        List{"The peer \"b\" has no IPv6 network, so fail = \"closed\" does not cover IPv6 to its site: if there is "
-             "any, add it to networks."});
+        List{"The peer \"b\" has no IPv6 network, so fail = \"closed\" does not cover IPv6 traffic to its site: if the "
+             "site has such networks, add them."});
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + "[features]\ntransport = \"off\"\n").size() == 1);
   const std::string off = "[[rule]]\nto_ports = [80]\nfeatures = { transport = \"off\" }\n";
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + off) ==
-        List{"Rule 1 turns the transport off, and its flows may only use the link, so they are refused. Add fail = "
-             "\"open\" to let them go straight to the server."});
+        List{"Rule 1 sets transport to \"off\", but fail = \"closed\" requires the link, so its flows are refused. Add "
+             "fail = \"open\" to the rule to let them bypass the link."});
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", closed + off + "fail = \"open\"\n") == List{});
   CHECK(of(R"("10.0.0.0/8", "fd00::/8")", off) == List{});
 }

@@ -39,12 +39,12 @@ TEST_CASE("a group without effect is said") {
   config.peers = {peer("a", {"labs", "north"}), peer("b", {"labs"})};
   config.dictionary.share = {"labs"};
   CHECK(sharing_warnings(config) ==
-        std::vector<std::string>{"The peer \"a\" is in the group \"north\", which [dictionary] share does not "
-                                 "name, so it shares nothing there."});
+        std::vector<std::string>{"The peer \"a\" is in the group \"north\", which is not in [dictionary] "
+                                 "share, so the group has no effect."});
   config.peers[0].groups = {};
   CHECK(sharing_warnings(config) ==
-        std::vector<std::string>{"[dictionary] share names the group \"labs\", but only one peer is in it, so "
-                                 "nothing is shared there: two or more [[peer]] need groups = [\"labs\"]."});
+        std::vector<std::string>{"[dictionary] share contains the group \"labs\", but only one peer is in it, so "
+                                 "nothing is shared: two or more [[peer]] need groups = [\"labs\"]."});
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_CASE("a token that others may read, or that is none, stops the start with o
   const auto file = scratch.path() / "control.token";
   const auto start = [&] { return load_or_make_token(scratch.path(), "control.token"); };
   write(file, std::string(64, 'a') + "\n", kOwner | fs::perms::group_read);
-  CHECK_THROWS_WITH(start(), Catch::Contains(file.string()) && Catch::Contains("open to other users"));
+  CHECK_THROWS_WITH(start(), Catch::Contains(file.string()) && Catch::Contains("can be read by other users"));
   write(file, std::string(64, 'a') + "\n", kOwner);
   CHECK(start() == std::string(64, 'a'));
   for (const auto& text : {std::string(), std::string("short"), std::string(40, 'a') + " b",
@@ -60,7 +60,7 @@ TEST_CASE("a token that others may read, or that is none, stops the start with o
   fs::remove(file);
   fs::create_directory(file);
   fs::permissions(file, fs::perms::owner_all);
-  CHECK_THROWS_WITH(start(), Catch::Contains("not a file"));
+  CHECK_THROWS_WITH(start(), Catch::Contains("not a regular file"));
 }
 
 TEST_CASE("a state directory that cannot be made is named") {

@@ -81,7 +81,7 @@ TEST_CASE("a second identity never overwrites the first, and leaves nothing half
   const std::string key = folder.read("branch.key");
   CHECK_THROWS_WITH(
       keygen("branch", folder.path()),
-      made.private_key.string() + " is already there and is not overwritten; remove it to make another.");
+      made.private_key.string() + " already exists and is not overwritten; remove it to create another.");
   CHECK(folder.read("branch.key") == key);
   // Only the certificate is in the way: the new key must not stay behind.
   std::filesystem::remove(made.private_key);
@@ -101,9 +101,9 @@ TEST_CASE("an identity that cannot be used is refused with the file's name") {
   const auto a = keygen("a", folder.path()), b = keygen("b", folder.path());
   const std::string at = folder.path().string() + "/";
   CHECK(load_sentence({a.certificate, b.private_key}) ==
-        at + "b.key: the private key is not that of the certificate " + at + "a.crt.");
-  CHECK(load_sentence({a.private_key, a.private_key}) == at + "a.key: this is no certificate in PEM form.");
-  CHECK(load_sentence({a.certificate, a.certificate}) == at + "a.crt: this is no private key in PEM form.");
+        at + "b.key: the private key does not match the certificate " + at + "a.crt.");
+  CHECK(load_sentence({a.private_key, a.private_key}) == at + "a.key: this is not a certificate in PEM format.");
+  CHECK(load_sentence({a.certificate, a.certificate}) == at + "a.crt: this is not a private key in PEM format.");
   CHECK(load_sentence({at + "none", a.private_key}) ==
         at + "none: the certificate cannot be read: No such file or directory.");
 }
@@ -114,7 +114,7 @@ TEST_CASE("a key that others may read or change is refused") {
   for (const mode_t mode : {0640u, 0604u, 0620u, 0610u, 0644u}) {
     REQUIRE(chmod(made.private_key.c_str(), mode) == 0);
     CHECK_THAT(load_sentence(files(made)),
-               Catch::StartsWith(made.private_key.string() + ": others may read") && Catch::Contains("chmod 600"));
+               Catch::StartsWith(made.private_key.string() + ": other users can read") && Catch::Contains("chmod 600"));
   }
   for (const mode_t mode : {0600u, 0400u}) {
     REQUIRE(chmod(made.private_key.c_str(), mode) == 0);
@@ -133,7 +133,7 @@ TEST_CASE("a key with a passphrase is refused without waiting for one") {
   BIO_free(memory);
   CHECK(load_sentence({made.certificate, folder.path() / "locked.key"}) ==
         (folder.path() / "locked.key").string() +
-            ": the private key has a passphrase, and a daemon has nobody to ask for it.");
+            ": the private key has a passphrase, which the daemon cannot ask for; use a key without one.");
 }
 
 TEST_CASE("two made identities complete a TLS 1.3 handshake, each seeing the other's fingerprint") {

@@ -151,5 +151,5 @@ TEST_CASE("what cannot be an interface's name closes nothing and says so") {
   config::Config config = closable_config();
   config.intercept.fail = config::Fail::closed;
   config.intercept.interfaces = {"lan0\" accept; }"};
-  CHECK(closed_rules(config).error().message == "\"lan0\" accept; }\" cannot be an interface's name");
+  CHECK(closed_rules(config).error().message == "\"lan0\" accept; }\" is not a valid interface name");
 }

@@ -46,7 +46,7 @@ TEST_CASE("each refusal is counted, and a source has one line a minute with the 
   CHECK(refusals.counts()[static_cast<std::size_t>(Refusal::unknown_key)] == 61 * 4);
   REQUIRE(lines.size() == 4);
   CHECK(lines[0].find("link_refused address=10.0.0.1:4000 code=unknown_key") != std::string::npos);
-  CHECK(lines[0].find("showed: sha256:x") != std::string::npos);
+  CHECK(lines[0].find("sha256:x") != std::string::npos);
   CHECK(lines[0].find("run `longhaul reload`") != std::string::npos);
   CHECK(lines[1].find("address=[2001:db8::1]:4000") != std::string::npos);
   CHECK(lines[2].find("unlogged_of_source=119") != std::string::npos);

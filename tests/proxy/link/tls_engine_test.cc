@@ -183,7 +183,7 @@ TEST_CASE("a refusal of libssl's is told by its name") {
   CHECK(end == SSL_ERROR_SSL);
   Buffer plain;
   CHECK_FALSE(engine.receive(peer.take(), plain));
-  CHECK(engine.error_text() == "the peer's TLS says: bad record mac");
+  CHECK(engine.error_text() == "TLS alert from the peer: bad record mac");
 }
 
 TEST_CASE("a record that was changed anywhere, repeated, left out or moved ends the connection") {
@@ -402,8 +402,8 @@ TEST_CASE("a preshared key protects what follows the handshake, and one that dif
     CHECK(as_text(plain) == "hello again");
   } else {
     CHECK(plain.empty());
-    CHECK(acceptor.error_text().starts_with("the first record cannot be opened: preshared_key_file"));
+    CHECK(acceptor.error_text().starts_with("the first record cannot be decrypted: preshared_key_file"));
     CHECK_FALSE(dialler.receive(take(acceptor), plain));
-    CHECK(dialler.error_text().starts_with("the first record cannot be opened: preshared_key_file"));
+    CHECK(dialler.error_text().starts_with("the first record cannot be decrypted: preshared_key_file"));
   }
 }

@@ -54,7 +54,7 @@ TEST_CASE("a planted link is replaced and never followed") {
 TEST_CASE("what is no file is not read, and not waited for") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-  CHECK(reason_of(read_private_file(folder.path() / "pipe", 100).error()) == "it is not a file");
-  CHECK(reason_of(read_private_file(folder.path(), 100).error()) == "it is not a file");
+  CHECK(reason_of(read_private_file(folder.path() / "pipe", 100).error()) == "it is not a regular file");
+  CHECK(reason_of(read_private_file(folder.path(), 100).error()) == "it is not a regular file");
   CHECK_FALSE(replace_private_file(folder.path() / "none" / "file", "bytes").has_value());
 }

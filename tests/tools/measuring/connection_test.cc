@@ -110,7 +110,7 @@ TEST_CASE("console and agent greet each other and talk, in both families", "[mea
 TEST_CASE("both sides are told why they cannot work together", "[measuring]") {
   const Outcome version = meet({"longhaul-txn", 1}, {"longhaul-txn", 2});
   CHECK_THAT(version.dialling,
-             Catch::Contains("speaks version 2") && Catch::Contains("both ends need the same"));
+             Catch::Contains("speaks version 2") && Catch::Contains("both ends must have the same release"));
   CHECK_THAT(version.listening, Catch::Contains("speaks version 1"));
   const Outcome token = meet({"longhaul-txn", 1, "guess"}, {"longhaul-txn", 1, "secret"});
   CHECK_THAT(token.dialling, Catch::Contains("says:") && Catch::Contains("another token"));
@@ -122,14 +122,14 @@ TEST_CASE("a host where nobody listens, and a port that is taken, have their sen
   tcp::acceptor taken = listen(io.get_executor(), {"127.0.0.1", 0});
   const std::uint16_t port = taken.local_endpoint().port();
   CHECK_THROWS_WITH(listen(io.get_executor(), {"127.0.0.1", port}),
-                    Catch::Contains("is taken by another program"));
+                    Catch::Contains("is in use by another program"));
   CHECK_THROWS_WITH(listen(io.get_executor(), {"198.51.100.1", 0}),
                     Catch::Contains("cannot listen at 198.51.100.1:0"));
   taken.close();
   std::string outcome;
   asio::co_spawn(io, dial_once({"127.0.0.1", port}, kPatience, outcome), asio::detached);
   io.run_for(kPatience);
-  CHECK_THAT(outcome, Catch::Contains("nobody listens") && Catch::Contains("longhaul-txn agent"));
+  CHECK_THAT(outcome, Catch::Contains("nothing listens") && Catch::Contains("longhaul-txn agent"));
 }
 
 TEST_CASE("a peer that is another program, ends, or says nothing is told apart", "[measuring]") {

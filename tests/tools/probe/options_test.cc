@@ -53,7 +53,7 @@ TEST_CASE("who is to blame for an option that the answer lacks is told as far as
     const auto remarks = judge_answer(report);
     return remarks.size() == 1 && remarks[0].find(words) != std::string::npos;
   };
-  CHECK(said("an agent there tells"));
+  CHECK(said("an agent there can tell"));
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "0"}};
   CHECK(said("net.ipv4.tcp_window_scaling is 0"));
   report.far_settings = HostSettings{{"net.ipv4.tcp_window_scaling", "1"}};
@@ -62,7 +62,7 @@ TEST_CASE("who is to blame for an option that the answer lacks is told as far as
   report.seen_at = 7612;
   CHECK(said("something that looks at port 445 alone"));
   report.seen_at = 445;
-  CHECK(said("so it is taken away on the way back"));
+  CHECK(said("so it is removed on the way back"));
   report.changes = {{"window scale", "7", "gone", ""}};
   CHECK(said("did not get ours"));
 }
