@@ -33,6 +33,7 @@ enum class Reason {
   lost_writes,          // past the link, and read: the client is to be told of lost writes
   smb_client_caches,    // optimised, but writes wait for the server: the client writes back by itself
   smb_other_paths,      // the same: the client may use connections that do not pass here
+  smb_hides_errors,     // the same: the client's library would not tell its program of a failed CLOSE
 };
 
 struct ReasonText {
@@ -123,6 +124,10 @@ inline constexpr std::array kReasonTable{
                "The flow is optimised, but its client and server support SMB multichannel and the server has other "
                "addresses, over which the client could bypass this proxy, so its writes wait for the server.",
                "turn SMB multichannel off at the client or the server, or give the server one address"},
+    ReasonText{Reason::smb_hides_errors, "smb_hides_errors",
+               "The flow is optimised, but its client's library (jcifs) does not tell its program when closing a "
+               "file fails, so its writes wait for the server.",
+               "none needed"},
 };
 
 static_assert(

@@ -32,6 +32,7 @@ struct Design {
   bool keeps_aborted = true;  // far: an open counts until the near half knows that its server is gone
   bool late_errors_name_no_cause =
       true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
+  bool resets_for_close = true;  // a late error that only a CLOSE could bear: the client's connection is reset
   bool writes_records_at_once = false;  // before the client's connection is reset
   bool shares_records = false;          // each half gives the other one its records, if it reaches it
   bool marks_files = false;             // before its first promise a file is marked on both disks
@@ -43,6 +44,7 @@ enum class Policy : std::uint8_t {
   reconnects,  // a library that does that by itself; CLOSE is a success where it knows that the connection is
                // lost
   ignores_close,    // the same, and the answer of CLOSE is of no interest: kernel clients
+  overlooks_close,  // the status of CLOSE is of no interest, a lost connection is: pysmb
   waits_for_space,  // repeats a WRITE that was refused for lack of space
   starts_over,      // after an error: begins the file anew, once
   insists,          // goes on after the late error, too

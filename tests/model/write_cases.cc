@@ -17,6 +17,7 @@ constexpr struct {
     {Policy::continues, "logs in again and continues"},
     {Policy::reconnects, "has a library that reconnects by itself"},
     {Policy::ignores_close, "has a client that ignores the answer of CLOSE"},
+    {Policy::overlooks_close, "overlooks the status of CLOSE"},
     {Policy::waits_for_space, "waits for space and repeats the WRITE"},
     {Policy::starts_over, "starts over"},
     {Policy::insists, "goes on after a late error"},
@@ -87,6 +88,8 @@ void add_variants(std::vector<Case>& cases) {
       {.near_knows_better = false}, once);
   add("a late error says 'disk full' for another WRITE", kMissing, {.late_errors_name_no_cause = false},
       one(Failure::disk_full, Policy::waits_for_space));
+  add("a late error is told by CLOSE alone", kMissing, {.resets_for_close = false},
+      one(Failure::disk_full, Policy::overlooks_close));
 
   add("a record is forgotten when it is told, not when the client has read it", kMissing,
       {.keeps_until_delivered = false,

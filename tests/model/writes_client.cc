@@ -173,7 +173,7 @@ void Writes::connection_lost(State& state) const {
   flow.client = 0;
   flow.to_client = 0;
   state.stage = Stage::failure;
-  if (bounds_.policy == Policy::stops) return;
+  if (bounds_.policy == Policy::stops || bounds_.policy == Policy::overlooks_close) return;
   if (bounds_.policy == Policy::starts_over) return told_error(state, {});
   if (at_close(state) && bounds_.policy == Policy::ignores_close) {
     state.stage = Stage::success;
@@ -190,7 +190,8 @@ void Writes::connection_lost(State& state) const {
 
 void Writes::told_error(State& state, const Message& answer) const {
   Flow& flow = state.flows[state.current];
-  if (bounds_.policy == Policy::ignores_close && answer.kind == Kind::close) {
+  const bool ignores = bounds_.policy == Policy::ignores_close || bounds_.policy == Policy::overlooks_close;
+  if (ignores && answer.kind == Kind::close) {
     state.stage = Stage::success;
     flow.client = 0;
     return;

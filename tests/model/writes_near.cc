@@ -125,6 +125,8 @@ void Writes::near_takes(State& state, unsigned number) const {
   } else {
     if (answer.kind == Kind::write) flow.settled = 0;
     const bool owed = flow.ledger.lost == 2;
+    if (owed && answer.kind == Kind::close && design_.resets_for_close)
+      return near_ends(state, number, Rest::goes_on);
     const Answer final = flow.ledger.settle(answer.answer);
     if (owed && design_.records_failures) flow.telling = 1;
     if (design_.late_errors_name_no_cause)

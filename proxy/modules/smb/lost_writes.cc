@@ -97,9 +97,9 @@ void LostWrites::refused(const File& file, Interval range, Status status) {
   add(file, loss);
 }
 
-void LostWrites::told_late(const File& file) {
-  ++counters_.reported[static_cast<std::size_t>(Told::late_error)];
-  if (journal_) journal_->reported(file, Told::late_error);
+void LostWrites::told_late(const File& file, Told how) {
+  ++counters_.reported[static_cast<std::size_t>(how)];
+  if (journal_) journal_->reported(file, how);
 }
 
 bool LostWrites::take(const File& file, Use use) {

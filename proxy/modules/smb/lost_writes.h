@@ -37,8 +37,9 @@ inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "serve
 enum class Told : std::uint8_t {
   late_error,  // in the answer to a later WRITE, FLUSH or CLOSE
   next_open,   // in the place of an open of the file
+  reset,       // CLOSE alone could have told: its answer is withheld, and the connection is reset
 };
-inline constexpr std::array<std::string_view, 2> kToldNames{"late_error", "next_open"};
+inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_open", "reset"};
 
 class LossJournal;
 class LiveLedger;
@@ -88,7 +89,7 @@ class LostWrites {
   // The server has refused a promised WRITE. A later answer through the same open can tell the client; not every
   // program stops at that, so the next open of the file tells it as well.
   void refused(const File& file, Interval range, Status status);
-  void told_late(const File& file);
+  void told_late(const File& file, Told how = Told::late_error);
 
   // Before an open: true if it is to be answered with LOST_WRITEBEHIND_DATA. An open that may write is told
   // once, after which the file is forgotten; before that, one open that only reads the data.

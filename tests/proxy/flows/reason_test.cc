@@ -37,6 +37,7 @@ bool named(Reason reason) {
     case Reason::lost_writes:
     case Reason::smb_client_caches:
     case Reason::smb_other_paths:
+    case Reason::smb_hides_errors:
       return true;
   }
   return false;

@@ -24,6 +24,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   connection_.on_request(*message);
   telling_.client_goes_on();
   shares_.on_request(*message);
+  learn_client(*message);
   request(now, frame, *message);
 }
 
@@ -218,7 +219,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   if (pending) questions_.answered(now, message, *pending);
   const auto carrier = carriers_.find(number);
   if (carrier != carriers_.end() && pending) {
-    out_.to_lan(with_late_error(frame, message, *pending, carrier->second));
+    answer_with_late_error(frame, message, *pending, carrier->second);
     settled_.answered_write(now, carrier->second, number);
     carriers_.erase(carrier);
   } else {
@@ -248,6 +249,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
     lost_->forget(lost_file(*answered.opened));
   questions_.opened(answered.opened, number);
   for (const Open& closed : answered.closed) over(closed);
+  reset_if_doomed();
 }
 
 void Near::over(const Open& open) {

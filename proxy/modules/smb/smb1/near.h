@@ -13,6 +13,7 @@
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb1/near_looks.h"
 #include "proxy/modules/smb/smb1/near_questions.h"
 #include "proxy/modules/smb/smb1/near_searches.h"
@@ -99,8 +100,10 @@ class Near final : public Half, private LiveLedger {
   void answer_early(const Early& early);
   void kept(const Kept& kept);
   void taken_back(const Break& message);
-  Slice with_late_error(const Frame& frame, const Message& answer, const Pending& request,
-                        const OpenKey& key);
+  void answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                              const OpenKey& key);
+  void learn_client(const Message& message);
+  void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
   // What is owed now cannot be kept any more: for who opens those files again.
@@ -110,7 +113,7 @@ class Near final : public Half, private LiveLedger {
   void give_up(const LostWrites::File& file) override;
   bool goes_on_with_lost(const Message& message);
   void say_who();
-  void told_late(const OpenKey& key);
+  void told_late(const OpenKey& key, Told how = Told::late_error);
   bool features(bool config::Features::*feature) const {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
   }
@@ -131,6 +134,8 @@ class Near final : public Half, private LiveLedger {
   ShareNames shares_;
   NearSettled settled_;
   bool has_said_who_ = false;
+  bool hides_errors_ = false;  // see silent_clients.h
+  bool doomed_ = false;        // to be reset when all that was promised is done
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;

@@ -33,10 +33,16 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 
 // As in smb2/near_writes.cc.
 bool Near::policy_allows(Open& open) {
-  if (open.on_behalf || features(&config::Features::smb_write_behind_cached)) return true;
+  const bool caches = !open.on_behalf && !features(&config::Features::smb_write_behind_cached);
+  if (!caches && !hides_errors_) return true;
   if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
-  reason_ = flows::Reason::smb_client_caches;
+  reason_ = caches ? flows::Reason::smb_client_caches : flows::Reason::smb_hides_errors;
   return false;
+}
+
+void Near::learn_client(const Message& message) {
+  for (const Block& block : message.blocks)
+    if (block.command == Command::session_setup_andx) hides_errors_ |= names_jcifs(block.bytes);
 }
 
 bool Near::write(const Frame& frame, const Message& message) {
@@ -45,7 +51,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || !features(&config::Features::smb_write_behind) || !may_be_promised(*open, header, *write) ||
+  if (!open || doomed_ || !features(&config::Features::smb_write_behind) || !may_be_promised(*open, header, *write) ||
       !policy_allows(*open) || !room_.has_room(disk_tree(*open), length))
     return false;
   const OpenKey key = open->key;
@@ -101,15 +107,26 @@ void Near::kept(const Kept& kept) {
   while (const auto next = promises_.poll_answerable()) {
     if (const auto waiting = writes_.find(*next); waiting != writes_.end()) answer_early(waiting->second);
   }
+  reset_if_doomed();
 }
 
-Slice Near::with_late_error(const Frame& frame, const Message& answer, const Pending& request,
-                            const OpenKey& key) {
+// Some libraries ignore the status of a CLOSE. Where only that could tell of a loss its answer is withheld, and the
+// connection reset when all else that was promised is done.
+void Near::answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
+                                  const OpenKey& key) {
   const auto status = static_cast<Status>(answer.header.status);
-  if (promises_.unreported(key)) told_late(key);
+  const bool is_news = promises_.unreported(key);
   const Status told = promises_.settle(key, status);
-  if (told == status) return frame.bytes;
-  return empty_reply(request.header, static_cast<std::uint32_t>(told));
+  const bool withheld = is_news && told != status && request.header.command == Command::close;
+  if (is_news) told_late(key, withheld ? Told::reset : Told::late_error);
+  doomed_ |= withheld;
+  if (!withheld)
+    out_.to_lan(told == status ? frame.bytes
+                               : empty_reply(request.header, static_cast<std::uint32_t>(told)));
+}
+
+void Near::reset_if_doomed() {
+  if (doomed_ && promises_.waiting() == 0) abort(Cause::flow_cut);
 }
 
 // Under a batch oplock a client may keep a file open that its program has closed ([MS-CIFS] 3.2.4.18). It is
@@ -156,9 +173,9 @@ void Near::say_who() {
   out_.tell(Remembers{lost_->number()});
 }
 
-void Near::told_late(const OpenKey& key) {
+void Near::told_late(const OpenKey& key, Told how) {
   ++counters_.late_errors;
-  if (const Open* open = connection_.open(key)) lost_->told_late(lost_file(*open));
+  if (const Open* open = connection_.open(key)) lost_->told_late(lost_file(*open), how);
 }
 
 LostWrites::File Near::lost_file(const Open& open) const {

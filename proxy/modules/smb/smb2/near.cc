@@ -163,7 +163,7 @@ void Near::stream_opaque(TimePoint) {
 // A client that has gone is told to the server when what it was promised is done, well or not: it can hear of
 // nothing any more, but when it opens the file again.
 void Near::settle(TimePoint) {
-  if (!reset_ || writes_.has_promised() || others_owe()) return;
+  if (writes_.has_promised() || !(writes_.is_doomed() || (reset_ && !others_owe()))) return;
   reset_ = false;
   writes_.lose(Cause::client_gone);
   out_.abort();

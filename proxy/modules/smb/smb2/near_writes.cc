@@ -58,8 +58,18 @@ void NearWrites::before_request(TimePoint, const Message& message, const Changes
   shares_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
+    learn_client(element);
     if (command == Command::session_setup || command == Command::tree_connect || command == Command::logoff)
       if (setups_.size() < Connection::kMostPending) setups_.insert(element.header.message_id);
+  }
+}
+
+void NearWrites::learn_client(const Element& element) {
+  if (element.header.command == Command::negotiate) {
+    if (const auto request = parse_negotiate_request(element.bytes)) client_ = request->client_guid;
+  } else if (element.header.command == Command::session_setup) {
+    if (const auto request = parse_session_setup_request(element.bytes))
+      hides_errors_ |= authenticates_as_jcifs(request->security, client_);
   }
 }
 
@@ -84,7 +94,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_write_behind || !setups_.empty()) return Taken::no;
+  if (!side_.surroundings().features.smb_write_behind || !setups_.empty() || doomed_) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
@@ -119,6 +129,7 @@ bool NearWrites::policy_allows(Open& open) {
   // program when that, or the CLOSE, fails.
   if (!open.on_behalf && !side_.surroundings().features.smb_write_behind_cached)
     return declined(open, flows::Reason::smb_client_caches);
+  if (hides_errors_) return declined(open, flows::Reason::smb_hides_errors);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return declined(open, flows::Reason::smb_other_paths);
   // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both. Where
@@ -195,6 +206,7 @@ void NearWrites::told_room(TimePoint now, const Room& room) {
 void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
   late_files_.clear();
+  only_close_tells_ = false;
   shares_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
@@ -209,6 +221,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (final == status) continue;
     late_.push_back({.element = each.element, .status = final});
     if (!is_news) continue;
+    only_close_tells_ |= each.request.command == Command::close;
     const Open* open = side_.connection().open(key);
     for (const auto& closed : outcome.closed)
       if (closed->key == key) open = closed.get();
@@ -230,8 +243,10 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
     for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
     side_.out().abort();
   } else {
-    for (const LostWrites::File& file : late_files_) lost_->told_late(file);
-    side_.out().to_lan(with_statuses(message, late_));
+    doomed_ |= only_close_tells_;
+    for (const LostWrites::File& file : late_files_)
+      lost_->told_late(file, only_close_tells_ ? Told::reset : Told::late_error);
+    if (!only_close_tells_) side_.out().to_lan(with_statuses(message, late_));
   }
   late_.clear();
   return Taken::yes;

@@ -15,6 +15,7 @@
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/promises.h"
+#include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/parts.h"
 #include "proxy/modules/smb/smb2/share_names.h"
@@ -59,6 +60,9 @@ class NearWrites final : public NearPart, private LiveLedger {
   bool owes(const OpenKey& open) const {
     return promises_.waiting(open) != 0 || promises_.lost(open);
   }
+  // The client's connection is to be reset when all that was promised is done: a loss was left that only a CLOSE
+  // could have told, whose status some libraries ignore.
+  bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
@@ -74,6 +78,7 @@ class NearWrites final : public NearPart, private LiveLedger {
     bool answered = false;
     Counted promised;
   };
+  void learn_client(const Element& element);
   Taken write(TimePoint now, const Message& message);
   // Whether promises are to be made on this open at all; where not, the reason is kept for people.
   bool policy_allows(Open& open);
@@ -101,7 +106,11 @@ class NearWrites final : public NearPart, private LiveLedger {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   ShareNames shares_;
-  std::vector<LostWrites::File> late_files_;                  // of late_
+  std::vector<LostWrites::File> late_files_;                  // of late_, those that no answer has told yet
+  bool only_close_tells_ = false;                             // of these
+  bool doomed_ = false;
+  Guid client_{};              // as NEGOTIATE named it
+  bool hides_errors_ = false;  // see silent_clients.h
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
   flows::Reason reason_ = flows::Reason::optimised;
   // Credits that the server granted beyond what early answers gave the client: for the next ones.

@@ -76,10 +76,10 @@ inline Slice negotiate(std::uint16_t mid = 1) {
   return make_frame({.command = 0x72, .mid = mid}, {},
                     Fields{}.u8(2).text("LANMAN2.1").u8(0).u8(2).text("NT LM 0.12").u8(0).bytes);
 }
-inline Slice session_setup(std::uint16_t mid = 2) {
+inline Slice session_setup(std::uint16_t mid = 2, std::string_view lan_man = "") {
   return make_frame({.command = 0x73, .mid = mid},
                     Fields{}.andx().u16(65000).u16(50).u16(1).u32(0).u16(0).u16(0).u32(0).u32(0x40D4).bytes,
-                    Fields{}.u8(0).u8(0).u8(0).u8(0).bytes);
+                    Fields{}.u8(0).u8(0).u8(0).text(lan_man).u8(0).bytes);
 }
 inline Slice tree_connect(std::uint16_t mid = 3) {
   return make_frame({.command = 0x75, .uid = kUid, .mid = mid}, Fields{}.andx().u16(0).u16(1).bytes,

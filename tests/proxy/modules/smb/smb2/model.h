@@ -42,6 +42,7 @@ class World {
   Server server;
   TimePoint now = TimePoint{} + std::chrono::hours(1);
   std::uint64_t client = 1;  // a part of its GUID
+  std::string security;      // of its SESSION_SETUP
   std::uint32_t client_capabilities = capabilities::large_mtu;
   bool aborted = false;
   bool client_reset = false;
@@ -178,7 +179,8 @@ class World {
                            w.u16(36), w.u16(1), w.u16(1), w.u16(0), w.u32(client_capabilities);
                            w.u64(1), w.u64(client), w.u64(0), w.u16(server.dialect);
                          } else if (command == Command::session_setup) {
-                           w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88), w.u16(0), w.u64(0);
+                           w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88);
+                           w.u16(static_cast<std::uint16_t>(security.size())), w.u64(0), w.bytes(as_bytes(security));
                          } else {
                            w.u16(9), w.u16(0), w.u16(72), w.u16(2), w.u16('x');
                          }
