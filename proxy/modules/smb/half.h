@@ -81,6 +81,11 @@ inline bool is_unheard(TimePoint now, const link::Contact& contact, const module
          now - contact.confirmed > kUnheard + surroundings.round_trip;
 }
 
+// As long may a server that takes back an oplock of ours wait for the near half's word that nothing more is promised
+// under it. Servers wait 30 (smbd) to 35 seconds (Windows) and give it to others then: a promised WRITE that came
+// later would put old bytes over new ones. So the server's connection ends before that.
+inline constexpr modules::Duration kOplockFence = std::chrono::seconds(25);
+
 class Half {
  public:
   virtual ~Half() = default;

@@ -205,7 +205,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
     return settle();
   }
   if (!message->header.is_reply()) {
-    server_break(frame, *message);
+    server_break(now, frame, *message);
   } else if (!leg_.on_answer(*message)) {
     answered(now, frame, *message);
   }
@@ -258,7 +258,7 @@ void Far::changed(const Pending& request) {
     if (open.serial == request.serial || open.oplock == Oplock::level2) reads_.changed(open.key);
 }
 
-void Far::server_break(const Frame& frame, const Message& message) {
+void Far::server_break(TimePoint now, const Frame& frame, const Message& message) {
   const auto locking = message.header.command == Command::locking_andx
                            ? parse_locking_request(message.first())
                            : Result<LockingRequest>(Error::malformed_record);
@@ -275,7 +275,27 @@ void Far::server_break(const Frame& frame, const Message& message) {
   out_.tell(longhaul::smb::Break{open->key,
                                  static_cast<std::uint8_t>(keeps_reads ? Oplock::level2 : Oplock::none)});
   if (!needs_answer) return;
-  breaks_[open->key] = {given_up_.contains(open->key) || stream_over_, keeps_reads};
+  breaks_[open->key] = {.near_done = given_up_.contains(open->key) || stream_over_,
+                        .keeps_reads = keeps_reads,
+                        .fence = open->may_write ? std::optional(now + kOplockFence) : std::nullopt};
+}
+
+std::optional<TimePoint> Far::next_timeout() const {
+  auto first = watch_.next_timeout();
+  for (const auto& [key, waits] : breaks_)
+    if (!waits.near_done && waits.fence && (!first || *waits.fence < *first)) first = waits.fence;
+  return first;
+}
+
+void Far::on_timeout(TimePoint now) {
+  watch_.on_timeout(now);
+  for (auto& [key, waits] : breaks_) {
+    if (waits.near_done || !waits.fence || *waits.fence > now) continue;
+    waits.fence.reset();
+    twin_lost();
+    out_.abort();
+  }
+  settle();
 }
 
 // What waited for something that is over now.

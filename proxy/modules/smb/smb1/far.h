@@ -47,11 +47,8 @@ class Far final : public Half {
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
-  void on_timeout(TimePoint now) override {
-    watch_.on_timeout(now);
-    settle();
-  }
-  std::optional<TimePoint> next_timeout() const override { return watch_.next_timeout(); }
+  void on_timeout(TimePoint now) override;
+  std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
 
  private:
@@ -59,12 +56,13 @@ class Far final : public Half {
   struct Break {
     bool near_done = false;    // nothing more is promised under it
     bool keeps_reads = false;  // level II is left
+    std::optional<TimePoint> fence = {};  // of an open that may write: the near half has to be done by then
   };
   void request(TimePoint now, const Frame& frame, const Message& message);
   void promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message);
   Slice asking_for_oplock(const Frame& frame, const Message& message);
   ServerLeg::Scope scope_of(const Message& message);
-  void server_break(const Frame& frame, const Message& message);
+  void server_break(TimePoint now, const Frame& frame, const Message& message);
   void answered(TimePoint now, const Frame& frame, const Message& message);
   void changed(const Pending& request);
   void settle();

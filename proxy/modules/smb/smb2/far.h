@@ -76,6 +76,10 @@ class Far final : public Half, private FarSide {
   void let_go(TimePoint now, std::uint64_t number) override { order_.end_own(now, number); }
   bool has_only_path(TimePoint now, const Open& open) override { return paths_.has_only_path(now, open); }
   void path_is_known(TimePoint now, const Open& open) override { order_.ask_room(now, open); }
+  void fence() override {
+    losses_.twin_lost();
+    out_.abort();
+  }
   bool contended(const FileName& name) const override { return oplocks_.contended(name); }
   void on_with(TimePoint now, const Message& message) override;
   void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class,

@@ -308,7 +308,7 @@ void FarOrder::done(TimePoint now, MessageId id, const Element& answer) {
 }
 
 Taken FarOrder::on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) {
-  if (take_break(message)) return Taken::yes;
+  if (take_break(now, message)) return Taken::yes;
   bool taken = false;
   for (const Connection::Answered& each : outcome.answered) {
     const auto found = promises_.find(each.request.id);
@@ -400,7 +400,7 @@ void FarOrder::ask_room(TimePoint now, const Open& open) {
 
 // ---- oplocks that the client does not know of ([MS-SMB2] section 2.2.23.1)
 
-bool FarOrder::take_break(const Message& message) {
+bool FarOrder::take_break(TimePoint now, const Message& message) {
   if (!message.single() || !message.header().is_unsolicited()) return false;
   const auto notification = parse_break(message.first().bytes);
   const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
@@ -414,8 +414,13 @@ bool FarOrder::take_break(const Message& message) {
   near_is_done(giving);
   // Nothing can have been promised under a reader's. Who may write may have been promised something that is
   // on its way.
-  giving = {.level = oplock->level, .near_done = ended_, .alone = !ended_ && !open->may_write()};
+  giving = {.level = oplock->level,
+            .near_done = ended_,
+            .alone = !ended_ && !open->may_write(),
+            .fence = now + kOplockFence};
   alone_ += giving.alone ? 1 : 0;
+  drop_done_fences();
+  if (!ended_ && !giving.alone) fences_.emplace_back(giving.fence, open->key);
   return true;
 }
 
@@ -431,11 +436,26 @@ void FarOrder::stream_ended(TimePoint now) {
   give_back_all(now);
 }
 
+void FarOrder::drop_done_fences() {
+  for (; !fences_.empty(); fences_.pop_front()) {
+    const auto giving = giving_back_.find(fences_.front().second);
+    const bool same = giving != giving_back_.end() && giving->second.fence == fences_.front().first;
+    if (same && !giving->second.near_done) return;
+  }
+}
+
 std::optional<TimePoint> FarOrder::next_timeout() const {
-  return alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
+  auto at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
+  if (!fences_.empty() && (!at || fences_.front().first < *at)) at = fences_.front().first;
+  return at;
 }
 
 void FarOrder::on_timeout(TimePoint now) {
+  drop_done_fences();
+  if (!fences_.empty() && fences_.front().first <= now) {
+    fences_.clear();
+    return side_.fence();
+  }
   const auto alone_at = alone_ == 0 ? std::nullopt : out_of_contact(side_.surroundings());
   if (!alone_at || now < *alone_at) return;
   for (auto& [open, giving] : giving_back_)

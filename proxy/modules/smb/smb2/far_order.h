@@ -99,13 +99,15 @@ class FarOrder final : public FarPart {
   void send_first(TimePoint now, Work& work);
   void send(TimePoint now, std::deque<Held>& held);
   static void move_before(Heads& heads, std::optional<Sequence> end, std::vector<FileGroupRef>& to);
-  bool take_break(const Message& message);
+  bool take_break(TimePoint now, const Message& message);
   struct GivingBack {
     OplockLevel level = OplockLevel::none;
     bool near_done = false;
     bool alone = false;  // it may be given back without the near half, some time
+    TimePoint fence{};   // else it is fenced then
   };
   void near_is_done(GivingBack& giving);
+  void drop_done_fences();
   void give_back(TimePoint now, const OpenKey& open);
   void give_back_all(TimePoint now);
 
@@ -124,6 +126,8 @@ class FarOrder final : public FarPart {
   DiskQuestions questions_;
   std::map<OpenKey, GivingBack> giving_back_;
   std::size_t alone_ = 0;          // of these, those that the near half is not done with
+  // Of those that may not be given back alone: until when the near half has to be done. In the order of time.
+  std::deque<std::pair<TimePoint, OpenKey>> fences_;
   std::set<OpenKey> back_unsent_;  // that had no id
   bool ended_ = false;             // the near half tells nothing more
 };
