@@ -154,10 +154,18 @@ void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
   }
 }
 
-void LostWrites::end_live(const File& file) {
+void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but) {
   const auto [first, last] = live_.equal_range(any_port(file.ends));
   for (auto each = first; each != last; ++each)
-    if (each->second->owes()) each->second->give_up(file);
+    if (each->second != but && each->second->owes()) each->second->give_up(file, cause);
+}
+
+std::uint64_t LostWrites::finish_others(const File& file, const LiveLedger& own) {
+  std::uint64_t bytes = 0;
+  const auto [first, last] = live_.equal_range(any_port(file.ends));
+  for (auto each = first; each != last; ++each)
+    if (each->second != &own && each->second->owes()) bytes += each->second->finish(file);
+  return bytes;
 }
 
 bool LostWrites::any(const Ends& ends) const {

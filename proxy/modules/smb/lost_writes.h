@@ -97,9 +97,12 @@ class LostWrites {
   // Whether take() would be true, or, of an open that replaces the content, whether there is anything to forget:
   // for callers that learn only later what the client has heard (telling.h).
   bool has(const File& file, Use use) const;
-  // Before an open that does not cross the link, and so cannot wait for writes that do: flows of this client that
-  // still owe writes of the file are ended, and what they owe is lost.
-  void end_live(const File& file);
+  // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are ended,
+  // and what they owe is lost.
+  void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
+  // Before an open that can: nothing more of the file is promised by other flows of this client than `own`. Returns
+  // how many bytes they have promised of it and do not know to be written.
+  std::uint64_t finish_others(const File& file, const LiveLedger& own);
   // The content was replaced or deleted by this client.
   void forget(const File& file);
   // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
@@ -155,7 +158,9 @@ class LiveLedger {
   virtual bool owes() const = 0;
   // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when its
   // host runs next.
-  virtual void give_up(const LostWrites::File& file) = 0;
+  virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
+  // Promises nothing more where something of this file is outstanding, and returns how many bytes are.
+  virtual std::uint64_t finish(const LostWrites::File& file) = 0;
 };
 
 // Writes down what happens, and stores what is not told yet. Called on the loop; never waits.

@@ -102,7 +102,7 @@ class Promises {
   // Of those that are outstanding through this open.
   std::vector<Interval> outstanding_ranges(const Open& open) const;
 
-  // Opens with something outstanding, or a late error that is not reported.
+  // Opens with something outstanding, or a loss that is not reported.
   std::vector<Open> owed() const;
   // True while a clean end of the connection would hide a loss: reset it instead.
   bool owes() const { return audit_.outstanding != 0 || audit_.unreported != 0; }

@@ -5,11 +5,30 @@
 #include <algorithm>
 
 #include "proxy/modules/smb/smb1/fields.h"
+#include "proxy/modules/smb/smb1/open_guard.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  if (!gate_.is_shut()) return take_frame(now, frame);
+  gate_.hold(frame);
+  review_gate(now);
+}
+
+bool Near::must_wait(TimePoint now, const Message& message) {
+  const auto wanted = wanted_by(message);
+  if (!wanted || wanted->use == LostWrites::Use::attributes) return false;
+  const Header& header = message.header;
+  const FileName name = file_name(header.tid, wanted->name, header.is_unicode());
+  return gate_.shuts_for(now, {.ends = ends_, .share = shares_.of(header.tid), .path = path_of(name.path)});
+}
+
+void Near::review_gate(TimePoint now) {
+  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+}
+
+void Near::take_frame(TimePoint now, const Frame& frame) {
   if (raw_.data_due_from_client()) {
     raw_.from_client();
     return out_.pass_on(frame.bytes);
@@ -20,6 +39,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
     not_understood_ = true;  // or not to be told from requests of our own
     return out_.pass_on(frame.bytes);
   }
+  if (must_wait(now, *message)) return gate_.hold(frame);
   watch_contact(now);
   connection_.on_request(*message);
   telling_.client_goes_on();
@@ -363,7 +383,10 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
   abort(Cause::server_gone);
 }
 
-void Near::lan_opaque(TimePoint) { lan_over_ = true; }
+void Near::lan_opaque(TimePoint) {
+  lan_over_ = true;
+  if (gate_.is_shut()) abort(Cause::flow_cut);  // what is held would come behind what passes from here on
+}
 
 void Near::stream_opaque(TimePoint) {
   stream_over_ = true;
@@ -372,7 +395,7 @@ void Near::stream_opaque(TimePoint) {
 }
 
 bool Near::quiet() const {
-  return reads_.empty() && promises_.waiting() == 0 && !promises_.owes() && closes_.empty() &&
+  return reads_.empty() && !gate_.is_shut() && promises_.waiting() == 0 && !promises_.owes() && closes_.empty() &&
          searches_.is_idle() && questions_.is_idle();
 }
 

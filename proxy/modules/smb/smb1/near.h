@@ -12,6 +12,7 @@
 #include "proxy/modules/smb/ahead_cache.h"
 #include "proxy/modules/smb/disk_room.h"
 #include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/open_gate.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb1/near_looks.h"
@@ -67,12 +68,18 @@ class Near final : public Half, private LiveLedger {
   }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
-  void on_timeout(TimePoint now) override { settled_.on_timeout(now); }
-  std::optional<TimePoint> next_timeout() const override { return settled_.next_timeout(); }
+  void on_timeout(TimePoint now) override {
+    review_gate(now);
+    settled_.on_timeout(now);
+  }
+  std::optional<TimePoint> next_timeout() const override {
+    const auto settled = settled_.next_timeout(), gate = gate_.next_timeout();
+    return !gate || (settled && *settled < *gate) ? settled : gate;
+  }
   const modules::Counters& counters() const override { return counters_; }
   std::size_t state_bytes() const override {
     return connection_.state_bytes() + questions_.held_bytes() + searches_.held_bytes() + looks_.held_bytes() +
-           cache_.waiting_bytes();
+           cache_.waiting_bytes() + gate_.held_bytes();
   }
 
   const PromiseAudit& audit() const { return promises_.audit(); }
@@ -82,6 +89,9 @@ class Near final : public Half, private LiveLedger {
     Header header;
     std::uint32_t length = 0;
   };
+  void take_frame(TimePoint now, const Frame& frame);
+  bool must_wait(TimePoint now, const Message& message);
+  void review_gate(TimePoint now);
   void request(TimePoint now, const Frame& frame, const Message& message);
   void reply(TimePoint now, const Frame& frame, const Message& message);
   bool read(const Frame& frame, const Message& message);
@@ -110,7 +120,8 @@ class Near final : public Half, private LiveLedger {
   void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const;
   bool owes() const override { return promises_.owes(); }
-  void give_up(const LostWrites::File& file) override;
+  void give_up(const LostWrites::File& file, Cause cause) override;
+  std::uint64_t finish(const LostWrites::File& file) override;
   bool goes_on_with_lost(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
@@ -132,6 +143,7 @@ class Near final : public Half, private LiveLedger {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   ShareNames shares_;
+  OpenGate gate_{*lost_, *this};
   NearSettled settled_;
   bool has_said_who_ = false;
   bool hides_errors_ = false;  // see silent_clients.h

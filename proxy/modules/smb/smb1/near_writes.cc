@@ -182,10 +182,20 @@ LostWrites::File Near::lost_file(const Open& open) const {
   return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
 }
 
-void Near::give_up(const LostWrites::File& file) {
+void Near::give_up(const LostWrites::File& file, Cause cause) {
   for (const OpenKey& key : promises_.owed())
-    if (const Open* open = connection_.open(key); open && lost_file(*open) == file)
-      return abort(Cause::link_lost);
+    if (const Open* open = connection_.open(key); open && lost_file(*open) == file) return abort(cause);
+}
+
+std::uint64_t Near::finish(const LostWrites::File& file) {
+  std::uint64_t bytes = 0;
+  for (const OpenKey& key : promises_.owed()) {
+    const Open* open = connection_.open(key);
+    if (!open || lost_file(*open) != file) continue;
+    promises_.stop(key);
+    bytes += promises_.outstanding_bytes(key);
+  }
+  return bytes;
 }
 
 void Near::lose(Cause cause) {

@@ -9,15 +9,12 @@ namespace {
 
 constexpr std::size_t kMostTreesAsked = 64, kMostReplacing = 1024;
 
-struct Wanted {
-  Bytes name;
-  LostWrites::Use use;
-};
-
 // [MS-CIFS] 2.2.4.41.1: a Unicode name begins at an even place of the message.
 Bytes padded_name(const Block& block, const Header& header) {
   return block.bytes.subspan(header.is_unicode() && block.bytes_at % 2 && !block.bytes.empty() ? 1 : 0);
 }
+
+}  // namespace
 
 std::optional<Wanted> wanted_by(const Message& message) {
   const Block& block = message.first();
@@ -37,8 +34,6 @@ std::optional<Wanted> wanted_by(const Message& message) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto message = parse_message(frame.message());

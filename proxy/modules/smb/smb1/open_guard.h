@@ -13,6 +13,13 @@
 
 namespace longhaul::smb::smb1 {
 
+// Of an open that is the first command of a message: the file's name, and what it is opened for.
+struct Wanted {
+  Bytes name;
+  LostWrites::Use use = LostWrites::Use::attributes;
+};
+std::optional<Wanted> wanted_by(const Message& message);
+
 class OpenGuard {
  public:
   using Out = modules::Guard::Out;

@@ -16,8 +16,10 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       metadata_(*this),
       listings_(*this),
       settled_(*this, lost),
-      writes_(*this, std::move(lost), ends),
+      writes_(*this, lost, ends),
       reads_(*this, std::move(account)),
+      lost_(std::move(lost)),
+      gate_(*lost_, writes_.ledger()),
       asked_in_order_{&settled_, &channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
       answered_in_order_{&settled_, &channels_, &aliases_,  &opens_,    &volumes_,
                          &writes_,   &metadata_, &listings_, &reads_} {}
@@ -25,8 +27,27 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
 // ---- frames
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
+  if (!gate_.is_shut()) return request(now, frame);
+  gate_.hold(frame);
+  review_gate(now);
+}
+
+// Of other connections: what this one has promised goes before its own requests in any case.
+bool Near::must_wait(TimePoint now, const Message& message) {
+  if (message.header().command != Command::create && message.single()) return false;
+  for (const LostWrites::File& file : writes_.opened_by(message))
+    if (gate_.shuts_for(now, file)) return true;
+  return false;
+}
+
+void Near::review_gate(TimePoint now) {
+  for (const Frame& frame : gate_.poll_open(now)) frame_from_lan(now, frame);
+}
+
+void Near::request(TimePoint now, const Frame& frame) {
   watch_contact(now, surroundings_.contact);
   auto message = parse(frame);
+  if (message && must_wait(now, *message)) return gate_.hold(frame);
   if (!message) {
     if (!aliases_.empty()) out_.abort();  // it may name one
     return out_.pass_on(frame.bytes);
@@ -149,7 +170,8 @@ void Near::stream_ended(TimePoint, Ending ending) {
 void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
-  if (!aliases_.empty()) out_.abort();  // nobody can answer for them any more
+  // Nobody can answer for aliases any more, and what is held would come behind what passes from here on.
+  if (!aliases_.empty() || gate_.is_shut()) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 
@@ -177,7 +199,7 @@ bool Near::others_owe() const {
 
 bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 
-bool Near::quiet() const { return !owes() && reads_.quiet(); }
+bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut(); }
 
 // Only as long as nothing has been added or answered: from then on the ids of both legs differ, and somebody
 // has to keep account of that.
@@ -241,12 +263,13 @@ void Near::on_surroundings(TimePoint now, const modules::Surroundings& surroundi
 }
 
 void Near::on_timeout(TimePoint now) {
+  review_gate(now);
   for (NearPart* part : asked_in_order_) part->on_timeout(now);
   settle(now);
 }
 
 std::optional<TimePoint> Near::next_timeout() const {
-  std::optional<TimePoint> first;
+  std::optional<TimePoint> first = gate_.next_timeout();
   for (const NearPart* part : asked_in_order_)
     if (auto at = part->next_timeout(); at && (!first || *at < *first)) first = at;
   return first;

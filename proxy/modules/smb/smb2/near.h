@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "proxy/modules/smb/open_gate.h"
 #include "proxy/modules/smb/smb2/near_aliases.h"
 #include "proxy/modules/smb/smb2/near_channels.h"
 #include "proxy/modules/smb/smb2/near_listings.h"
@@ -48,7 +49,7 @@ class Near final : public Half, private NearSide {
   const modules::Counters& counters() const override { return counters_; }
   std::size_t state_bytes() const override {
     return connection_.state_bytes() + opens_.held_bytes() + aliases_.held_bytes() + metadata_.held_bytes() +
-           listings_.held_bytes() + reads_.held_bytes();
+           listings_.held_bytes() + reads_.held_bytes() + gate_.held_bytes();
   }
   const NearWrites& writes() const { return writes_; }
 
@@ -73,6 +74,9 @@ class Near final : public Half, private NearSide {
   bool owes(const Open& open) const override { return writes_.owes(open.key); }
   void wasted(std::uint64_t bytes) override { reads_.wasted(bytes); }
 
+  void request(TimePoint now, const Frame& frame);
+  bool must_wait(TimePoint now, const Message& message);
+  void review_gate(TimePoint now);
   void watch_contact(TimePoint now, const link::Contact& contact);
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
@@ -95,6 +99,8 @@ class Near final : public Half, private NearSide {
   NearSettled settled_;
   NearWrites writes_;
   NearReads reads_;
+  std::shared_ptr<LostWrites> lost_;
+  OpenGate gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
   bool used_ = false;                         // something was answered here, or pushed

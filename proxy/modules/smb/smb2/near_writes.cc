@@ -273,13 +273,43 @@ LostWrites::File NearWrites::lost_file(const Open& open) const {
   return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
 }
 
-void NearWrites::give_up(const LostWrites::File& file) {
+void NearWrites::give_up(const LostWrites::File& file, Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
     if (!open || lost_file(*open) != file) continue;
-    lose(Cause::link_lost);
+    lose(cause);
     return side_.out().abort();
   }
+}
+
+std::uint64_t NearWrites::finish(const LostWrites::File& file) {
+  std::uint64_t bytes = 0;
+  for (const OpenKey& key : promises_.owed()) {
+    const Open* open = side_.connection().open(key);
+    if (!open || lost_file(*open) != file) continue;
+    promises_.stop(key);
+    bytes += promises_.outstanding_bytes(key);
+  }
+  return bytes;
+}
+
+std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) const {
+  std::vector<LostWrites::File> files;
+  SessionId session = 0;
+  TreeId tree = 0;
+  for (const Element& element : message.elements) {
+    // 3.3.5.2.7.2: what a related element takes from the one before.
+    if (!element.header.is_related()) session = element.header.session_id, tree = element.header.tree_id;
+    if (element.header.command != Command::create) continue;
+    const auto request = parse_create_request(element.bytes);
+    if (!request || request->options & create_options::open_by_file_id) continue;
+    const auto disposition = static_cast<std::uint32_t>(request->disposition);
+    if (LostWrites::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
+    files.push_back({.ends = ends_,
+                     .share = shares_.of(session, tree),
+                     .path = path_of(file_name_of(tree, *request, element.header).path)});
+  }
+  return files;
 }
 
 void NearWrites::lose(Cause cause) {

@@ -60,6 +60,9 @@ class NearWrites final : public NearPart, private LiveLedger {
   bool owes(const OpenKey& open) const {
     return promises_.waiting(open) != 0 || promises_.lost(open);
   }
+  // The files that this message goes on with or begins anew: CREATEs that may read or write data.
+  std::vector<LostWrites::File> opened_by(const Message& message) const;
+  const LiveLedger& ledger() const { return *this; }
   // The client's connection is to be reset when all that was promised is done: a loss was left that only a CLOSE
   // could have told, whose status some libraries ignore.
   bool is_doomed() const { return doomed_; }
@@ -88,7 +91,8 @@ class NearWrites final : public NearPart, private LiveLedger {
   void told_room(TimePoint now, const Room& room);
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
-  void give_up(const LostWrites::File& file) override;
+  void give_up(const LostWrites::File& file, Cause cause) override;
+  std::uint64_t finish(const LostWrites::File& file) override;
   Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const;
   void count();

@@ -38,8 +38,8 @@ void ShareNames::on_outcome(const Connection::Outcome& outcome) {
   }
 }
 
-std::u16string ShareNames::of(const Open& open) const {
-  const auto share = shares_.find({open.session, open.tree});
+std::u16string ShareNames::of(SessionId session, TreeId tree) const {
+  const auto share = shares_.find({session, tree});
   return share == shares_.end() ? std::u16string{} : share->second;
 }
 

@@ -15,7 +15,9 @@ class ShareNames {
  public:
   void on_request(const Message& message);
   void on_outcome(const Connection::Outcome& outcome);
-  std::u16string of(const Open& open) const;  // share_of() its UNC path; empty: not known
+  // share_of() its UNC path; empty: not known.
+  std::u16string of(SessionId session, TreeId tree) const;
+  std::u16string of(const Open& open) const { return of(open.session, open.tree); }
 
  private:
   std::map<std::pair<SessionId, TreeId>, std::u16string> shares_;

@@ -190,4 +190,99 @@ TEST_CASE("a flow that owes writes of a file is given up when the file is opened
   CHECK_FALSE(lost->any({}));
 }
 
+TEST_CASE("an open waits for what an older connection of its client owes of the file, whoever is faster") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  Visit old(lost, far), visit(lost, far);
+  const FileId a = old.open("a");
+  old.server_idle = true;
+  REQUIRE(old.status(old.send_write(a, 0, "new")) == Status::success);
+  CHECK(visit.opens("b") == Status::success);
+  const Disposition disposition = GENERATE(Disposition::open, Disposition::overwrite_if);
+  const MessageId create = visit.send_create("a", disposition, kNone);
+  const MessageId behind = visit.send_create("b", Disposition::open, kNone);
+  const auto passes = [&](std::chrono::milliseconds time) {
+    visit.pass(time);
+    visit.settle();
+  };
+  passes(seconds(4));
+  CHECK_FALSE(visit.answers.contains(create));
+  CHECK_FALSE(visit.answers.contains(behind));
+  SECTION("it is written") {
+    old.server_idle = false;
+    old.settle();
+    passes(milliseconds(50));
+    CHECK(visit.status(create) == Status::success);
+    CHECK(visit.status(behind) == Status::success);
+    CHECK(lost->waiting() == 0);
+    CHECK_FALSE(old.aborted);
+    // Nothing is promised through the older one any more.
+    CHECK_FALSE(old.promises(a, "more"));
+  }
+  SECTION("the server ends the older connection") {
+    old.server_ends();
+    old.settle();
+    REQUIRE(old.aborted);
+    old.near().twin_lost();
+    passes(milliseconds(50));
+    const bool replaces = disposition == Disposition::overwrite_if;
+    CHECK(visit.status(create) == (replaces ? Status::success : Status::lost_writebehind_data));
+    CHECK(visit.status(behind) == Status::success);
+  }
+  SECTION("the server says nothing more") {
+    passes(seconds(2));
+    old.pass(milliseconds(1));
+    CHECK(old.aborted);
+    const bool replaces = disposition == Disposition::overwrite_if;
+    CHECK(visit.status(create) == (replaces ? Status::success : Status::lost_writebehind_data));
+    CHECK(lost->counters().lost[static_cast<std::size_t>(Cause::server_gone)] == 1);
+  }
+}
+
+TEST_CASE("a far half that loses an oplock without the near half's word sends no promised WRITE any more") {
+  const auto far = std::make_shared<LostWrites>();
+  Visit visit(near_daemon(1), far);
+  const FileId a = visit.open("a");
+  visit.link_cut = true;
+  REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
+  REQUIRE(visit.server.take_oplock(kNone));
+  visit.settle();
+  visit.pass(seconds(24));
+  visit.settle();
+  CHECK_FALSE(visit.aborted);
+  SECTION("the near half is heard in time") {
+    visit.link_cut = false;
+    visit.settle();
+    CHECK_FALSE(visit.server.breaking());
+    visit.pass(seconds(5));
+    visit.settle();
+    CHECK_FALSE(visit.aborted);
+    CHECK(visit.server.files["a"] == "new");
+  }
+  SECTION("it is not") {
+    visit.pass(seconds(1));
+    CHECK(visit.aborted);
+    visit.link_cut = false;
+    visit.settle();
+    CHECK(visit.server.files["a"] == "old");
+    CHECK(far->waiting() == 1);
+  }
+}
+
+TEST_CASE("a client that sends much behind an open which waits gets no more patience") {
+  const auto lost = near_daemon(1);
+  Visit old(lost, std::make_shared<LostWrites>()), visit(lost, std::make_shared<LostWrites>());
+  const FileId a = old.open("a"), b = visit.open("b");
+  old.server_idle = true;
+  REQUIRE(old.status(old.send_write(a, 0, "new")) == Status::success);
+  const MessageId create = visit.send_create("a", Disposition::open, kNone);
+  const std::string data(64 << 10, 'x');
+  for (std::size_t sent = 0; sent <= OpenGate::kMostHeldBytes; sent += data.size()) {
+    CHECK_FALSE(visit.answers.contains(create));
+    visit.send_write(b, sent, data);
+  }
+  visit.settle();
+  CHECK(visit.status(create) == Status::lost_writebehind_data);
+}
+
 }  // namespace longhaul::smb::smb2::model
