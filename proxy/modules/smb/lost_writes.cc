@@ -135,6 +135,20 @@ void LostWrites::forget(const File& file) {
   changed();
 }
 
+void LostWrites::moved(const File& file, const File& to) {
+  if (file == to) return;
+  forget(to);
+  const auto of = clients_.find(file.ends.client);
+  if (of == clients_.end()) return;
+  const auto found = find(of->second, file);
+  if (found == of->second.end()) return;
+  Record record = *found;
+  record.file = to;
+  remove(of->second, found);
+  insert(std::move(record));
+  changed();
+}
+
 void LostWrites::known_to(std::uint64_t near, const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end() || near == 0) return;

@@ -105,6 +105,8 @@ class LostWrites {
   std::uint64_t finish_others(const File& file, const LiveLedger& own);
   // The content was replaced or deleted by this client.
   void forget(const File& file);
+  // It was renamed by this client, which replaces what had that name.
+  void moved(const File& file, const File& to);
   // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
   // far half suspected about this file is void.
   void known_to(std::uint64_t near, const File& file);

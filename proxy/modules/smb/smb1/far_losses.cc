@@ -9,7 +9,7 @@ namespace longhaul::smb::smb1 {
 
 void FarLosses::request(const Message& message) {
   telling_.client_goes_on();
-  shares_.on_request(message);
+  files_.on_request(message);
   if (message.header.command != Command::write_andx) return;
   if (Open* open = connection_.open_of(message)) open->settled = false;
 }
@@ -26,12 +26,9 @@ void FarLosses::refused(const OpenKey& key) {
   if (Open* open = connection_.open(key)) open->failed_promise = true;
 }
 
-void FarLosses::opened(const Open& open, LostWrites::Use use) {
-  if (use == LostWrites::Use::replaces && lost_->any(ends_)) lost_->forget(file_of(open));
-}
-
 void FarLosses::closed(const Open& open) {
-  if (!open.failed_promise) return;
+  files_.closed(open);
+  if (!open.failed_promise || open.delete_on_close) return;
   failed_.push_back({open.key, file_of(open)});
   if (failed_.size() > kMostFailed) failed_.pop_front();
 }
@@ -58,10 +55,6 @@ void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {
 
 void FarLosses::lose(const LostWrites::File& file) {
   lost_->add(file, {.cause = Cause::near_vanished, .near = near_});
-}
-
-LostWrites::File FarLosses::file_of(const Open& open) const {
-  return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
 }
 
 }  // namespace longhaul::smb::smb1

@@ -9,7 +9,7 @@
 #include "proxy/config/features.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/smb1/connection.h"
-#include "proxy/modules/smb/smb1/share_names.h"
+#include "proxy/modules/smb/smb1/lost_files.h"
 #include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
@@ -17,7 +17,7 @@ namespace longhaul::smb::smb1 {
 class FarLosses {
  public:
   FarLosses(Connection& connection, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : connection_(connection), lost_(std::move(lost)), ends_(ends) {}
+      : connection_(connection), lost_(std::move(lost)), ends_(ends), files_(*lost_, ends) {}
 
   void remembers(const Remembers& told) { near_ = told.near; }
   void settled(const Settled& told);
@@ -27,9 +27,9 @@ class FarLosses {
   }
 
   void request(const Message& message);  // every one, before it is taken
-  void reply(const Message& message) { shares_.on_reply(message); }
+  void reply(const Message& message) { files_.on_reply(message); }
   void refused(const OpenKey& key);  // a promised WRITE
-  void opened(const Open& open, LostWrites::Use use);
+  void opened(const Open& open, LostWrites::Use use) { files_.opened(open, use); }
   void closed(const Open& open);
   // True: the open is to be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Opening& opening);
@@ -41,7 +41,7 @@ class FarLosses {
   void twin_lost(Stream stream, const std::vector<OpenKey>& owed);
 
  private:
-  LostWrites::File file_of(const Open& open) const;
+  LostWrites::File file_of(const Open& open) const { return files_.of(open); }
   void lose(const LostWrites::File& file);
 
   // Closed with a promise failed: the near half may not have told the client yet.
@@ -55,7 +55,7 @@ class FarLosses {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ShareNames shares_;
+  LostFiles files_;
   std::uint64_t near_ = 0;    // the near daemon's number
   bool may_promise_ = false;  // the near half: it was allowed to at some time
   bool may_promise_cached_ = false;  // the same to clients that cache by themselves

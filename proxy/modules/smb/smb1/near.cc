@@ -21,7 +21,7 @@ bool Near::must_wait(TimePoint now, const Message& message) {
   if (!wanted || wanted->use == LostWrites::Use::attributes) return false;
   const Header& header = message.header;
   const FileName name = file_name(header.tid, wanted->name, header.is_unicode());
-  return gate_.shuts_for(now, {.ends = ends_, .share = shares_.of(header.tid), .path = path_of(name.path)});
+  return gate_.shuts_for(now, files_.of(name));
 }
 
 void Near::review_gate(TimePoint now) {
@@ -43,7 +43,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   watch_contact(now);
   connection_.on_request(*message);
   telling_.client_goes_on();
-  shares_.on_request(*message);
+  files_.on_request(*message);
   learn_client(*message);
   request(now, frame, *message);
 }
@@ -245,7 +245,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   } else {
     out_.to_lan(frame.bytes);
   }
-  shares_.on_reply(message);
+  files_.on_reply(message);
   const auto answered = connection_.on_reply(message);
   if (!answered.request) return;
   // An answer that crossed with a change may be older than it.
@@ -265,10 +265,12 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
     settled_.active(now, *answered.opened);
     tell_allowance();
   }
-  if (answered.opened && answered.request->opening->use == LostWrites::Use::replaces)
-    lost_->forget(lost_file(*answered.opened));
+  if (answered.opened) files_.opened(*answered.opened, answered.request->opening->use);
   questions_.opened(answered.opened, number);
-  for (const Open& closed : answered.closed) over(closed);
+  for (const Open& closed : answered.closed) {
+    over(closed);
+    files_.closed(closed);
+  }
   reset_if_doomed();
 }
 

@@ -15,12 +15,12 @@
 #include "proxy/modules/smb/open_gate.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
+#include "proxy/modules/smb/smb1/lost_files.h"
 #include "proxy/modules/smb/smb1/near_looks.h"
 #include "proxy/modules/smb/smb1/near_questions.h"
 #include "proxy/modules/smb/smb1/near_searches.h"
 #include "proxy/modules/smb/smb1/near_settled.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
-#include "proxy/modules/smb/smb1/share_names.h"
 #include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
@@ -118,7 +118,7 @@ class Near final : public Half, private LiveLedger {
   void abort(Cause cause);
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose(Cause cause);
-  LostWrites::File lost_file(const Open& open) const;
+  LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   bool owes() const override { return promises_.owes(); }
   void give_up(const LostWrites::File& file, Cause cause) override;
   std::uint64_t finish(const LostWrites::File& file) override;
@@ -142,7 +142,7 @@ class Near final : public Half, private LiveLedger {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ShareNames shares_;
+  LostFiles files_{*lost_, ends_};
   OpenGate gate_{*lost_, *this};
   NearSettled settled_;
   bool has_said_who_ = false;

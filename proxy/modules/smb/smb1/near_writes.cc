@@ -178,10 +178,6 @@ void Near::told_late(const OpenKey& key, Told how) {
   if (const Open* open = connection_.open(key)) lost_->told_late(lost_file(*open), how);
 }
 
-LostWrites::File Near::lost_file(const Open& open) const {
-  return {.ends = ends_, .share = shares_.of(open.name.tid), .path = path_of(open.name.path)};
-}
-
 void Near::give_up(const LostWrites::File& file, Cause cause) {
   for (const OpenKey& key : promises_.owed())
     if (const Open* open = connection_.open(key); open && lost_file(*open) == file) return abort(cause);

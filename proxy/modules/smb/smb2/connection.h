@@ -49,6 +49,7 @@ struct Open {
   SessionId session = 0;
   TreeId tree = 0;
   FileName name;
+  std::u16string moved_to;   // renamed through it: as records of lost writes name it now
   FileGroupRef group;        // of `name`; none before the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
   std::uint32_t options = 0;
@@ -67,6 +68,7 @@ struct Open {
   bool watched = false;
   bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()
   bool closing = false;           // its CLOSE has been seen
+  bool deletes = false;           // closing it deletes the file (lost_files.h)
   bool unpromised = false;        // counted as written without early answers (near_writes.cc)
   std::uint64_t end_of_file = 0;  // as CREATE answered it
   // The server has said that the file reached so far: a file of this size fits its file system.

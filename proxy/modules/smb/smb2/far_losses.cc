@@ -9,7 +9,7 @@ namespace longhaul::smb::smb2 {
 
 void FarLosses::before_request(TimePoint, const Message& message, const Changes&) {
   telling_.client_goes_on();
-  shares_.on_request(message);
+  files_.on_request(message);
   for (const Element& element : message.elements) {
     if (element.header.command != Command::write) continue;
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -18,7 +18,7 @@ void FarLosses::before_request(TimePoint, const Message& message, const Changes&
 }
 
 void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
-  shares_.on_outcome(outcome);
+  files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim) continue;
     const auto promised = promised_.extract(each.request.id);
@@ -26,14 +26,12 @@ void FarLosses::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (Open* open = side_.connection().open(promised.mapped())) open->failed_promise = true;
   }
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened && use_of(*change.open) == LostWrites::Use::replaces &&
-        lost_->any(ends_))
-      lost_->forget(file_of(*change.open));
-    if (change.kind == Change::Kind::closed && change.open->failed_promise) {
+    if (change.kind == Change::Kind::closed && change.open->failed_promise && !change.open->deletes) {
       failed_.push_back({change.open->key, file_of(*change.open)});
       if (failed_.size() > kMostFailed) failed_.pop_front();
     }
   }
+  files_.on_done(side_.connection(), outcome);
 }
 
 Taken FarLosses::on_request(TimePoint now, const Message& message, const Changes&) {
@@ -86,10 +84,6 @@ void FarLosses::twin_lost() {
   for (const auto& [id, open] : side_.connection().opens())
     if (may_be_written_behind(*open) && (open->on_behalf || may_promise_cached_) &&
         (!open->settled || open->failed_promise)) lose(file_of(*open));
-}
-
-LostWrites::File FarLosses::file_of(const Open& open) const {
-  return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
 }
 
 }  // namespace longhaul::smb::smb2

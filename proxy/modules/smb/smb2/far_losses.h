@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/smb2/share_names.h"
 #include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
@@ -17,7 +17,7 @@ namespace longhaul::smb::smb2 {
 class FarLosses final : public FarPart {
  public:
   FarLosses(FarSide& side, std::shared_ptr<LostWrites> lost, const LostWrites::Ends& ends)
-      : side_(side), lost_(std::move(lost)), ends_(ends) {}
+      : side_(side), lost_(std::move(lost)), ends_(ends), files_(*lost_, ends) {}
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
@@ -37,7 +37,7 @@ class FarLosses final : public FarPart {
   void twin_lost();
 
  private:
-  LostWrites::File file_of(const Open& open) const;
+  LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
   // Closed with a promise failed: the near half may not have told the client yet.
   struct Failed {
@@ -50,7 +50,7 @@ class FarLosses final : public FarPart {
   std::shared_ptr<LostWrites> lost_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ShareNames shares_;
+  LostFiles files_;
   std::uint64_t near_ = 0;            // the near daemon's number
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   std::deque<Failed> failed_;

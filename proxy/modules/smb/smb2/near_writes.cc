@@ -55,7 +55,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
 
 void NearWrites::before_request(TimePoint, const Message& message, const Changes&) {
   telling_.client_goes_on();
-  shares_.on_request(message);
+  files_.on_request(message);
   for (const Element& element : message.elements) {
     const Command command = element.header.command;
     learn_client(element);
@@ -207,7 +207,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   late_.clear();
   late_files_.clear();
   only_close_tells_ = false;
-  shares_.on_outcome(outcome);
+  files_.on_outcome(outcome);
   for (const Connection::Answered& each : outcome.answered) {
     if (!each.interim) setups_.erase(each.request.id);
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
@@ -228,10 +228,9 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (open) late_files_.push_back(lost_file(*open));
   }
   for (const Change& change : outcome.changes) {
-    if (change.kind == Change::Kind::opened && use_of(*change.open) == LostWrites::Use::replaces)
-      lost_->forget(lost_file(*change.open));
     if (change.kind == Change::Kind::closed) ended(*change.open);
   }
+  files_.on_done(side_.connection(), outcome);
   count();
 }
 
@@ -269,10 +268,6 @@ void NearWrites::ended(const Open& open) {
 
 // ---- what a reset has lost
 
-LostWrites::File NearWrites::lost_file(const Open& open) const {
-  return {.ends = ends_, .share = shares_.of(open), .path = path_of(open.name.path)};
-}
-
 void NearWrites::give_up(const LostWrites::File& file, Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
@@ -305,9 +300,7 @@ std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) cons
     if (!request || request->options & create_options::open_by_file_id) continue;
     const auto disposition = static_cast<std::uint32_t>(request->disposition);
     if (LostWrites::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
-    files.push_back({.ends = ends_,
-                     .share = shares_.of(session, tree),
-                     .path = path_of(file_name_of(tree, *request, element.header).path)});
+    files.push_back(files_.of(session, tree, file_name_of(tree, *request, element.header).path));
   }
   return files;
 }

@@ -17,8 +17,8 @@
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb2/compound.h"
+#include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/smb2/share_names.h"
 #include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
@@ -94,7 +94,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   void give_up(const LostWrites::File& file, Cause cause) override;
   std::uint64_t finish(const LostWrites::File& file) override;
   Taken create(TimePoint now, const Message& message);
-  LostWrites::File lost_file(const Open& open) const;
+  LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   void count();
 
   NearSide& side_;
@@ -109,7 +109,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
-  ShareNames shares_;
+  LostFiles files_{*lost_, ends_};
   std::vector<LostWrites::File> late_files_;                  // of late_, those that no answer has told yet
   bool only_close_tells_ = false;                             // of these
   bool doomed_ = false;

@@ -121,6 +121,22 @@ TEST_CASE("each loss and each report is counted and told to the journal once") {
   CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 1, 0});
 }
 
+TEST_CASE("a record is moved to another name, whose own is void, and no other client's is touched") {
+  LostWrites lost;
+  lost.add(file(u"A"), {.cause = Cause::flow_cut, .ranges = {{0, 10}}});
+  lost.add(file(u"B"), {.cause = Cause::server_gone});
+  lost.add(file(u"B", 2), {.cause = Cause::server_gone});
+  lost.moved(file(u"A"), file(u"A"));
+  CHECK(lost.waiting() == 3);
+  lost.moved(file(u"A"), file(u"B"));
+  CHECK(lost.waiting() == 2);
+  CHECK_FALSE(lost.has(file(u"A"), Use::writes));
+  CHECK(lost.records().front().loss.ranges == std::vector<Interval>{{0, 10}});
+  lost.moved(file(u"C"), file(u"B"));
+  CHECK(lost.waiting() == 1);
+  CHECK(lost.has(file(u"B", 2), Use::writes));
+}
+
 TEST_CASE("names are compared whatever the server is called, and in the letters that servers fold") {
   CHECK(share_of(u"\\\\server\\Data") == u"DATA");
   CHECK(share_of(u"\\\\10.0.0.1\\data\\") == u"DATA");

@@ -125,6 +125,9 @@ class Server {
       case 0x04:
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, {});
+      case 0x06:
+      case 0x07:  // names: nothing that matters here
+        return answer(head, {});
       case 0x05:
       case 0x34:
         return answer(head, {});

@@ -246,5 +246,27 @@ TEST_CASE("SMB1: a promise that vanished with its near proxy is told through ano
   CHECK(far->waiting() == 0);
 }
 
+TEST_CASE("SMB1: a record goes with its file") {
+  const auto lost = std::make_shared<LostWrites>(), far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  Pair pair(lost, 1, far);
+  const LostWrites::Ends ends{.client = {std::byte{1}}};
+  half->add({.ends = ends, .share = u"T", .path = u"F"}, {.cause = Cause::server_gone});
+  const auto changes = [&](std::uint8_t command, const Buffer& words, const Buffer& bytes) {
+    pair.ask(make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 30}, words, bytes));
+  };
+  SECTION("deleted") {
+    changes(0x06, Fields{}.u16(0).bytes, Fields{}.u8(4).text("*").u8(0).bytes);
+    CHECK(half->waiting() == 1);
+    changes(0x06, Fields{}.u16(0).bytes, Fields{}.u8(4).text("\\f").u8(0).bytes);
+    CHECK(half->waiting() == 0);
+  }
+  SECTION("renamed") {
+    changes(0x07, Fields{}.u16(0).bytes, Fields{}.u8(4).text("f").u8(0).u8(4).text("g").u8(0).bytes);
+    CHECK(half->has({.ends = ends, .share = u"T", .path = u"G"}, LostWrites::Use::writes));
+    CHECK(half->waiting() == 1);
+  }
+}
+
 }  // namespace
 }  // namespace longhaul::smb::smb1::testing

@@ -277,12 +277,63 @@ TEST_CASE("a client that sends much behind an open which waits gets no more pati
   REQUIRE(old.status(old.send_write(a, 0, "new")) == Status::success);
   const MessageId create = visit.send_create("a", Disposition::open, kNone);
   const std::string data(64 << 10, 'x');
-  for (std::size_t sent = 0; sent <= OpenGate::kMostHeldBytes; sent += data.size()) {
+  for (std::size_t sent = 0; sent < OpenGate::kMostHeldBytes; sent += data.size()) {
     CHECK_FALSE(visit.answers.contains(create));
     visit.send_write(b, sent, data);
   }
   visit.settle();
   CHECK(visit.status(create) == Status::lost_writebehind_data);
+}
+
+TEST_CASE("a record goes with its file: deleted or emptied there is nothing to tell, renamed it is told there") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  const auto& half = GENERATE(false, true) ? far : lost;
+  const LostWrites::File a{.share = u"X", .path = u"A"}, y{.share = u"X", .path = u"Y"};
+  half->add(a, {.cause = Cause::server_gone});
+  half->add(y, {.cause = Cause::server_gone});
+  Visit visit(lost, far);
+  constexpr std::uint32_t kDelete = 0x10080;
+  const auto open_to_delete = [&](std::uint32_t options) {
+    const auto file = visit.create("a", Disposition::open, kNone, options, kDelete);
+    REQUIRE(file);
+    return *file;
+  };
+  const auto says = [](std::uint8_t byte) { return Buffer{std::byte{byte}}; };
+  SECTION("deleted") {
+    const FileId file = open_to_delete(0);
+    REQUIRE(visit.status(visit.send_set_info(file, file_info::disposition, says(1))) == Status::success);
+    CHECK(half->waiting() == 2);
+    REQUIRE(visit.status(visit.send_close(file)) == Status::success);
+    visit.settle();
+    CHECK(half->waiting() == 1);
+  }
+  SECTION("deleted after all not") {
+    const FileId file = open_to_delete(0);
+    REQUIRE(visit.status(visit.send_set_info(file, file_info::disposition, says(1))) == Status::success);
+    REQUIRE(visit.status(visit.send_set_info(file, file_info::disposition, says(0))) == Status::success);
+    REQUIRE(visit.status(visit.send_close(file)) == Status::success);
+    visit.settle();
+    CHECK(half->waiting() == 2);
+  }
+  SECTION("deleted on close") {
+    const FileId file = open_to_delete(create_options::delete_on_close);
+    REQUIRE(visit.status(visit.send_close(file)) == Status::success);
+    visit.settle();
+    CHECK(half->waiting() == 1);
+  }
+  SECTION("emptied") {
+    REQUIRE(visit.status(visit.send_end_of_file(open_to_delete(0), 0)) == Status::success);
+    visit.settle();
+    CHECK(half->waiting() == 1);
+  }
+  SECTION("renamed over another") {
+    REQUIRE(visit.status(visit.send_rename(open_to_delete(0))) == Status::success);
+    visit.settle();
+    CHECK(half->waiting() == 1);
+    CHECK(half->has(y, LostWrites::Use::writes));
+  }
+  CHECK_FALSE(half->has(a, LostWrites::Use::writes) == (half->waiting() == 1));
 }
 
 }  // namespace longhaul::smb::smb2::model

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb1/lost_files.h"
+
+#include "proxy/modules/smb/smb1/fields.h"
+
+namespace longhaul::smb::smb1 {
+namespace {
+
+// One of several names ([MS-CIFS] 2.2.4.7.1, 2.2.4.8.1), each behind its format, Unicode at an even place of the
+// message. Takes it, with its end, from what is left; none: it is not there, or stands for several files.
+std::optional<FileName> take_name(const Header& header, const Block& block, std::size_t& at) {
+  constexpr std::uint8_t kText = 4;
+  if (at >= block.bytes.size() || u8_at(block.bytes, at) != kText) return std::nullopt;
+  ++at;
+  if (header.is_unicode() && (block.bytes_at + at) % 2) ++at;
+  if (at > block.bytes.size()) return std::nullopt;
+  FileName name = file_name(header.tid, block.bytes.subspan(at), header.is_unicode());
+  if (name.stream || name.path.empty() || name.path.find_first_of(u"*?<>\"") != std::u16string::npos)
+    return std::nullopt;
+  const std::size_t width = header.is_unicode() ? 2 : 1;
+  const auto is_end = [&] { return width == 2 ? u16_at(block.bytes, at) == 0 : u8_at(block.bytes, at) == 0; };
+  while (at + width <= block.bytes.size() && !is_end()) at += width;
+  at += width;
+  return name;
+}
+
+}  // namespace
+
+std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
+  const Block& block = request.first();
+  const bool renames = block.command == Command::rename;
+  if (request.is_chained() || (!renames && block.command != Command::remove)) return std::nullopt;
+  std::size_t at = 0;
+  auto name = take_name(request.header, block, at);
+  if (!name) return std::nullopt;
+  Change change{.name = std::move(*name)};
+  if (renames && !(change.to = take_name(request.header, block, at))) return std::nullopt;
+  return change;
+}
+
+void LostFiles::on_request(const Message& request) {
+  shares_.on_request(request);
+  if (asked_.size() >= kMostAsked) return;
+  if (auto change = change_of(request)) asked_.insert_or_assign(number_of(request.header), std::move(*change));
+}
+
+void LostFiles::on_reply(const Message& reply) {
+  shares_.on_reply(reply);
+  const auto asked = asked_.extract(number_of(reply.header));
+  if (asked.empty() || reply.header.status != 0) return;
+  const Change& change = asked.mapped();
+  if (change.to)
+    lost_.moved(of(change.name), of(*change.to));
+  else
+    lost_.forget(of(change.name));
+}
+
+}  // namespace longhaul::smb::smb1

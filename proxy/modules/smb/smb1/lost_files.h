@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which file an open means in records of lost writes, and what this connection does to such files (as
+// smb2/lost_files.h): SMB_COM_DELETE, SMB_COM_RENAME, and files that are deleted when they are closed.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb1/connection.h"
+#include "proxy/modules/smb/smb1/share_names.h"
+
+namespace longhaul::smb::smb1 {
+
+class LostFiles {
+ public:
+  // `lost` outlives this object.
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+
+  void on_request(const Message& request);
+  void on_reply(const Message& reply);
+  void opened(const Open& open, LostWrites::Use use) {
+    if (use == LostWrites::Use::replaces) lost_.forget(of(open));
+  }
+  // Behind what closing it may have lost.
+  void closed(const Open& open) {
+    if (open.delete_on_close) lost_.forget(of(open));
+  }
+
+  LostWrites::File of(const Open& open) const { return of(open.name); }
+  LostWrites::File of(const FileName& name) const {
+    return {.ends = ends_, .share = shares_.of(name.tid), .path = path_of(name.path)};
+  }
+
+ private:
+  struct Change {
+    FileName name;
+    std::optional<FileName> to;  // renamed; else deleted
+  };
+  static std::optional<Change> change_of(const Message& request);
+  static constexpr std::size_t kMostAsked = 1024;
+
+  LostWrites& lost_;
+  LostWrites::Ends ends_;
+  ShareNames shares_;
+  KeyedMap<MessageNumber, Change> asked_;  // without an answer
+};
+
+}  // namespace longhaul::smb::smb1

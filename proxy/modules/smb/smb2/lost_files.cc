@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/smb2/lost_files.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codecs/little_endian.h"
+#include "proxy/modules/smb/smb2/records_query.h"
+
+namespace longhaul::smb::smb2 {
+namespace {
+
+constexpr std::size_t kRenameHeadBytes = 20, kMostNameBytes = 8192;
+constexpr std::uint8_t kDispositionEx = 64;  // FileDispositionInformationEx
+
+}  // namespace
+
+// [MS-FSCC] 2.4.37 and 2.4.11 and their later forms, 2.4.13, 2.4.4.
+std::optional<LostFiles::Change> LostFiles::change_of(const Element& element) {
+  using Kind = Change::Kind;
+  const auto request = parse_set_info_request(element.bytes);
+  if (!request || request->type != InfoType::file) return std::nullopt;
+  const Bytes buffer = request->buffer;
+  switch (request->info_class) {
+    case file_info::rename:
+    case file_info::rename_ex: {
+      if (buffer.size() < kRenameHeadBytes) return std::nullopt;
+      const std::size_t length = load_le<std::uint32_t>(buffer, 16);
+      if (length > kMostNameBytes || length > buffer.size() - kRenameHeadBytes) return std::nullopt;
+      Change change{.kind = Kind::renamed};
+      for (std::size_t at = kRenameHeadBytes; at + 2 <= kRenameHeadBytes + length; at += 2)
+        change.path.push_back(load_le<char16_t>(buffer, at));
+      change.path = path_of(change.path);
+      return change;
+    }
+    case file_info::disposition:
+    case kDispositionEx:
+      if (buffer.empty()) return std::nullopt;
+      return Change{.kind = (buffer.front() & std::byte{1}) != std::byte{} ? Kind::deletes : Kind::keeps};
+    case file_info::end_of_file:
+    case file_info::allocation:
+      if (buffer.size() < 8 || load_le<std::uint64_t>(buffer, 0) != 0) return std::nullopt;
+      return Change{.kind = Kind::emptied};
+    default:
+      return std::nullopt;
+  }
+}
+
+void LostFiles::on_request(const Message& message) {
+  shares_.on_request(message);
+  for (const Element& element : message.elements) {
+    if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
+    if (auto change = change_of(element)) asked_.insert_or_assign(element.header.message_id, std::move(*change));
+  }
+}
+
+void LostFiles::on_done(Connection& connection, const Connection::Outcome& outcome) {
+  using Kind = Change::Kind;
+  for (const Connection::Answered& each : outcome.answered) {
+    if (each.interim || each.request.command != Command::set_info) continue;
+    auto asked = asked_.extract(each.request.id);
+    Open* open = connection.open(each.request.file);
+    if (asked.empty() || !open || !each.element || each.element->header.status != Status::success) continue;
+    Change& change = asked.mapped();
+    if (change.kind == Kind::renamed) {
+      const LostWrites::File before = of(*open);
+      open->moved_to = std::move(change.path);
+      lost_.moved(before, of(*open));
+    } else if (change.kind == Kind::emptied) {
+      lost_.forget(of(*open));
+    } else {
+      open->deletes = change.kind == Kind::deletes;
+    }
+  }
+  for (const smb2::Change& change : outcome.changes) {
+    if (change.kind == smb2::Change::Kind::opened) {
+      change.open->deletes = (change.open->options & create_options::delete_on_close) != 0;
+      if (use_of(*change.open) == LostWrites::Use::replaces) lost_.forget(of(*change.open));
+    } else if (change.kind == smb2::Change::Kind::closed && change.open->deletes) {
+      lost_.forget(of(*change.open));
+    }
+  }
+}
+
+LostWrites::File LostFiles::of(const Open& open) const {
+  return of(open.session, open.tree, open.moved_to.empty() ? open.name.path : open.moved_to);
+}
+
+LostWrites::File LostFiles::of(SessionId session, TreeId tree, std::u16string_view path) const {
+  return {.ends = ends_, .share = shares_.of(session, tree), .path = path_of(path)};
+}
+
+}  // namespace longhaul::smb::smb2

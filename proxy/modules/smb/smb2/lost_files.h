@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which file an open means in records of lost writes (lost_writes.h), and what this connection does to such files: one
+// that is deleted, emptied or replaced has nothing left to tell, and one that is renamed takes its record along.
+#pragma once
+#include <string>
+
+#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/smb2/connection.h"
+#include "proxy/modules/smb/smb2/share_names.h"
+
+namespace longhaul::smb::smb2 {
+
+class LostFiles {
+ public:
+  // `lost` outlives this object.
+  LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
+
+  void on_request(const Message& message);
+  // Before the parts that ask of(); what was done with success is done by on_done(), after them.
+  void on_outcome(const Connection::Outcome& outcome) { shares_.on_outcome(outcome); }
+  void on_done(Connection& connection, const Connection::Outcome& outcome);
+
+  LostWrites::File of(const Open& open) const;
+  LostWrites::File of(SessionId session, TreeId tree, std::u16string_view path) const;
+
+ private:
+  // What a SET_INFO does when it succeeds.
+  struct Change {
+    enum class Kind : std::uint8_t { renamed, deletes, keeps, emptied } kind = Kind::emptied;
+    std::u16string path;
+  };
+  static std::optional<Change> change_of(const Element& element);
+  static constexpr std::size_t kMostAsked = 1024;
+
+  LostWrites& lost_;
+  LostWrites::Ends ends_;
+  ShareNames shares_;
+  KeyedMap<MessageId, Change> asked_;  // without an answer
+};
+
+}  // namespace longhaul::smb::smb2
