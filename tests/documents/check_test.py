@@ -55,6 +55,10 @@ class Mistakes(unittest.TestCase):
     def test_a_refusal_without_a_row(self):
         self.assertIn("refusal `not_tls` exists", self.missing_row("docs/troubleshooting.md", "not_tls"))
 
+    def test_a_refusal_with_another_text(self):
+        self.assertRegex(self.found("proxy/link/refusal.h", "does not speak TLS", "does not speak QUIC"),
+                         "the row is: .* does not speak QUIC")
+
     def test_a_metric_without_a_row(self):
         self.assertIn("metric `longhaul_link_state` exists", self.missing_row("docs/operation.md", "longhaul_link_state"))
 

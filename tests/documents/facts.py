@@ -31,7 +31,10 @@ def reasons(tree):
 
 
 def refusals(tree):
-    return set(re.findall(rf"RefusalText\{{\s*Refusal::\w+,\s*{TEXT}", tree.text("proxy/link/refusal.h")))
+    """{code: (sentence, remedy)}"""
+    source = re.sub(r'"\s*\n\s*"', "", tree.text("proxy/link/refusal.h"))
+    rows = re.findall(rf"RefusalText\{{\s*Refusal::\w+,\s*{TEXT},\s*{TEXT},\s*{TEXT}\}}", source)
+    return {code: (sentence, remedy) for code, sentence, remedy in rows}
 
 
 def metrics(tree):
