@@ -30,7 +30,7 @@
 #include "proxy/intercept/host_checks.h"
 #include "proxy/intercept/interception.h"
 #include "proxy/intercept/watchdog.h"
-#include "proxy/link/link_listener.h"
+#include "proxy/link/io/link_listener.h"
 #include "proxy/listeners/forward_listener.h"
 #include "proxy/listeners/socks5.h"
 #include "proxy/log/log.h"
@@ -88,7 +88,7 @@ void keep_window_when_idle(const std::string& congestion_control) {
 // between is refused flow by flow, and the link stays.
 constexpr std::uint32_t kPeerStreams = 65'536;
 // Connections that the kernel holds for both transparent listeners: half-open ones, and those not accepted.
-constexpr std::size_t kUnderWay = 4 * listeners::kBacklog;
+constexpr std::size_t kUnderWay = 4 * net::kBacklog;
 // So many of those may be there at once without [limits] memory being in question.
 constexpr std::uint32_t kBeingRefused = 256;
 // What every stream may always receive has room for the short messages of a module, such as the break of an
@@ -338,7 +338,7 @@ void Daemon::start() {
     // again.
     if (!up) {
       const std::string& why = up.error().message;
-      throw listeners::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
+      throw net::ListenerError(why.starts_with("[intercept]") ? why : "[intercept] " + why);
     }
     log::info("intercept_up", {});
   } else if (wants_to_divert() && door_.state() == intercept::DoorKeeper::State::missing) {
@@ -363,7 +363,7 @@ void Daemon::start() {
 void Daemon::close_door() {
   const auto closed = apply_door(door_.begin());
   if (!closed && config_.intercept.mode == config::Intercept::Mode::tproxy)
-    throw listeners::ListenerError("[intercept] " + closed.error().message);
+    throw net::ListenerError("[intercept] " + closed.error().message);
   if (const auto taken_over = intercept::take_over_leftovers(config_); !taken_over)
     log::warn("leftovers", {{"reason", taken_over.error().message}});
 }
@@ -397,7 +397,7 @@ void Daemon::log_findings() {
   // Running on would look like success, and no flow would ever be taken.
   for (const intercept::Finding& finding : findings)
     if (finding.weight == intercept::Finding::Weight::blocks)
-      throw listeners::ListenerError("[intercept]: " + finding.sentence + " Remedy: " + finding.remedy + ".");
+      throw net::ListenerError("[intercept]: " + finding.sentence + " Remedy: " + finding.remedy + ".");
   for (const intercept::Finding& finding : findings)
     log::warn("host", {{"finding", finding.sentence}, {"remedy", finding.remedy}});
 }

@@ -18,6 +18,7 @@
 #include "proxy/config/host_port.h"
 #include "proxy/config/name_pattern.h"
 #include "proxy/config/network.h"
+#include "proxy/config/source.h"
 
 namespace longhaul::config {
 
@@ -67,7 +68,6 @@ struct Dictionary {
   bool operator==(const Dictionary&) const = default;
 };
 
-enum class Source : std::uint8_t { automatic, client, proxy };
 enum class Fail : std::uint8_t { open, closed };
 
 struct Intercept {

@@ -15,7 +15,7 @@
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
 #include "proxy/intercept/door_keeper.h"
-#include "proxy/link/refusal.h"
+#include "proxy/link/io/refusal.h"
 #include "proxy/link/status.h"
 #include "proxy/modules/smb/lost_writes.h"
 #include "proxy/process/confinement.h"

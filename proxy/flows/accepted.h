@@ -8,32 +8,14 @@
 #include <variant>
 
 #include "proxy/config/config.h"
+#include "proxy/link/destination.h"
 
 namespace longhaul::flows {
 
-// Where a flow goes: an address, or a name that the far side resolves (SOCKS5, forwards).
-struct Destination {
-  std::string host{};                  // a name, or empty when `address` counts
-  boost::asio::ip::address address{};  // used when `host` is empty
-  std::uint16_t port = 0;
-  std::string to_text() const;  // "name:port", "1.2.3.4:port", "[::1]:port"
-};
+using link::ConnectOutcome;
+using link::Destination;
 
 enum class Origin : std::uint8_t { tproxy, forward, socks };
-
-// How an explicit client that waits for an answer is told the outcome of the far connect. The SOCKS5 listener
-// sets it; a forward and a transparent flow have nothing to say and leave it empty.
-enum class ConnectOutcome : std::uint8_t {
-  connected,
-  refused,
-  host_unreachable,
-  network_unreachable,
-  not_allowed,
-  timed_out,
-  name_not_found,
-  failed,
-  client_not_allowed  // the far side does not show this client's address to servers
-};
 
 struct Accepted {
   boost::asio::ip::tcp::socket socket;

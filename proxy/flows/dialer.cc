@@ -12,7 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "proxy/flows/allow.h"
-#include "proxy/intercept/marks.h"
+#include "proxy/net/marks.h"
 
 namespace longhaul::flows {
 
@@ -61,7 +61,7 @@ error_code open_socket(tcp::socket& socket, const tcp::endpoint& server, const t
   if (error) return error;
   const int fd = socket.native_handle();
   // Without CAP_NET_ADMIN there is no mark, and no interception either that could take the socket in.
-  const std::uint32_t mark = intercept::kOwnSocketMark;
+  const std::uint32_t mark = net::kOwnSocketMark;
   ::setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark);
   set_flag(fd, SOL_SOCKET, SO_KEEPALIVE);
   set_flag(fd, SOL_SOCKET, SO_OOBINLINE);  // urgent bytes stay in the stream instead of vanishing from it
@@ -174,12 +174,9 @@ asio::awaitable<Dialled> Dialer::dial(DialRequest request) {
   co_await asio::this_coro::throw_if_cancelled(false);
   Dialled result(co_await asio::this_coro::executor);
   std::vector<asio::ip::address> addresses;
-  error_code literal_error;
   const Destination& to = request.destination;
   if (to.host.empty()) {
     addresses.push_back(unmapped(to.address));
-  } else if (const auto literal = asio::ip::make_address(to.host, literal_error); !literal_error) {
-    addresses.push_back(unmapped(literal));
   } else {
     auto resolved = co_await resolver_.resolve(to.host, config_.name_limit);
     if (!resolved) {

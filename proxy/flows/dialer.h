@@ -12,7 +12,7 @@
 
 #include "proxy/config/config.h"
 #include "proxy/flows/accepted.h"
-#include "proxy/flows/name_resolver.h"
+#include "proxy/net/name_resolver.h"
 #include "proxy/flows/own_addresses.h"
 #include "proxy/flows/source_memory.h"
 
@@ -78,7 +78,7 @@ class Dialer {
                                             Dialled& result);
 
   DialerConfig config_;
-  NameResolver resolver_;
+  net::NameResolver resolver_;
   OwnAddresses own_;
   SourceMemory memory_;
   bool can_show_clients_ = true;

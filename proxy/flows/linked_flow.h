@@ -10,7 +10,7 @@
 
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/module_host.h"
-#include "proxy/link/peer_link.h"
+#include "proxy/link/io/peer_link.h"
 #include "proxy/modules/modules.h"
 
 namespace longhaul::flows {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "proxy/intercept/closed_rules.h"
-#include "proxy/intercept/marks.h"
+#include "proxy/net/marks.h"
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/policy_route.h"
 #include "proxy/process/private_file.h"
@@ -77,7 +77,7 @@ TextResult<void> take_over_leftovers(const config::Config& config) {
     const auto lives = door.has_daemon(*before);
     if (!lives) return lives.error();
     if (*lives) return {};
-    remove(PolicyRoute{.mark = divert_mark(*before), .table = divert_mark(*before)});
+    remove(PolicyRoute{.mark = net::divert_mark(*before), .table = net::divert_mark(*before)});
     if (*before != port)
       if (const auto removed = door.remove(*before); !removed) return removed.error();
   }

@@ -11,7 +11,7 @@
 #include "proxy/intercept/closed_rules.h"
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/nft_table.h"
-#include "proxy/listeners/accept_loop.h"
+#include "proxy/net/accept_loop.h"
 
 namespace longhaul::intercept {
 
@@ -104,11 +104,11 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
                         "connecting.",
                         "sysctl -w net.ipv4.tcp_syncookies=1"});
   const std::string somaxconn = value_of(net / "core/somaxconn");
-  if (!somaxconn.empty() && std::atol(somaxconn.c_str()) < listeners::kBacklog)
+  if (!somaxconn.empty() && std::atol(somaxconn.c_str()) < net::kBacklog)
     findings.push_back({Weight::warns,
                         "The accept queue of a listener holds only " + somaxconn +
                             " connections, so a burst of new flows can overflow it.",
-                        "sysctl -w net.core.somaxconn=" + std::to_string(listeners::kBacklog)});
+                        "sysctl -w net.core.somaxconn=" + std::to_string(net::kBacklog)});
   // The larger of the two counts (ip-sysctl).
   const std::string all = value_of(net / "ipv4/conf/all/rp_filter");
   for (const std::string& name : intercept.interfaces) {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <tuple>
 
-#include "proxy/intercept/marks.h"
+#include "proxy/net/marks.h"
 #include "proxy/intercept/nft_counters.h"
 
 namespace longhaul::intercept {
@@ -15,7 +15,7 @@ namespace longhaul::intercept {
 namespace asio = boost::asio;
 
 Interception::Interception(asio::io_context& io, const config::Intercept& config, bool fast_connect,
-                           flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room,
+                           flows::FlowStarter start, net::AcceptLoop::HasRoom has_room,
                            std::uint32_t new_flows_per_source)
     : io_(io),
       start_(std::move(start)),
@@ -25,7 +25,7 @@ Interception::Interception(asio::io_context& io, const config::Intercept& config
              .new_flows_per_source = new_flows_per_source,
              .crowded = {}},
       // The mark is a number that nobody else uses, so it serves as the table's number too.
-      route_{.mark = divert_mark(config.port), .table = divert_mark(config.port)},
+      route_{.mark = net::divert_mark(config.port), .table = net::divert_mark(config.port)},
       change_timer_(io) {}
 
 Interception::~Interception() { close(); }
@@ -73,7 +73,7 @@ config::TextResult<void> Interception::reach(State wanted) {
 config::TextResult<void> Interception::listen() {
   try {
     listener_.emplace(io_, rules_.port, start_, has_room_);
-  } catch (const listeners::ListenerError& error) {
+  } catch (const net::ListenerError& error) {
     return config::TextError{error.what()};
   }
   return {};

@@ -22,7 +22,7 @@ class Interception {
  public:
   // Nothing is touched before up() or divert().
   Interception(boost::asio::io_context& io, const config::Intercept& config, bool fast_connect,
-               flows::FlowStarter start, listeners::AcceptLoop::HasRoom has_room = {},
+               flows::FlowStarter start, net::AcceptLoop::HasRoom has_room = {},
                std::uint32_t new_flows_per_source = RuleSet{}.new_flows_per_source);
   ~Interception();  // close
   Interception(const Interception&) = delete;
@@ -72,7 +72,7 @@ class Interception {
 
   boost::asio::io_context& io_;
   flows::FlowStarter start_;
-  listeners::AcceptLoop::HasRoom has_room_;
+  net::AcceptLoop::HasRoom has_room_;
   RuleSet rules_;  // as up() makes them
   std::vector<std::uint64_t> bypassed_before_;  // by tables that are gone
   PolicyRoute route_;

@@ -7,7 +7,7 @@
 #include <cassert>
 
 #include "proxy/flows/allow.h"
-#include "proxy/intercept/marks.h"
+#include "proxy/net/marks.h"
 
 namespace longhaul::intercept {
 
@@ -172,7 +172,7 @@ std::string table_text(const RuleSet& rules) {
         "    meta nfproto ipv6 tcp flags & (fin | syn | rst | ack) == syn | ack"
         " update @answered6 { ip6 saddr . tcp sport }\n";
   }
-  const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", divert_mark(rules.port));
+  const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", net::divert_mark(rules.port));
   // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
   text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark;
   // Where the queue of half-open connections was full the kernel answered with a SYN cookie and kept nothing:

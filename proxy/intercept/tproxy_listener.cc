@@ -8,7 +8,7 @@ namespace longhaul::intercept {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using listeners::AcceptLoop;
+using net::AcceptLoop;
 
 namespace {
 
@@ -20,24 +20,24 @@ bool has_ipv6() { return std::filesystem::exists("/proc/net/if_inet6"); }
 }  // namespace
 
 TproxyListener::TproxyListener(asio::io_context& io, std::uint16_t port, flows::FlowStarter start,
-                               AcceptLoop::HasRoom has_room)
+                               net::AcceptLoop::HasRoom has_room)
     : start_(std::move(start)) {
   const auto on_accepted = [this](tcp::socket socket, tcp::endpoint client) {
     on_accept(std::move(socket), client);
   };
-  using listeners::Transparent;
-  v4_.emplace(open_listener(io, {asio::ip::address_v4::loopback(), port}, kEntry, Transparent::yes),
+  using net::Transparent;
+  v4_.emplace(net::open_listener(io, {asio::ip::address_v4::loopback(), port}, kEntry, Transparent::yes),
               on_accepted, has_room);
   if (has_ipv6()) {
-    v6_.emplace(open_listener(io, {asio::ip::address_v6::loopback(), this->port()}, kEntry, Transparent::yes),
+    v6_.emplace(net::open_listener(io, {asio::ip::address_v6::loopback(), this->port()}, kEntry, Transparent::yes),
                 on_accepted, has_room);
   }
 }
 
-AcceptLoop::Counters TproxyListener::counters() const {
-  AcceptLoop::Counters sum = v4_->counters();
+net::AcceptLoop::Counters TproxyListener::counters() const {
+  net::AcceptLoop::Counters sum = v4_->counters();
   if (!v6_) return sum;
-  const AcceptLoop::Counters v6 = v6_->counters();
+  const net::AcceptLoop::Counters v6 = v6_->counters();
   return {sum.accepted + v6.accepted, sum.refused + v6.refused, sum.errors + v6.errors};
 }
 

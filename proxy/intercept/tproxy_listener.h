@@ -6,28 +6,28 @@
 
 #include "proxy/flows/accepted.h"
 #include "proxy/flows/own_addresses.h"
-#include "proxy/listeners/accept_loop.h"
+#include "proxy/net/accept_loop.h"
 
 namespace longhaul::intercept {
 
 class TproxyListener {
  public:
-  // On 127.0.0.1 and ::1, where only diverted packets and this machine come. Throws ListenerError.
+  // On 127.0.0.1 and ::1, where only diverted packets and this machine come. Throws net::ListenerError.
   TproxyListener(boost::asio::io_context& io, std::uint16_t port, flows::FlowStarter start,
-                 listeners::AcceptLoop::HasRoom has_room = {});
+                 net::AcceptLoop::HasRoom has_room = {});
   TproxyListener(const TproxyListener&) = delete;
   TproxyListener& operator=(const TproxyListener&) = delete;
 
   std::uint16_t port() const { return v4_->local_endpoint().port(); }
-  listeners::AcceptLoop::Counters counters() const;
+  net::AcceptLoop::Counters counters() const;
 
  private:
   void on_accept(boost::asio::ip::tcp::socket socket, boost::asio::ip::tcp::endpoint client);
 
   flows::FlowStarter start_;
   flows::OwnAddresses own_;
-  std::optional<listeners::AcceptLoop> v4_;
-  std::optional<listeners::AcceptLoop> v6_;  // none on a machine without IPv6
+  std::optional<net::AcceptLoop> v4_;
+  std::optional<net::AcceptLoop> v6_;  // none on a machine without IPv6
 };
 
 }  // namespace longhaul::intercept

@@ -69,7 +69,7 @@ std::optional<ip::address> read_address(std::uint8_t kind, ByteReader& in) {
   return std::nullopt;
 }
 
-bool read_destination(ByteReader& in, flows::Destination& destination) {
+bool read_destination(ByteReader& in, Destination& destination) {
   auto kind = in.u8();
   if (!kind) return false;
   if (*kind == kName) {
@@ -88,7 +88,7 @@ bool read_destination(ByteReader& in, flows::Destination& destination) {
   return true;
 }
 
-bool read_client(ByteReader& in, std::optional<ip::tcp::endpoint>& client) {
+bool read_client(ByteReader& in, std::optional<TcpAddress>& client) {
   auto kind = in.u8();
   if (!kind) return false;
   if (*kind == kNoAddress) return true;
@@ -278,8 +278,8 @@ Result<OpenAnswer> parse_answer(Bytes body) {
   auto outcome = in.u8(), flags = in.u8();
   if (!outcome || !flags) return LinkError::malformed_record;
   OpenAnswer answer;
-  bool known = *outcome <= static_cast<std::uint8_t>(flows::ConnectOutcome::client_not_allowed);
-  answer.outcome = known ? static_cast<flows::ConnectOutcome>(*outcome) : flows::ConnectOutcome::failed;
+  bool known = *outcome <= static_cast<std::uint8_t>(ConnectOutcome::client_not_allowed);
+  answer.outcome = known ? static_cast<ConnectOutcome>(*outcome) : ConnectOutcome::failed;
   answer.source_fallback = *flags & 1;
   answer.module_accepted = *flags & 2;
   return answer;

@@ -9,8 +9,10 @@
 #include "codecs/block_codec.h"
 #include "codecs/byte_reader.h"
 #include "codecs/byte_writer.h"
-#include "proxy/config/config.h"
-#include "proxy/flows/accepted.h"
+#include "proxy/config/features.h"
+#include "proxy/config/source.h"
+#include "proxy/link/destination.h"
+#include "proxy/link/endpoint.h"
 #include "proxy/link/types.h"
 
 namespace longhaul::link {
@@ -39,8 +41,8 @@ constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes +
 
 // What a flow needs to begin at the far side.
 struct OpenRequest {
-  flows::Destination destination;
-  std::optional<boost::asio::ip::tcp::endpoint> client;  // who asks, as the near side saw it
+  Destination destination;
+  std::optional<TcpAddress> client;  // who asks, as the near side saw it
   config::Source source = config::Source::automatic;     // which address the server is to see
   config::Features features;
   std::string module;  // the application module both halves are to run; empty: none
@@ -50,7 +52,7 @@ struct OpenRequest {
 };
 
 struct OpenAnswer {
-  flows::ConnectOutcome outcome = flows::ConnectOutcome::connected;
+  ConnectOutcome outcome = ConnectOutcome::connected;
   bool source_fallback = false;  // the server sees the far proxy's own address
   bool module_accepted = false;  // both halves run the module, or neither does
 };

@@ -25,9 +25,9 @@ flows::Destination destination_of(const config::HostPort& to) {
 }  // namespace
 
 ForwardListener::ForwardListener(asio::io_context& io, const config::Forward& forward,
-                                 flows::FlowStarter start, AcceptLoop::HasRoom has_room)
+                                 flows::FlowStarter start, net::AcceptLoop::HasRoom has_room)
     : loop_(
-          open_listener(io, forward.listen, "[[forward]] listen"),
+          net::open_listener(io, forward.listen, "[[forward]] listen"),
           [start = std::move(start), destination = destination_of(forward.to)](tcp::socket socket,
                                                                                tcp::endpoint client) {
             client.address(flows::unmapped(client.address()));

@@ -3,21 +3,21 @@
 // starts them.
 #pragma once
 #include "proxy/flows/accepted.h"
-#include "proxy/listeners/accept_loop.h"
+#include "proxy/net/accept_loop.h"
 
 namespace longhaul::listeners {
 
 class ForwardListener {
  public:
-  // Throws ListenerError when the port cannot be had.
+  // Throws net::ListenerError when the port cannot be had.
   ForwardListener(boost::asio::io_context& io, const config::Forward& forward, flows::FlowStarter start,
-                  AcceptLoop::HasRoom has_room = {});
+                  net::AcceptLoop::HasRoom has_room = {});
 
   boost::asio::ip::tcp::endpoint local_endpoint() const { return loop_.local_endpoint(); }
-  AcceptLoop::Counters counters() const { return loop_.counters(); }
+  net::AcceptLoop::Counters counters() const { return loop_.counters(); }
 
  private:
-  AcceptLoop loop_;
+  net::AcceptLoop loop_;
 };
 
 }  // namespace longhaul::listeners

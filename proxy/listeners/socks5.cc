@@ -161,10 +161,10 @@ asio::awaitable<void> Socks5Listener::Shared::talk(Handshake& handshake) {
 }
 
 Socks5Listener::Socks5Listener(asio::io_context& io, const config::HostPort& listen, flows::FlowStarter start,
-                               AcceptLoop::HasRoom has_room, Socks5Limits limits)
+                               net::AcceptLoop::HasRoom has_room, Socks5Limits limits)
     : shared_(std::make_shared<Shared>(std::move(start), limits)),
       loop_(
-          open_listener(io, listen, "[socks] listen"),
+          net::open_listener(io, listen, "[socks] listen"),
           [shared = shared_](tcp::socket socket, tcp::endpoint client) {
             client.address(flows::unmapped(client.address()));
             const auto executor = socket.get_executor();

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "proxy/flows/accepted.h"
-#include "proxy/listeners/accept_loop.h"
+#include "proxy/net/accept_loop.h"
 
 namespace longhaul::listeners {
 
@@ -19,19 +19,19 @@ struct Socks5Limits {
 
 class Socks5Listener {
  public:
-  // Throws ListenerError when the port cannot be had.
+  // Throws net::ListenerError when the port cannot be had.
   Socks5Listener(boost::asio::io_context& io, const config::HostPort& listen, flows::FlowStarter start,
-                 AcceptLoop::HasRoom has_room = {}, Socks5Limits limits = {});
+                 net::AcceptLoop::HasRoom has_room = {}, Socks5Limits limits = {});
   ~Socks5Listener();  // handshakes in progress end with a reset
 
   boost::asio::ip::tcp::endpoint local_endpoint() const { return loop_.local_endpoint(); }
-  AcceptLoop::Counters counters() const { return loop_.counters(); }
+  net::AcceptLoop::Counters counters() const { return loop_.counters(); }
   std::size_t handshakes() const;
 
  private:
   struct Shared;
   std::shared_ptr<Shared> shared_;  // with the handshakes
-  AcceptLoop loop_;
+  net::AcceptLoop loop_;
 };
 
 }  // namespace longhaul::listeners

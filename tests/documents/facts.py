@@ -32,7 +32,7 @@ def reasons(tree):
 
 def refusals(tree):
     """{code: (sentence, remedy)}"""
-    source = re.sub(r'"\s*\n\s*"', "", tree.text("proxy/link/refusal.h"))
+    source = re.sub(r'"\s*\n\s*"', "", tree.text("proxy/link/io/refusal.h"))
     rows = re.findall(rf"RefusalText\{{\s*Refusal::\w+,\s*{TEXT},\s*{TEXT},\s*{TEXT}\}}", source)
     return {code: (sentence, remedy) for code, sentence, remedy in rows}
 

@@ -175,7 +175,7 @@ class Fuzzed {
         break;
       }
       case RecordType::answer:
-        write_answer({.outcome = static_cast<flows::ConnectOutcome>(choices_.below(3))}, body);
+        write_answer({.outcome = static_cast<link::ConnectOutcome>(choices_.below(3))}, body);
         break;
       case RecordType::block: {
         Bytes plain = choices_.some(100);

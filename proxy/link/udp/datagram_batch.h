@@ -2,13 +2,10 @@
 // Datagrams for one address that leave in one system call: all of one size but the last, which may be smaller
 // (UDP generic segmentation offload, Linux 4.18).
 #pragma once
-#include <boost/asio/ip/udp.hpp>
-
 #include "codecs/byte_writer.h"
+#include "proxy/link/endpoint.h"
 
 namespace longhaul::link::udp {
-
-using UdpAddress = boost::asio::ip::udp::endpoint;
 
 struct DatagramBatch {
   // What one send may hold: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's

@@ -32,7 +32,4 @@ class PacketCipher {
   std::array<std::byte, 12> iv_;
 };
 
-// The faster of the two on this machine, measured for about a millisecond at the first call.
-Cipher choose_cipher();
-
 }  // namespace longhaul::link::udp

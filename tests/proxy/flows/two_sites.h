@@ -5,7 +5,7 @@
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
 #include "proxy/identity/keygen.h"
-#include "proxy/link/link_listener.h"
+#include "proxy/link/io/link_listener.h"
 #include "proxy/loopback.h"
 #include "proxy/temporary_folder.h"
 

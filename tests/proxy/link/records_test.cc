@@ -127,7 +127,7 @@ TEST_CASE("records are written and read exactly as the golden vectors say") {
   open("open_ipv4", request_v4());
   open("open_ipv6", short_request("2001:db8::1"));
 
-  OpenAnswer refused{.outcome = flows::ConnectOutcome::refused, .source_fallback = true};
+  OpenAnswer refused{.outcome = link::ConnectOutcome::refused, .source_fallback = true};
   auto answer = parse_answer(check("answer_refused", RecordType::answer, body_of(refused, write_answer)));
   REQUIRE(answer.has_value());
   CHECK(answer->outcome == refused.outcome);
@@ -135,7 +135,7 @@ TEST_CASE("records are written and read exactly as the golden vectors say") {
   CHECK_FALSE(answer->module_accepted);
   OpenAnswer connected{.module_accepted = true};
   answer = parse_answer(check("answer_connected", RecordType::answer, body_of(connected, write_answer)));
-  CHECK(answer->outcome == flows::ConnectOutcome::connected);
+  CHECK(answer->outcome == link::ConnectOutcome::connected);
   CHECK(answer->module_accepted);
 
   auto text = [](std::string_view content) {
@@ -280,7 +280,7 @@ TEST_CASE("what a later version adds is skipped where it may be") {
   CHECK(*parsed == *config::preset("B"));
   Buffer answer = body_of(OpenAnswer{}, write_answer);
   answer[0] = std::byte{200};
-  CHECK(parse_answer(answer)->outcome == flows::ConnectOutcome::failed);
+  CHECK(parse_answer(answer)->outcome == link::ConnectOutcome::failed);
 }
 
 TEST_CASE("values outside their range are malformed") {

@@ -62,7 +62,7 @@ TEST_CASE("a listener that cannot be had says which entry and why in one sentenc
   const auto message = [&](config::HostPort at) -> std::string {
     try {
       ForwardListener listener(io, {.listen = at, .to = {"10.2.0.1", 445}}, [](flows::Accepted) {});
-    } catch (const ListenerError& error) {
+    } catch (const net::ListenerError& error) {
       return error.what();
     }
     return "";

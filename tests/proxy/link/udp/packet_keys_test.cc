@@ -5,7 +5,7 @@
 
 #include "proxy/identity/keygen.h"
 #include "proxy/link/golden.h"
-#include "proxy/link/tls_engine.h"
+#include "proxy/link/io/tls_engine.h"
 #include "proxy/link/udp/packet_cipher.h"
 #include "proxy/temporary_folder.h"
 

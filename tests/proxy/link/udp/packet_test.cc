@@ -328,4 +328,3 @@ TEST_CASE(
   CHECK(lost > 0);
 }
 
-TEST_CASE("the choice of a cipher is made once") { CHECK(choose_cipher() == choose_cipher()); }

@@ -37,7 +37,7 @@ struct UdpPairOptions {
 // One proxy: a session, its carrier, and what its flows see.
 class UdpEnd final : public simulator::Endpoint {
  public:
-  UdpEnd(Side side, const UdpPairOptions& options, udp::UdpAddress peer, TimePoint now)
+  UdpEnd(Side side, const UdpPairOptions& options, UdpAddress peer, TimePoint now)
       : pool(options.credit_bytes, options.max_streams),
         retained(options.retained_bytes),
         session({.side = side, .max_peer_streams = options.max_streams}, pool, retained, nullptr, now),
@@ -54,10 +54,10 @@ class UdpEnd final : public simulator::Endpoint {
     carrier.set_fec(options.features);
   }
 
-  static udp::UdpAddress to_asio(simulator::Address address) {
+  static UdpAddress to_asio(simulator::Address address) {
     return {boost::asio::ip::address_v4(address.host), address.port};
   }
-  static simulator::Address from_asio(const udp::UdpAddress& address) {
+  static simulator::Address from_asio(const UdpAddress& address) {
     return {address.address().to_v4().to_uint(), address.port()};
   }
 

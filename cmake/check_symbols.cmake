@@ -1,0 +1,31 @@
+# cmake -D NM=nm -D LIBRARY=libx.a -P check_symbols.cmake: fails if the library reads a clock, or uses files, sockets or logs.
+execute_process(COMMAND ${NM} --undefined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE lines RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${NM} cannot read ${LIBRARY}")
+endif()
+string(REGEX MATCHALL "\n[A-Za-z_][A-Za-z0-9_.]* U" symbols "${lines}")
+list(REMOVE_DUPLICATES symbols)
+
+set(forbidden
+  # clocks
+  "_ZNSt6chrono3_V21.(steady|system)_clock3nowEv" "clock_.*" "gettimeofday" "timespec_get" "time" "clock" "(u|nano)?sleep"
+  # files
+  "(f|fd|fre)?open(at)?(64)?" "creat(64)?" "p?(read|write)v?(64)?" "(unlink|rename|mkdir)(at)?" "(f|l)?stat(at)?(64)?" "(open|read)dir"
+  "f(data)?sync" "_ZNSt10filesystem.*" "_ZNSt1[34]basic_(filebuf|.fstream).*"
+  # sockets
+  "socket" "connect" "bind" "listen" "accept4?" "(send|recv)(to|from|m?msg)?" "[gs]etsockopt" "poll" "select" "epoll_.*" "ioctl" "getaddrinfo"
+  # logs and terminals
+  "_ZNK?[0-9]*6spdlog.*" "_ZN8longhaul3log.*" "syslog" "v?f?printf" "f?puts")
+set(found)
+foreach(pattern ${forbidden})
+  set(matching ${symbols})
+  list(FILTER matching INCLUDE REGEX "^\n${pattern} U$")
+  list(APPEND found ${matching})
+endforeach()
+if(found)
+  list(TRANSFORM found REPLACE "\n| U" "")
+  list(JOIN found ", " found)
+  file(REMOVE ${LIBRARY})  # so that the next build does not take it for finished
+  message(FATAL_ERROR "${LIBRARY} is a library without input and output, but uses: ${found}. Pass time in as an argument; files, "
+                      "sockets and logs belong to the code that uses the library.")
+endif()

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands before the real header in libraries without input and output (cmake/layers.cmake).
+#error "this library does no input or output: files belong to the code that uses it"

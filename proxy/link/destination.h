@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a flow goes, as listeners name it and as the link carries it, and what came of the connect there.
+// Whether it may go there is left to the dialer.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <string>
+
+namespace longhaul::link {
+
+// An address, or a name that the far side resolves (SOCKS5, forwards).
+struct Destination {
+  std::string host{};                  // a name, or empty when `address` counts
+  boost::asio::ip::address address{};  // used when `host` is empty
+  std::uint16_t port = 0;
+  std::string to_text() const;  // "name:port", "1.2.3.4:port", "[::1]:port"
+};
+
+// Travels in OPEN's answer, so that a SOCKS client learns why it was refused.
+enum class ConnectOutcome : std::uint8_t {
+  connected,
+  refused,
+  host_unreachable,
+  network_unreachable,
+  not_allowed,
+  timed_out,
+  name_not_found,
+  failed,
+  client_not_allowed  // the far side does not show this client's address to servers
+};
+
+}  // namespace longhaul::link

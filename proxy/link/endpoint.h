@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// An address with a port, of TCP and of UDP: Asio's own types, named without the sockets that their headers
+// bring along, since nothing here may use sockets.
+#pragma once
+#include <boost/asio/ip/basic_endpoint.hpp>
+
+namespace boost::asio::ip {
+class tcp;
+class udp;
+}  // namespace boost::asio::ip
+
+namespace longhaul::link {
+
+using TcpAddress = boost::asio::ip::basic_endpoint<boost::asio::ip::tcp>;  // tcp::endpoint
+using UdpAddress = boost::asio::ip::basic_endpoint<boost::asio::ip::udp>;  // udp::endpoint
+
+}  // namespace longhaul::link

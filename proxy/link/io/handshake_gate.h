@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which connection to the link's port may begin a handshake: budgets for each source, places for all, and
+// places kept for the addresses of known peers. Decided before a byte is read or a key is made; pure.
+#pragma once
+#include <boost/asio/ip/address.hpp>
+#include <boost/system/result.hpp>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "proxy/link/io/refusal.h"
+#include "proxy/link/io/source_table.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+// In the order in which handshakes have their turns.
+enum class Standing : std::uint8_t {
+  known,     // from the address of a peer
+  first,     // from a source that was quiet lately
+  repeated,  // from any other
+};
+
+class HandshakeGate {
+ public:
+  // Of one source: so many handshakes at once, then so many a second. The processor time of its handshakes
+  // comes out of the same budget: each `kProcessorPerHandshake` costs as much as another handshake.
+  static constexpr double kBurst = 16, kPerSecond = 2;
+  static constexpr double kKnownBurst = 64, kKnownPerSecond = 8;
+  static constexpr Duration kProcessorPerHandshake = std::chrono::milliseconds(1);
+  // In progress at the same time: of one source among the places for all, and for each known address beside
+  // them.
+  static constexpr std::uint32_t kPlacesPerSource = 16, kPlacesPerKnown = 4;
+  // Remembered; one that is forgotten has its budget anew.
+  static constexpr std::size_t kMostSources = 8192;
+
+  struct Place {
+    std::uint64_t number = 0;
+    Standing standing = Standing::repeated;
+  };
+  // The handshake that holds a place must end: the place was given to another. It must not call leave().
+  using GiveUp = std::function<void()>;
+
+  explicit HandshakeGate(std::uint32_t places) : places_(places), budgets_(kMostSources) {}
+
+  // In force for connections to come.
+  void set_places(std::uint32_t places) { places_ = places; }
+  // Replaces the addresses of peers.
+  void know(const std::vector<boost::asio::ip::address>& addresses);
+
+  // A place until leave(), or the reason for a refusal. Where all places are taken, the oldest handshake of a
+  // source that comes repeatedly gives up its place; where there is none, the oldest first contact gives up
+  // its place to a newer one.
+  boost::system::result<Place, Refusal> admit(const boost::asio::ip::address& from, TimePoint now,
+                                              GiveUp give_up);
+  void leave(const Place& place);
+  // What a step of the handshake took of the processor.
+  void charge(const Place& place, Duration processor, TimePoint now);
+
+  std::size_t in_progress() const { return held_.size(); }
+
+ private:
+  struct Budget {
+    double tokens = 0;
+    TimePoint at{};  // when it was refilled; zero: never, and it is full
+  };
+  struct Held {
+    SourceKey source = 0;
+    std::optional<boost::asio::ip::address> known;
+    std::list<std::uint64_t>* line = nullptr;  // the oldest first
+    std::list<std::uint64_t>::iterator in_line;
+    GiveUp give_up;
+  };
+  struct Known {
+    Budget budget;
+    std::list<std::uint64_t> line;
+  };
+
+  static double refill(Budget& budget, double burst, double per_second, TimePoint now);
+  Place hold(const boost::asio::ip::address& from, Standing standing, std::list<std::uint64_t>& line,
+             GiveUp give_up);
+  void free_oldest(std::list<std::uint64_t>& line);
+
+  std::uint32_t places_;
+  SourceTable<Budget> budgets_;
+  std::map<boost::asio::ip::address, Known> known_;
+  std::list<std::uint64_t> first_, repeated_;
+  KeyedMap<SourceKey, std::uint32_t> places_of_;  // of strangers
+  KeyedMap<std::uint64_t, Held> held_;
+  std::uint64_t last_number_ = 0;
+};
+
+}  // namespace longhaul::link

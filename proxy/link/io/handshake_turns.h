@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets handshakes of others take their steps one at a time, with pauses in which the loop serves flows: all
+// of them together get a tenth of the processor, and those of known peers go first.
+#pragma once
+#include <array>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+
+#include "proxy/link/io/handshake_gate.h"
+
+namespace longhaul::link {
+
+class HandshakeTurns {
+ public:
+  // After a step that took t the next one waits for kPause * t; not the next one of a known peer.
+  static constexpr int kPause = 9;
+
+  explicit HandshakeTurns(const boost::asio::any_io_executor& executor) : pause_(executor) {}
+  ~HandshakeTurns();
+  HandshakeTurns(const HandshakeTurns&) = delete;
+  HandshakeTurns& operator=(const HandshakeTurns&) = delete;
+
+  // Completes when the caller may take one step, which ends with done(); never inside this call.
+  boost::asio::awaitable<void> next(Standing standing);
+  // What the step took of the processor.
+  void done(Duration processor);
+
+ private:
+  using Waiting = std::shared_ptr<boost::asio::steady_timer>;  // cancelled when its turn has come
+  void begin_next();
+
+  boost::asio::steady_timer pause_;
+  std::array<std::deque<Waiting>, 3> waiting_;  // by standing
+  bool taken_ = false;                          // somebody has the turn
+  bool pausing_ = false;                        // until `pause_` expires only known peers have turns
+};
+
+// The processor time that this thread has used.
+Duration thread_time();
+
+}  // namespace longhaul::link

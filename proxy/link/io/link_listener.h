@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes the connections that peers dial, sees whose key they show, and hands them to that peer's link.
+// Everybody else is refused early, counted and logged; README.md says what that costs.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "proxy/link/io/peer_link.h"
+#include "proxy/link/io/refusal.h"
+#include "proxy/net/accept_loop.h"
+
+namespace longhaul::link {
+
+class LinkListener {
+ public:
+  // From the connection to the end of the handshake: two round trips, and one packet sent again.
+  static constexpr Duration kHandshakeLimit = std::chrono::seconds(3);
+
+  // Throws net::ListenerError when the port cannot be had. `links` and `shared` outlive this object.
+  LinkListener(LinkShared& shared, const config::HostPort& at, std::vector<std::unique_ptr<PeerLink>>& links,
+               std::uint32_t max_handshakes);
+
+  // Addresses that peers have, or had when they were last here: places are kept for their handshakes.
+  void know(const std::vector<boost::asio::ip::address>& peers);
+  void set_max_handshakes(std::uint32_t max_handshakes);
+  const RefusalCounts& refused() const;
+
+ private:
+  struct State;
+  static boost::asio::awaitable<void> take(std::shared_ptr<State> state, boost::asio::ip::tcp::socket socket,
+                                           boost::asio::ip::tcp::endpoint from);
+
+  std::shared_ptr<State> state_;  // shared with the handshakes in progress
+  std::unique_ptr<net::AcceptLoop> loop_;
+};
+
+}  // namespace longhaul::link

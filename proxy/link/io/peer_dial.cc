@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// How connections to a peer come about: dialling with a back-off, taking what the peer dials, and the HELLO
+// that tells whether the session goes on. PROTOCOL.md, section 2.
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <random>
+
+#include "proxy/link/io/cipher_choice.h"
+#include "proxy/link/io/peer_link.h"
+#include "proxy/log/log.h"
+#include "proxy/net/marks.h"
+
+namespace longhaul::link {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+namespace {
+
+constexpr auto kNameLimit = 10s;
+constexpr Duration kConnectLimit = 10s, kHandshakeLimit = 10s;
+constexpr Duration kFirstBackOff = 250ms, kLastBackOff = 5s;
+
+Token random_token() {
+  Token token;
+  RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token);
+  return token;
+}
+
+// The same on both sides: both nonces are in it, the dialler's first.
+Token new_session_id(const Token& dialler, const Token& acceptor) {
+  Buffer both(dialler.begin(), dialler.end());
+  both.insert(both.end(), acceptor.begin(), acceptor.end());
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(both.data()), both.size(), digest);
+  Token id;
+  std::memcpy(id.data(), digest, sizeof id);
+  return id;
+}
+
+Duration with_jitter(Duration time) {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return time * std::uniform_int_distribution<int>(75, 125)(random) / 100;
+}
+
+}  // namespace
+
+void PeerLink::start() { asio::co_spawn(shared_.io, keep_dialling(), asio::detached); }
+
+std::optional<TlsEngine::KnownKey> PeerLink::find_key(const std::string& fingerprint) const {
+  if (!peer_.has_key(fingerprint)) return std::nullopt;
+  const auto secret = shared_.preshared.find(peer_.name);
+  return TlsEngine::KnownKey{secret == shared_.preshared.end() ? nullptr : secret->second};
+}
+
+bool PeerLink::wants_to_dial() const {
+  return peer_.address && (carriers_.empty() || wants_anew_ || (session_ && session_->silent()));
+}
+
+// Of two connections that were dialled from both ends, the one dialled by the lower fingerprint stays.
+bool PeerLink::own_dial_stays(const TlsEngine& against) const {
+  bool lower = against.own_fingerprint() < against.peer_fingerprint();
+  bool have_own =
+      dial_ == Dial::saying_hello || (!carriers_.empty() && carrier_dialled_here_ && !session_->silent());
+  return lower && have_own;
+}
+
+std::string PeerLink::expected_keys() const {
+  std::string text;
+  for (const std::string& key : peer_.fingerprints) text += (text.empty() ? "" : " or ") + key;
+  return text;
+}
+
+void PeerLink::log_failure(const std::string& why) {
+  // The same failure again and again is one line, until something else happens.
+  if (why == last_error_) return;
+  last_error_ = why;
+  log::warn("link_failed", {{"peer", peer_.name}, {"reason", why}});
+}
+
+asio::awaitable<void> PeerLink::keep_dialling() {
+  auto self = self_;
+  Duration back_off = kFirstBackOff;
+  while (*self && !stopped_) {
+    bool connected = wants_to_dial() && co_await dial_once();
+    if (!*self || stopped_) co_return;
+    dial_ = Dial::idle;
+    if (connected) back_off = kFirstBackOff;
+    bool idle = !wants_to_dial();
+    dial_timer_.expires_after(idle ? Duration(24h) : with_jitter(back_off));
+    if (!idle) back_off = std::min(2 * back_off, kLastBackOff);
+    boost::system::error_code woken;
+    co_await dial_timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    if (!*self) co_return;
+    // Woken because the link went down: a short pause, so that a peer that restarts finds us soon but not at
+    // once.
+    if (woken) back_off = kFirstBackOff;
+  }
+}
+
+asio::awaitable<bool> PeerLink::dial_once() {
+  auto self = self_;
+  dial_ = Dial::connecting;
+  const config::HostPort at = *peer_.address;  // a reload may change it meanwhile
+  const auto addresses = co_await shared_.resolver.resolve(at.host, kNameLimit);
+  if (!*self || stopped_) co_return false;
+  if (!addresses)
+    co_return log_failure("cannot resolve " + at.host + ": " + addresses.error().message()), false;
+
+  boost::system::error_code error;
+  asio::ip::tcp::socket socket(shared_.io);
+  for (const auto& address : *addresses) {
+    const asio::ip::tcp::endpoint endpoint(address, at.port);
+    socket = asio::ip::tcp::socket(shared_.io);
+    socket.open(endpoint.protocol(), error);
+    if (error) continue;
+    set_link_buffers(socket.native_handle());
+    std::uint32_t mark = net::kOwnSocketMark;
+    setsockopt(socket.native_handle(), SOL_SOCKET, SO_MARK, &mark, sizeof mark);
+    asio::steady_timer limit(shared_.io, kConnectLimit);
+    limit.async_wait([&socket](boost::system::error_code cancelled) {
+      boost::system::error_code ignored;
+      if (!cancelled) socket.close(ignored);
+    });
+    co_await socket.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+    if (!*self || stopped_) co_return false;
+    if (!error && socket.is_open()) break;
+    if (error == asio::error::operation_aborted) error = asio::error::timed_out;
+  }
+  if (error || !socket.is_open()) {
+    log_failure("cannot connect to " + config::to_text(at) + ": " + error.message());
+    co_return false;
+  }
+
+  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler, [self](const std::string& key) {
+    return *self ? (*self)->find_key(key) : std::nullopt;
+  });
+  ++shared_.handshakes;
+  auto shaken = co_await connection.handshake(kHandshakeLimit);
+  --shared_.handshakes;
+  if (!*self || stopped_) co_return false;
+  if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
+    log_failure("the host at " + connection.remote() + " presented the key " +
+                connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " +
+                expected_keys() + "; if the new key is the peer's, configure it and run `longhaul reload`");
+    connection.end();  // with the alert
+    co_return false;
+  }
+  if (!shaken) {
+    std::string text = connection.tls().error_text();
+    co_return log_failure("TLS handshake failed: " + (text.empty() ? shaken.error().message() : text)), false;
+  }
+  dial_ = Dial::saying_hello;
+  HelloFrame hello{
+      .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  hello.blocks = own_blocks();
+  hello.modules = shared_.modules;
+  UdpTerms terms;
+  // Keys are never made twice: without another epoch there is no UDP.
+  if (last_epoch_ < kMaxEpoch) terms.endpoint = dialling_endpoint(connection);
+  if (terms.endpoint) {
+    hello.udp_port = terms.endpoint->port();
+    hello.epoch = ++last_epoch_;
+    hello.ciphers = udp::ciphers_to_offer(udp::choose_cipher());
+  }
+  if (auto sent = co_await connection.write_frame(hello); !sent) {
+    if (*self && !stopped_) log_failure(sent.error().message());
+    co_return false;
+  }
+  auto answer = co_await connection.read_frame(kHandshakeLimit);
+  if (!*self || stopped_) co_return false;
+  if (!answer) {
+    // A peer that does not know our key ends the connection in its half of the handshake, which shows only
+    // here.
+    if (connection.tls().refusal() == Refusal::rejected_by_peer)
+      co_return log_failure("the peer rejected the key of this site, " +
+                            connection.tls().own_fingerprint() +
+                            "; configure it as the fingerprint of this site's [[peer]] there and run `longhaul "
+                            "reload`"),
+          false;
+    std::string text = connection.tls().error_text();
+    co_return log_failure("the peer closed the connection: " +
+                          (text.empty() ? answer.error().message() : text) + "; see the peer's log for the reason"),
+        false;
+  }
+  if (auto* close = std::get_if<CloseFrame>(&*answer))
+    co_return log_failure("the peer refused the connection: " + close->text), false;
+  auto* theirs = std::get_if<HelloFrame>(&*answer);
+  if (!theirs || theirs->version != kProtocolVersion)
+    co_return log_failure(make_error_code(LinkError::version_mismatch).message()), false;
+  bool resumed = session_ && theirs->session == session_id_;
+  auto cipher = udp::cipher_answered(theirs->ciphers, hello.ciphers);
+  if (theirs->udp_port == 0 || !cipher || theirs->epoch != hello.epoch) {
+    terms.endpoint = nullptr;
+  } else if (terms.endpoint) {
+    terms.epoch = hello.epoch;
+    terms.cipher = *cipher;
+    terms.peer = {connection.socket().remote_endpoint(error).address(), theirs->udp_port};
+    if (error) terms.endpoint = nullptr;
+  }
+  carrier_dialled_here_ = true;
+  adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
+        Side::dialler, terms, *theirs);
+  co_return true;
+}
+
+udp::UdpEndpoint* PeerLink::dialling_endpoint(TlsConnection& connection) {
+  boost::system::error_code error;
+  auto local = connection.socket().local_endpoint(error);
+  return error ? nullptr : udp_.dialling_endpoint(local.address().is_v6());
+}
+
+asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
+  auto self = self_;
+  auto frame = co_await connection.read_frame(kHandshakeLimit);
+  if (!*self || stopped_) co_return;
+  auto* hello = frame ? std::get_if<HelloFrame>(&*frame) : nullptr;
+  if (!hello) {
+    auto* close = frame ? std::get_if<CloseFrame>(&*frame) : nullptr;
+    const std::string& said = connection.tls().error_text();
+    log_failure(close   ? "the peer refused the connection: " + close->text
+                : frame ? "the peer did not send HELLO"
+                        : "no HELLO received from the peer: " + (said.empty() ? frame.error().message() : said));
+    co_return connection.end();  // with the alert, where there is one
+  }
+  if (hello->version != kProtocolVersion) {
+    log_failure(make_error_code(LinkError::version_mismatch).message());
+    connection.refuse(CloseCode::protocol_error, "this side supports only version 1 of the link protocol");
+    co_return;
+  }
+  if (connection.tls().own_fingerprint() != shared_.tls.fingerprint())
+    co_return connection.refuse(CloseCode::busy, "the key of this side has changed; reconnect");
+  if (own_dial_stays(connection.tls()))
+    co_return connection.refuse(CloseCode::duplicate, "already connected in the other direction");
+  bool knows = session_ && hello->session == session_id_;
+  if (!knows && hello->session != Token{} && dial_ == Dial::saying_hello) {
+    // The peer resumes a session that our own dial is about to hear of.
+    co_return connection.refuse(CloseCode::busy, "busy; reconnect");
+  }
+  HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  answer.blocks = own_blocks();
+  answer.modules = shared_.modules;
+  UdpTerms terms;
+  auto cipher = udp::cipher_to_answer(hello->ciphers, udp::choose_cipher());
+  if (shared_.udp && hello->udp_port != 0 && cipher) {
+    terms = {.endpoint = shared_.udp.get(), .epoch = hello->epoch, .cipher = *cipher};
+    answer.udp_port = terms.endpoint->port();
+    answer.epoch = terms.epoch;
+    answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
+    last_epoch_ = std::max(last_epoch_, terms.epoch);
+  }
+  Token id = knows ? session_id_ : new_session_id(hello->nonce, answer.nonce);
+  if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
+  if (!*self || stopped_) co_return;
+  carrier_dialled_here_ = false;
+  adopt(std::move(connection), id, Side::acceptor, terms, *hello);
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the connections that were refused at the link's port, and logs them: one line a minute for each
+// source, and a bounded number for all of them together.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+
+#include "proxy/link/io/refusal.h"
+#include "proxy/link/io/source_table.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class RefusalLog {
+ public:
+  static constexpr Duration kInterval = std::chrono::minutes(1);  // between two lines about one source
+  static constexpr std::size_t kMostSources = 4096;
+  static constexpr double kBurst = 60, kPerSecond = 1;  // lines, all sources together
+
+  // `detail` adds to the sentence of the refusal: a fingerprint, what OpenSSL said; may be empty.
+  void refused(const boost::asio::ip::tcp::endpoint& from, Refusal refusal, const std::string& detail,
+               TimePoint now);
+
+  const RefusalCounts& counts() const { return counts_; }
+
+ private:
+  struct Source {
+    TimePoint logged{};
+    std::uint64_t unlogged = 0;  // refusals since then
+  };
+  bool may_log(TimePoint now);
+
+  RefusalCounts counts_{};
+  SourceTable<Source> sources_{kMostSources};
+  double lines_ = kBurst;
+  TimePoint refilled_{};
+  std::uint64_t unlogged_ = 0;  // of sources that had no line when they should have
+};
+
+}  // namespace longhaul::link

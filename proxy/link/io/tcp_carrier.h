@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves a session's frames over one TLS connection: reads when the socket has bytes, writes when the session
+// has frames and the kernel has sent nearly all it was given. What the frames mean, and who dials, is decided
+// elsewhere.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+
+#include "proxy/link/io/line_measure.h"
+#include "proxy/link/session.h"
+#include "proxy/link/io/tcp_socket.h"
+#include "proxy/link/io/tls_connection.h"
+
+namespace longhaul::link {
+
+// Who ended a connection: the peer, or its kernel for it; or nobody knows, as where a line is cut.
+enum class EndedBy : std::uint8_t { peer, other };
+
+// Who holds the carrier. Both calls come from the loop, never from inside a call of the carrier's own
+// methods.
+class CarrierOwner {
+ public:
+  virtual ~CarrierOwner() = default;
+  // The session took bytes in or gave some out: events may wait, deadlines may have moved.
+  virtual void after_activity() = 0;
+  virtual void on_carrier_closed(CarrierId id, const std::string& why,
+                                 EndedBy by) = 0;  // destroys the carrier
+};
+
+// The bound for all peers together, shared equally by the links that are up.
+struct TotalRate {
+  std::uint64_t bits = 0;  // of IP packets a second; 0: none
+  std::uint32_t links = 0;
+
+  std::uint64_t share() const { return bits / std::max<std::uint32_t>(links, 1); }  // 0: no bound
+};
+
+class TcpCarrier {
+ public:
+  // `rate_bits` bounds this peer; 0: not. `total` outlives the carrier.
+  TcpCarrier(CarrierId id, TlsConnection connection, Session& session, CarrierOwner& owner,
+             std::uint64_t rate_bits, TotalRate& total);
+  ~TcpCarrier();
+  TcpCarrier(const TcpCarrier&) = delete;
+  TcpCarrier& operator=(const TcpCarrier&) = delete;
+
+  void start();
+  // The session may have something to send: it goes out at the end of this turn of the loop.
+  void kick();
+  // Says why, as far as the socket takes it at once, and closes. The owner is not called.
+  void close(CloseCode code, std::string text);
+
+  CarrierId id() const { return id_; }
+  const std::string& remote() const;
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t bytes_received() const { return bytes_received_; }
+  std::uint64_t delivery_rate() const { return rate_; }  // bytes a second; 0: not yet known
+
+ private:
+  void wait_readable();
+  void on_readable();
+  void flush();
+  bool write_frames();
+  bool send_pending();
+  void wait_writable();
+  void measure(TimePoint now);
+  void bound_rate();
+  void tell_line_rate();
+  void fail(std::string why, EndedBy by = EndedBy::other);
+  void fail(int error);
+
+  CarrierId id_;
+  TlsConnection connection_;
+  Session& session_;
+  CarrierOwner& owner_;
+  std::uint64_t rate_bits_;
+  TotalRate& total_;
+  std::uint64_t bound_bits_ = 0;       // in force on the socket
+  std::shared_ptr<TcpCarrier*> self_;  // emptied at the end, so that late handlers know
+  FrameBatch frames_;                  // on their way into TLS
+  std::size_t sent_of_pending_ = 0;    // of tls().outgoing()
+  bool kicked_ = false, waiting_writable_ = false, failed_ = false;
+  std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;
+  std::uint64_t rate_ = 0;
+  std::uint32_t low_water_ = 0;
+  TimePoint measured_at_{};
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TCP connection between two proxies with TLS on it, up to the point where the session takes over: the
+// handshake and single frames, each within a time limit.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+
+#include "proxy/link/frames.h"
+#include "proxy/link/io/handshake_turns.h"
+#include "proxy/link/io/tls_engine.h"
+
+namespace longhaul::link {
+
+// How the steps of a handshake that somebody else began wait for their turns. Borrowed until it is over.
+struct HandshakePace {
+  HandshakeTurns& turns;
+  Standing standing;
+  std::function<void(Duration processor)> charge;  // told what each step took
+};
+
+class TlsConnection {
+ public:
+  TlsConnection(boost::asio::ip::tcp::socket socket, const TlsContext& context, Side side,
+                TlsEngine::FindKey find);
+
+  // Each completes with an error when `limit` has passed. Without a pace the handshake takes its steps at
+  // once.
+  boost::asio::awaitable<Result<void>> handshake(Duration limit, const HandshakePace* pace = nullptr);
+  boost::asio::awaitable<Result<Frame>> read_frame(Duration limit);
+  boost::asio::awaitable<Result<void>> write_frame(const Frame frame);
+
+  // Says why and closes; never waits.
+  void refuse(CloseCode code, std::string text);
+  // Closes so that what was sent last, such as an alert, still arrives; never waits.
+  void end();
+  // Closes at once: whatever waits for this connection completes with an error.
+  void cut();
+
+  boost::asio::ip::tcp::socket& socket() { return socket_; }
+  TlsEngine& tls() { return *tls_; }
+  Buffer& plain() { return plain_; }  // decrypted and not yet read
+  const std::string& remote() const { return remote_; }
+  Duration handshake_time() const { return handshake_time_; }  // about one round trip
+
+ private:
+  boost::asio::awaitable<Result<void>> receive_some(const HandshakePace* pace = nullptr);
+  boost::asio::awaitable<Result<void>> flush();
+
+  boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<TlsEngine> tls_;
+  Buffer plain_;
+  std::string remote_;
+  Side side_;
+  Duration handshake_time_{};
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// TLS 1.3 as a machine without I/O: ciphertext in, plaintext out, and back. libssl shakes hands; the records
+// that follow are made and read in tls_records.h. Both sides show a certificate, of which only the
+// fingerprint of its key counts; the caller decides whether that key may come in, before the peer proves that
+// it has it.
+#pragma once
+#include <openssl/ssl.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codecs/byte_writer.h"
+#include "codecs/result.h"
+#include "crypto/secret.h"
+#include "proxy/identity/identity.h"
+#include "proxy/identity/preshared_key.h"
+#include "proxy/link/io/refusal.h"
+#include "proxy/link/io/tls_records.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+// What all connections of a site have in common. Engines keep what they need of it.
+class TlsContext {
+ public:
+  // Throws std::runtime_error when OpenSSL refuses the identity.
+  explicit TlsContext(const identity::Identity& identity);
+  SSL_CTX* get() const { return context_.get(); }
+  const std::string& fingerprint() const { return fingerprint_; }  // of this site's key
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::string fingerprint_;
+};
+
+class TlsEngine {
+ public:
+  // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else
+  // that comes is shorter than that.
+  static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
+  // What this side has beside a key that it accepts.
+  struct KnownKey {
+    std::shared_ptr<const identity::PresharedKey> preshared{};  // null: nothing
+  };
+  // Of the key with this fingerprint; nothing: it may not come in.
+  using FindKey = std::function<std::optional<KnownKey>(const std::string& fingerprint)>;
+
+  TlsEngine(const TlsContext& context, Side side, FindKey find);
+  TlsEngine(const TlsEngine&) = delete;
+  TlsEngine& operator=(const TlsEngine&) = delete;
+
+  // Takes bytes from the network and appends what they decrypt to; moves the handshake on. On an error the
+  // connection is over; what outgoing() holds then (an alert) may still be sent.
+  Result<void> receive(Bytes ciphertext, Buffer& plain);
+  // Encrypts; before the handshake is done only an empty span may be given, which starts it.
+  Result<void> send(Bytes plain) { return send_pieces(std::span(&plain, 1)); }
+  // The same of bytes that lie apart, in order.
+  Result<void> send_pieces(std::span<const Bytes> pieces);
+  // Seals what follows with another key. Happens by itself long before a key is worn out.
+  Result<void> renew_key();
+  // Tells the peer that nothing more comes.
+  void close();
+
+  // Bytes that only the two ends of this connection can know, other ones for each label and context (RFC
+  // 8446, section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
+  Result<SecretBytes> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
+
+  bool established() const { return established_; }
+  bool closed_by_peer() const { return closed_by_peer_; }
+  // Of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty before it
+  // comes.
+  const std::string& peer_fingerprint() const { return peer_fingerprint_; }
+  const std::string& own_fingerprint() const { return own_fingerprint_; }
+  // Ciphertext that waits to be sent; the caller takes from its front.
+  Buffer& outgoing() { return outgoing_; }
+  // What OpenSSL said about the last error.
+  const std::string& error_text() const { return error_text_; }
+  // The same as one of few cases. After a handshake that failed.
+  Refusal refusal() const { return refusal_; }
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  static int bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read);
+  static int bio_write(BIO* bio, const char* data, std::size_t size, std::size_t* written);
+  static long bio_control(BIO* bio, int command, long number, void* pointer);
+  static BIO_METHOD* bio_method();
+  static void take_secret(const SSL* ssl, const char* line);
+  static int check_key(X509_STORE_CTX* shown, void*);
+  friend class TlsContext;
+
+  Result<void> shake_hands();
+  Result<void> take_over();
+  void mix_in_preshared(std::string_view label, SecretBytes& secret) const;
+  Result<void> receive_record(Bytes record, Buffer& plain);
+  Result<void> on_alert(Bytes alert);
+  Result<void> on_handshake_message(Bytes message);
+  Result<void> failure();
+  Result<void> refuse(std::uint8_t alert);
+
+  std::unique_ptr<SSL, Free> ssl_;
+  Side side_;
+  FindKey find_;
+  KnownKey peer_key_;
+  bool heard_ = false;               // a record has been opened
+  std::size_t handshake_bytes_ = 0;  // that came
+  // The handshake's secrets for what follows it, until they are taken over.
+  SecretBytes dialler_secret_, acceptor_secret_;
+  std::optional<RecordSealer> sealer_;
+  std::optional<RecordOpener> opener_;
+  Bytes incoming_;  // what the BIO may read now
+  Buffer partial_;  // the beginning of a record whose end has not come yet
+  Buffer outgoing_;
+  std::uint64_t sent_under_key_ = 0;
+  bool established_ = false;
+  bool closed_by_peer_ = false;
+  bool answer_key_update_ = false;
+  std::string peer_fingerprint_, own_fingerprint_;
+  std::string error_text_;
+  Refusal refusal_ = Refusal::failed;
+};
+
+}  // namespace longhaul::link

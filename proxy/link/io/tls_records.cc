@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/io/tls_records.h"
+
+#include <openssl/core_names.h>
+#include <openssl/kdf.h>
+#include <openssl/objects.h>
+#include <openssl/params.h>
+
+#include <cstring>
+#include <new>
+
+namespace longhaul::link {
+namespace {
+
+struct FreeKdf {
+  void operator()(EVP_KDF* kdf) const { EVP_KDF_free(kdf); }
+  void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
+};
+
+const unsigned char* raw(Bytes bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+
+OSSL_PARAM text_param(const char* name, const char* text) {
+  return OSSL_PARAM_construct_octet_string(name, const_cast<char*>(text), std::strlen(text));
+}
+
+}  // namespace
+
+RecordKey::RecordKey(const SSL_CIPHER* cipher, Bytes secret, Use use)
+    : nid_(SSL_CIPHER_get_cipher_nid(cipher)),
+      digest_(SSL_CIPHER_get_handshake_digest(cipher)),
+      use_(use),
+      secret_bytes_(secret.size()) {
+  if (!digest_ || secret.size() > secret_.bytes.size()) throw std::bad_alloc();
+  std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
+  use_secret();
+}
+
+// HKDF-Expand-Label without a context (section 7.1).
+void RecordKey::expand(const char* label, MutableBytes out) const {
+  static const std::unique_ptr<EVP_KDF, FreeKdf> kdf(
+      EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr));
+  std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(kdf.get()));
+  int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+  OSSL_PARAM params[] = {
+      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, const_cast<char*>(EVP_MD_get0_name(digest_)),
+                                       0),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, const_cast<std::byte*>(secret_.bytes.data()),
+                                        secret_bytes_),
+      text_param(OSSL_KDF_PARAM_PREFIX, "tls13 "),
+      text_param(OSSL_KDF_PARAM_LABEL, label),
+      OSSL_PARAM_construct_end(),
+  };
+  if (!context || EVP_KDF_derive(context.get(), raw(out.data()), out.size(), params) != 1)
+    throw std::bad_alloc();
+}
+
+void RecordKey::use_secret() {
+  Secret<32> key;
+  // All other ciphers of TLS 1.3 take 32 bytes (RFC 8446, appendix B.4).
+  const MutableBytes used = MutableBytes(key.bytes).first(nid_ == NID_aes_128_gcm ? 16 : 32);
+  expand("key", used);
+  expand("iv", iv_.bytes);
+  number_ = 0;
+  cipher_ = make_aead(nid_, {raw(used.data()), used.size()}, use_);
+}
+
+void RecordKey::update() {
+  Secret<EVP_MAX_MD_SIZE> next;
+  expand("traffic upd", MutableBytes(next.bytes).first(secret_bytes_));
+  secret_ = next;
+  use_secret();
+}
+
+// Section 5.3. A number is never used twice: keys are changed long before 2^64 records.
+RecordKey::Nonce RecordKey::next_nonce() {
+  Nonce nonce;
+  std::memcpy(nonce.data(), iv_.bytes.data(), nonce.size());
+  std::uint64_t number = number_++;
+  for (std::size_t i = 0; i < 8; ++i)
+    nonce[kNonceBytes - 1 - i] ^= static_cast<unsigned char>(number >> (8 * i) & 0xff);
+  return nonce;
+}
+
+// -------------------------------------------------------------------------------------------------------
+// sealing
+
+bool RecordSealer::seal(ContentType type, std::span<const Bytes> pieces, Buffer& out) {
+  std::size_t left = 0, taken = 0;
+  const std::size_t before = out.size();
+  for (Bytes piece : pieces) left += piece.size();
+  constexpr std::size_t kAround = kRecordHeadBytes + 1 + kTagBytes;
+  std::size_t filled = before, records = (left + kMaxRecordContent - 1) / kMaxRecordContent;
+  out.resize(filled + left + records * kAround);
+  while (left > 0) {
+    std::size_t size = std::min(left, kMaxRecordContent);
+    if (!seal_one(type, size, pieces, taken, out.data() + filled)) {
+      out.resize(before);
+      return false;
+    }
+    left -= size;
+    filled += size + kAround;
+  }
+  return true;
+}
+
+bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const Bytes>& pieces,
+                            std::size_t& taken, std::byte* out) {
+  std::size_t body = size + 1 + kTagBytes;
+  // To the outside every record is application data of TLS 1.2.
+  const std::array<unsigned char, kRecordHeadBytes> head{23, 3, 3, static_cast<unsigned char>(body >> 8),
+                                                         static_cast<unsigned char>(body & 0xff)};
+  std::memcpy(out, head.data(), head.size());
+  unsigned char* place = raw(out) + kRecordHeadBytes;
+  Nonce nonce = next_nonce();
+  if (!cipher().start(nonce, head)) return false;
+  while (size > 0) {
+    Bytes piece = pieces.front().subspan(taken);
+    piece = piece.first(std::min(size, piece.size()));
+    if (!piece.empty() && !cipher().add(piece, place)) return false;
+    place += piece.size();
+    size -= piece.size();
+    taken += piece.size();
+    if (taken == pieces.front().size()) {
+      pieces = pieces.subspan(1);
+      taken = 0;
+    }
+  }
+  const auto inner = static_cast<std::byte>(type);
+  return cipher().add(Bytes(&inner, 1), place) && cipher().seal(place + 1);
+}
+
+// -------------------------------------------------------------------------------------------------------
+// opening
+
+std::optional<std::size_t> RecordOpener::record_size(Bytes head) {
+  const unsigned char* at = raw(head);
+  std::size_t body = static_cast<std::size_t>(at[3]) << 8 | at[4];
+  // Section 5.2: padding and type may take 256 bytes beyond the content.
+  if (at[0] != static_cast<unsigned char>(ContentType::application_data) || at[1] != 3 || body <= kTagBytes ||
+      body > kMaxRecordContent + 256)
+    return std::nullopt;
+  return kRecordHeadBytes + body;
+}
+
+std::optional<ContentType> RecordOpener::open(Bytes record, Buffer& plain) {
+  Bytes head = record.first(kRecordHeadBytes), sealed = record.subspan(kRecordHeadBytes);
+  Bytes tag = sealed.last(kTagBytes);
+  sealed = sealed.first(sealed.size() - kTagBytes);
+  std::size_t filled = plain.size();
+  plain.resize(filled + sealed.size());
+  Nonce nonce = next_nonce();
+  unsigned char* out = raw(plain.data()) + filled;
+  bool genuine = cipher().start(nonce, std::span(raw(head), head.size())) && cipher().add(sealed, out) &&
+                 cipher().open(raw(tag));
+  // The content, its type, and zeros as padding.
+  std::size_t end = sealed.size();
+  while (genuine && end > 0 && out[end - 1] == 0) --end;
+  if (!genuine || end == 0 || end - 1 > kMaxRecordContent) {
+    plain.resize(filled);
+    return std::nullopt;
+  }
+  auto type = static_cast<ContentType>(out[end - 1]);
+  plain.resize(filled + end - 1);
+  return type;
+}
+
+}  // namespace longhaul::link

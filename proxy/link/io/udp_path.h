@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A carrier at work: joined with its endpoint and a timer, each turn of the loop bounded. Which of several
+// paths is used is udp_paths.h's decision.
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+
+#include "proxy/link/udp/udp_carrier.h"
+#include "proxy/link/io/udp_endpoint.h"
+
+namespace longhaul::link::udp {
+
+class UdpPath;
+
+// Who holds the path. Both calls come from the loop, never from inside a call of the path's own methods, and
+// may destroy it.
+class UdpPathOwner {
+ public:
+  virtual ~UdpPathOwner() = default;
+  // The session took bytes in or gave some out: events may wait, deadlines and the carrier's state may have
+  // moved.
+  virtual void after_path_activity() = 0;
+  // The peer broke the protocol, and the session was abandoned.
+  virtual void on_path_breach(UdpPath& path, const std::string& why) = 0;
+};
+
+// How late the loop's timer came, which is what pacing is worth on a busy machine.
+struct TimerLateness {
+  std::uint64_t times = 0;
+  Duration sum{}, worst{};
+};
+
+class UdpPath final : private UdpEndpoint::Receiver {
+ public:
+  // Endpoint, session and owner outlive the path.
+  UdpPath(boost::asio::io_context& io, UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session,
+          UdpPathOwner& owner);
+  ~UdpPath() override;
+  UdpPath(const UdpPath&) = delete;
+  UdpPath& operator=(const UdpPath&) = delete;
+
+  // There may be something to send: it goes out at the end of this turn of the loop.
+  void kick();
+
+  UdpCarrier& carrier() { return carrier_; }
+  const UdpCarrier& carrier() const { return carrier_; }
+  UdpEndpoint& endpoint() { return endpoint_; }
+  const TimerLateness& lateness() const { return lateness_; }
+
+ private:
+  void on_datagram(std::span<std::byte> datagram, const UdpEndpoint::Arrival& arrival) override;
+  void on_turn_end() override;
+  void on_writable() override;
+
+  void turn();
+  bool transmit();
+  void arm_timer();
+  void on_timer(TimePoint due);
+  void fail(std::string why);
+
+  UdpEndpoint& endpoint_;
+  Session& session_;
+  UdpPathOwner& owner_;
+  UdpCarrier carrier_;
+  boost::asio::ip::address source_;  // the address of ours that the peer uses; unspecified: by route
+  DatagramBatch batch_;
+  boost::asio::steady_timer timer_;
+  std::optional<TimePoint> timer_at_;
+  std::uint64_t timer_number_ = 0;  // of the last wait; a handler of an earlier one may still come
+  bool kicked_ = false, busy_ = false, failed_ = false;
+  TimerLateness lateness_;
+  std::shared_ptr<UdpPath*> self_;  // emptied at the end, so that late handlers know
+};
+
+}  // namespace longhaul::link::udp

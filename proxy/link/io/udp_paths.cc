@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/io/udp_paths.h"
+
+#include <boost/asio/post.hpp>
+
+#include "proxy/log/log.h"
+
+namespace longhaul::link::udp {
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+namespace {
+
+using State = UdpCarrier::State;
+
+// A path that failed is tried again soon, then each minute; soon again after it has carried for as long.
+constexpr Duration kFirstRetry = 10s, kLaterRetry = 60s;
+// Keys of an older connection: how long they bring what is on its way once newer ones carry, and how long
+// they wait for newer ones.
+constexpr Duration kLinger = 5s, kOldest = 60s;
+// Without a control connection nobody can tell us of new keys, nor that the peer is gone.
+constexpr Duration kAloneLimit = 60s;
+constexpr std::size_t kMostPaths = 4;
+// On a line with a shorter round trip TCP mends a loss before anybody notices, and costs half as much: `auto`
+// leaves it to TCP, unless the operator gave the rate. A line that is taken must be clearly shorter to be
+// left. What TCP itself makes wait is not the line's length, so it is the least of a minute that counts.
+constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
+// While TCP carries, a path that works is asked so often: NATs remember it, and it is known to work when it
+// is wanted.
+constexpr Duration kStandbyProbe = 15s;
+
+UdpState state_of(State state) {
+  switch (state) {
+    case State::probing:
+      return UdpState::probing;
+    case State::up:
+      return UdpState::up;
+    case State::failed:
+      return UdpState::failed;
+  }
+  return UdpState::none;
+}
+
+std::string text_of(const UdpAddress& address) {
+  if (address.port() == 0) return {};
+  auto shown = address.address();
+  if (shown.is_v6() && shown.to_v6().is_v4_mapped())  // an IPv4 peer at an endpoint of both families
+    shown = asio::ip::make_address_v4(asio::ip::v4_mapped, shown.to_v6());
+  const std::string host = shown.to_string();
+  return (shown.is_v6() ? "[" + host + "]:" : host + ":") + std::to_string(address.port());
+}
+
+}  // namespace
+
+UdpPaths::UdpPaths(asio::io_context& io, std::string peer, CarrierOwner& owner)
+    : io_(io),
+      peer_(std::move(peer)),
+      owner_(owner),
+      retry_after_(kFirstRetry),
+      timer_(io),
+      self_(std::make_shared<UdpPaths*>(this)) {}
+
+UdpPaths::~UdpPaths() { *self_ = nullptr; }
+
+UdpEndpoint* UdpPaths::dialling_endpoint(bool v6) {
+  auto& endpoint = v6 ? dial_v6_ : dial_v4_;
+  if (endpoint) return endpoint.get();
+  const UdpAddress any(v6 ? asio::ip::udp::v6() : asio::ip::udp::v4(), 0);
+  auto opened = UdpEndpoint::open(io_, any, UdpEndpoint::Answers::by_route);
+  if (!opened) {
+    log::warn("udp_socket", {{"peer", peer_}, {"reason", opened.error().message()}});
+    return nullptr;
+  }
+  endpoint = std::move(*opened);
+  return endpoint.get();
+}
+
+void UdpPaths::begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session) {
+  const TimePoint now = Clock::now();
+  session_ = &session;
+  config.rate_bits = rate_bits_;
+  config.most_bits = most_bits_;
+  memory_ = memory();
+  config.path = memory_;
+  for (auto& old : paths_)
+    if (!old.ends) old.ends = now + kOldest;
+  while (paths_.size() >= kMostPaths) drop(paths_.front().path.get() == sending_ ? 1 : 0);
+  UdpPathOwner& self = *this;
+  paths_.push_back({std::make_unique<UdpPath>(io_, endpoint, std::move(config), session, self), {}});
+  newest()->carrier().set_fec(features_);
+  renewing_ = false;
+  retry_at_.reset();
+  retry_after_ = kFirstRetry;
+}
+
+void UdpPaths::end() {
+  while (!paths_.empty()) drop(paths_.size() - 1);
+  retry_at_.reset();
+  keep_at_.reset();
+  alone_since_.reset();
+  renewing_ = false;
+  carrier_ = "";
+  session_ = nullptr;
+}
+
+void UdpPaths::drop(std::size_t index) {
+  UdpCarrier& carrier = paths_[index].path->carrier();
+  if (auto memory = carrier.path_memory()) memory_ = memory;
+  ended_ += carrier.counters();
+  if (sending_ == paths_[index].path.get()) sending_ = nullptr;
+  paths_.erase(paths_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+std::optional<PathMemory> UdpPaths::memory() const {
+  if (const UdpPath* path = newest())
+    if (auto found = path->carrier().path_memory()) return found;
+  return memory_;
+}
+
+void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
+  log::warn("link_failed", {{"peer", peer_}, {"carrier", "udp"}, {"reason", why}});
+  for (std::size_t i = 0; i < paths_.size(); ++i)
+    if (paths_[i].path.get() == &path) {
+      drop(i);
+      break;
+    }
+  owner_.after_activity();
+}
+
+UdpPath* UdpPaths::best() const {
+  // Where the newest keys failed, older ones on the same line are no better.
+  for (auto it = paths_.rbegin(); it != paths_.rend(); ++it) {
+    if (it->path->carrier().state() == State::up) return it->path.get();
+    if (it->path->carrier().state() == State::failed) return nullptr;
+  }
+  return nullptr;
+}
+
+void UdpPaths::send_on(UdpPath& path, TimePoint now) {
+  path.carrier().prefer(now);
+  sending_ = &path;
+  path.kick();
+}
+
+void UdpPaths::note(const char* carrier, const char* reason) {
+  if (std::string_view(carrier_) == carrier) return;
+  if (*carrier_)
+    log::info("link_path_changed",
+              {{"peer", peer_}, {"from", carrier_}, {"to", carrier}, {"reason", reason}});
+  carrier_ = carrier;
+}
+
+void UdpPaths::choose(const Situation& situation, TimePoint now) {
+  if (!session_) return;
+  if (situation.features != features_) {
+    features_ = situation.features;
+    for (auto& path : paths_) path.path->carrier().set_fec(features_);
+  }
+  // The bound for all peers stands above what the operator said of this one.
+  const std::uint64_t rate = situation.rate_bits && situation.most_bits
+                                 ? std::min(situation.rate_bits, situation.most_bits)
+                                 : situation.rate_bits;
+  if (rate != rate_bits_ || situation.most_bits != most_bits_) {
+    rate_bits_ = rate;
+    most_bits_ = situation.most_bits;
+    for (auto& path : paths_) path.path->carrier().set_rate(rate_bits_, most_bits_, now);
+  }
+
+  const char* reason = "UDP works";
+  if (sending_ && sending_->carrier().state() != State::up) {
+    sending_ = nullptr;
+    ++fallbacks_;
+    reason = "packets over UDP are no longer acknowledged";
+    if (newest()->carrier().keys_worn_out()) reason = "the keys for UDP have reached their usage limit";
+    if (up_since_ && now - *up_since_ > kLaterRetry) retry_after_ = kFirstRetry;
+  }
+  UdpPath* target = best();
+  const bool tcp_wished = situation.features.transport == config::Transport::tcp;
+  if (tcp_wished && situation.tcp != 0) {
+    if (target) reason = "transport = tcp is configured";
+    target = nullptr;
+  } else if (target && situation.tcp != 0 && situation.features.transport == config::Transport::automatic &&
+             rate_bits_ == 0 &&
+             target->carrier().minimum_rtt() < (target == sending_ ? kClearlyShort : kShortLine)) {
+    reason = "low round-trip time: TCP is as fast and needs less CPU";
+    target = nullptr;
+  }
+  if (target) {
+    if (sending_ != target || session_->preferred() == situation.tcp) {
+      if (situation.tcp == 0 && tcp_wished) reason = "the TCP connection was lost";
+      send_on(*target, now);
+    }
+    if (!up_since_) up_since_ = now;
+    note("udp", reason);
+    if (target == newest())
+      for (auto& old : paths_)
+        if (old.path.get() != target) old.ends = std::min(old.ends.value_or(now + kLinger), now + kLinger);
+  } else {
+    sending_ = nullptr;
+    up_since_.reset();
+    if (situation.tcp != 0) {
+      if (session_->preferred() != situation.tcp) session_->prefer(situation.tcp, now);
+      note("tcp", reason);
+    }
+  }
+
+  // No control connection: the newest keys carry on for a while.
+  if (situation.tcp != 0) {
+    alone_since_.reset();
+  } else if (!alone_since_) {
+    alone_since_ = now;
+    if (sending_) {
+      sending_->carrier().probe(now);
+      sending_->kick();
+    }
+  }
+  if (alone_since_ && now >= *alone_since_ + kAloneLimit)
+    while (!paths_.empty()) drop(paths_.size() - 1);
+
+  for (std::size_t i = paths_.size(); i-- > 0;)
+    if (paths_[i].ends && now >= *paths_[i].ends && paths_[i].path.get() != sending_) drop(i);
+  if (!tcp_wished && situation.tcp != 0) renew_keys(situation.tcp);
+  plan_retry(now);
+  keep_standby(now);
+  arm_timer();
+}
+
+// The control connection ends and is dialled again by whoever can, which the acceptor alone could not do; the
+// session goes on over the new one.
+void UdpPaths::renew_keys(CarrierId control) {
+  const UdpPath* path = newest();
+  if (!path || !path->carrier().keys_worn_out() || std::exchange(renewing_, true)) return;
+  asio::post(io_, [self = self_, control] {
+    if (*self) (*self)->owner_.on_carrier_closed(control, "the keys for UDP have reached their usage limit", EndedBy::other);
+  });
+}
+
+void UdpPaths::keep_standby(TimePoint now) {
+  UdpPath* path = newest();
+  if (!path || path == sending_ || path->carrier().state() != State::up) return keep_at_.reset();
+  if (keep_at_ && now < *keep_at_) return;
+  if (std::exchange(keep_at_, now + kStandbyProbe)) {
+    path->carrier().probe(now);
+    path->kick();
+  }
+}
+
+// A packet that comes now may have been sent before the end of the connection, which it did not overtake; the
+// acknowledgement of one that we sent since cannot.
+bool UdpPaths::in_doubt() const {
+  return alone_since_ && sending_ && sending_->carrier().peer_lived_at() <= *alone_since_;
+}
+
+void UdpPaths::plan_retry(TimePoint now) {
+  UdpPath* path = newest();
+  if (!path || path->carrier().state() != State::failed || path->carrier().keys_worn_out())
+    return retry_at_.reset();
+  if (!retry_at_) {
+    retry_at_ = now + retry_after_;
+    retry_after_ = kLaterRetry;
+  } else if (now >= *retry_at_) {
+    probe_now(now);
+  }
+}
+
+void UdpPaths::probe_now(TimePoint now) {
+  UdpPath* path = newest();
+  if (!path || path->carrier().state() != State::failed) return;
+  retry_at_.reset();
+  path->carrier().probe(now);
+  path->kick();
+}
+
+void UdpPaths::kick() {
+  if (sending_) sending_->kick();
+}
+
+void UdpPaths::arm_timer() {
+  std::optional<TimePoint> next = retry_at_;
+  auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
+  if (keep_at_) sooner(*keep_at_);
+  for (const auto& path : paths_)
+    if (path.ends && path.path.get() != sending_) sooner(*path.ends);
+  if (alone_since_ && !paths_.empty()) sooner(*alone_since_ + kAloneLimit);
+  if (!next || (timer_at_ && *timer_at_ <= *next)) return;
+  timer_at_ = next;
+  timer_.expires_at(*next);
+  timer_.async_wait([self = self_](boost::system::error_code error) {
+    if (error || !*self) return;
+    (*self)->timer_at_.reset();
+    (*self)->owner_.after_activity();  // which chooses
+  });
+}
+
+void UdpPaths::fill(LinkStatus& status) const {
+  UdpStatus& udp = status.udp;
+  static_cast<UdpCounters&>(udp) = ended_;
+  TimerLateness late;
+  for (const auto& path : paths_) {
+    udp += path.path->carrier().counters();
+    late.times += path.path->lateness().times;
+    late.sum += path.path->lateness().sum;
+    late.worst = std::max(late.worst, path.path->lateness().worst);
+  }
+  if (UdpPath* path = newest()) {
+    const UdpCarrier& carrier = path->carrier();
+    udp.state = state_of(carrier.state());
+    udp.remote_address = text_of(carrier.peer());
+    udp.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(carrier.smoothed_rtt());
+    udp.datagram_bytes = carrier.path_mtu();
+    udp.erasure_rate = carrier.loss_rate();
+    udp.pacing_rate_bits = carrier.pacing_rate_bits();
+    udp.delivery_rate_bits = 8 * carrier.delivery_rate();
+    const RateView rate = carrier.rate_view();
+    udp.rate_law = rate.law == RateView::Law::told      ? "told"
+                   : rate.law == RateView::Law::guarded ? "guarded"
+                                                        : "measured";
+    udp.rate_phase = rate.phase;
+    udp.line_rate_bits = 8 * rate.line_rate;
+    using std::chrono::microseconds;
+    udp.base_rtt = std::chrono::duration_cast<microseconds>(rate.base_rtt.value_or(Duration{0}));
+    udp.queue = std::chrono::duration_cast<microseconds>(rate.queue);
+    udp.competes = rate.competes;
+    udp.policed = rate.policed;
+    udp.segments_in_kernel = path->endpoint().segments_in_kernel();
+  }
+  udp.fallbacks = fallbacks_;
+  if (late.times)
+    udp.timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.sum / late.times);
+  udp.worst_timer_lateness = std::chrono::duration_cast<std::chrono::microseconds>(late.worst);
+}
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The UDP side of the link to one peer: a path for each set of keys, and the choice between UDP and the
+// control connection: preferred when it answers, left when it falls silent, tried again later. What a path
+// does is udp_carrier.h's affair.
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <vector>
+
+#include "proxy/link/status.h"
+#include "proxy/link/io/tcp_carrier.h"
+#include "proxy/link/io/udp_path.h"
+
+namespace longhaul::link::udp {
+
+class UdpPaths final : private UdpPathOwner {
+ public:
+  // `owner` outlives this object; it is told of activity, and that the control connection is closed when only
+  // a new one brings new keys.
+  UdpPaths(boost::asio::io_context& io, std::string peer, CarrierOwner& owner);
+  ~UdpPaths();
+
+  // The socket from which peers are dialled, made when it is first asked for; null where this host has none.
+  UdpEndpoint* dialling_endpoint(bool v6);
+
+  // New keys, from a new control connection. The path that carries so far goes on until the new one answers.
+  void begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session);
+  // Before the session goes.
+  void end();
+
+  struct Situation {
+    config::Features features;    // what both sides allow
+    CarrierId tcp = 0;            // the control connection; 0: there is none
+    std::uint64_t rate_bits = 0;  // what this side may send; 0: measured
+    std::uint64_t most_bits = 0;  // measured or not; 0: no bound
+  };
+  // Puts the session on the path that it should take now. To be called whenever anything may have changed.
+  void choose(const Situation& situation, TimePoint now);
+
+  // The whole link was silent and is heard again: what failed with it need not wait its time.
+  void probe_now(TimePoint now);
+  void kick();
+
+  // What is known of the path: found out by a carrier, or told before the first one.
+  std::optional<PathMemory> memory() const;
+  void recall(const PathMemory& memory) { memory_ = memory; }
+
+  bool carrying() const { return sending_ != nullptr; }
+  // The control connection has gone and nothing sent over UDP since is known to have come: perhaps the peer
+  // has gone with it.
+  bool in_doubt() const;
+  void fill(LinkStatus& status) const;
+
+ private:
+  struct Path {
+    std::unique_ptr<UdpPath> path;
+    std::optional<TimePoint> ends;  // the peer has newer keys, and only what is on its way may still come
+  };
+
+  // UdpPathOwner
+  void after_path_activity() override { owner_.after_activity(); }
+  void on_path_breach(UdpPath& path, const std::string& why) override;
+
+  UdpPath* newest() const { return paths_.empty() ? nullptr : paths_.back().path.get(); }
+  UdpPath* best() const;
+  void drop(std::size_t index);
+  void send_on(UdpPath& path, TimePoint now);
+  void note(const char* carrier, const char* reason);
+  void renew_keys(CarrierId control);
+  void plan_retry(TimePoint now);
+  void keep_standby(TimePoint now);
+  void arm_timer();
+
+  boost::asio::io_context& io_;
+  std::string peer_;
+  CarrierOwner& owner_;
+  Session* session_ = nullptr;
+  std::unique_ptr<UdpEndpoint> dial_v4_, dial_v6_;
+  std::vector<Path> paths_;     // the last one is the newest
+  UdpPath* sending_ = nullptr;  // the session was put on it and is still there
+  std::optional<PathMemory> memory_;
+  config::Features features_;
+  std::uint64_t rate_bits_ = 0, most_bits_ = 0;
+
+  const char* carrier_ = "";  // that was logged last
+  std::optional<TimePoint> retry_at_, up_since_, alone_since_, keep_at_;
+  Duration retry_after_;
+  bool renewing_ = false;  // the control connection was ended for new keys
+  std::uint64_t fallbacks_ = 0;
+  UdpCounters ended_;  // of paths that are gone
+
+  boost::asio::steady_timer timer_;
+  std::optional<TimePoint> timer_at_;
+  std::shared_ptr<UdpPaths*> self_;
+};
+
+}  // namespace longhaul::link::udp

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two sessions with a control connection of memory and real UDP sockets on loopback between them.
+#include "proxy/link/io/udp_paths.h"
+
+#include "../simulated_flow.h"
+#include "proxy/loopback.h"
+
+namespace longhaul::link::udp {
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using config::Transport;
+
+constexpr CarrierId kTcp = 1;
+
+CarrierKeys keys_of(int epoch) {
+  Buffer exported(kExportedBytes);
+  for (std::size_t i = 0; i < exported.size(); ++i) exported[i] = std::byte(i * 7 + 1 + epoch * 31);
+  return keys_from_exporter(exported);
+}
+
+// What both ends, in one thread and under the sanitizers, keep up with.
+constexpr std::uint64_t kRate = 24'000'000;
+
+struct End final : CarrierOwner {
+  End(asio::io_context& loop, Side of, std::string name)
+      : io(loop),
+        side(of),
+        pool(256 << 20, 1024),
+        retained(256 << 20),
+        session({.side = of, .max_peer_streams = 1024}, pool, retained, nullptr, Clock::now()),
+        paths(loop, std::move(name), static_cast<CarrierOwner&>(*this)) {
+    session.attach(kTcp, Clock::now(), 1ms);
+  }
+  ~End() { paths.end(); }
+
+  void after_activity() override {
+    config::Features features;
+    features.transport = transport;
+    if (!tcp_gone && session.preferred() == kTcp) post_tcp();
+    // Told the rate, so that what is tested does not wait for it to be measured.
+    paths.choose({.features = features, .tcp = tcp_gone ? 0 : kTcp, .rate_bits = rate_bits}, Clock::now());
+    while (auto event = session.poll_event())
+      if (on_event) on_event(*event);
+  }
+  void on_carrier_closed(CarrierId id, const std::string&, EndedBy) override { closed.push_back(id); }
+
+  // The control connection: what the session gives it arrives at the other end.
+  void post_tcp() {
+    Buffer frames;
+    session.transmit(kTcp, 256 * 1024, 16 * 1024, frames, Clock::now());
+    if (frames.empty()) return;
+    asio::post(io, [this, frames = std::move(frames)] {
+      if (other->tcp_gone) return;
+      tcp_bytes += frames.size();
+      REQUIRE(other->session.receive(kTcp, frames, Clock::now()));
+      other->after_activity();
+      after_activity();
+    });
+  }
+
+  void begin(UdpEndpoint& endpoint, int epoch, const UdpAddress& peer) {
+    paths.begin(endpoint,
+                {.side = side,
+                 .keys = keys_of(epoch),
+                 .peer = peer,
+                 .limits = limits,
+                 .new_carrier = [this] { return ++last; }},
+                session);
+  }
+
+  asio::io_context& io;
+  Side side;
+  CreditPool pool;
+  RetainedBudget retained;
+  Session session;
+  CarrierId last = kTcp;
+  UdpPaths paths;
+  End* other = nullptr;
+  bool tcp_gone = false;
+  std::uint64_t tcp_bytes = 0;
+  Transport transport = Transport::automatic;
+  std::uint64_t rate_bits = kRate;
+  PacketLimits limits;
+  std::vector<CarrierId> closed;
+  std::function<void(const Event&)> on_event;
+};
+
+// A middle box on loopback that can stop passing datagrams on, or damage them.
+struct Relay {
+  Relay(asio::io_context& io, std::uint16_t to) : socket(io, {asio::ip::make_address("127.0.0.1"), 0}) {
+    server = {asio::ip::make_address("127.0.0.1"), to};
+    take();
+  }
+  void take() {
+    socket.async_receive_from(
+        asio::buffer(buffer), from, [this](boost::system::error_code error, std::size_t size) {
+          if (error) return;
+          if (from != server) client = from;
+          boost::system::error_code ignored;
+          if (damages && size > kPacketOverhead) buffer[size - 1] ^= std::byte{1};
+          if (holds && from == server) {
+            held.emplace_back(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size));
+            return take();
+          }
+          if (!closed && (from != server || client.port()))
+            socket.send_to(asio::buffer(buffer, size), from == server ? client : server, 0, ignored);
+          take();
+        });
+  }
+  void deliver_held() {
+    for (const auto& datagram : std::exchange(held, {})) socket.send_to(asio::buffer(datagram), client);
+  }
+  std::uint16_t port() const { return socket.local_endpoint().port(); }
+
+  asio::ip::udp::socket socket;
+  UdpAddress server, client, from;
+  std::array<std::byte, 65536> buffer;
+  bool closed = false;
+  bool damages = false;
+  bool holds = false;  // what the server sends
+  std::vector<std::vector<std::byte>> held;
+};
+
+struct Pair {
+  Pair() {
+    a.other = &b;
+    b.other = &a;
+    auto opened =
+        UdpEndpoint::open(io, {asio::ip::make_address("::"), 0}, UdpEndpoint::Answers::from_address_used);
+    REQUIRE(opened);
+    listening = std::move(*opened);
+    relay = std::make_unique<Relay>(io, listening->port());
+  }
+  // New keys on both sides, as with a new control connection.
+  void new_keys(int epoch) {
+    a.begin(*a.paths.dialling_endpoint(false), epoch, {asio::ip::make_address("127.0.0.1"), relay->port()});
+    b.begin(*listening, epoch, {});
+  }
+  TimePoint now() const { return Clock::now(); }
+  void kick() {
+    for (End* end : {&a, &b}) {
+      end->session.on_timeout(Clock::now());
+      end->after_activity();
+      end->paths.kick();
+    }
+  }
+  // Whether it became true in time.
+  template <class Condition>
+  bool until(Condition condition, Duration limit = 20s) {
+    const TimePoint end = Clock::now() + limit;
+    while (!condition()) {
+      if (Clock::now() > end) return false;
+      kick();
+      io.restart();
+      io.run_for(1ms);
+    }
+    return true;
+  }
+  bool both_on_udp() {
+    return until([&] { return a.paths.carrying() && b.paths.carrying(); });
+  }
+
+  asio::io_context io;
+  std::unique_ptr<UdpEndpoint> listening;
+  std::unique_ptr<Relay> relay;
+  End a{io, Side::dialler, "b"}, b{io, Side::acceptor, "a"};
+};
+
+// Whose flows go over UDP already; the limits are of a's keys.
+struct PairOnUdp : Pair {
+  explicit PairOnUdp(PacketLimits limits = {}) {
+    a.limits = limits;
+    new_keys(1);
+    REQUIRE(both_on_udp());
+  }
+  void complete() {
+    REQUIRE(until([&] { return flows.all_complete(); }));
+    CHECK(flows.all_right());
+  }
+  simulation::FlowsOn<Pair> flows{*this};
+};
+
+LinkStatus status_of(const End& end) {
+  LinkStatus status;
+  end.paths.fill(status);
+  return status;
+}
+
+TEST_CASE("flows go over UDP as soon as it answers") {
+  PairOnUdp pair;
+  pair.flows.start(3'000'000, 2'000'000);
+  const std::uint64_t before = pair.a.tcp_bytes + pair.b.tcp_bytes;
+  pair.complete();
+  // A PING may still go.
+  CHECK(pair.a.tcp_bytes + pair.b.tcp_bytes < before + 100);
+  CHECK(status_of(pair.a).udp.state == UdpState::up);
+  CHECK(status_of(pair.a).udp.bytes_sent > 3'000'000);
+  CHECK(status_of(pair.b).udp.remote_address == "127.0.0.1:" + std::to_string(pair.relay->port()));
+}
+
+TEST_CASE("without an answer over UDP flows stay on the control connection") {
+  Pair pair;
+  pair.relay->closed = true;
+  pair.new_keys(1);
+  simulation::FlowsOn flows(pair);
+  flows.start(1'000'000, 1'000'000);
+  REQUIRE(pair.until([&] { return flows.all_complete(); }));
+  CHECK(flows.all_right());
+  CHECK_FALSE(pair.a.paths.carrying());
+  CHECK(pair.until([&] { return status_of(pair.a).udp.state == UdpState::failed; }));
+  CHECK(status_of(pair.a).udp.fallbacks == 0);
+}
+
+TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used again once heard") {
+  PairOnUdp pair;
+  pair.flows.start(20'000'000, 20'000'000);
+  REQUIRE(pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; }));
+  pair.relay->closed = true;
+  const TimePoint cut = Clock::now();
+  REQUIRE(pair.until([&] { return !pair.a.paths.carrying() && !pair.b.paths.carrying(); }));
+  CHECK(Clock::now() - cut < 5s);  // a second and a half; sanitized, on a busy machine, more
+  CHECK(pair.a.session.preferred() == kTcp);
+  pair.complete();
+  CHECK(status_of(pair.a).udp.fallbacks == 1);
+  pair.relay->closed = false;
+  pair.a.paths.probe_now(Clock::now());
+  CHECK(pair.both_on_udp());
+}
+
+TEST_CASE("new keys take over in mid flow without a fallback, and old ones end") {
+  PairOnUdp pair;
+  auto& flows = pair.flows;
+  flows.start(4'000'000, 4'000'000);
+  for (int epoch = 2; epoch <= 8; ++epoch) {
+    const auto sent = status_of(pair.a).udp.bytes_sent;
+    REQUIRE(pair.until(
+        [&] { return flows.all_complete() || status_of(pair.a).udp.bytes_sent > sent + 500'000; }));
+    pair.new_keys(epoch);
+    pair.kick();
+    CHECK(pair.a.paths.carrying());
+  }
+  pair.complete();
+  CHECK(status_of(pair.a).udp.fallbacks == 0);
+  CHECK(status_of(pair.b).udp.fallbacks == 0);
+}
+
+TEST_CASE("worn out keys end the control connection once, and those of the next one carry on") {
+  const bool own = GENERATE(true, false);
+  INFO((own ? "nothing more may be sealed" : "too much did not open"));
+  // Fewer than what goes at once while nothing is known of the line.
+  PairOnUdp pair(own ? PacketLimits{.numbers = 200} : PacketLimits{.failed_opens = 20});
+  pair.flows.start(4'000'000, 4'000'000);
+  pair.relay->damages = !own;
+  REQUIRE(pair.until([&] { return !pair.a.closed.empty(); }));
+  CHECK_FALSE(pair.a.paths.carrying());
+  pair.relay->damages = false;
+  const auto sent = status_of(pair.a).udp.packets_sent;
+  pair.a.limits = {};
+  pair.new_keys(2);
+  REQUIRE(pair.both_on_udp());
+  pair.complete();
+  CHECK(status_of(pair.a).udp.packets_sent > sent);
+  CHECK(pair.a.closed == std::vector{kTcp});
+  CHECK(pair.b.closed.empty());
+}
+
+TEST_CASE("the wished transport is taken while flows run") {
+  PairOnUdp pair;
+  auto& flows = pair.flows;
+  flows.start(4'000'000, 4'000'000);
+  for (Transport wish : {Transport::tcp, Transport::udp, Transport::tcp, Transport::automatic}) {
+    pair.a.transport = pair.b.transport = wish;
+    pair.kick();
+    CHECK(pair.a.paths.carrying() == (wish != Transport::tcp));
+    REQUIRE(pair.until([&, sent = pair.a.tcp_bytes, udp = status_of(pair.a).udp.bytes_sent] {
+      return flows.all_complete() ||
+             (wish == Transport::tcp ? pair.a.tcp_bytes > sent + 300'000
+                                     : status_of(pair.a).udp.bytes_sent > udp + 300'000);
+    }));
+  }
+  pair.complete();
+  CHECK(status_of(pair.a).udp.fallbacks == 0);
+
+  // Loopback is a short line, which TCP fills for less if nobody said its rate.
+  for (End* end : {&pair.a, &pair.b}) end->rate_bits = 0;
+  pair.kick();
+  CHECK_FALSE(pair.a.paths.carrying());
+  pair.a.transport = pair.b.transport = Transport::udp;
+  pair.kick();
+  CHECK(pair.a.paths.carrying());
+  for (End* end : {&pair.a, &pair.b}) end->rate_bits = kRate;
+
+  // The one that is wished and not there is no reason to stop.
+  pair.a.transport = pair.b.transport = Transport::tcp;
+  pair.kick();
+  for (End* end : {&pair.a, &pair.b}) {
+    end->tcp_gone = true;
+    end->session.detach(kTcp, Clock::now());
+  }
+  pair.kick();
+  CHECK(pair.a.paths.carrying());
+  flows.start(500'000, 500'000);
+  pair.complete();
+}
+
+TEST_CASE("only the answer to something newer ends the doubt that the end of the control connection raised") {
+  PairOnUdp pair;
+  CHECK_FALSE(pair.a.paths.in_doubt());
+  pair.relay->holds = true;
+  REQUIRE(pair.until([&] { return !pair.relay->held.empty(); }));  // a ping, at the latest
+  pair.a.tcp_gone = true;
+  pair.a.session.detach(kTcp, Clock::now());
+  pair.a.after_activity();
+  CHECK(pair.a.paths.in_doubt());
+
+  // What the peer sent before comes now.
+  pair.relay->holds = false;
+  pair.relay->closed = true;
+  const auto received = status_of(pair.a).udp.packets_received;
+  pair.relay->deliver_held();
+  REQUIRE(pair.until([&] { return status_of(pair.a).udp.packets_received > received; }));
+  // On a machine that stood still meanwhile the path has been given up, and nothing is carried at all.
+  CHECK((pair.a.paths.in_doubt() || !pair.a.paths.carrying()));
+
+  pair.relay->closed = false;
+  if (!pair.a.paths.carrying()) pair.a.paths.probe_now(Clock::now());
+  CHECK(pair.until([&] { return pair.a.paths.carrying() && !pair.a.paths.in_doubt(); }));
+}
+
+TEST_CASE("a path that an earlier daemon knew begins at its rate, and is still known if nothing was sent") {
+  Pair pair;
+  for (End* end : {&pair.a, &pair.b}) {
+    end->rate_bits = 0;
+    end->transport = Transport::udp;
+  }
+  CHECK_FALSE(pair.a.paths.memory());
+  pair.a.paths.recall({.rate = kRate / 8, .min_rtt = 1ms});
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    pair.new_keys(epoch);
+    REQUIRE(pair.both_on_udp());
+    CHECK(status_of(pair.a).udp.pacing_rate_bits > kRate * 9 / 10);
+    CHECK(status_of(pair.a).udp.pacing_rate_bits < kRate * 11 / 10);
+    REQUIRE(pair.a.paths.memory());
+    CHECK(pair.a.paths.memory()->rate == kRate / 8);
+  }
+  pair.a.paths.end();
+  CHECK(pair.a.paths.memory()->rate == kRate / 8);
+}
+
+}  // namespace
+}  // namespace longhaul::link::udp
