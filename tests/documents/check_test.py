@@ -80,6 +80,9 @@ class Mistakes(unittest.TestCase):
     def test_a_path_of_the_api_without_a_heading(self):
         self.assertIn("path `/v1/why` exists", self.found("proxy/control/README.md", "### `GET /v1/why`", "### Why"))
 
+    def test_a_field_of_the_api_without_a_row(self):
+        self.assertIn("the field `policed` exists", self.found("proxy/control/README.md", "`rate.policed`", "`rate`"))
+
     def test_a_link_to_a_page_that_moved(self):
         self.assertIn("leads nowhere", self.found("README.md", "docs/quick-start.md)", "docs/quickstart.md)"))
 

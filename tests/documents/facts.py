@@ -66,6 +66,12 @@ def api_paths(tree):
     return set(re.findall(rf"Route\{{Topic::\w+,\s*{TEXT}", tree.text("proxy/control/api.cc")))
 
 
+def api_fields(tree):
+    """The names in the answers; what only tables of the program name (reasons, counters, causes) is documented with those."""
+    source = tree.text("proxy/control/views.cc")
+    return set(re.findall(r'(?:\{|\[)"([a-z][a-z0-9_]*)"(?:,|\])', source))
+
+
 class Commands:
     """The commands of the program and their options."""
 
