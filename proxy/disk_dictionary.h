@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk dictionary in the daemon: opens the store where the configuration says, takes on the event loop
-// what its threads have done, and tells time to those who have none. Leaves storing to cache/ and what is
-// stored to the sessions' codecs.
+// The disk dictionary in the daemon: opens the store where the configuration says, handles the results of
+// its threads on the event loop, and drives its timer. Leaves storage to cache/ and the contents to the
+// sessions' codecs.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -24,17 +24,17 @@ class DiskDictionary {
   DiskDictionary(boost::asio::io_context& io, const config::Config& config, const MemoryPlan& plan,
                  std::function<void()> progressed, std::function<void()> second);
 
-  // Null: none is configured, or it cannot be used.
+  // Null if none is configured or it cannot be used.
   reduction::SegmentStore* store() { return store_.get(); }
   std::optional<cache::StoreCounters> counters() const {
     return store_ ? std::optional(store_->counters()) : std::nullopt;
   }
-  // Memory of the index, and of what waits to be written. (Not RocksDB's, nor what is being read.)
+  // Memory of the index and the write queue, without RocksDB and reads in progress.
   std::uint64_t memory_bytes() const {
     const auto counted = counters();
     return counted ? counted->memory_bytes + counted->queued_bytes : 0;
   }
-  // Everything is dropped, and the key destroyed; how many bytes that were.
+  // Drops everything and destroys the key; returns the number of bytes dropped.
   std::uint64_t clear();
   cache::ClearedKey cleared_key() const { return store_ ? store_->cleared_key() : cache::ClearedKey::none; }
   void stop() { timer_.cancel(); }
@@ -49,9 +49,9 @@ class DiskDictionary {
   std::unique_ptr<cache::DiskStore> store_;
 };
 
-// What names of segments begin with: the first half of "sha256:" and 64 digits.
+// The prefix of segment names: the first half of "sha256:" and 64 digits.
 reduction::SiteId site_id(const std::string& fingerprint);
-// What a peer may read beside what its own link has stored.
+// What a peer may read in addition to the data of its own link.
 reduction::SegmentRights rights_of(const config::Config& config, const config::Peer& peer);
 
 }  // namespace longhaul

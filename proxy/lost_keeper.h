@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes down which promises were not kept: a line of the log for each loss and each report, and a file that
-// is read at the next start, so that a client is told although a daemon was restarted. What is lost and who is
-// told is decided in proxy/modules/smb.
+// Records promises that were not kept: a log line for each loss and each report, and a file that is read at the
+// next start, so that losses are reported across restarts. proxy/modules/smb decides what is lost and which
+// client is notified.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -15,7 +15,7 @@ namespace longhaul {
 
 class LostKeeper final : public smb::LossJournal {
  public:
-  // Reads the file. One that cannot be read, or is damaged, is as good as none, and that is logged.
+  // Reads the file. An unreadable or damaged file is logged and ignored.
   LostKeeper(boost::asio::io_context& io, std::filesystem::path file, std::shared_ptr<smb::LostWrites> lost);
   ~LostKeeper() override;
 
@@ -24,7 +24,7 @@ class LostKeeper final : public smb::LossJournal {
   void evicted(const smb::LostWrites::File& file) override;
   void changed(const smb::LostWrites& lost) override;
 
-  // Returns when the file says what is known now. Nothing is written afterwards.
+  // Returns when the file is up to date. Nothing is written afterwards.
   void stop();
 
  private:
@@ -34,8 +34,8 @@ class LostKeeper final : public smb::LossJournal {
   boost::asio::io_context& io_;
   std::filesystem::path file_;
   std::shared_ptr<smb::LostWrites> lost_;
-  boost::asio::thread_pool writer_{1};  // so that no flow waits for the device
-  bool is_behind_ = false;              // the file says something else than is known
+  boost::asio::thread_pool writer_{1};  // flows must not wait for the disk
+  bool is_behind_ = false;              // the file is out of date
   bool writing_ = false, stopped_ = false, complained_ = false;
 };
 

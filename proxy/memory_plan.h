@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How [limits] memory, the one cap for the whole process, is shared out among what needs memory. Pure; leaves
-// keeping to a share to each part, and what the parts are for to their own folders.
+// Divides [limits] memory, the limit of the whole process, among its parts. Pure; each part enforces its own
+// share.
 #pragma once
 #include <map>
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace longhaul {
 
-// The parts together never exceed the cap.
+// The parts together never exceed the limit.
 struct MemoryPlan {
   std::uint64_t cap_bytes = 0;
-  std::uint64_t credit_bytes = 0;    // what peers may send to us (link::CreditPool)
-  std::uint64_t retained_bytes = 0;  // what is kept until peers acknowledge it (link::RetainedBudget)
-  std::uint64_t module_bytes = 0;    // what application modules hold of flows
-  std::uint64_t ahead_bytes = 0;     // what they hold for clients before they ask
+  std::uint64_t credit_bytes = 0;    // unread data from peers (link::CreditPool)
+  std::uint64_t retained_bytes = 0;  // data not yet acknowledged by peers (link::RetainedBudget)
+  std::uint64_t module_bytes = 0;    // data of flows in application modules
+  std::uint64_t ahead_bytes = 0;     // data read ahead of client requests
   std::uint64_t history_bytes = 0;   // all peers' dictionaries in memory, both directions (HistoryRoom)
-  // The dictionary on disk: how much of the disk it may use, which its index in memory bounds; 0: none.
+  // The dictionary on disk: its size, limited by the memory of its index; 0: none.
   std::uint64_t disk_bytes = 0;
   std::uint64_t disk_queue_bytes = 0;    // waits to be written
   std::uint64_t disk_loading_bytes = 0;  // is being read
@@ -32,8 +32,8 @@ struct MemoryPlan {
 };
 MemoryPlan memory_plan(const config::Config& config);
 
-// Shares the memory of dictionaries out: each peer gets what it is configured to have as long as there is
-// enough, and then all the same.
+// Divides the memory of dictionaries: each peer gets its configured amount as long as there is
+// enough, otherwise equal shares.
 class HistoryRoom {
  public:
   // `room_bytes`: history_bytes of the plan.
@@ -54,9 +54,9 @@ class HistoryRoom {
 // The share of every peer, in the order of the configuration: for `longhaul check`.
 std::vector<std::uint64_t> history_shares(const config::Config& config, const MemoryPlan& plan);
 
-// Rounded down, for people.
+// Rounded down, for display.
 std::string whole_mib(std::uint64_t bytes);
-// One sentence for each wish of the configuration that the cap does not leave room for.
+// One sentence for each configured size that the limit does not allow.
 std::vector<std::string> memory_warnings(const config::Config& config);
 
 }  // namespace longhaul

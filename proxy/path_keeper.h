@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what is known of the paths to peers over restarts: reads one file at the start, writes it when it
-// would say something else, and at the end. Leaves what stands in it to link/udp/path_book.h.
+// Stores measurements of the paths to peers across restarts: reads one file at the start, writes it after
+// changes and at the end. link/udp/path_book.h defines its contents.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,7 +21,7 @@ class PathKeeper {
   // From the file, as it was at the start.
   const link::udp::PathBook& known() const { return written_; }
   void begin();
-  // Writes what there is to write, and no more.
+  // Writes pending changes and stops.
   void stop();
 
  private:

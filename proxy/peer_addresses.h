@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers from which address each peer was connected last, over restarts, so that the listener can keep
-// places for the handshakes of peers that dial in. Leaves the keeping of places to link/handshake_gate.h.
+// Stores the last address of each peer across restarts, so that the listener can reserve handshakes for peers
+// that connect to this site. link/handshake_gate.h makes the reservations.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <filesystem>
@@ -16,12 +16,12 @@ class PeerAddresses {
  public:
   static constexpr std::size_t kMostFileBytes = 1 << 20;
 
-  // A file that is not there, or lines of it that are no peer's name and address, count as nothing known.
+  // A missing file, and invalid lines, are ignored.
   explicit PeerAddresses(std::filesystem::path file);
 
-  // Where these peers are dialled, if that is written as an address, and where they were last.
+  // The configured addresses of these peers (names excluded) and their last ones.
   std::vector<boost::asio::ip::address> of(const std::vector<config::Peer>& peers) const;
-  // A peer showed its key from there. Writes the file if that is news.
+  // A peer authenticated from this address. Writes the file if it is new.
   void seen(const std::string& peer, const boost::asio::ip::address& address);
 
  private:

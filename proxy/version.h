@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version that `longhaul --version` and the control API tell; the number itself stands in CMakeLists.txt.
+// The version shown by `longhaul --version` and the control API; CMakeLists.txt defines it.
 #pragma once
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul check FILE`: what a configuration would do, and what stands in its way on this host. Starts and
-// changes nothing.
+// `longhaul check FILE`: describes a configuration and checks it on this host. Starts and changes
+// nothing.
 #pragma once
 #include <iosfwd>
 
@@ -8,7 +8,7 @@
 
 namespace longhaul::cli {
 
-// Exit code 2 where the file is wrong (one sentence on the errors) or this host cannot do what it says.
+// Exit code 2 if the file is wrong (one sentence on the errors) or this host cannot do what it says.
 void add_check_command(CLI::App& app, std::ostream& out, int& exit_code);
 
 }  // namespace longhaul::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All commands together: finds the one that was typed, runs it, and turns what went wrong into one sentence
-// and an exit code. Leaves what each command does to its own file.
+// Finds the command, runs it, and turns errors into one sentence and an exit code. Each command has its own file.
 #pragma once
 #include <iosfwd>
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connection to a running daemon's control API, for commands that wait for the answer. Errors are
-// sentences for the person who typed the command.
+// sentences for the user.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

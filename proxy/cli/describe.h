@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration would do, in plain sentences. Pure; leaves this host's part in it to host checks.
+// Describes a configuration in plain sentences. Pure.
 #pragma once
 #include <string>
 

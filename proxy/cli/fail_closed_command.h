@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul fail-closed install|remove|print FILE`: the operator's word on the rules behind fail = "closed", with
+// `longhaul fail-closed install|remove|print FILE`: controls the packet rules of fail = "closed", with
 // or without a running daemon.
 #pragma once
 #include <iosfwd>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul keygen NAME`: a site's key and certificate. Leaves the making to proxy/identity.
+// `longhaul keygen NAME`: creates a site's key and certificate with proxy/identity.
 #pragma once
 #include <iosfwd>
 

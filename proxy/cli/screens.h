@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control API's answers as a person reads them. The fields are described in proxy/control/README.md; an
+// Formats the control API's answers for the terminal. The fields are described in proxy/control/README.md; an
 // answer without a field that is needed throws, and steer.cc says so.
 #pragma once
 #include <boost/json/array.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that steer a running daemon: status, flows, why, set, clear-cache, reload, intercept. Each is one or a
-// few requests to the control API; what the answers look like on a screen is in tables.h.
+// The commands that steer a running daemon: status, flows, why, set, clear-cache, reload, intercept. Each sends one or a
+// few requests to the control API; screens.h formats the answers.
 #pragma once
 #include <iosfwd>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for a screen: columns that line up, and numbers with units a person reads at a glance. Knows nothing
-// of what the numbers mean.
+// Text for a screen: aligned columns, and numbers with units.
 #pragma once
 #include <cstdint>
 #include <iosfwd>

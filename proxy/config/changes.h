@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the configuration in force and the one just read, and whether a running daemon can
-// change it. Leaves applying it to the daemon.
+// The differences between the current configuration and a new one, and whether a running daemon can apply them.
 #pragma once
 #include <string>
 #include <vector>

@@ -32,7 +32,7 @@ struct Identity {
 
 struct Link {
   std::optional<HostPort> listen;     // TCP and UDP; none: this site only dials out
-  std::vector<Network> allow;         // what this site may dial for its peers; empty: nothing
+  std::vector<Network> allow;         // destinations to which this site connects for its peers; empty: none
   std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
   bool operator==(const Link&) const = default;
@@ -40,7 +40,7 @@ struct Link {
 
 struct Peer {
   std::string name;
-  std::optional<HostPort> address;  // none: this peer dials us
+  std::optional<HostPort> address;  // none: this peer connects to this site
   // Each "sha256:" and 64 hex digits: SHA-256 of a public key (SPKI, DER) that the peer may show. At least one;
   // several while the peer's key is being changed.
   std::vector<std::string> fingerprints;
@@ -48,21 +48,21 @@ struct Peer {
   bool has_key(const std::string& fingerprint) const {
     return std::find(fingerprints.begin(), fingerprints.end(), fingerprint) != fingerprints.end();
   }
-  std::optional<std::filesystem::path> preshared_key_file;  // a secret beside the keys, the same at both sites
-  std::vector<Network> networks;   // destinations behind this peer, and clients it may speak for
+  std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
+  std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
   std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
-  std::vector<std::string> groups;                       // with which it shares, where [dictionary] says so
+  std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
   bool operator==(const Peer&) const = default;
 };
 
-// What is remembered of what was sent, so that repeats need not be sent again.
+// The deduplication dictionaries.
 struct Dictionary {
   std::uint64_t memory_bytes = 256ull << 20;       // for each peer and direction; 0: none
   std::uint64_t disk_bytes = 10ull << 30;          // for all peers together; 0: none
   std::filesystem::path directory = "dictionary";  // relative to state_dir
-  std::vector<std::string> share;                  // groups whose peers may read each other's segments
+  std::vector<std::string> share;                  // groups whose peers may use each other's segments
   static constexpr std::uint64_t kMinMemory = 16ull << 20, kMaxMemory = 8ull << 30;
   static constexpr std::uint64_t kMinDisk = 64ull << 20, kMaxDisk = 1ull << 44;
   bool operator==(const Dictionary&) const = default;
@@ -109,19 +109,19 @@ struct Control {
 struct Limits {
   std::uint32_t flows = 16'384;
   std::optional<std::uint32_t> flows_per_source;  // of one address of a LAN; none: a quarter of `flows`
-  std::uint32_t new_flows_per_source = 1'000;     // that transparent mode takes from one address in a second
-  std::uint32_t handshakes = 256;                 // in progress that others began, beside those of known addresses
+  std::uint32_t new_flows_per_source = 1'000;     // that transparent mode accepts from one address per second
+  std::uint32_t handshakes = 256;                 // incoming ones in progress, without those of known addresses
   std::uint64_t memory_bytes = 2ull << 30;        // of the whole process (memory_plan.h)
 
   std::uint32_t flows_of_one_source() const { return flows_per_source.value_or(std::max(1u, flows / 4)); }
   bool operator==(const Limits&) const = default;
 };
 
-// What the daemon may do on its host.
+// The privileges of the daemon.
 struct Process {
-  std::string user = "longhaul";  // that it becomes where root starts it; "root": stays root
+  std::string user = "longhaul";  // to which it switches when started as root; "root": stays root
   bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
-  bool kills_unknown_calls = false;  // else they fail; those that only an intruder makes kill in any case
+  bool kills_unknown_calls = false;  // otherwise they fail; calls that only an intruder makes always kill the process
   bool operator==(const Process&) const = default;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switches a user turns per test: one value for each, the presets of the measured sources, and how two
-// sides' wishes meet. Parsing from text is here too, because the file, the command line and the API share it.
+// The features: their values, the presets, and how the settings of two sites combine. Parsing is here too, because
+// the file, the command line and the API share it.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace longhaul::config {
 
-// In the order of what they allow: `meet` takes the later of two.
+// In decreasing order of what they allow: `meet` takes the later of two.
 enum class Transport : std::uint8_t { automatic, udp, tcp, off };
 
 struct Fec {
@@ -33,11 +33,11 @@ struct Features {
   bool dedup_disk = true;
   Fec fec;
   bool smb = true;
-  bool smb_read_ahead = true;  // these four: parts of smb, without effect where that is off
+  bool smb_read_ahead = true;  // these four are parts of smb, without effect if smb is off
   bool smb_write_behind = true;
-  bool smb_write_behind_cached = false;  // part of smb.write_behind; by no preset
+  bool smb_write_behind_cached = false;  // part of smb.write_behind; not set by any preset
   bool smb_metadata = true;
-  bool smb_metadata_relaxed = false;  // names and attributes are believed for a time, and no folder is watched
+  bool smb_metadata_relaxed = false;  // names and attributes are cached for a time, without watching directories
   bool http = true;
   bool mapi = true;
   bool nfs = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host and a port in one text, as a person types them. Leaves resolving names to those who dial.
+// A host and a port in one text. Names are resolved when they are dialled.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of this host that parts of the daemon will listen on, no two of which may collide. Leaves ports
-// that other programs hold to those who bind.
+// The addresses and ports on which the daemon listens, which must not collide. Ports in use by other programs are
+// detected when they are bound.
 #pragma once
 #include <string>
 #include <vector>

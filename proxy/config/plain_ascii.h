@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what TOML allows only inside quotes and comments, before the parser meets it. Leaves all other
-// mistakes to the parser.
+// Finds characters that TOML allows only inside quotes and comments, before the parser sees them.
 #pragma once
 #include <cstddef>
 #include <optional>

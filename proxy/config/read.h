@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a configuration file to plain structs: parse, then validate, or one clear sentence that says where it
-// is wrong. Leaves what only the running host can tell (interfaces, ports in use, sysctls) to the parts that
-// use it.
+// Reads a configuration file into plain structs, or reports the first mistake in one sentence with its line. The
+// parts that use interfaces, ports and sysctls check those.
 #pragma once
 #include <filesystem>
 #include <stdexcept>
@@ -19,14 +18,14 @@ class ConfigError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws ConfigError. Files that the configuration names must be there and readable.
+// Throws ConfigError. Files that the configuration names must exist and be readable.
 Config read(const std::filesystem::path& file);
 
 // The same from memory; `file` stands in messages and is what relative paths are relative to. Touches no
 // file.
 Config read_text(std::string_view text, const std::filesystem::path& file);
 
-// What is allowed and probably not meant, one sentence each, such as a rule that an earlier one hides.
+// Settings that are valid but probably mistakes, one sentence each, such as a rule that is never used.
 std::vector<std::string> warnings(const Config& config);
 
 }  // namespace longhaul::config

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in force for one flow: the first rule that matches it, on top of the global features, and the peer
-// that stands before its destination. Pure; leaves acting on it to the flow.
+// What applies to one flow: the first matching rule, on top of the global features, and the peer of its
+// destination. Pure.
 #pragma once
 #include <cstddef>
 #include <optional>

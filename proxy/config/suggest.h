@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person probably meant by a word nobody knows. Leaves the sentence around it to the caller.
+// Suggests a known word for an unknown one.
 #pragma once
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a text a person typed was not accepted: the error of every small parser here. Leaves naming the place
-// (file and line, command line, API) to those who know it.
+// The error of the small parsers here: why a text was not accepted. The caller adds the place (file and line,
+// command line, API).
 #pragma once
 #include <boost/assert/source_location.hpp>
 #include <boost/system/result.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates and sizes as people type them. Decimal units for rates (a mbit is 1,000,000 bits, as lines are sold),
+// Rates and sizes as text. Decimal units for rates (a mbit is 1,000,000 bits, as lines are sold),
 // binary units for sizes (a MiB is 1,048,576 bytes, as memory is bought).
 #pragma once
 #include <cstdint>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask what: the Host header must name this listener, changes need the token. Pure functions; the
-// answers are written in api.cc.
+// Access control: the Host header must name this listener, and changes need the token. Pure functions.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <string_view>
 
 namespace longhaul::control {
 
-// True where `host` is how this very listener is called: "localhost", a loopback address, or the address the
+// True if `host` names this listener: "localhost", a loopback address, or the address the
 // connection came to, each with its port. A web page that points its own name at this machine (DNS rebinding)
 // sends that name, and is refused.
 bool host_is_ours(std::string_view host, const boost::asio::ip::tcp::endpoint& local);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the control API may ask of the running daemon, and nothing more. The daemon implements it, the tests
-// have a working fake; HTTP, JSON and the metrics text are the API's own business.
+// All that the control API needs of the running daemon, which implements it; the tests have a working fake.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/system/result.hpp>

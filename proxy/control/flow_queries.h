@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about many flows, answered page by page and in slices, so that ten thousand flows never hold up
-// the loop that carries them. Leaves reading the question from a URL to api.cc.
+// Questions about many flows, answered page by page and in slices, so that ten thousand flows never block
+// the loop that carries them. api.cc parses the URL.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <optional>
@@ -15,7 +15,7 @@ struct FlowQuery {
 
   std::size_t limit = 100;
   flows::FlowId after = 0;          // only flows with a higher id
-  std::optional<std::string> peer;  // "" asks for flows past the link
+  std::optional<std::string> peer;  // "" selects flows outside the link
   std::optional<flows::Reason> reason;
   std::optional<std::uint16_t> port;  // of the destination
 };

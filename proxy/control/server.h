@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control API's HTTP/1.1 listener: connections, their limits in number, size and time, and their end.
-// What a request means is api.h's business.
+// api.h interprets the requests.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>

@@ -13,7 +13,7 @@ namespace longhaul::control {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// What flows that cross a link show of it.
+// The facts of a link that are shown for its flows.
 class LinkFacts {
  public:
   explicit LinkFacts(const Status& status);
@@ -39,7 +39,7 @@ boost::json::object view_status(const Status& status, const flows::FlowTable& fl
                                 const config::Features& features);
 
 // Code, sentence and remedy.
-// Files of this client at this server that have lost writes of which it was not told.
+// Files of this client at this server with lost writes that have not been reported yet.
 boost::json::array view_lost_files(const Status& status, const modules::Ends& ends);
 boost::json::object view_reason(flows::Reason reason);
 boost::json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses this machine dials for others: a pure decision over an address, the `allow` list and the
-// machine's own addresses. Resolving names and finding out the own addresses is left to the dialer.
+// Decides which addresses this machine may connect to for others, from the `allow` list and its own addresses.
+// Pure; the dialer resolves names and provides the own addresses.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <vector>
@@ -15,7 +15,7 @@ boost::asio::ip::address unmapped(const boost::asio::ip::address& address);
 // Addresses that mean this machine or its own cable, whatever is written in front of them.
 bool is_loopback(const boost::asio::ip::address& address);
 bool is_link_local(const boost::asio::ip::address& address);
-// Nothing can be dialled there: unspecified ("this machine" to Linux), multicast, broadcast.
+// Invalid destinations: unspecified ("this machine" to Linux), multicast, broadcast.
 bool never_dialled(const boost::asio::ip::address& address);
 
 // For a peer: `wanted` lies in `allow`; and if it is loopback, link-local or one of `own`, an entry names it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every live flow and what a person may ask of it. The flow's own coroutine updates its record; the control
-// API and the metrics read. Lives on the one loop that owns the flows, so there are no locks.
+// The records of all live flows. The flow's own code updates its record; the control API and the metrics read it.
+// Used on one event loop, so there are no locks.
 #pragma once
 #include <array>
 #include <chrono>
@@ -89,8 +89,7 @@ class FlowTable {
   enum class End : std::uint8_t { closed, reset };
   void remove(FlowId id, End end);
 
-  // The last few flows that ended, oldest first: a short flow is over before anybody can ask why it was
-  // plain.
+  // The flows that ended most recently, oldest first, so that short flows can be explained afterwards.
   static constexpr std::size_t kEndedKept = 256;
   struct Ended {
     FlowRecord record;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay past the link for a flow that a module's guard reads (proxy/modules/guard.h): copies bytes through
-// it until it steps aside, and leaves the rest to the plain relay. Dialling, reasons and the flow table are
-// the caller's.
+// The relay for a flow outside the link that a module's guard reads (proxy/modules/guard.h): passes bytes through
+// the guard until it steps aside; the plain relay carries the rest.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>

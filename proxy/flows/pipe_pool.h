@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernel pipes for splice(2), lent while bytes are on their way and taken back empty, so that idle flows hold
-// none. What moves through them is the relay's business.
+// none. The relay uses them.
 #pragma once
 #include <cstddef>
 #include <memory>

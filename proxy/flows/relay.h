@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain relay past the link: joins a client's socket and a server's, byte for byte, with half-close and
-// reset as they were. Dialling, reasons and the flow table are left to the caller.
+// The plain relay for flows outside the link: connects a client's socket and a server's, byte for byte, and
+// preserves half-close and reset.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -14,8 +14,8 @@
 namespace longhaul::flows {
 
 enum class RelayEnd : std::uint8_t {
-  finished,      // both sides said their end, and everything was handed to the kernel
-  client_reset,  // or its machine fell silent; the server has been reset
+  finished,      // both sides have ended, and everything was passed to the kernel
+  client_reset,  // or its host no longer answers; the server has been reset
   server_reset,  // the other way round
   cancelled,     // by the caller; both were reset
 };

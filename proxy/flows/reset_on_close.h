@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection's other end sees when this process dies, kill -9 included: a reset, not an end of the
-// stream that would make half a file look whole. Closing in order is left to those who know that all was
-// said.
+// Makes the kernel reset a connection when this process dies, even by kill -9, instead of closing it in order,
+// which would make half a file look complete.
 #pragma once
 #include <sys/socket.h>
 

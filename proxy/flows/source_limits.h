@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many flows each client of this site has, and which clients have as many as one may. Pure; what becomes
-// of their next flows is decided in flows.h and by the packet rules.
+// Counts the flows of each client of this site and finds the clients at their limit. Pure; flows.h and the packet
+// rules act on it.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace longhaul::flows {
 
-// Whose new flows should not come here.
+// The clients whose new flows should bypass this proxy.
 struct Crowded {
   bool everyone = false;                 // there are as many flows as [limits] flows
   std::vector<config::Network> sources;  // addresses and IPv6 /64 networks with as many as one may have

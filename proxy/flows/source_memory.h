@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What source = auto has learned about each destination: whether answers to clients' addresses come back this
-// way. Pure; the dialer tells it the time.
+// Remembers for each destination whether replies to clients' addresses return through this proxy (source = auto).
+// Pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <chrono>

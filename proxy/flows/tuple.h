@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flow named by its ends, as a person types it: "10.0.0.1:5000-10.0.2.2:445", TCP implied. Leaves finding
-// the flow to the flow table.
+// Parses the text form of a TCP flow, such as "10.0.0.1:5000-10.0.2.2:445".
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <string>

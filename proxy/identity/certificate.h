@@ -8,11 +8,11 @@
 
 namespace longhaul::identity {
 
-// With the site's name and 20 years to live, for the file that a person looks at. Throws std::runtime_error
+// With the site's name and a validity of 20 years, for the certificate file. Throws std::runtime_error
 // when OpenSSL fails.
 CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name);
-// For the handshake, where every stranger gets it: no name, a fixed serial number and fixed dates, so that it
-// tells nothing but the key. Throws std::runtime_error when OpenSSL fails.
+// For the handshake, where strangers see it: without a name, with fixed serial number and dates, so that it
+// reveals only the key. Throws std::runtime_error when OpenSSL fails.
 CertificatePtr nameless_certificate(EVP_PKEY* key);
 
 }  // namespace longhaul::identity

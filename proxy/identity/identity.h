@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a site is: a certificate, its private key, and the fingerprint by which peers pin it. Leaves the
+// The identity of a site: a certificate, its private key, and the fingerprint that peers pin. Leaves the
 // handshake to the link.
 #pragma once
 #include <openssl/evp.h>
@@ -26,8 +26,8 @@ struct Identity {
   CertificatePtr certificate;
   KeyPtr private_key;
   std::string fingerprint;
-  PresharedKeys preshared;  // that peers have beside their keys
-  std::vector<std::string> warnings;  // sentences: a certificate past its time
+  PresharedKeys preshared;  // of peers, in addition to their keys
+  std::vector<std::string> warnings;  // sentences, such as an expired certificate
 };
 
 // "sha256:" and 64 hex digits: SHA-256 over the SubjectPublicKeyInfo, DER. A new certificate for the same key
@@ -35,8 +35,8 @@ struct Identity {
 // can be encoded (bad_message).
 Result<std::string> fingerprint_of(X509* certificate);
 
-// Reads both files and checks that they belong together. A private key that others than its owner may read or write
-// is refused: somebody may have done so. Throws config::ConfigError, which names the file.
+// Reads both files and checks that they belong together. A private key that other users can read or write
+// is refused. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
 // The same for a whole configuration, in which no peer may have this site's own key, with the preshared keys.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a site's key and certificate. Leaves bringing the fingerprint to the peer to the operator.
+// Creates a site's key and certificate. The operator copies the fingerprint to the peer.
 #pragma once
 #include <filesystem>
 #include <stdexcept>
@@ -19,8 +19,8 @@ struct Made {
   std::string fingerprint;
 };
 
-// Writes NAME.key (mode 0600) and NAME.crt into `folder`; never over a file that is there. Where root makes it and
-// there is a user "longhaul", the key belongs to that user.
+// Writes NAME.key (mode 0600) and NAME.crt into `folder`; never overwrites a file. If root runs it and
+// the user "longhaul" exists, the key belongs to that user.
 //
 // The key is EC P-256: every TLS 1.3 implementation must have it (RFC 8446 section 9.1), hardware modules and
 // FIPS builds of OpenSSL do too, and OpenSSL signs with it faster than with Ed25519. The certificate is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A secret that two sites share beside their keys, from a file. What it is mixed into is said in
-// link/PROTOCOL.md, section 2.
+// A secret that two sites share in addition to their keys, from a file. link/PROTOCOL.md, section 2, describes its
+// use.
 #pragma once
 #include <filesystem>
 #include <map>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps fail = "closed" in force in the kernel, in a table that outlives every process: put in before flows are
-// taken, replaced without a gap, and removed only where the operator says so. Which packets it stops is said by
-// closed_rules.h.
+// Keeps fail = "closed" in force in the kernel, in a table that outlives every process: installed before flows are
+// accepted, replaced without a gap, and removed only by the operator. closed_rules.h defines which packets it stops.
 #pragma once
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running daemon's side of fail = "closed": puts the table in again where another program has removed it,
-// and knows whether the operator has lifted it. Which flows the daemon itself refuses is left to flows.h.
+// The running daemon's part of fail = "closed": installs the table again if another program has removed it, and
+// remembers whether the operator has lifted it. flows.h refuses flows in the daemon.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine lacks for what the configuration asks: each lack in one sentence, with the command that
-// mends it. Asked by `check` and at start; mending is left to the operator.
+// Checks whether this machine meets the requirements of the configuration: one sentence for each problem, with the
+// command that fixes it. Used by `check` and at start-up.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the packet rules of transparent mode: pure, so that it can be printed and tested without a
-// kernel. Putting it in force is left to nft_table.h.
+// The text of the packet rules of transparent mode. Pure, so that it can be printed and tested without a kernel;
+// nft_table.h installs it.
 #pragma once
 #include <array>
 #include <boost/asio/ip/address.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the process when its loop stands still, so that the packet rules die with it and traffic flows
-// plainly. Starting the daemon again is left to whoever supervises it.
+// Ends the process when its event loop is blocked, so that the packet rules disappear and traffic bypasses the
+// proxy. A supervisor restarts the daemon.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -18,7 +18,7 @@ class StandstillClock {
   using TimePoint = std::chrono::steady_clock::time_point;
   StandstillClock(Duration tick, Duration limit, TimePoint now) : tick_(tick), limit_(limit), looked_(now) {}
 
-  // Called about every tick. `beats` is how often the loop has beaten so far. True: the loop stands still.
+  // Called about every tick. `beats` is how often the loop has beaten so far. True: the loop is blocked.
   bool look(TimePoint now, std::uint64_t beats);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an event looks as text. Pure; leaves the clock and the writing to log.cc.
+// Formats an event as text. Pure; log.cc provides the time and writes the line.
 #pragma once
 #include <chrono>
 #include <string>
@@ -16,7 +16,7 @@ using WallTime = std::chrono::system_clock::time_point;
 std::string key_value_line(WallTime now, Level level, std::string_view event, Fields fields);
 
 // {"time":"…","level":"info","event":"link_up","peer":"datacenter","rtt_ms":101.2}
-// Broken UTF-8 becomes U+FFFD; a number that JSON has not (infinity) becomes null.
+// Broken UTF-8 becomes U+FFFD; a number that JSON does not support (infinity) becomes null.
 std::string json_line(WallTime now, Level level, std::string_view event, Fields fields);
 
 }  // namespace longhaul::log

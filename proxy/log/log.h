@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event per line: a short name and fields, for a person (key=value) or a machine (JSON). Leaves deciding
-// what is worth a line to the rim: error = act, warn = degraded, info = lifecycle, debug = flow, trace =
+// One event per line: a short name and fields, as text (key=value) or JSON. Levels: error = act, warn = degraded, info = lifecycle, debug = flow, trace =
 // packet.
 #pragma once
 #include <spdlog/common.h>
@@ -46,8 +45,8 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Logging is on while this lives: lines are written by a thread of their own, so that a reader of stderr that
-// stops costs lines (the oldest), never a loop. Destroyed, it writes what is left.
+// Logging is on during its lifetime. A separate thread writes the lines, so that a blocked stderr loses the oldest
+// lines but never blocks the loop. The destructor writes the remaining lines.
 class Session {
  public:
   explicit Session(const config::Log& settings);  // to stderr
@@ -66,7 +65,7 @@ extern std::atomic<Level> level;
 void write(Level level, std::string_view event, Fields fields);
 }  // namespace detail
 
-// For a field that costs something to make: ask first.
+// For fields that are expensive to compute.
 inline bool enabled(Level level) { return level <= detail::level.load(std::memory_order_relaxed); }
 
 // Without a session nothing is written. `event` is one word, such as "link_up"; a flow's events carry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets an event that outsiders cause be logged at most once a minute for each of them, so that nobody can fill
-// the log. Counting the events is left to the counters of whoever logs them.
+// Limits the logging of events that outsiders can cause to one line per minute and source, so that the log cannot
+// be flooded. The caller counts the events.
 #pragma once
 #include <chrono>
 #include <map>
@@ -13,7 +13,7 @@ class Seldom {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::minutes kPause{1};
-  static constexpr std::size_t kKeys = 1024;  // while so many have had their line, nobody else gets one
+  static constexpr std::size_t kKeys = 1024;  // with so many in use, others are not logged
 
   bool may_write(std::string_view key, TimePoint now) {
     if (const auto found = next_.find(key); found != next_.end()) {
@@ -28,7 +28,7 @@ class Seldom {
   }
 
  private:
-  std::map<std::string, TimePoint, std::less<>> next_;  // when the key may have its next line
+  std::map<std::string, TimePoint, std::less<>> next_;  // earliest time of the key's next line
 };
 
 }  // namespace longhaul::log

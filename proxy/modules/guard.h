@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam for what reads a flow that does not use the link: a module's guard stands between client and server
-// as long as the module has to tell the client something, and then steps aside. Without I/O: bytes and ends
-// in, bytes out. Who moves the bytes is proxy/flows/guarded_relay.h.
+// The interface of a module's guard, which reads a flow outside the link between client and server while the
+// module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes out;
+// proxy/flows/guarded_relay.h moves the bytes.
 #pragma once
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace longhaul::modules {
 
 class Guard {
  public:
-  // What goes on, each way in order.
+  // Output, in order for each direction.
   struct Out {
     std::vector<Slice> to_client, to_server;
   };
@@ -21,16 +21,16 @@ class Guard {
   // In any pieces; the slice may be kept.
   virtual void from_client(Slice bytes, Out& out) = 0;
   virtual void from_server(Slice bytes, Out& out) = 0;
-  // No more bytes from there. What was held of them goes on.
+  // The end of that direction. Held bytes are output.
   virtual void client_ended(Out& out) = 0;
   virtual void server_ended(Out& out) = 0;
 
-  // There is no memory for what it holds: it lets go of it and reads no further.
+  // Memory is short: it outputs what it holds and stops reading.
   virtual void give_up(Out& out) = 0;
 
-  // Nothing is held, and all that comes passes unchanged: bytes need not be shown any more.
+  // Nothing is held and everything passes unchanged: the guard need not see further bytes.
   virtual bool is_done() const = 0;
-  // Parts of frames that are not complete.
+  // Incomplete frames.
   virtual std::size_t held_bytes() const = 0;
 };
 

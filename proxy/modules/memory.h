@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the modules of all flows hold between a connection and the stream, as a share of a daemon's one memory
-// cap: frames that are being put together, and what waits for either. Who may still take something is the
-// host's question (proxy/flows/module_host.h).
+// The memory of the modules of all flows, a share of the daemon's memory limit: incomplete frames, and data that
+// waits for a connection or the stream. proxy/flows/module_host.h decides which flows may take more.
 #pragma once
 #include <cassert>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules that this version has: by which name and version two proxies agree on one, which flows it is
-// for, and how its halves are made. What a module does is its own folder's business.
+// The list of modules: the name and version by which two proxies agree on one, the flows it is for, and how its
+// halves are created.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,30 +23,30 @@ using Maker = std::function<std::unique_ptr<Module>(const Ends& ends)>;
 
 struct Listed {
   std::string_view name;             // in OPEN and HELLO; at most 32 bytes, lives as long as the program
-  std::uint64_t version = 1;         // of what the halves say to each other: another one is another module
+  std::uint64_t version = 1;         // of the messages between the halves; another version is another module
   std::vector<std::uint16_t> ports;  // of servers
   bool config::Features::*feature = nullptr;
   Maker make_near;  // before the client
   Maker make_far;   // before the server
-  // For a flow that does not use the link; null: the module has nothing to tell its client.
+  // For a flow outside the link; null: the module has nothing to report to its client.
   std::function<std::unique_ptr<Guard>(const Ends& ends)> make_guard;
-  // Of whom make_guard() has something to tell; and what is to be called whenever that may have changed.
+  // Clients for which make_guard() has something to report, and a callback for changes of this set.
   std::function<std::vector<Ends>()> guarded = [] { return std::vector<Ends>{}; };
   std::function<void(std::function<void()>)> on_guarded = [](std::function<void()>) {};
-  // What its flows hold; by default without a bound.
+  // Memory of its flows; by default without a limit.
   std::shared_ptr<Memory> memory = std::make_shared<Memory>(~std::uint64_t{0});
-  // What is held for clients before they ask for it, beside that.
+  // In addition, memory of data read ahead of client requests.
   std::function<std::uint64_t()> ahead_bytes = [] { return std::uint64_t{0}; };
 };
 using List = std::span<const Listed>;
 
 // For one site: what its flows share lives as long as the list and the halves. `memory` is all modules',
 // `ahead_bytes` what may be held for clients before they ask.
-// `lost_writes` is for what takes flows past the link, too.
+// `lost_writes` is also used for flows outside the link.
 std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_bytes,
                         std::shared_ptr<smb::LostWrites> lost_writes);
 
-// None: nobody here speaks what is spoken there.
+// None if no module handles that port.
 const Listed* for_port(List list, std::uint16_t port);
 const Listed* find(List list, std::string_view name, std::uint64_t version);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hosts of two twins put into MODULE records (PROTOCOL.md, section 4): a message in pieces that
-// credit has room for, and that a half has stepped aside. Framing only; sending is the host's business, the
-// messages are the module's.
+// The contents of MODULE records (PROTOCOL.md, section 4) between the hosts of two twins: messages in pieces that
+// fit the credit, and the notice that a half has stepped aside. Framing only.
 #pragma once
 #include <optional>
 
@@ -19,7 +18,7 @@ enum class TwinRecord : std::uint8_t {
 inline constexpr std::size_t kTwinRecordHead = 1;
 inline constexpr std::size_t kMaxTwinPiece = 64 * 1024;
 
-// Puts messages together again.
+// Reassembles messages.
 class TwinReader {
  public:
   struct Said {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The firewall marks by which packets and sockets are told apart. Setting them is left to the rules and the
-// dialer.
+// The firewall marks of packets and sockets, set by the rules and the dialer.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a name into addresses without holding up the loop: getaddrinfo on a few threads of its own, with a
-// time limit. Which of the addresses may be dialled is left to the dialer.
+// Resolves names without blocking the loop: getaddrinfo on its own threads, with a time limit.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

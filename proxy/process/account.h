@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which user the daemon runs as: the one that [process] user names where root started it, else the one that
-// started it. Leaves becoming that user to privileges.h.
+// The user that the daemon runs as: [process] user if root started it, otherwise the user that started it.
+// privileges.h switches to it.
 #pragma once
 #include <sys/types.h>
 

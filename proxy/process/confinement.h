@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry to this folder: makes of a process that root started one that can do little more than carry flows.
-// Each measure is in a file of its own; here is their order.
+// The entry to this folder: reduces the privileges of the process to what carrying flows requires. Each measure has
+// its own file; this file defines their order.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace longhaul::process {
 
-// What is in force, for the operator.
+// The measures in force, for display.
 struct Confinement {
   std::string user;
   std::vector<std::string> capabilities;  // as in privileges.h

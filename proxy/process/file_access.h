@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files the daemon may still open (Landlock), beyond what their modes say: it reads system files and its
-// configuration, and writes what it owns. Leaves what the kernel lacks to the modes.
+// Restricts the files that the daemon can open (Landlock): it may read system files and its configuration, and write
+// its own files. Without Landlock only file modes apply.
 #pragma once
 #include <filesystem>
 #include <string>

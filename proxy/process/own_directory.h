@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories that hold what only the daemon may read or write: state_dir, and a dictionary elsewhere. Nobody
-// else may be able to change what lies in them, or to put another directory in their place.
+// Directories that only the daemon may read or write: state_dir, and a dictionary elsewhere. No other user may be
+// able to change their contents or to replace them.
 #pragma once
 #include <filesystem>
 #include <stdexcept>

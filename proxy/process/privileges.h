@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives up what the daemon does not need: root's identity, supplementary groups, and every capability but two.
-// Leaves forbidding system calls and files to system_calls.h and file_access.h.
+// Drops root's identity, supplementary groups, and all capabilities but two. system_calls.h and file_access.h
+// restrict the rest.
 #pragma once
 #include <string>
 #include <vector>
