@@ -261,7 +261,7 @@ class Command(Door):
         with Knocking(self.lab, self.there) as knocking:
             self.assertEqual(knocking.more(), {"refused"})
             self.assert_nothing_outside_the_link()
-            self.assertIn("in the clear", site.longhaul("fail-closed", "remove", site.file))
+            self.assertIn("unencrypted", site.longhaul("fail-closed", "remove", site.file))
             self.assertEqual(site.rules(), "")
             self.assertIn("not there", site.longhaul("fail-closed", "remove", site.file))
             self.pair.datacenter.longhaul("fail-closed", "remove", self.pair.datacenter.file)

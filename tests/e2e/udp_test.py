@@ -258,7 +258,7 @@ class Udp(unittest.TestCase):
         with rules(self.lab, "branch", only_tcp):
             # Keep-alive notices: nothing else is said on that connection.
             for site in self.pair.sites:
-                until(lambda: "link_control_lost" in site.process.log(), 25, f"{site.name} misses the connection")
+                until(lambda: "link_tcp_lost" in site.process.log(), 25, f"{site.name} misses the connection")
             here.send(b"question")
             self.assertEqual(there.receive(8), b"question")
             with Copies(self.lab, 4_000_000) as copies:

@@ -301,7 +301,7 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
   if (session_) session_->detach(id, Clock::now());
   choose_carrier();
   bool carries = session_ && session_->has_carrier();
-  log::warn(carries ? "link_control_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
+  log::warn(carries ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
   perhaps_gone_ = by == EndedBy::peer && carriers_.empty();
   after_activity();
   if (perhaps_gone_) watch_for_end();
@@ -318,7 +318,7 @@ void PeerLink::watch_for_end() {
     if (error || !*self || !(*self)->perhaps_gone_) return;
     PeerLink& link = **self;
     link.perhaps_gone_ = false;
-    log::info("peer_gone", {{"peer", link.peer_.name}});
+    log::info("peer_stopped", {{"peer", link.peer_.name}});
     if (link.shared_.on_peer_gone) link.shared_.on_peer_gone(link);
   });
 }
