@@ -89,6 +89,9 @@ class Mistakes(unittest.TestCase):
     def test_a_link_to_a_heading_that_was_renamed(self):
         self.assertIn("has no heading #memory", self.found("docs/operation.md", "### Memory", "### Working memory"))
 
+    def test_a_source_that_was_renamed(self):
+        self.assertIn("there is no source send_streams.h", self.found("proxy/link/README.md", "`send_stream.h`", "`send_streams.h`"))
+
     def test_an_example_with_a_wrong_key(self):
         self.assertIn("an example has the key mod of [intercept]", self.found("docs/quick-start.md", "mode =", "mod ="))
 

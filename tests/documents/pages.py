@@ -3,6 +3,7 @@
 and check."""
 
 import functools
+import os
 import pathlib
 import re
 
@@ -26,15 +27,22 @@ class Tree:
         return str(path) in self.changed or (self.root / path).exists()
 
     @functools.cached_property
-    def pages(self):
-        """Every Markdown file of the project, relative to the root; nothing that a build or a tool left there."""
-        skipped = {"build", ".git", "LEAD-NOTE.md"}
+    def files(self):
+        """Every file of the project, relative to the root; nothing that a build or a tool left there."""
         found = []
-        for path in sorted(self.root.rglob("*.md")):
-            parts = path.relative_to(self.root).parts
-            if not any(part in skipped or part.startswith((".", "build")) for part in parts):
-                found.append(pathlib.Path(*parts))
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not name.startswith((".", "build", "__")))
+            at = pathlib.Path(folder).relative_to(self.root)
+            found += (at / name for name in sorted(names))
         return found
+
+    @property
+    def pages(self):
+        return [path for path in self.files if path.suffix == ".md" and path.name != "LEAD-NOTE.md"]
+
+    @property
+    def sources(self):
+        return [path for path in self.files if path.suffix in (".h", ".cc", ".py")]
 
 
 def split(text):
