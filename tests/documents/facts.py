@@ -43,6 +43,12 @@ def metrics(tree):
     return {f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters}
 
 
+def libraries(tree):
+    """What CMake calls them, for their names look like those of metrics."""
+    lists = [path for path in tree.files if path.name == "CMakeLists.txt"]
+    return {name for path in lists for name in re.findall(r"add_library\((longhaul_\w+)", tree.text(path))}
+
+
 def log_events(tree):
     """The first text of each call, and both where it chooses between two."""
     events = set()
