@@ -51,7 +51,7 @@ LostKeeper::LostKeeper(asio::io_context& io, std::filesystem::path file, std::sh
 LostKeeper::~LostKeeper() { lost_->set_journal(nullptr); }
 
 void LostKeeper::lost(const LostWrites::File& file, const LostWrites::Loss& loss) {
-  const bool certain = loss.cause != smb::Cause::near_vanished;
+  const bool certain = loss.near == 0;
   log::error("promise_lost", {{"file", smb::display_name(file)},
                               {"client", flows::address_text(file.ends.client)},
                               {"server", flows::address_text(file.ends.server)},

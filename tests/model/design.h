@@ -29,7 +29,7 @@ struct Design {
   bool ends_orphans = true;  // far: an OPEN ends connections of that client whose near half is gone
   bool fences_broken =
       true;  // far: nothing more passes on an open whose oplock the near half did not give back
-  bool keeps_aborted = true;  // far: an open counts until the near half knows that its server is gone
+  bool keeps_aborted = true;  // far: an open whose server is gone is a record at once, which the near half may void
   bool late_errors_name_no_cause =
       true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
   bool resets_for_close = true;  // a late error that only a CLOSE could bear: the client's connection is reset

@@ -37,7 +37,10 @@ void Writes::far_steps(const State& state, Steps& out) const {
           i);
     } else if (!flow.server && !flow.aborted) {
       next.flows[i].aborted = 1;
-      if (!design_.keeps_aborted) {
+      const bool may_owe = flow.permit || (design_.records_failures && flow.failed_at_far);
+      if (design_.keeps_aborted) {
+        if (may_owe && design_.far_remembers) add_record(next, next.far, next.flows[i]);
+      } else {
         next.flows[i].far = next.flows[i].permit = next.flows[i].failed_at_far = 0;
         next.far.marks = static_cast<std::uint8_t>(next.far.marks & ~(1U << i));
       }

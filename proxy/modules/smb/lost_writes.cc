@@ -153,7 +153,7 @@ void LostWrites::known_to(std::uint64_t near, const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end() || near == 0) return;
   const auto found = find(of->second, file);
-  if (found != of->second.end() && found->loss.cause == Cause::near_vanished && found->loss.near == near) {
+  if (found != of->second.end() && found->loss.near == near) {
     remove(of->second, found);
     changed();
   }

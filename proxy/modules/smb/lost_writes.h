@@ -64,7 +64,7 @@ class LostWrites {
     Cause cause = Cause::flow_cut;
     Status status = Status::success;  // of Cause::refused
     std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: not known
-    std::uint64_t near = 0;           // of Cause::near_vanished: the near daemon's number; see known_to()
+    std::uint64_t near = 0;           // not zero: only suspected by a far half; the near daemon's number, see known_to()
   };
   struct Record {
     File file;

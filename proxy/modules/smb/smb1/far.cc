@@ -330,6 +330,7 @@ void Far::settle() {
 }
 
 void Far::lan_ended(TimePoint, modules::Ending ending) {
+  lose_doubtful(Cause::server_gone);  // as in smb2/far_losses.h
   // What was promised cannot be kept any more: the client has to know.
   if (ending == modules::Ending::reset || leg_.owes()) return out_.abort();
   if (stream_ended_ && !ended_) {

@@ -35,9 +35,7 @@ class Far final : public Half {
   void from_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void lan_ended(TimePoint now, modules::Ending ending) override;
   void stream_ended(TimePoint now, modules::Ending ending) override;
-  void twin_lost() override {
-    losses_.twin_lost(stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open, leg_.owed());
-  }
+  void twin_lost() override { lose_doubtful(Cause::near_vanished); }
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
@@ -65,6 +63,9 @@ class Far final : public Half {
   void server_break(TimePoint now, const Frame& frame, const Message& message);
   void answered(TimePoint now, const Frame& frame, const Message& message);
   void changed(const Pending& request);
+  void lose_doubtful(Cause cause) {
+    losses_.lose_doubtful(cause, stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open, leg_.owed());
+  }
   void settle();
 
   Outputs& out_;

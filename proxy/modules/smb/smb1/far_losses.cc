@@ -42,8 +42,9 @@ bool FarLosses::goes_on_with_lost(const Opening& opening) {
   return true;
 }
 
-void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {
+void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {
   if (!may_promise_) return;
+  const auto lose = [&](const LostWrites::File& file) { lost_->add(file, {.cause = cause, .near = near_}); };
   for (const Failed& each : failed_) lose(each.file);
   for (const OpenKey& key : owed)
     if (const Open* open = connection_.open(key)) lose(file_of(*open));
@@ -51,10 +52,6 @@ void FarLosses::twin_lost(Stream stream, const std::vector<OpenKey>& owed) {
   for (const auto& [fid, open] : connection_.opens())
     if (may_be_written_behind(open) && (open.on_behalf || may_promise_cached_) &&
         (!open.settled || open.failed_promise)) lose(file_of(open));
-}
-
-void FarLosses::lose(const LostWrites::File& file) {
-  lost_->add(file, {.cause = Cause::near_vanished, .near = near_});
 }
 
 }  // namespace longhaul::smb::smb1

@@ -38,11 +38,10 @@ class FarLosses {
   // `ended`: the near half has said all that it had to say. `owed`: opens with promises that the server has
   // not answered.
   enum class Stream : bool { open, ended };
-  void twin_lost(Stream stream, const std::vector<OpenKey>& owed);
+  void lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed);
 
  private:
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
-  void lose(const LostWrites::File& file);
 
   // Closed with a promise failed: the near half may not have told the client yet.
   struct Failed {

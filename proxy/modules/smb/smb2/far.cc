@@ -250,6 +250,7 @@ void Far::drop(TimePoint now, const Open& open) { reads_.drop(now, open); }
 // ---- ends
 
 void Far::lan_ended(TimePoint, Ending ending) {
+  losses_.server_ended();
   bool owes = std::any_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->owes(); });
   if (ending == Ending::reset || owes) return out_.abort();
   out_.end_stream();

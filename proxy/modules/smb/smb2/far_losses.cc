@@ -69,10 +69,8 @@ Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
   return Taken::no;
 }
 
-void FarLosses::twin_lost() {
-  const auto lose = [this](const LostWrites::File& file) {
-    lost_->add(file, {.cause = Cause::near_vanished, .near = near_});
-  };
+void FarLosses::lose_doubtful(Cause cause) {
+  const auto lose = [&](const LostWrites::File& file) { lost_->add(file, {.cause = cause, .near = near_}); };
   if (!may_promise_) return;
   for (const Failed& each : failed_) lose(each.file);
   if (ended_) {

@@ -34,9 +34,12 @@ class FarLosses final : public FarPart {
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
   // What the near half said and did not come never comes.
-  void twin_lost();
+  void twin_lost() { lose_doubtful(Cause::near_vanished); }
+  // The near half will hear of that, and knows what is lost; but it may fail before its client has been told.
+  void server_ended() { lose_doubtful(Cause::server_gone); }
 
  private:
+  void lose_doubtful(Cause cause);
   LostWrites::File file_of(const Open& open) const { return files_.of(open); }
 
   // Closed with a promise failed: the near half may not have told the client yet.

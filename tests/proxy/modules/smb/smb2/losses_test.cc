@@ -269,6 +269,33 @@ TEST_CASE("a far half that loses an oplock without the near half's word sends no
   }
 }
 
+TEST_CASE("what a server's end may have lost both halves remember, and the client is told once") {
+  const auto lost = near_daemon(1);
+  const auto far = std::make_shared<LostWrites>();
+  {
+    Visit visit(lost, far);
+    const FileId a = visit.open("a");
+    visit.server_idle = true;
+    REQUIRE(visit.status(visit.send_write(a, 0, "new")) == Status::success);
+    visit.settle();
+    visit.server_ends();
+    CHECK(far->waiting() == 1);
+    visit.near().twin_lost();
+  }
+  CHECK(lost->waiting() == 1);
+  SECTION("through the near daemon") {
+    Visit visit(lost, far);
+    CHECK(visit.opens("a") == Status::lost_writebehind_data);
+    CHECK(visit.opens("a") == Status::success);
+    CHECK(lost->waiting() + far->waiting() == 0);
+  }
+  SECTION("through another, after the first has failed") {
+    Visit visit(near_daemon(2), far);
+    CHECK(visit.opens("a") == Status::lost_writebehind_data);
+    CHECK(visit.opens("a") == Status::success);
+  }
+}
+
 TEST_CASE("a client that sends much behind an open which waits gets no more patience") {
   const auto lost = near_daemon(1);
   Visit old(lost, std::make_shared<LostWrites>()), visit(lost, std::make_shared<LostWrites>());
