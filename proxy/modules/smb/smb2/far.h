@@ -110,6 +110,7 @@ class Far final : public Half, private FarSide {
   void release(TimePoint now);
   std::uint64_t kept_for_client() const;
   void ids_freed(TimePoint now);
+  std::uint16_t lacking() const;
   void burn(TimePoint now);
   void settle(TimePoint now);
 

@@ -192,6 +192,17 @@ void Far::ids_freed(TimePoint now) {
     for (FarPart* part : parts_) part->on_ids_freed(now);
 }
 
+// Ids that the request which waits longest lacks.
+std::uint16_t Far::lacking() const {
+  if (waiting_.empty()) return 0;
+  std::uint64_t end = 0, charge = 0;
+  for (const Element& element : waiting_.front().message.elements) {
+    charge += element.header.charge();
+    end = std::max(end, element.header.message_id + element.header.charge());
+  }
+  return ids_.lacking(end, charge);
+}
+
 // One at a time: ids that nobody needs are given back to the server's window.
 void Far::burn(TimePoint) {
   if (burning_ || connection_.ids_are_fixed() || opaque_ || end_told_) return;
@@ -200,7 +211,7 @@ void Far::burn(TimePoint) {
   burning_ = true;
   RequestHead head{.message_id = burnt->id, .credit_charge = burnt->charge};
   if (!connection_.multi_credit()) head.credit_charge = 0;
-  head.credit_request = ids_.credits_to_ask(burnt->charge);
+  head.credit_request = static_cast<std::uint16_t>(burnt->charge + lacking());
   out_.to_lan(build_echo_request(head));
   own_.emplace(burnt->id, [this](TimePoint then, const Frame&, const Element&) {
     burning_ = false;

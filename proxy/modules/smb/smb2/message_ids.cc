@@ -140,6 +140,11 @@ std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_
   return Burn{first.begin, charge};
 }
 
+std::uint16_t MessageIds::lacking(std::uint64_t end, std::uint64_t charge) const {
+  const std::uint64_t beyond = end > top_ ? end - top_ : 0;
+  return static_cast<std::uint16_t>(std::min(std::max(charge, beyond), kTargetWindow));
+}
+
 void MessageIds::granted(std::uint16_t credits) {
   Interval added{top_, top_ + credits};
   top_ = added.end;

@@ -59,6 +59,9 @@ class MessageIds {
     std::uint64_t id = 0;
     std::uint16_t charge = 0;
   };
+  // It should ask for as many credits as it has ids, and for what the request that waits lacks: `charge` ids, or,
+  // where it must keep its own, all below `end`. More would be kept from the client by us: servers limit the sum.
+  std::uint16_t lacking(std::uint64_t end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit takes one for each request.
   std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
 

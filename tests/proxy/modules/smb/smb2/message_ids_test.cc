@@ -172,7 +172,9 @@ TEST_CASE(
         REQUIRE(burnt->charge >= 1);
         REQUIRE(burnt->charge <= most_charge);
         REQUIRE(server.take(burnt->id, burnt->charge));
-        at_server.push_back({burnt->id, ids.credits_to_ask(burnt->charge), {}});
+        const auto lacking =
+            waiting.empty() ? 0 : ids.lacking(waiting.front().id + waiting.front().charge, waiting.front().charge);
+        at_server.push_back({burnt->id, static_cast<std::uint16_t>(burnt->charge + lacking), {}});
       }
     };
 
@@ -192,7 +194,7 @@ TEST_CASE(
       }
       if (answered > 0 && one_in(3)) {
         const auto charge = static_cast<std::uint16_t>(1 + random() % most_charge);
-        const std::uint16_t asked = ids.credits_to_ask(charge);
+        const std::uint16_t asked = one_in(2) ? charge : ids.credits_to_ask(charge);
         if (const auto id = ids.take(charge, 16)) {
           REQUIRE(server.take(*id, charge));
           at_server.push_back({*id, asked, {}});
