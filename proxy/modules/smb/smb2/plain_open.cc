@@ -14,8 +14,8 @@ constexpr std::uint32_t kReading = access::read_data | access::read_ea | access:
 constexpr std::uint32_t kKnownOptions = create_options::non_directory_file | create_options::sequential_only |
                                         create_options::random_access | 0x10 | 0x20 | 0x200;
 constexpr std::string_view kBackslash("\\\0", 2);
-// There are two that only ask. Longer names are the server's alone.
-constexpr std::size_t kMostContexts = 2, kMostPlainNameBytes = 2048;
+// There are two that only ask, and one that is ignored. Longer names are the server's alone.
+constexpr std::size_t kMostContexts = 3, kMostPlainNameBytes = 2048;
 
 // 2.2.13.2.5 and 2.2.13.2.9: questions whose answers lie in the CREATE's. MxAc with a time asks for something
 // else.
@@ -23,6 +23,9 @@ bool only_asks(const CreateContext& context) {
   const std::string_view name = as_text(context.name);
   return context.data.empty() && (name == create_context::maximal_access || name == create_context::file_id);
 }
+
+// 3.3.5.9.6: without an oplock or a lease no durable handle is granted, and nothing is said of it.
+bool is_ignored(const CreateContext& context) { return as_text(context.name) == create_context::durable; }
 
 std::size_t behind_last_backslash(std::string_view name) {
   for (std::size_t at = name.size(); at >= 2; at -= 2)
@@ -67,6 +70,7 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
   writer.u32(request.options);
   if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes) return std::nullopt;
   for (const CreateContext& context : request.contexts) {
+    if (is_ignored(context)) continue;
     if (!only_asks(context)) return std::nullopt;
     writer.bytes(context.name);  // four letters
   }

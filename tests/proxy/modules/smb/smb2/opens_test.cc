@@ -98,6 +98,42 @@ TEST_CASE("files that are read one behind the other are opened before they are a
   world.end();
 }
 
+TEST_CASE("a client that asks for a durable handle with every open, and for no oplock, has the next files opened ahead") {
+  Folder world(1, 40);
+  const Buffer data(16);
+  const auto open = [&](int i) {
+    const std::string wide = model::utf16(world.path(i));
+    CreateRequest request;
+    request.desired_access = access::read_data | access::synchronize;
+    request.share_access = 7;
+    request.disposition = Disposition::open;
+    request.name = as_bytes(wide);
+    request.contexts = {{as_bytes(create_context::durable), data},
+                        {as_bytes(create_context::maximal_access), {}},
+                        {as_bytes(create_context::file_id), {}}};
+    const Slice made = build_create_request({}, request);
+    return world.send({.credit_charge = 1, .command = Command::create},
+                      [&](LittleEndianWriter& w) { w.bytes(made.bytes().subspan(4 + kHeaderBytes)); });
+  };
+  world.list();
+  for (int i = 0; i < 12; ++i) {
+    const auto file = world.opened(open(i));
+    REQUIRE(file);
+    CHECK(world.read(*file) == world.server.files[world.path(i)]);
+    REQUIRE(world.status(world.send_close(*file)) == Status::success);
+    world.settle();
+  }
+  CHECK(world.near_counters().opens_ahead_used >= 4);
+  world.server_idle = true;
+  const MessageId create = open(12);
+  REQUIRE(world.answers.contains(create));
+  const MessageId read = world.send_read(*world.opened(create), 0, 4096);
+  CHECK(world.answers.contains(read));
+  REQUIRE(world.answers.contains(world.send_close(*world.opened(create))));
+  world.server_idle = false;
+  world.end();
+}
+
 TEST_CASE("what is asked about each file is asked about those that are opened ahead") {
   Folder world(2, 40);
   world.list();
