@@ -9,6 +9,17 @@
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {
+namespace {
+
+// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: what is deleted or renamed. Behind a byte that says that a name follows.
+std::optional<FileName> named_by_path(const Message& message) {
+  const Block& block = message.first();
+  const std::size_t pad = message.header.is_unicode() && (block.bytes_at + 1) % 2 ? 1 : 0;
+  if (block.bytes.size() <= 1 + pad) return std::nullopt;
+  return file_name(message.header.tid, block.bytes.subspan(1 + pad), message.header.is_unicode());
+}
+
+}  // namespace
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   if (!gate_.is_shut()) return take_frame(now, frame);
@@ -76,8 +87,15 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           if (goes_on_with_lost(message)) return;
           say_who();
           if (look(now, message)) return;
-          give_up_same_name(message);
+          if (const Pending* pending = connection_.pending(number_of(message.header));
+              pending && pending->opening && !pending->opening->open.looks)
+            give_up_same_name(pending->opening->open.name);
           questions_.opening(message, questions_may_be_answered());
+          break;
+        case Command::remove:
+        case Command::rename:
+        case Command::nt_rename:
+          if (const auto name = named_by_path(message)) give_up_same_name(*name);
           break;
         default:
           break;
@@ -152,12 +170,9 @@ void Near::answer_read(const Header& header, const ReadData& data) {
   out_.to_lan(read_reply(header, data.pieces));
 }
 
-// Another open of a file breaks the oplock that we hold for the first: given up beforehand, the server's
-// break needs no round trip of the line.
-void Near::give_up_same_name(const Message& message) {
-  const Pending* pending = connection_.pending(number_of(message.header));
-  if (!pending || !pending->opening || pending->opening->open.looks) return;
-  const FileName& name = pending->opening->open.name;
+// Another open of a file, a rename and a delete break the oplock that we hold for the first: given up beforehand,
+// the server's break needs no round trip of the line.
+void Near::give_up_same_name(const FileName& name) {
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
     drop(open);

@@ -100,7 +100,7 @@ class Near final : public Half, private LiveLedger {
   bool close(const Frame& frame, const Message& message);
   bool look(TimePoint now, const Message& message);
   bool keeps_handle(const Open& open);
-  void give_up_same_name(const Message& message);
+  void give_up_same_name(const FileName& name);
   void void_by(const Message& message);
   void watch_contact(TimePoint now);
   void drop(const Open& open);

@@ -127,6 +127,9 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   bool taken = false;
   for (FarPart* part : parts_)
     if (!taken) taken = part->on_response(now, message, outcome) == Taken::yes;
+  for (const Change& change : outcome.changes)
+    if (change.kind == Change::Kind::broken && change.open->given_up)
+      (void)order_.on_twin(now, Broken{.open = change.open->key}, {});
   if (held && !taken) {
     EditedFrame edited(message.frame.bytes);
     edited.set_granted_oplock(OplockLevel::none, message.first().offset);
@@ -239,6 +242,9 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& atta
   };
   if (auto* used = std::get_if<Used>(&message)) unused(used->message, used->charge);
   if (auto* local = std::get_if<Local>(&message)) unused(local->message, local->charge);
+  // Unasked: its client is about to open the file again.
+  if (auto* broken = std::get_if<Broken>(&message))
+    if (Open* open = connection_.open(broken->open); open && !open->break_pending) open->given_up = true;
   for (FarPart* part : parts_)
     if (part->on_twin(now, message, attached) == Taken::yes) break;
   if (std::holds_alternative<Used>(message) || std::holds_alternative<Local>(message)) ids_freed(now);

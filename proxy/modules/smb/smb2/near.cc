@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb2/near.h"
 
+#include "proxy/modules/smb/smb2/plain_open.h"
+
 namespace longhaul::smb::smb2 {
 
 using flows::Reason;
@@ -56,6 +58,7 @@ void Near::request(TimePoint now, const Frame& frame) {
   Changes changes = connection_.on_request(*message);
   if (aliases_.close(now, *message) == Taken::yes) return;
   for (NearPart* part : asked_in_order_) part->before_request(now, *message, changes);
+  give_up_same_name(now, *message);
   if (!connection_.any_untouchable()) {
     // Behind the answer of a CREATE the far half may add requests of its own.
     used_ = used_ || message->header().command == Command::create || !message->single();
@@ -236,6 +239,25 @@ void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   for (const auto& [file, open] : connection_.opens())
     if (open->on_behalf) held.push_back(open->key);
   for (const OpenKey& key : held) stop_answering_by(now, key);
+}
+
+// Another open of a file breaks the oplock that we hold for the first: given up beforehand, the server's
+// break needs no round trip of the line. Of more opens than are looked at the far half asks.
+void Near::give_up_same_name(TimePoint now, const Message& message) {
+  constexpr std::size_t kMostLookedAt = 1024;
+  if (connection_.opens().size() > kMostLookedAt) return;
+  for (const Element& element : message.elements) {
+    if (element.header.command != Command::create) continue;
+    const Pending* request = connection_.pending(element.header.message_id);
+    if (!request || !request->opening || only_looks(*request->opening)) continue;
+    const Open& opening = *request->opening;
+    if (!opening.group || opening.group->count(&FileCounts::opens) == 0) continue;
+    std::vector<OpenKey> held;
+    for (const auto& [file, open] : connection_.opens())
+      if (open->on_behalf && open->oplock != OplockLevel::none && open->name == opening.name)
+        held.push_back(open->key);
+    for (const OpenKey& key : held) stop_answering_by(now, key);
+  }
 }
 
 // What the far half notices of others' changes does not come: what it told of the open counts no more. What it

@@ -78,6 +78,7 @@ class Near final : public Half, private NearSide {
   bool must_wait(TimePoint now, const Message& message);
   void review_gate(TimePoint now);
   void watch_contact(TimePoint now, const link::Contact& contact);
+  void give_up_same_name(TimePoint now, const Message& message);
   void doubt(const OpenKey& key);
   void stop_answering_by(TimePoint now, const OpenKey& key);
   std::optional<Message> parse(const Frame& frame);

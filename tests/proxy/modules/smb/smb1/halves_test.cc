@@ -114,6 +114,26 @@ TEST_CASE(
   CHECK(data_of(pair.ask(read(first, 0, 1000, 15))) == other);
 }
 
+TEST_CASE("SMB1: a rename and a delete of an open file by its path wait for no round trip until our oplock is given back") {
+  const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x06, 0x07, 0xA5);
+  Pair pair;
+  pair.server.files["F"] = some_bytes(100);
+  const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
+  CHECK(data_of(pair.ask(read(fid, 0, 100, 11))).size() == 100);
+  Fields words, bytes;
+  words.u16(0x16);
+  if (command == 0xA5) words.u16(0x104).u32(0);
+  bytes.u8(4).text("\\F").u8(0);
+  if (command != 0x06) bytes.u8(4).text("\\G").u8(0);
+  pair.client_sends(make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 12}, words.bytes, bytes.bytes));
+  while (pair.move_up()) {
+  }
+  pair.server.break_oplock("F");
+  while (pair.server_answers()) {
+  }
+  CHECK(pair.server.is_broken("F"));
+}
+
 TEST_CASE("SMB1: CLOSE is answered here under a batch oplock when nothing is owed") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);

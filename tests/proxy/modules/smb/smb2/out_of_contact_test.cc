@@ -143,3 +143,24 @@ TEST_CASE(
     }
   }
 }
+
+TEST_CASE("a client that opens its file again waits for no round trip of the line until our oplock is given back") {
+  for (std::uint32_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Reading reading(seed);
+    World& world = reading.world;
+    world.server_idle = true;
+    const MessageId again = world.send_create("a", Disposition::open, kNone, 0, kReads);
+    world.settle();  // it is at the server, which breaks the oplock for it
+    world.link_cut = true;
+    REQUIRE(world.server.take_oplock(kNone));
+    world.server_idle = false;
+    world.settle();
+    CHECK_FALSE(world.server.breaking());
+    world.link_cut = false;
+    CHECK(world.opened(again));
+    world.server.files["a"] = "67890";
+    CHECK(reading.read() == "67890");
+    CHECK_FALSE(world.aborted);
+  }
+}
