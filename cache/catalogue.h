@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of each segment beside its file, so that a start need not open every file (FORMAT.md,
-// section 5). An interface, for RocksDB stands behind it and tests put something else there.
+// Metadata of all segments, so that a start need not open every file (FORMAT.md, section 5). An interface:
+// implemented with RocksDB, and by fakes in tests.
 #pragma once
 #include <functional>
 
@@ -16,7 +16,7 @@ struct Record {
   std::vector<Hook> hooks;
 };
 
-// After an error the catalogue is given up and another one opened.
+// After an error the catalogue is closed and opened again.
 class Catalogue {
  public:
   virtual ~Catalogue() = default;

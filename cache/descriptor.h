@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file that is closed when its owner ends, and the error that a system call has left. Leaves what is
-// done with files to files.h and key_file.h.
+// Owns a file descriptor, and converts errno to an error code.
 #pragma once
 #include <unistd.h>
 

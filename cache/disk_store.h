@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments on a disk: what is kept, what goes, and who is told. Everything that waits for the disk happens on
-// two threads of its own, one that writes and one that reads; the store itself belongs to its owner's thread,
-// never blocks it and has no clock. Leaves files to segment_folder.h.
+// Segments on a disk: which are kept and evicted, and which listeners are informed. Disk input and output happens on
+// two threads, one that writes and one that reads; the store itself is used on its owner's thread, never blocks it
+// and has no clock. segment_folder.h handles the files.
 #pragma once
 #include <map>
 #include <variant>

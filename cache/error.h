@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with what a disk gives back, beside what the system calls say.
+// Errors in data from a disk, in addition to system errors.
 #pragma once
 #include "codecs/result.h"
 
@@ -7,11 +7,11 @@ namespace longhaul::cache {
 
 enum class StoreError {
   truncated = 1,  // a file ends before what it should hold
-  damaged,        // it was not written so, or with another key
+  damaged,        // the content is invalid, or encrypted with another key
   wrong_digest,   // the bytes are not those that the name promises
   no_randomness,  // for a key or a salt
   no_cipher,      // OpenSSL has failed
-  catalogue,      // RocksDB reports something; its own words are in the note
+  catalogue,      // an error of RocksDB; the note has its message
 };
 
 const boost::system::error_category& store_category();

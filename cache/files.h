@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few things the store does to files, as an interface, so that tests can let any of them fail. Leaves
-// formats to segment_file.h; RocksDB does its own input and output.
+// The file operations of the store, as an interface, so that tests can make any of them fail. RocksDB does its own
+// input and output.
 #pragma once
 #include <functional>
 #include <memory>

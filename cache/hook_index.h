@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the places in segments where a fingerprint was seen, in 8 bytes of memory each (FORMAT.md, section
-// 9). Pure; leaves what a slot stands for to inventory.h.
+// 9). Pure.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain model of a store: the same promises kept in the most obvious way, in memory, on one thread. For
-// tests of what uses a store, and to compare the one on the disk with. Leaves surviving to that one.
+// A simple in-memory store with the same contract, on one thread: for tests of users of a store, and as a reference
+// for the disk store.
 #pragma once
 #include <deque>
 #include <functional>

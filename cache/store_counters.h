@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store on disk says of itself: plain values, returned by value. Leaves to others what is shown of
-// them.
+// The counters of a disk store: plain values, returned by value.
 #pragma once
 #include <cstdint>
 
@@ -19,11 +18,11 @@ struct StoreCounters {
   std::uint64_t segments = 0;
   std::uint64_t put = 0, put_bytes = 0;          // taken
   std::uint64_t refused = 0, refused_bytes = 0;  // no room in the queue, or on the disk; not ready
-  std::uint64_t failed = 0;                      // taken, and could not be written
-  std::uint64_t wrong_digest = 0;                // taken, and not what the name says
-  std::uint64_t made_room = 0;                   // dropped for others
-  std::uint64_t damaged = 0;                     // dropped since they could not be read any more
-  std::uint64_t lost = 0;                        // forgotten since the directory was gone
+  std::uint64_t failed = 0;                      // accepted, but not written because of an error
+  std::uint64_t wrong_digest = 0;                // accepted, but the bytes do not match the name
+  std::uint64_t made_room = 0;                   // evicted
+  std::uint64_t damaged = 0;                     // dropped because they could not be read
+  std::uint64_t lost = 0;                        // lost together with the directory
   std::uint64_t loads = 0, load_bytes = 0, loads_failed = 0;
   std::uint64_t lookups = 0, hits = 0;  // of fingerprints
 };

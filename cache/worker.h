@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that does jobs in order, and a box in which it leaves what came of them for another thread. Leaves
-// bounds on what is posted to whoever posts.
+// A thread that runs jobs in order, and a queue in which it leaves results for another thread. The caller bounds
+// the number of posted jobs.
 #pragma once
 #include <condition_variable>
 #include <deque>

@@ -13,7 +13,7 @@
 
 namespace longhaul {
 
-// Leaves new elements as they are: a buffer that grows to be filled is not zeroed first.
+// Leaves new elements uninitialised, so that a growing buffer is not zeroed first.
 template <class T>
 struct UnfilledAllocator : std::allocator<T> {
   template <class U>
@@ -32,7 +32,7 @@ struct UnfilledAllocator : std::allocator<T> {
 
 using Buffer = std::vector<std::byte, UnfilledAllocator<std::byte>>;
 
-// At the speed of memcpy; with an allocator of one's own, vector::insert goes byte by byte.
+// As fast as memcpy; with a custom allocator, vector::insert copies byte by byte.
 inline void append(Buffer& out, Bytes bytes) {
   if (bytes.empty()) return;
   std::size_t filled = out.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bytes are looked at: borrowed, never owned. Owned bytes are a Slice (slice.h).
+// Borrowed bytes. Owned bytes are a Slice (slice.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>

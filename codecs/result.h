@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the outside world can cause is a value: the result type used by every pure part. Leaves the error
-// enumerations to the modules that raise them.
+// The result type of all pure parts: errors with external causes are values. Each part has its own error
+// enumeration.
 #pragma once
 #include <boost/system/error_code.hpp>
 #include <boost/system/result.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owned bytes: reference-counted, immutable once shared, cheap to cut. Leaves pooling to whoever measures a
-// need.
+// Owned bytes: reference-counted, immutable once shared, cheap to split.
 #pragma once
 #include <cassert>
 #include <cstring>

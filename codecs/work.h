@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that this thread has done for others, counted where it is done and never timed, so that a loop can
-// bound what one peer takes of a turn. Leaves to the caller what follows from a bound that is used up.
+// Counts the work that this thread does for peers (without measuring time), so that a loop can limit the share of one
+// peer in a turn.
 #pragma once
 #include <cstdint>
 #include <limits>

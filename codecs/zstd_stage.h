@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block through zstd and back, with the bytes before it as context; how hard to try, and when not to.
-// Each thread has one context of each kind, whatever number of streams it serves. Leaves to the caller which
-// context both sides hold, and saying on the wire that a block was compressed.
+// Compresses one block with zstd and decompresses it, with the preceding bytes as context; chooses the level, and
+// when not to compress. Each thread has one zstd context of each kind for all its streams.
 #pragma once
 #include <optional>
 
@@ -11,7 +10,7 @@ namespace longhaul {
 
 inline constexpr std::size_t kMaxZstdContext = 1024 * 1024;
 
-// What a line is worth: zstd must keep ahead of it, and where that is easy it may look harder and further.
+// The effort for a line: zstd must be faster than the line, and may try harder if that is easy.
 struct ZstdEffort {
   int level = 3;
   std::size_t context_bytes = 64 * 1024;  // the most that one block gets

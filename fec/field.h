@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GF(2^8) with the polynomial 0x11d, as in ISA-L, and the coefficients that both sides derive from a repair's
-// key. Leaves it to its callers which bytes to combine.
+// key.
 #pragma once
 #include "fec/symbol.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// After how many messages of an interactive flow how many repairs must follow, so that messages are in time.
-// Leaves measuring the conditions and keeping the time to the Controller.
+// Chooses after how many messages of an interactive flow how many repairs must follow, so that messages are in time.
 #pragma once
 #include <cstdint>
 

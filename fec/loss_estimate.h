@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What share of packets a path erases and how erasures cluster, remembered for some seconds. Losses while a
-// queue stands are the queue's doing and are left to the rate law.
+// Estimates the random loss of a path and its burstiness over some seconds. Losses while there is a queue are
+// congestion and are handled by the rate law.
 #pragma once
 #include <algorithm>
 #include <chrono>

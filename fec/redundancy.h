@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of how many repairs suffice, for independent erasures and for bursts. Leaves measuring the
-// loss to LossEstimate and what is worth it to the Controller.
+// The arithmetic of how many repairs suffice, for independent erasures and for bursts.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms that encoder and decoder share: symbols, windows of them, and repairs. Leaves the arithmetic to
-// field.h and the wire to the carrier.
+// The terms that encoder and decoder share: symbols, windows of them, and repairs.
 #pragma once
 #include <cstddef>
 #include <cstdint>

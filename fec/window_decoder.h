@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restores lost source symbols from repairs, as soon as what has arrived determines them, in whatever order
-// it arrives. Everything it is fed may be hostile; its memory and its work per packet are bounded by its
+// it arrives. All its input may be hostile; its memory and its work per packet are bounded by its
 // options.
 #pragma once
 #include <array>

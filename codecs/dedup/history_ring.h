@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that passed lately in one direction of a session, at 64-bit offsets that only grow; both sides
-// keep the same bytes at the same offsets. Leaves to others which of them the twin is known to have.
+// The most recent bytes of one direction of a session, at 64-bit offsets that only grow; both sides
+// keep the same bytes at the same offsets. shared_history.h knows which of them the twin has.
 #pragma once
 #include <algorithm>
 #include <cassert>
@@ -47,13 +47,13 @@ class HistoryRing {
     return {memory_.data() + at(offset), size};
   }
 
-  // The range will not be written: until somebody does all the same, it is not held. Only ranges that fit.
+  // The range will not be written: it is not held until it is written. Only ranges that fit.
   void leave_out(Interval range);
 
-  // Everything below is held no more; whole pages go back to the kernel.
+  // Everything below is dropped; whole pages are returned to the kernel.
   void forget_before(std::uint64_t floor);
 
-  // Nothing was written for a while: memory for as much as there is is made, for what comes next.
+  // Nothing was written for a while: memory is prepared for the next writes.
   void on_quiet();
 
   // The lowest offset that is held.

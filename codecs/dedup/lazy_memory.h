@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A large piece of zeroed memory that costs address space only until it is touched, in huge pages where the
-// kernel has them. What stands in it is its owner's business.
+// kernel has them.
 #pragma once
 #include <utility>
 

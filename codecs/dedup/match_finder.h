@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what of a block stood in the history before, byte for byte, and remembers the block for later ones.
-// Leaves to others how references are written, and which history may be referred to.
+// Finds the parts of a block that occur in the history, byte for byte, and adds the block for later ones.
+// references.h encodes the result; the caller decides which history may be referred to.
 #pragma once
 #include <memory>
 #include <vector>
@@ -52,7 +52,7 @@ class MatchFinder {
   // Half of the samples of large blocks, as long as that holds: faster, and repeats are found later.
   void set_thinner(bool thinner) { thinner_ = thinner; }
 
-  // Forgets everything, and gives the memory back.
+  // Drops everything and releases the memory.
   void clear() {
     index_.clear();
     fresh_bytes_ = 0;

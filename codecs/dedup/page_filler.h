@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has memory made before it is needed: in a virtual machine the first touch of a huge page may take 5 ms and
-// more, which who writes a history should not wait for. One thread for all, from the first request on. Leaves
-// to others what is needed next.
+// Allocates pages before they are needed: in a virtual machine the first touch of a huge page can take 5 ms and
+// more, which a writer of the history should not wait for. One thread for all, started by the first request.
 #pragma once
 #include <condition_variable>
 #include <cstddef>

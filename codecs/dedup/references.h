@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block written as references into the history and the bytes that are new: the token format of section 14
-// of proxy/link/PROTOCOL.md. Leaves finding the references to the match finder, and which history the twin
-// has to whoever calls.
+// of proxy/link/PROTOCOL.md. The match finder finds the references; the caller knows which history the
+// twin has.
 #pragma once
 #include <vector>
 
@@ -22,7 +22,7 @@ struct Copy {
 inline constexpr std::uint32_t kMinCopy = 8;
 
 enum class ReferenceError {
-  malformed = 1,  // no encoder of ours wrote this
+  malformed = 1,  // not written by this encoder
   not_held,       // refers to history that this ring has not, or no longer
 };
 const boost::system::error_category& reference_category();

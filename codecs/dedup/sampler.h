@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops that look at every byte, in three forms of which the machine's best is chosen when the program
-// runs: which positions are sampled, how far two pieces are equal, where they are equal again. All forms give
-// the same results. What is done with a sample is the match finder's.
+// The loops over every byte, in three implementations of which the best for the CPU is chosen at run time: which
+// positions are sampled, how far two pieces are equal, where they are equal again. All give the same results.
 #pragma once
 #include "codecs/bytes.h"
 

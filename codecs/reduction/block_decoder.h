@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of reduction: restores blocks, checks them, keeps them in the history and tells the twin
-// what is there. Asks again for what it cannot restore, and lets that stream alone wait; leaves holding back
-// the stream's later bytes to the session.
+// The receiving half of reduction: decodes blocks, verifies them, stores them in the history and acknowledges them
+// to the twin. A block that cannot be decoded is requested again and delays only its own stream; the session holds
+// back the stream's later bytes.
 #pragma once
 #include <deque>
 #include <optional>
@@ -29,10 +29,10 @@ class BlockDecoder {
   Result<void> on_plain(const PlainBlock& message);
   Result<void> on_gone(const Gone& message);
   Result<void> on_floor(const Floor& message);
-  // Asks the twin to forget its history.
+  // Asks the twin to drop its history.
   void ask_to_clear();
 
-  // Whether something waits that is not content to go with other traffic.
+  // Whether an urgent message waits.
   bool has_message() const {
     return welcome_due_ || clear_due_ || !needs_.empty() ||
            (ring_ && held_bytes_ >= ring_->size() / kHeldPerRing);
@@ -43,7 +43,7 @@ class BlockDecoder {
   Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
   // History that came from disk; false: its place is behind what the ring holds.
   bool bring(std::uint64_t ring_offset, Bytes history);
-  // History that cannot be had: what refers to it is unreachable.
+  // History that is not available: references to it cannot be resolved.
   void leave_out(Interval range);
   // Whether the range may become a segment: blocks brought all of it, it is still here, and none of it was
   // asked for before. If so none of it may from now on.

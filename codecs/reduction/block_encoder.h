@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of reduction: repeats become references into the history that the twin is known to hold,
-// what is left goes through zstd. Keeps the history and answers for it; leaves restoring to BlockDecoder.
+// The sending half of reduction: replaces repeats by references to history that the twin has, and compresses the
+// rest with zstd. Keeps the history, and sends blocks again on request.
 #pragma once
 #include <deque>
 #include <memory>
@@ -25,7 +25,7 @@ class BlockEncoder {
   // As BlockCodec::encode().
   std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                     Buffer& out);
-  void forget(std::uint64_t stream);  // also where only the twin's direction goes on
+  void forget(std::uint64_t stream);  // even if the twin's direction continues
 
   Result<void> on_welcome(const Welcome& message);
   Result<void> on_held(const Held& message);

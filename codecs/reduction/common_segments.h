@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments this side has for its peer, which the twin says it has, and so which both may load from. Leaves
-// who may read what to peer_segments.h, and telling the twin to disk_tier.h.
+// The segments that this side has for its peer, those that the twin has announced, and so those that both can load.
+// peer_segments.h checks access, disk_tier.h informs the twin.
 #pragma once
 #include <map>
 

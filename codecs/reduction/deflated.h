@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of deflate that lie whole in a block (small files of gzip, members of zip archives, parts of PDF):
-// opened, so that zstd sees what they hold, and closed again to the very same bytes. Only those are opened
-// that zlib closes as they were; leaves to the caller whether both sides' zlib do that alike.
+// Deflate streams that lie completely in a block (small gzip files, members of zip archives, parts of PDF): they are
+// unpacked so that zstd sees their contents, and packed again to the same bytes. Only streams that zlib reproduces
+// exactly are unpacked; the caller ensures that the zlib of both sides does.
 #pragma once
 #include <optional>
 

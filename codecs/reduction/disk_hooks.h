@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what content is found again on disk: a few of the places that the memory dictionary samples, with a
-// fingerprint of what stands there. Leaves keeping them to the store.
+// The index entries by which content is found on disk: a few of the positions that the memory dictionary samples,
+// with their fingerprints. The store keeps them.
 #pragma once
 #include "codecs/reduction/segments.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk dictionary of one session: makes segments of what was new in the histories, agrees with the twin
-// on which ones both have, and brings back what is of use again before the blocks that refer to it. Leaves
-// keeping segments to the store, and finding repeats, once they are in the history, to the encoder.
+// The disk dictionary of one session: writes new parts of the histories as segments, agrees with the twin on the
+// segments that both have, and loads useful ones before the blocks that refer to them. The store keeps segments;
+// the encoder finds repeats once they are in the history.
 #pragma once
 #include <map>
 #include <unordered_map>

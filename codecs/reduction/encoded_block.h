@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands between a block's head and its bytes: the codec bits and the fields they bring (PROTOCOL.md,
-// section "Reduction"). Only the form; what it refers to is the encoder's and the decoder's affair.
+// section "Reduction"). The format only.
 #pragma once
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"

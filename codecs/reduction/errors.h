@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be wrong with what the twin sends.
+// Errors in data from the twin.
 #pragma once
 #include "codecs/result.h"
 
 namespace longhaul::reduction {
 
 enum class Error {
-  malformed_message = 1,  // a breach of the protocol: ends the session
+  malformed_message = 1,  // a protocol violation: ends the session
   unexpected_message,     // the same
   malformed_block,        // ends the stream
   not_restorable,         // the same: other bytes came out, and the twin no longer has the right ones

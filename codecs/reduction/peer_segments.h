@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one peer may read of the segments that all of a site's links have stored: those of its own link, and of
-// the links of peers that share with it. A session sees the store only through this. Leaves to the daemon who
-// shares with whom, and what both sides have to common_segments.h.
+// Limits a peer to the segments of its own link and of the links of peers that share with it. A session sees the
+// store only through this. The daemon decides which peers share.
 #pragma once
 #include "codecs/reduction/segments.h"
 

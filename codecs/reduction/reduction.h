@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduction of one session: two dictionaries, one per direction, and zstd on what they leave. Joins the
-// encoder, which knows what the twin holds, and the decoder, which tells it; PROTOCOL.md beside the link's
-// code has the wire forms. Leaves carrying blocks and messages to the session.
+// Reduction of one session: two dictionaries, one per direction, and zstd on what they leave. Combines the
+// encoder and the decoder; proxy/link/PROTOCOL.md has the wire formats. The session carries blocks and
+// messages.
 #pragma once
 #include <memory>
 
@@ -50,7 +50,7 @@ class Reduction final : public BlockCodec {
   // The processor is the narrower line: zstd tries so many steps less hard than the line is worth.
   void set_relief(unsigned steps);
 
-  // Both histories are forgotten, here and by the twin, and what the twin has on disk of what came over this
+  // Both histories are dropped, here and by the twin, and what the twin has on disk of what came over this
   // link; running streams go on. This side's disk is its owner's to clear, after this.
   void clear();
   // How many bytes the twin dropped from its disk; nothing as long as it has not answered.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A segment in the making: copied out of a history, hashed and sampled in small pieces, so that a segment of
-// megabytes never delays the blocks that come meanwhile. Leaves to its owner which stretch it is, and what
-// becomes of it.
+// megabytes never delays the blocks that come meanwhile. The owner chooses the range and stores the
+// result.
 #pragma once
 #include <memory>
 #include <optional>

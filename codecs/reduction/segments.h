@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the twins need of a disk: pieces of a history that outlive the session, and a way to find them by
-// content. Leaves files, threads and eviction to those who implement it (cache/); nothing here blocks.
+// The interface to a disk: pieces of a history that outlive the session, and a way to find them by content. cache/
+// implements it with files, threads and eviction; nothing here blocks.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the encoder knows of the twin's history: which blocks are unanswered, which ranges the twin holds, and
-// so what a block may refer to without ever making one stream wait for another. Leaves the bytes to the ring,
-// and finding repeats to the match finder.
+// What the encoder knows of the twin's history: which blocks are unacknowledged, which ranges the twin has, and
+// so what a block may refer to without making one stream wait for another.
 #pragma once
 #include <deque>
 
