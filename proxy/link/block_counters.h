@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What blocks made of the bytes of one stream, or of many, stage by stage. What a codec counts for a whole
-// session is in link/status.h.
+// Bytes of one stream, or of many, before and after each stage of reduction. link/status.h has the counters of a
+// whole session.
 #pragma once
 #include <cstdint>
 
@@ -10,8 +10,8 @@ struct BlockCounters {
   struct Direction {
     std::uint64_t blocks = 0;
     std::uint64_t plain = 0;    // bytes that became blocks
-    std::uint64_t deduped = 0;  // what the dictionaries left of them
-    std::uint64_t encoded = 0;  // what zstd left of that, and the heads of the blocks
+    std::uint64_t deduped = 0;  // after deduplication
+    std::uint64_t encoded = 0;  // after compression, with block headers
     Direction& operator+=(const Direction& other) {
       blocks += other.blocks;
       plain += other.plain;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Credit of one stream and direction, in plain bytes. The receiving side grants, watches how fast its reader
-// drains, and may take unused credit back; the sending side obeys. PROTOCOL.md, section 5.
+// drains, and may reclaim unused credit; the sending side obeys. PROTOCOL.md, section 5.
 #pragma once
 #include <algorithm>
 #include <cassert>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether compressing holds a fast line up: a loop that is busy all the time with much to compress should try
-// less hard, and harder again when it has time. Pure; leaves to the codec what less hard means.
+// Detects that compression slows down a fast line: a loop that is always busy with much to compress should use a
+// lower level, and a higher one again when it has time. Pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,7 @@ class EncodeRelief {
     since_ = now;
     processor_ = processor;
     compressed_ = compressed;
-    // Nobody came for long: what was found then does not count any more.
+    // There was no call for long: earlier findings no longer count.
     if (passed > kForgotten) {
       busy_windows_ = idle_windows_ = 0;
       patience_ = kFirstPatience;
@@ -47,7 +47,7 @@ class EncodeRelief {
     }
     return false;
   }
-  // How many steps below what the line is worth.
+  // Levels by which compression is lowered.
   unsigned steps() const { return steps_; }
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address with a port, of TCP and of UDP: Asio's own types, named without the sockets that their headers
-// bring along, since nothing here may use sockets.
+// TCP and UDP endpoints: Asio's types without the socket headers, because this layer may not use sockets.
 #pragma once
 #include <boost/asio/ip/basic_endpoint.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts what a byte carrier brings into frames. Frames are read where they lie; only one that the end of a
-// piece cuts in two is copied. What frames mean is the session's business.
+// Splits the input of a byte carrier into frames. Frames are parsed in place; only a frame that is split between
+// two pieces is copied.
 #pragma once
 #include <algorithm>
 

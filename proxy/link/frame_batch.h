@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in the order in which they leave: what is small is written here, payloads stay where their stream
-// keeps them, so that the encryption is the first to touch them again. Good until the session is called next.
+// Frames in sending order: small parts are written here, payloads stay in their stream's buffers, so that only the
+// encryption reads them. Valid until the next call of the session.
 #pragma once
 #include <span>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that carriers move between the two sessions (PROTOCOL.md, section 3): parsing and writing, no
+// The frames that carriers carry between the two sessions (PROTOCOL.md, section 3): parsing and writing, no
 // state. What the bytes inside a STREAM frame mean is in records.h.
 #pragma once
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the path alive, and how long is its round trip, queues included: when to ping, what an answer says, when
-// silence is silence. What follows from silence is decided elsewhere.
+// Checks whether the path is alive and measures its round-trip time, queues included: when to send pings, and when
+// the path counts as silent.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one memory cap of a daemon, split in two: what all peers may still send to us (granted credit), and
-// what we keep until peers acknowledge it. Both are sums over every stream of every session.
+// The memory limits of all links: data that peers may still send (granted credit), and data kept until peers
+// acknowledge it. Both are sums over all streams of all sessions.
 #pragma once
 #include <algorithm>
 #include <cassert>

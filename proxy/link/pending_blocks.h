@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a flow has written and no block was made of yet: plain bytes, and between them the records that have
-// their place there. Says how much the next block holds; encoding it, and credit, are the stream's business.
+// Data of a flow that is not in a block yet: plain bytes, and the records between them. Determines the size of the
+// next block; the stream encodes it and handles credit.
 #pragma once
 #include <algorithm>
 #include <optional>

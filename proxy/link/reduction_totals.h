@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduction did for one peer since the daemon's start: sums over the sessions that ended and the one
-// that lives. Counting is the codec's business.
+// The counters of reduction for one peer since the daemon's start: sums over ended sessions and the current one.
 #pragma once
 #include "codecs/reduction/counters.h"
 

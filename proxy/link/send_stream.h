@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of a stream in wire bytes: what is kept, what was sent on which carrier, what has to go
-// again. When and how much may be sent is the scheduler's and the credit's business.
+// The sending half of a stream in wire bytes: which bytes are stored, on which carrier they were sent, and which
+// must be retransmitted.
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person may know about the link to one peer: a snapshot, returned by value.
+// The status of the link to one peer: a snapshot, returned by value.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flow's two directions on the link, as the flow sees them: write, end, read, consume, each within
-// credit. How bytes reach the peer, in which order and over which carrier, is the session's business.
+// credit. The session sends the bytes.
 #pragma once
 #include <deque>
 #include <memory>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wide, named types of the link, so that inner code cannot mix numbers up, and what may go wrong on the
-// wire.
+// The named integer types of the link, which cannot be confused, and the protocol errors.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cipher this machine is faster with. It needs a clock, so it is not part of the carrier.
+// Measures which cipher is faster on this machine. It needs a clock, so it is not part of the carrier.
 #pragma once
 #include "proxy/link/udp/packet_keys.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel's TCP measured of the line. Apart from tcp_socket.h, because the kernel's header that knows
-// these fields and the C library's that Asio includes cannot stand in one file.
+// What the kernel's TCP measured of the line. Separate from tcp_socket.h, because the kernel's header with
+// these fields conflicts with the C library's header that Asio includes.
 #pragma once
 #include <cstdint>
 

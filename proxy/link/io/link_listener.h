@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the connections that peers dial, sees whose key they show, and hands them to that peer's link.
-// Everybody else is refused early, counted and logged; README.md says what that costs.
+// Accepts connections of peers, authenticates their key, and passes them to that peer's link. All others are refused
+// early, counted and logged (README.md).
 #pragma once
 #include <memory>
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a processor this thread has wanted so far: what it got, and what it waited for while others
-// ran. Leaves to whoever asks what follows from it.
+// The CPU time that this thread has demanded: time running, and time waiting for a CPU.
 #pragma once
 #include "proxy/link/types.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of the sources of connections, for a bounded number of them. A source is what one host
-// can have addresses of at no cost: one IPv4 address, or the /64 of an IPv6 address.
+// State per source of connections, for a limited number of sources. A source is one IPv4 address, or an IPv6 /64,
+// in which one host can have any number of addresses.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a session's frames over one TLS connection: reads when the socket has bytes, writes when the session
-// has frames and the kernel has sent nearly all it was given. What the frames mean, and who dials, is decided
-// elsewhere.
+// Carries a session's frames over one TLS connection: reads when the socket has bytes, writes when the session has
+// frames and the kernel has sent nearly all earlier data.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the kernel's TCP is set up for the link, and what waits in it. What it measures is in line_measure.h.
+// Configures the kernel's TCP for the link, and reads the amount of unsent data. line_measure.h reads measurements.
 #pragma once
 #include <cstdint>
 #include <string>

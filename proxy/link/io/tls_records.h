@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection whose handshake is over:
-// sealed from pieces that lie apart, opened into where they will be read. libssl would copy every byte twice
-// more, once into its own buffer and once out of it. The handshake, and with it every secret, stays libssl's.
+// Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection after its handshake: encrypted
+// from scattered pieces, decrypted into their final buffer. libssl would copy every byte twice more, into its own
+// buffer and out of it. The handshake and its secrets stay in libssl.
 #pragma once
 #include <openssl/ssl.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One UDP socket for all carriers of a site, or for one peer that is dialled: many datagrams in one system
-// call, each handed to the carrier whose connection id it bears. What is authentic, and what is sent when, is
-// the carrier's affair.
+// call, each passed to the carrier with its connection id. The carrier authenticates packets and decides what to send.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier at work: joined with its endpoint and a timer, each turn of the loop bounded. Which of several
-// paths is used is udp_paths.h's decision.
+// Drives a carrier with its endpoint and a timer, with bounded work per turn of the loop. udp_paths.h chooses the
+// path.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UDP side of the link to one peer: a path for each set of keys, and the choice between UDP and the
-// control connection: preferred when it answers, left when it falls silent, tried again later. What a path
-// does is udp_carrier.h's affair.
+// The UDP side of the link to one peer: a path for each set of keys, and the choice between UDP and TCP: UDP is used
+// while it is answered, abandoned when it is not, and probed again later.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>

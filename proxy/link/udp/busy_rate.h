@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line carries of ours while a queue stands before it, and whether it made that queue by standing
-// still. Rates are those of short pieces, each from arrival to arrival: a line that stood still is as fast as
-// ever behind that, while what is measured over a round trip has the standstill in it. Leaves to the laws
-// what to make of it.
+// Measures the rate that a line delivers of this link's packets while there is a queue, and whether a stall of the
+// line caused that queue. Rates are measured over short intervals between arrivals: a line is as fast as before
+// after a stall, while a measurement over a round trip would include the stall.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line carries of all who are on it: a short burst of ours comes out of it drawn apart by what the
-// others send meanwhile. Beside X of theirs, I of ours arrives as C I / (I + X) (Melander, Bjorkman and
+// Measures the total capacity of a shared line: a short burst is spread by the packets of other traffic. Beside
+// traffic X, a burst sent at rate I arrives at C I / (I + X) (Melander, Bjorkman and
 // Gunningberg, "A new end-to-end probing and analysis method for estimating bandwidth bottlenecks", 2000; on
-// a full line X is what we leave). Leaves to MeasuredLaw when to send one and what to make of the answer.
+// a full line X is the rest of C). MeasuredLaw decides when to send one.
 #pragma once
 #include <cstdint>
 #include <optional>

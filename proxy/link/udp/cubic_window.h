@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that grows and gives way as CUBIC's does (RFC 9438), for use beside senders that fill queues: on
-// even terms neither starves. Leaves it to its user which losses count, and when to be so.
+// A congestion window that behaves like CUBIC's (RFC 9438), for use beside senders that fill queues, so that neither
+// starves.
 #pragma once
 #include <cmath>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long packets wait in the line's queue, and how long the line is without it, from forward delays and
-// round trips. Leaves what to do about it to the laws.
+// Estimates queueing delay and base delay of the line from forward delays and round trips.
 #pragma once
 #include <algorithm>
 #include <chrono>

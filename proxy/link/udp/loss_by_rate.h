@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells loss that sending slower would avoid (a policer, a queue too short to be seen) from loss that happens
-// at any rate. Compares what became of packets sent faster and slower on purpose; leaves when to do that to
-// the laws.
+// Distinguishes loss that depends on the rate (a policer, a very short queue) from loss at any rate, by comparing
+// packets sent faster and slower on purpose.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the rate of a line that nobody described, keeps it full with hardly a queue, and shares it. Leaves
-// lines with a known rate to paced_law.h.
+// Measures the rate of a line without a configured rate, keeps it full with a minimal queue, and shares it fairly.
 #pragma once
 #include <array>
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends at the rate that the operator gave, from the first packet on, and notices when the line does not
-// carry it: a queue that stands, or loss that falls when the rate falls. Then MeasuredLaw steers below that
-// rate until it fits again. Leaves lines that nobody described to measured_law.h.
+// Sends at the configured rate from the first packet, and detects when the line does not carry it: a persistent
+// queue, or loss that falls with the rate. Then MeasuredLaw controls the rate, below the configured one, until the
+// line carries it again.
 #pragma once
 #include <optional>
 

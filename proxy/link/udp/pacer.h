@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spaces packets in time at a rate: how many bytes may go now, and when the next. Leaves the rate to a
-// RateLaw and the timer, which may well be late, to its driver.
+// Spaces packets in time at a rate: how many bytes may go now, and when the next. A RateLaw
+// sets the rate; the driver's timer may be late.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went into packets whose fate is not known yet, found by small handles that are used again, so that a
-// packet costs no allocation. Which packets those are is sent_packets.h's.
+// The contents of packets in flight, found by small reusable handles, so that a packet needs no allocation.
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the paths to peers, as the text that a daemon leaves for the next one. It is believed as a
-// whole or not at all. Leaves files to proxy/path_keeper.h, and what a memory is good for to the laws.
+// Measurements of the paths to peers as text, for the next start of the daemon. It is accepted as a whole or not at
+// all. proxy/path_keeper.h handles the file.
 #pragma once
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a carrier may send: the small interface between what acknowledgements tell (sent_packets.h) and
-// the laws that draw conclusions (paced_law.h, measured_law.h). Leaves spacing in time to pacer.h.
+// How fast a carrier may send: the interface between acknowledgements (sent_packets.h) and the laws that
+// set the rate (paced_law.h, measured_law.h).
 #pragma once
 #include <cstdint>
 #include <optional>

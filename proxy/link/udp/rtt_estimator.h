@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round-trip time: smoothed, its variation, and the least of late (RFC 9002, section 5). Leaves its use to
-// loss detection and to the rate laws.
+// Round-trip time: smoothed, its variation, and the least of late (RFC 9002, section 5).
 #pragma once
 #include <algorithm>
 

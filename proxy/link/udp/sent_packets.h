@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in flight, what of it arrived, what is lost and how fast the line delivers (RFC 9002; delivery rate
+// Which packets are in flight, acknowledged or lost, and how fast the line delivers (RFC 9002; delivery rate
 // as in BBR, by the receiver's arrival stamps). Leaves the packets' content to its owner, who gives each
 // packet a handle, and conclusions about the rate to a RateLaw.
 #pragma once

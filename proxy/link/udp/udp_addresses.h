@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about the addresses of a carrier's two ends.
+// Checks of the addresses of a carrier's two ends.
 #pragma once
 #include <cstring>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves a session's frames in datagrams: what goes into which packet, what is acknowledged, lost and sent
-// again, and how fast. A state machine: datagrams and time in, batches of datagrams and deadlines out;
+// Carries a session's frames in datagrams: the contents of packets, acknowledgement, loss, retransmission and rate. A state machine: datagrams and time in, batches of datagrams and deadlines out;
 // sockets are udp_endpoint.h's, which path is used is PeerLink's decision.
 #pragma once
 #include <functional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least or greatest of what was seen within a sliding window of time, in bounded memory however often
-// values come: when a best value is too old, its successor is exact to a part of the window. Leaves meaning
-// to the user.
+// The minimum or maximum within a sliding time window, in bounded memory: when the best value expires, its successor
+// is exact to a part of the window.
 #pragma once
 #include <deque>
 #include <functional>
