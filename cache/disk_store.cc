@@ -207,7 +207,7 @@ bool DiskStore::poll() {
 }
 
 void DiskStore::settle() {
-  // Whoever is told may ask for more: it is over when nothing was told after nothing was being done.
+  // A listener may request more: it is finished when an idle round causes no notification.
   for (;;) {
     bool idle = !writer_.busy() && !reader_.busy();
     std::uint64_t before = events_;
@@ -238,7 +238,7 @@ void DiskStore::start() {
   });
 }
 
-// Nobody is told before all are known and fit under the cap.
+// Listeners are informed after all are known and fit under the limit.
 void DiskStore::on(Found& found) {
   if (found.start != starts_) return;
   Record& record = found.record;

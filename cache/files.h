@@ -45,7 +45,7 @@ constexpr std::uint64_t disk_bytes(std::uint64_t bytes) { return (bytes + 4095) 
 // Holds a directory against every other process, and every other holder in this one, while it lives.
 class DirectoryLock {
  public:
-  // `taken_by` is set if somebody else has it: what stands in the file, which is a pid.
+  // `taken_by` is set if another process has it: the content of the file, a pid.
   static Result<DirectoryLock> take(const std::string& path, std::string& taken_by);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;

@@ -42,7 +42,7 @@ class HookIndex {
   static_assert(kTagBits + kGranuleBits + kSlotBits == 64);
   static_assert(reduction::kMaxSegmentBytes / reduction::kHookGranule == 1u << kGranuleBits);
 
-  // An entry is tag, slot and granule; slot 0 is nobody's, so that 0 is an empty one.
+  // An entry is tag, slot and granule; slot 0 is unused, so that 0 is an empty entry.
   struct Part {
     std::unique_ptr<std::uint64_t[]> entries;
     std::uint32_t buckets = 0;

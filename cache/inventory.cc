@@ -101,7 +101,7 @@ void Inventory::discount_useful(Slot slot) {
 }
 
 // The longest unused ones, of the link that has most of them, stand first among those of it that never were of
-// use: nobody asked for them in a long time.
+// use: they were not requested for a long time.
 void Inventory::bound_useful() {
   while ((useful_bytes_ > useful_limit_ || useful_count_ > useful_most_) && useful_count_ > 1) {
     const bool bytes = useful_bytes_ > useful_limit_;

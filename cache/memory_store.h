@@ -32,7 +32,7 @@ class MemoryStore final : public reduction::SegmentStore {
     while (poll()) {
     }
   }
-  // From now on the segment cannot be read: whoever tries finds out.
+  // From now on the segment cannot be read: loads of it fail.
   void damage(const reduction::SegmentName& name);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace longhaul::cache {
 
-// The directory cannot be used at all: one sentence for whoever configured it.
+// The directory cannot be used at all: one sentence for the operator.
 class StoreUnusable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -36,7 +36,7 @@ class Worker {
 template <class Event>
 class Mailbox {
  public:
-  // `wake` is called by whoever puts something into an empty box.
+  // `wake` is called by the thread that puts something into an empty box.
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void put(Event event) {

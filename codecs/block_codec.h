@@ -58,7 +58,7 @@ class BlockCodec {
   virtual bool has_message() const = 0;
   virtual std::optional<Slice> poll_message() = 0;
 
-  // Of the last encode() that gave a header, and the last decode() that gave bytes, for whoever counts per
+  // Of the last encode() that gave a header, and the last decode() that gave bytes, for counters per
   // flow.
   virtual const reduction::BlockFigures& last_encoded() const { return kNoFigures; }
   virtual const reduction::BlockFigures& last_decoded() const { return kNoFigures; }

@@ -28,7 +28,7 @@ class Slice {
     return slice;
   }
 
-  // Memory that nobody else has seen yet, of `size` bytes, which the caller fills before it shares the slice.
+  // New memory of `size` bytes, which the caller fills before it shares the slice.
   static Slice unfilled(std::size_t size, std::byte*& memory) {
     auto owned = std::make_shared_for_overwrite<std::byte[]>(size);
     memory = owned.get();
@@ -38,7 +38,7 @@ class Slice {
     return slice;
   }
 
-  // Memory of somebody's own making, with `size` bytes; it goes as its pointer says.
+  // Memory allocated elsewhere, of `size` bytes, freed by its pointer's deleter.
   static Slice adopt(std::shared_ptr<const std::byte[]> memory, std::size_t size) {
     Slice slice;
     slice.memory_ = std::move(memory);

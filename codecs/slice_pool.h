@@ -13,7 +13,7 @@ namespace longhaul {
 // Slices may outlive the pool, and be let go of on any thread.
 class SlicePool {
  public:
-  // Keeps the memory of at most `most_kept` slices of `bytes` that nobody holds any more.
+  // Keeps the memory of at most `most_kept` slices of `bytes` that are no longer referenced.
   SlicePool(std::size_t bytes, std::size_t most_kept) : bytes_(bytes), shelf_(std::make_shared<Shelf>()) {
     shelf_->most = most_kept;
   }

@@ -20,7 +20,7 @@ struct ZstdEffort {
   // Whether repeats are looked for at half as many places: a quarter of the time, for a few bytes in a
   // hundred of what repeats leave.
   bool thinner_samples = false;
-  // Small content gains nothing from the search that high levels do, and somebody may wait for it.
+  // Small content gains nothing from the search that high levels do, and a client may wait for it.
   int level_for(std::size_t content_bytes) const { return content_bytes < 4096 ? std::min(level, 3) : level; }
   // The context for content of that size.
   std::size_t context_for(std::size_t content_bytes) const;

@@ -135,7 +135,7 @@ void WindowDecoder::advance_to(SymbolId end) {
   }
 }
 
-// A symbol nobody will restore any more takes one equation with it; the others go on without it.
+// A symbol that can no longer be restored removes one equation; the others remain.
 void WindowDecoder::forget(SymbolId id) {
   if (column_of(id) == kNone) return;
   const auto column = static_cast<std::size_t>(column_of(id));

@@ -34,7 +34,7 @@ class HistoryRing {
   MutableBytes reserve(std::uint64_t offset, std::size_t size);
 
   // Whether the range can be read: within the last size() bytes, not forgotten or left out, and in one
-  // piece. The bytes that place() skipped, or that nobody wrote yet, are not told apart.
+  // piece. Bytes that place() skipped, or that were not written yet, are not distinguished.
   bool holds(std::uint64_t offset, std::uint64_t size) const {
     if (offset < floor() || offset > head_ || size > head_ - offset) return false;
     if (!left_out_.empty() && left_out_.overlaps({offset, offset + size})) return false;

@@ -41,7 +41,7 @@ class MatchFinder {
 
   // Fills `copies` with what the block at [offset, offset + size) of the ring, already written there, has in
   // common with usable history before it: in order, disjoint. Then remembers the block. At most 64 KiB.
-  // `continuation`: where the block might go on in the history, 0 if nobody knows: of the same stream's block
+  // `continuation`: where the block may continue in the history, 0 if unknown: of the same stream's block
   // before, what this call left there. Without it short blocks, and those with few samples, find less.
   void find(const HistoryRing& ring, std::uint64_t offset, std::size_t size, Usable usable,
             std::vector<Copy>& copies, std::uint64_t* continuation = nullptr);

@@ -262,7 +262,7 @@ Result<void> BlockEncoder::on_welcome(const Welcome& message) {
 Result<void> BlockEncoder::on_held(const Held& message) {
   if (!history_ || message.ranges.back().end > history_->shared.head()) return Error::unexpected_message;
   for (Interval range : message.ranges) history_->shared.on_held(range);
-  // It holds what it said before; whoever says that again and again wants it to be looked for.
+  // It repeats earlier answers; a twin that does so again and again only causes work.
   if (history_->shared.answered_again() > kMaxAnsweredAgain) return Error::unexpected_message;
   return {};
 }
@@ -284,7 +284,7 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   // The twin said before what it could not bring from disk, and nothing refers to that any more; this block
   // was on its way.
   if (message.reason == Need::Reason::unreachable && message.ring_offset < given_up_at_) return {};
-  // The histories disagree, nobody knows where: what is referred to from now on was sent from now on. Once
+  // The histories differ at an unknown place: later references point only to later bytes. Once
   // for all blocks that were under way; and not for one that was given up, and so may have come too late.
   if (message.ring_offset >= shared.floor() && message.ring_offset + shared.horizon() >= shared.head()) {
     shared.start_over();

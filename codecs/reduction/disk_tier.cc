@@ -229,7 +229,7 @@ void DiskTier::answer_what_is_done() {
 }
 
 std::optional<Slice> DiskTier::poll_message() {
-  go_on_sealing();  // what the twin sends is answered, which is a moment when nobody waits for a block
+  go_on_sealing();  // what the twin sends is answered, when no block is waited for
   if (auto cannot = poll_urgent()) return cannot;
   if (!messages_.empty()) {
     Slice message = std::move(messages_.front());

@@ -37,7 +37,7 @@ struct SitePair {
 };
 
 // A stretch of one ring, the same on both sites that have it: they carried it between them, it belongs to
-// both, and to nobody else. Equal names mean equal bytes.
+// both, and to no others. Equal names mean equal bytes.
 struct SegmentName {
   SiteId writer{};                     // whose encoder it was
   SiteId reader{};                     // whose decoder it was
@@ -61,7 +61,7 @@ std::optional<SegmentName> read_name(ByteReader& reader);
 std::array<std::byte, 16> segment_digest(std::span<const Slice> parts);
 
 // A sample of the content, by which it is found again. About one in 4 KiB; more than one in 2 KiB are thinned
-// out by the store. Whoever looks up must have sampled as whoever put.
+// out by the store. Lookups must use the same sampling as puts.
 struct Hook {
   std::uint64_t fingerprint = 0;  // evenly distributed over all 64 bits
   std::uint32_t offset = 0;       // in the segment

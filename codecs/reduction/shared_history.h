@@ -26,7 +26,7 @@ class SharedHistory {
   std::uint64_t horizon() const { return ring_bytes_ / 4; }
   // Whether a block may stand at [offset, offset + size), at the head. If not it must not enter the history.
   bool admits(std::uint64_t offset, std::uint64_t size);
-  // Who may refer to a block: all streams, once the twin has answered, or only its own.
+  // Which streams may refer to a block: all, once the twin has answered, or only its own.
   enum class For : std::uint8_t { all, own_stream };
   // The block was sent.
   void add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size,
@@ -51,7 +51,7 @@ class SharedHistory {
   // Whether a block at the head may refer to it, as far as its age is concerned.
   bool in_reach(std::uint64_t offset) const { return offset >= low(head_) && offset < head_; }
   std::uint64_t head() const { return head_; }
-  // Whether what stands there was sent, and will hardly be answered: it is of use to nobody.
+  // Whether these bytes were sent and will hardly be acknowledged, so that they are useless.
   bool given_up(std::uint64_t offset) const;
   // The head, if every block was answered.
   std::uint64_t oldest_unanswered() const;

@@ -30,7 +30,7 @@ const Peer* peer_for(const Config& config, const boost::asio::ip::address& addre
 const Peer* peer_for_name(const Config& config, std::string_view host);
 
 // Whether a flow is refused when it cannot use the link. What its rule says counts; where it says nothing,
-// [intercept] fail counts for destinations of a peer. `peer`: whose the destination is; nullptr: nobody's.
+// [intercept] fail counts for destinations of a peer. `peer`: that of the destination; nullptr: none.
 bool is_closed(const Config& config, const FlowPolicy& policy, const Peer* peer);
 // A closed destination that lies behind a peer: dialled for another site, its bytes would leave this site again,
 // without a link. An entry of [link] allow that is longer than the peer's network says that it is here.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which peers share the dictionary on disk: those that the operator has put into one group, and nobody by default.
+// Which peers share the dictionary on disk: those in a common configured group, none by default.
 // Leaves what sharing means to codecs/reduction/peer_segments.h.
 #pragma once
 #include "proxy/config/config.h"

@@ -53,7 +53,7 @@ struct Status {
   InterceptState intercept = InterceptState::not_configured;
   // New connections that transparent mode let pass because of a limit; by the limit's name.
   std::vector<std::pair<std::string_view, std::uint64_t>> bypassed;
-  std::string intercept_error;  // why the rules could not be put in; empty: they could, or nobody tried
+  std::string intercept_error;  // why the rules could not be installed; empty: no error
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;  // why its rules are missing
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered

@@ -38,7 +38,7 @@ constexpr std::size_t kLoggedBodyBytes = 200;  // what was changed, in the log
 
 auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-// The sentence for a request that could not be read; nothing where nobody waits for one.
+// The error for an unreadable request; none if the client does not wait for one.
 std::optional<Answer> refuse_unreadable(const error_code& error, const ServerLimits& limits) {
   using http::status;
   if (error == http::error::header_limit)
@@ -214,7 +214,7 @@ asio::awaitable<void> Server::converse(Stream& stream) {
       answer = refuse_unreadable(error, limits_);
       if (!answer) break;
     }
-    // Where the body was not read to its end, nobody knows where the next request begins.
+    // If the body was not read to its end, the start of the next request is unknown.
     keep = !error && parser.is_done() && parser.keep_alive();
     ++counters_.requests;
     if (!answer) {

@@ -29,7 +29,7 @@ struct DialerConfig {
 };
 
 struct DialRequest {
-  // Who asks, and so what is checked after names are resolved.
+  // The origin of a request, which determines the checks after names are resolved.
   enum class Check : std::uint8_t {
     nothing,  // the configuration names the destination (forwards)
     client,   // a client of this site named it (SOCKS5, transparent): not this machine's own addresses

@@ -128,7 +128,7 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
 
 bool ModuleHost::takes_lan() const {
   if (to_stream_passes_ || aborts_ || lan_ended_ || to_lan_.size() >= kMostToLan) return false;
-  // What nobody reads is not kept: the module may wait for the answers to what it promised.
+  // Output that is not read any more is dropped: the module may wait for answers to its promises.
   if (!writable()) return true;
   if (lan_is_held_back()) return false;
   return to_stream_bytes_ < kShortToStream && stream_.may_write() > 0;
@@ -155,7 +155,7 @@ void ModuleHost::lan_ended(TimePoint now, Ending ending) {
 // ---------------------------------------------------------------------------------------- from the stream
 
 bool ModuleHost::feed(TimePoint now, link::Duration round_trip) {
-  // The twin's connection is gone: who does not take what came before has time until then.
+  // The twin's connection is lost: a receiver that does not read the earlier bytes has until then.
   if (stream_.read_state() == ReadState::aborted) give_up_at(now + kPatienceAfterReset);
   bool moved = false;
   // What the twin has begun to send is taken to its end: it had credit for it.

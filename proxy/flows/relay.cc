@@ -102,7 +102,7 @@ struct Relay::Direction {
 struct Relay::Join {
   Direction up;
   Direction down;
-  std::optional<RelayEnd> end = std::nullopt;  // set once, by whoever sees it first
+  std::optional<RelayEnd> end = std::nullopt;  // set once, by the first direction that detects it
 
   bool both_ended() const { return up.ended && down.ended; }
   void stop_waiting() {
@@ -217,7 +217,7 @@ asio::awaitable<void> Relay::pump(Join& join, Direction& direction) {
         if (!direction.watches_source) {
           std::tie(error) = co_await direction.to.async_wait(tcp::socket::wait_write, kWait);
           break;
-        } else {  // nobody reads `from` meanwhile, so its reset would go unnoticed
+        } else {  // `from` is not read meanwhile, so its reset would go unnoticed
           const auto [order, room_error, source_error] =
               co_await asio::experimental::make_parallel_group(
                   direction.to.async_wait(tcp::socket::wait_write, asio::deferred),

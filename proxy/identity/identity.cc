@@ -97,7 +97,7 @@ Identity load(const config::Identity& files) {
   if (!fingerprint) fail(files.certificate, "the certificate's key cannot be encoded.");
   identity.fingerprint = *std::move(fingerprint);
 
-  // Peers pin the key, so the link goes on; but a person who looks at dates should not be misled.
+  // Peers pin the key, so the link continues; the warning is for people who read the dates.
   if (X509_cmp_current_time(X509_get0_notAfter(identity.certificate.get())) < 0)
     identity.warnings.push_back("The certificate " + files.certificate.string() +
                                 " has expired; the link works nevertheless, because peers check only its key.");

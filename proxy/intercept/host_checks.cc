@@ -34,7 +34,7 @@ std::string value_of(const fs::path& file) {
   return value;
 }
 
-// A table under another name, put in and taken out in one transaction: no packet ever meets it.
+// A table under another name, added and deleted in one transaction, so that no packet meets it.
 std::string tried_and_removed(std::string text, const std::string& name) {
   const std::string other = "longhaul_probe_" + std::to_string(::getpid());
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + other.size()))
@@ -42,7 +42,7 @@ std::string tried_and_removed(std::string text, const std::string& name) {
   return text + "delete table inet " + other + "\n";
 }
 
-// The kernel says no to a rule it has no module for; asking it is the only sure way.
+// The kernel rejects a rule without its module; trying it is the only reliable test.
 void probe_nftables(const config::Config& config, std::vector<Finding>& findings) {
   NftTable table;
   const RuleSet taking{.interfaces = {"lo"}, .port = 7650, .peers = {}, .fast_connect = false};
@@ -87,7 +87,7 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
 std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const fs::path& root) {
   std::vector<Finding> findings;
   const fs::path net = root / "proc/sys/net";
-  // Only flows that are not taken need it: refused ones, those that began before, everything but TCP.
+  // Needed only by traffic that is not intercepted: refused and older flows, everything but TCP.
   if (value_of(net / "ipv4/ip_forward") == "0")
     findings.push_back({Weight::warns,
                         "This machine does not forward IPv4 packets, so packets that it does not intercept are lost.",
@@ -97,7 +97,7 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
     findings.push_back({Weight::warns,
                         "This machine does not forward IPv6 packets, so packets that it does not intercept are lost.",
                         "sysctl -w net.ipv6.conf.all.forwarding=1"});
-  // A flood of SYNs fills the queue of half-open connections; without cookies nobody else gets in then.
+  // A flood of SYNs fills the queue of half-open connections; without cookies no other client can connect then.
   if (value_of(net / "ipv4/tcp_syncookies") == "0")
     findings.push_back({Weight::warns,
                         "SYN cookies are off, so a SYN flood from one host keeps all other clients from "

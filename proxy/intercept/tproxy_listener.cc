@@ -44,7 +44,7 @@ net::AcceptLoop::Counters TproxyListener::counters() const {
 void TproxyListener::on_accept(tcp::socket socket, tcp::endpoint client) {
   boost::system::error_code error;
   const tcp::endpoint wanted = socket.local_endpoint(error);
-  // Somebody on this machine connected to the port itself: to dial that would come back here for ever.
+  // A local program connected to the port itself: dialling that address would loop.
   const auto& own = own_.at(std::chrono::steady_clock::now());
   if (error || std::find(own.begin(), own.end(), wanted.address()) != own.end()) {
     socket.set_option(asio::socket_base::linger(true, 0), error);

@@ -13,7 +13,7 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
   std::uint64_t in_order = receiving_.contiguous();
   std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;
   auto taken = receiving_.insert(offset, payload, room, [this](Bytes fresh) -> Result<void> {
-    // The rest of a stream that nobody reads is acknowledged and dropped.
+    // The rest of a stream that is no longer read is acknowledged and dropped.
     if (discarding_) return {};
     if (parked_) return park(fresh);
     auto rest = parser_.feed(fresh, *this);
@@ -62,7 +62,7 @@ Result<void> Stream::read_on(TimePoint now) {
       result = rest.error();
       break;
     }
-    // Nobody may read any more, and then nothing is parked.
+    // If the stream is no longer read, nothing is parked.
     if (parked_) parked_->behind.drop_until(parked_->behind.begin_offset() + piece.size() - rest->size());
   }
   if (parked_ && !waits_for_block()) {

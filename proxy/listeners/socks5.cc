@@ -70,7 +70,7 @@ asio::awaitable<void> say_and_close(Handshake& handshake, std::string text) {
   handshake.socket.close(error);
 }
 
-// For people who pointed a browser or an older client at the port.
+// For browsers and older clients that are pointed at the port.
 std::string answer_to_other_protocols(char first) {
   if (first == 4) return std::string("\x00\x5b\x00\x00\x00\x00\x00\x00", 8);  // SOCKS4: request rejected
   if (first < 'A' || first > 'Z') return "";

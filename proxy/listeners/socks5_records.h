@@ -37,7 +37,7 @@ Parsing<Greeting> parse_greeting(Bytes in);
 // Section 4: version, command, reserved, address type, address, port.
 enum class Command : std::uint8_t { connect = 1, bind = 2, udp_associate = 3 };
 struct Request {
-  std::uint8_t command = 0;  // a Command, or one that nobody knows
+  std::uint8_t command = 0;  // a Command, or an unknown one
   flows::Destination destination;
 };
 Parsing<Request> parse_request(Bytes in);

@@ -102,7 +102,7 @@ class Module {
   // After the last bytes of that direction. `closed` is answered by EndStream (EndLan), when every promise is
   // kept; `reset`, which may also follow `closed`, by Abort, when what can still be kept is kept: after
   // lan_ended(reset) outputs to the LAN are dropped, after stream_ended(reset) those to the stream, the
-  // others go on. Who does not answer a reset within a minute is aborted.
+  // others continue. A half that does not answer a reset within a minute is aborted.
   virtual void lan_ended(TimePoint now, Ending ending) = 0;
   virtual void stream_ended(TimePoint now, Ending ending) = 0;
 

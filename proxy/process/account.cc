@@ -21,7 +21,7 @@ Account account_for(const config::Config& config) {
   const std::string& name = config.process.user;
   errno = 0;
   if (const passwd* entry = ::getpwnam(name.c_str())) return {name, entry->pw_uid, entry->pw_gid};
-  // getpwnam(3) lists several codes for "not found"; only these say that nobody could be asked.
+  // getpwnam(3) lists several codes for "not found"; only these mean that the query failed.
   const bool unknown = errno != EIO && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
   throw config::ConfigError(
       config.file.string() + ": [process] user = \"" + name + "\": " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes down a path as the kernel does, link by link, and looks at each directory before it trusts its entries.
+// Walks a path as the kernel does, link by link, and checks each directory before it trusts its entries.
 #include "proxy/process/own_directory.h"
 
 #include <dirent.h>
@@ -110,7 +110,7 @@ void take_over(const fs::path& path, int directory, const Account& account,
   if (::fchown(directory, account.uid, account.gid) != 0) failed(path, "given to " + account.name);
 }
 
-// Those on the way are for everybody to pass through.
+// Parent directories can be traversed by all users.
 void make(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) return;
@@ -137,7 +137,7 @@ fs::path check_directory(const fs::path& directory, uid_t user) {
       reached = reached.parent_path();
       continue;
     }
-    // What `reached` has in it can be trusted only where nobody else may change it.
+    // The entries of `reached` can be trusted only if no other user can change them.
     if (::lstat(reached.c_str(), &about) == 0) check_on_the_way(reached, about, user);
     const fs::path next = reached / name;
     if (::lstat(next.c_str(), &about) != 0) {

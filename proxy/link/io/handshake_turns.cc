@@ -25,7 +25,7 @@ asio::awaitable<void> HandshakeTurns::next(Standing standing) {
   auto turn =
       std::make_shared<asio::steady_timer>(pause_.get_executor(), asio::steady_timer::time_point::max());
   waiting_[static_cast<std::size_t>(standing)].push_back(turn);
-  // Through the loop, also where nobody waits: others have had their turn before.
+  // Always through the loop, so that others have their turn first.
   asio::post(pause_.get_executor(), [this, alive = std::weak_ptr(turn)] {
     if (!alive.expired()) begin_next();
   });

@@ -34,7 +34,7 @@ class HandshakeTurns {
 
   boost::asio::steady_timer pause_;
   std::array<std::deque<Waiting>, 3> waiting_;  // by standing
-  bool taken_ = false;                          // somebody has the turn
+  bool taken_ = false;                          // a handshake has the turn
   bool pausing_ = false;                        // until `pause_` expires only known peers have turns
 };
 

@@ -11,10 +11,10 @@
 
 namespace longhaul::link {
 
-// Who ended a connection: the peer, or its kernel for it; or nobody knows, as where a line is cut.
+// What ended a connection: the peer or its kernel; or unknown, as when a line is cut.
 enum class EndedBy : std::uint8_t { peer, other };
 
-// Who holds the carrier. Both calls come from the loop, never from inside a call of the carrier's own
+// The owner of the carrier. Both calls come from the loop, never from inside a call of the carrier's own
 // methods.
 class CarrierOwner {
  public:

@@ -13,7 +13,7 @@
 
 namespace longhaul::link {
 
-// How the steps of a handshake that somebody else began wait for their turns. Borrowed until it is over.
+// How the steps of an incoming handshake wait for their turns. Borrowed until it is over.
 struct HandshakePace {
   HandshakeTurns& turns;
   Standing standing;

@@ -299,7 +299,7 @@ Result<void> TlsEngine::on_alert(Bytes alert) {
   return boost::system::errc::make_error_code(boost::system::errc::protocol_error);
 }
 
-// KeyUpdate is all that may come: there are no tickets, and nobody is asked for a certificate later.
+// Only KeyUpdate is allowed: there are no tickets and no post-handshake authentication.
 Result<void> TlsEngine::on_handshake_message(Bytes message) {
   constexpr std::array kHead{std::byte{kKeyUpdate}, std::byte{0}, std::byte{0}, std::byte{1}};
   if (message.size() != kHead.size() + 1 || !std::equal(kHead.begin(), kHead.end(), message.begin()) ||

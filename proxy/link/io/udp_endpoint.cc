@@ -300,7 +300,7 @@ void UdpEndpoint::dispatch(std::span<std::byte> bytes, std::size_t segment, cons
 }
 
 void UdpEndpoint::end_turn() {
-  // Whoever is told may remove receivers, or end this endpoint.
+  // The callee may remove receivers, or end this endpoint.
   auto self = self_;
   for (std::size_t i = 0; *self && i < told_.size(); ++i)
     if (told_[i]) told_[i]->on_turn_end();

@@ -13,7 +13,7 @@ namespace longhaul::link::udp {
 
 class UdpPath;
 
-// Who holds the path. Both calls come from the loop, never from inside a call of the path's own methods, and
+// The owner of the path. Both calls come from the loop, never from inside a call of the path's own methods, and
 // may destroy it.
 class UdpPathOwner {
  public:

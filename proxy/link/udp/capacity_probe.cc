@@ -58,7 +58,7 @@ void CapacityProbe::on_sample(const RateSample& sample) {
   }
 }
 
-// In how long one byte of everybody's goes: that is what chance moves to either side by as much.
+// The time of one byte of all traffic: jitter changes it equally to both sides.
 void CapacityProbe::conclude(const Place& first, const Place& last, TimePoint now) {
   const double time = seconds(last.arrival - first.arrival);
   if (time < seconds(kLate) / 2) return;

@@ -25,11 +25,11 @@ class CapacityProbe {
   bool on_send(TimePoint now, std::uint64_t bytes);
   void on_sample(const RateSample& sample);
 
-  // Bytes per second, the mean of the latest bursts. Nothing before two of them told.
+  // Bytes per second, the mean of the latest bursts. Nothing before two of them succeeded.
   std::optional<double> capacity() const;
-  // The line is another one now, or whoever shared it is gone.
+  // The line has changed, or the other traffic has ended.
   void forget();
-  // No burst told anything for so long that what was known is to be forgotten.
+  // No burst succeeded for so long that the estimate is outdated.
   bool is_old(TimePoint now) const;
   // Several bursts one after the other told nothing: on a slow line too few packets of one are told of.
   bool in_vain(TimePoint now) const;
@@ -50,7 +50,7 @@ class CapacityProbe {
   double left_ = 0;       // bytes of the burst that are still to leave
   bool answered_ = true;  // no more is to come of it
   std::optional<Place> first_, last_;
-  unsigned in_vain_ = 0;  // bursts that told nothing, since one did
+  unsigned in_vain_ = 0;  // failed bursts since the last success
   TimePoint told_at_{};
   unsigned bursts_ = 0;  // in the mean:
   double seconds_per_byte_ = 0;

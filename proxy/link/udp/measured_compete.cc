@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw beside something that fills queues: who waits for the queue to empty there gets nothing, so it
-// behaves as CUBIC would, and looks now and then whether that is still needed.
+// MeasuredLaw beside traffic that fills queues: a sender that waits for the queue to empty gets nothing there, so it
+// behaves like CUBIC, and checks occasionally whether that is still needed.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   if (sample.rtt)
     smoothed_rtt_ = smoothed_rtt_ == Duration{0} ? *sample.rtt : (7 * smoothed_rtt_ + *sample.rtt) / 8;
   const Duration rtt = std::max<Duration>(smoothed_rtt_, 1ms);
-  queue_was_much_ = queue_was_much_ || watch_.queue() > much_queue();
+  queue_was_much_ = queue_was_much_ || watch_.queue() > queue_target();
 
   round_acked_ += static_cast<std::int64_t>(sample.acked_bytes);
   round_lost_ +=
@@ -65,7 +65,7 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   // What was sent before the window shrank is no news of it. (What is lost was sent a moment before what is
   // acknowledged.)
   if (excess > 0 && sample.sent_at > loss_counts_from_) {
-    // Who has less than half gives way less: CUBIC alone takes minutes to come to even shares.
+    // A sender with less than half backs off less: CUBIC alone takes minutes to reach even shares.
     const double share =
         capacity_ > 0 ? cubic_.window() * config_.packet_bytes / seconds(rtt) / capacity_ : 1;
     cubic_.on_loss(now, share < 0.45 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
@@ -83,7 +83,7 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   if (phase_ == Phase::compete && now >= next_look_) {
     if (watch_.queue() > fullest_queue_ * 8 / 10 && now < next_look_ + 20 * span()) {
       // About to overflow: then all give way, and the look would tell nothing.
-    } else if (watch_.queue() > much_queue()) {
+    } else if (watch_.queue() > queue_target()) {
       look_queue_ = watch_.queue();
       enter(Phase::look, 0.5, look_queue_ * 8 / 5 + watch_.base_rtt() + look_queue_, now);
     } else if (!queue_was_much_ && now - competing_since_ > 30 * span()) {

@@ -90,7 +90,7 @@ std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& de
 void MeasuredLaw::on_sample(const RateSample& sample) {
   watch_.on_sample(sample);
   probe_.on_sample(sample);
-  const bool overflows = watch_.queue() > much_queue();
+  const bool overflows = watch_.queue() > queue_target();
   busy_.on_sample(sample, overflows);
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
@@ -159,8 +159,8 @@ void MeasuredLaw::after_up(TimePoint now) {
   const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
   const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
-  // Neither a queue nor losses of our making: then the line could do more than was measured, and what was
-  // missing was ours. On a busy host timers are late; who asks for block after block leaves gaps.
+  // Neither a queue nor losses caused by this sender: then the line can do more than measured, and the gap was
+  // local. On a busy host timers are late; a client that waits for each block leaves gaps.
   if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !known_random_) {
     // Whether losses are of our making a test tells, and before it is a reason to test.
     if (!is_harmless(losses_.total_loss())) test_soon();
@@ -177,12 +177,12 @@ void MeasuredLaw::after_up(TimePoint now) {
   learn_share(size, after, more);
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
   draw_even(now, more);
-  // Once may be chance, or room that somebody else left for a moment.
+  // Once may be chance, or capacity that other traffic left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;
   if (more) {
     begin_up(now);
-  } else if (watch_.queue() > much_queue() && size > 0.2 && share() > 0.8) {
+  } else if (watch_.queue() > queue_target() && size > 0.2 && share() > 0.8) {
     losses_.clear();
     begin_drain(now);
   } else {
@@ -222,10 +222,10 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     if (!found_at_) found_at_ = sample.sent_at;
     starting_ = sample.sent_at - sample.delivery->interval < *found_at_;
   }
-  if (!starting_ && watch_.queue() > far_too_much_queue() && sample.now >= no_drain_before_ &&
+  if (!starting_ && watch_.queue() > queue_limit() && sample.now >= no_drain_before_ &&
       phase_ != Phase::drain) {
     if (drain_standstill(sample.now)) return;
-    // The line became slower, or somebody came.
+    // The line became slower, or other traffic started.
     if (const auto busy = busy_rate(); busy && *busy < 0.9 * line_ && may_give_way(sample.now))
       return give_way(sample.now, *busy);
   }
@@ -237,8 +237,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     ease(sample.now);
 }
 
-// Who asks for each piece when he has the one before keeps no line busy for long enough to measure it. Such a
-// piece only tells that the line carries more than was believed.
+// A client that waits for each piece before it asks for the next never keeps the line busy long enough to measure
+// it. Such a piece only shows that the line carries more than estimated.
 void MeasuredLaw::note_piece(const RateSample& sample) {
   auto piece = sample.beginning;
   if (!piece || piece->application_limited || sample.sent_epoch != up_epoch_) return;
@@ -253,8 +253,8 @@ void MeasuredLaw::grow_by_piece(TimePoint now) {
   const double size = up_rate_ / up_base_ - 1;
   // A pause is made up for by a short burst, which says nothing of the rate meant.
   const double rise = std::min(up_piece_, up_rate_) / up_base_ - 1;
-  // A policer lets short bursts pass at any rate, and who waits for answers gains nothing by still shorter
-  // ones.
+  // A policer lets short bursts pass at any rate, and a client that waits for answers gains nothing from even
+  // shorter ones.
   const bool is_long = static_cast<double>(up_piece_bytes_) > up_base_ * seconds(2ms);
   const bool harmless = is_harmless(losses_.total_loss());
   if (!harmless && !known_random_) test_soon();
@@ -272,7 +272,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   watch_mean_queue(now);
   const auto busy = busy_rate();
   if (busy && phase_ != Phase::drain && now - mean_since_ > 8 * span() &&
-      mean_queue_ > seconds(much_queue()) && watch_.queue() > much_queue()) {
+      mean_queue_ > seconds(queue_target()) && watch_.queue() > queue_target()) {
     if (!may_give_way(now)) return begin_competing(now);
     give_way(now, std::min(line_, *busy));
   }
@@ -304,13 +304,13 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
     case Phase::cruise:
       if (test_is_due(now)) {
         losses_.age(0.5);
-        // Who sends a piece in a round trip sends too little in one to decide.
+        // A sender of one piece per round trip sends too little in one to decide.
         const double spans = up_best_ > 0 ? 1 : 3;
         enter(Phase::test, LossByRate::trial_gain(losses_.total_loss()), times(span(), spans), now);
       } else if (is_calm() || now > cruise_since_ + 8 * span()) {
         begin_up(now);
       } else {
-        // Not at once when it is calm: others wait for that too, and who goes up together learns nothing.
+        // Not at once when it is calm: other links wait for that too, and links that speed up together learn nothing.
         phase_until_ = now + times(span(), 0.3 + chance());
       }
       break;
@@ -322,7 +322,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       begin_cruise(now);
       break;
     case Phase::drain:
-      // Only what stands although we gave way was somebody else's.
+      // Only a queue that persists after backing off belongs to other traffic.
       mean_queue_ = 0;
       mean_since_ = mean_at_ = now;
       begin_cruise(now);

@@ -70,7 +70,7 @@ class MeasuredLaw final : public RateLaw {
     test,     // much slower, for a round trip: is less lost then?
     compete,  // beside something that fills queues
     look,     // competing, for a moment slower: how much of the queue is ours?
-    burst,    // some packets at once: how much does the line carry of all who are on it?
+    burst,    // some packets at once: what is the total capacity of the line?
     rest,     // what they put into the queue leaves it
   };
   struct Epoch {
@@ -108,7 +108,7 @@ class MeasuredLaw final : public RateLaw {
   void begin_burst(TimePoint now);
   void rest_after_burst(TimePoint now);
   void ease(TimePoint now);
-  Duration far_too_much_queue() const;
+  Duration queue_limit() const;
   std::optional<double> busy_rate() const;
   bool came_at_once() const;
   bool stood_still() const;
@@ -122,7 +122,7 @@ class MeasuredLaw final : public RateLaw {
   Duration span() const;
   double step_size() const;
   bool is_calm() const;
-  Duration much_queue() const;
+  Duration queue_target() const;
   Duration noticed_queue() const;
   double packets(double count) const { return count * config_.packet_bytes; }
 
@@ -189,7 +189,7 @@ class MeasuredLaw final : public RateLaw {
   std::optional<double>
       known_random_;  // a test found that the line drops what is too much: its loss beside that
 
-  // Who else is there.
+  // Other traffic.
   double mean_queue_ = 0;  // seconds, over the last spans
   TimePoint mean_since_{};
   unsigned gave_way_ = 0;  // times one soon after the other, to a queue that stood
@@ -198,7 +198,7 @@ class MeasuredLaw final : public RateLaw {
   TimePoint standstills_since_{};
   TimePoint mean_at_{};
   CubicWindow cubic_;
-  double random_before_ = 0;  // loss that is nobody's answer
+  double random_before_ = 0;  // loss that does not depend on the rate
   TimePoint loss_counts_from_{};
   TimePoint next_look_{};
   TimePoint competing_since_{};

@@ -19,10 +19,10 @@ constexpr unsigned kStandstills = 8;  // that we believe in, in the same time
 bool MeasuredLaw::is_calm() const { return watch_.queue() < kQueue + 2ms + watch_.base_rtt() / 32; }
 
 // More than we leave there ourselves.
-Duration MeasuredLaw::much_queue() const { return 4ms + watch_.base_rtt() / 7; }
+Duration MeasuredLaw::queue_target() const { return 4ms + watch_.base_rtt() / 7; }
 
 // Beyond what we make ourselves.
-Duration MeasuredLaw::far_too_much_queue() const { return watch_.base_rtt() / 2 + 15ms; }
+Duration MeasuredLaw::queue_limit() const { return watch_.base_rtt() / 2 + 15ms; }
 
 // What the line takes of ours while a queue stands, counted as carried() does.
 std::optional<double> MeasuredLaw::busy_rate() const {
@@ -39,8 +39,8 @@ bool MeasuredLaw::stood_still() const {
   return busy && *busy > 0.97 * line_ && came_at_once();
 }
 
-// The queue that a standstill left goes away by a drain, and stays away. One that comes again and again is
-// somebody's, who sends in bursts.
+// A queue left by a stall disappears by draining. A queue that returns again and again comes from other
+// traffic in bursts.
 bool MeasuredLaw::drain_standstill(TimePoint now) {
   if (!stood_still()) return false;
   if (now - standstills_since_ > kGaveWayFor * span()) {
@@ -55,12 +55,12 @@ bool MeasuredLaw::drain_standstill(TimePoint now) {
   return true;
 }
 
-// All who share the queue see the same of it, and give way by the same part; once in a phase, however short
+// All links that share the queue see the same queue and back off by the same share; once per phase, however short
 // the round trip is.
 void MeasuredLaw::ease(TimePoint now) {
   const Duration queue = watch_.queue();
   if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
-  if (queue > much_queue() && came_at_once()) {
+  if (queue > queue_target() && came_at_once()) {
     if (!busy_rate()) return;  // soon it will be known
     if (drain_standstill(now)) return;
   }
@@ -81,8 +81,8 @@ void MeasuredLaw::watch_mean_queue(TimePoint now) {
   mean_at_ = now;
 }
 
-// A queue stands that may be ours, as when the line has become slower, or that of others who give way as we
-// do and have not found their rates yet. If it is there again each time after we gave way, it is neither.
+// A persistent queue may be our own, because the line has become slower, or that of similar senders that have not
+// settled yet. If it returns each time after backing off, it is neither.
 bool MeasuredLaw::may_give_way(TimePoint now) {
   if (now - gave_way_at_ > kGaveWayFor * span()) gave_way_ = 0;
   return gave_way_ < kGiveWay;

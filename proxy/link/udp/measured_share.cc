@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How MeasuredLaw learns which part of the line is its own, and comes to the same part as others of its kind.
-// What the queue makes of going faster tells that somebody is there; how much the line carries of all tells a
-// burst, and then our part is known well enough to be drawn to half of it.
+// How MeasuredLaw estimates its share of the line, and converges with other links to even shares. The reaction of the
+// queue to a higher rate reveals other traffic; a burst measures the capacity of the line, and then the share is
+// known well enough to move towards half.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr double kShared = 0.9;        // of the line: who has more may be alone
+constexpr double kShared = 0.9;        // of the line: a sender with more may be alone
 constexpr double kBurstPackets = 32;   // three or four acknowledgements
 constexpr Duration kShortBurst = 6ms;  // receivers take what comes within one or two at once
 constexpr double kFewestPackets = 6;
@@ -26,7 +26,7 @@ double MeasuredLaw::share() const {
 }
 
 // Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. Where only the
-// queue tells what our part is, the larger the less of the line is ours: who has less goes further up.
+// queue indicates the share, the step is larger for a smaller share.
 double MeasuredLaw::step_size() const {
   const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
   return probe_.capacity() ? alone : std::max(alone, std::min(0.5 * (0.95 - share_by_queue_), 0.25));
@@ -56,28 +56,28 @@ void MeasuredLaw::learn_share(double size, double after, bool more) {
   }
 }
 
-// All who share a line are drawn to the same part of it; what is too much in sum, the queue takes back from
+// All links that share a line move to the same share; the queue takes back any excess from
 // all.
 void MeasuredLaw::draw_even(TimePoint now, bool more) {
-  // What is ours alone is more than it told the line to carry: it was wrong, or is no longer right.
+  // Our own share exceeds the measured capacity: it was wrong, or is outdated.
   if (probe_.is_old(now) || line_ > 1.1 * probe_.capacity().value_or(line_)) probe_.forget();
   const double ours = share();
   const bool known = probe_.capacity().has_value();
-  // Where there is room nobody misses what is ours, or somebody has not found it yet.
+  // If there is room, no other link needs our share, or it has not found it yet.
   const bool too_much = ours > 0.5 && !(known && more);
   if (ours < 0.5 || (too_much && ours < (known ? kShared : 0.8)))
     set_line(line_ * (1 + 0.2 * std::clamp(0.5 - ours, -0.25, 0.25)));
-  // What a burst told is better than what the queue did.
+  // The estimate of a burst is better than that of the queue.
   if (known) share_by_queue_ = std::max(share_by_queue_, ours);
 }
 
-// Who seems to be alone need not ask. Where packets are late by chance, a burst must be long beside that; and
-// on a slow line it would be a queue that others must take for somebody's.
+// A link that seems to be alone need not measure. With jitter, a burst must be long compared to it; and on a slow
+// line it would be a queue that looks like other traffic.
 bool MeasuredLaw::wants_burst(TimePoint now) const {
   const double time = burst_bytes() / line_;
   return !growing_ && !starting_ && std::min(share_by_queue_, share()) < 0.95 && !probe_.in_vain(now) &&
          burst_rate() >= CapacityProbe::kLeast * line_ && time > kManyTimes * seconds(watch_.variation()) &&
-         0.375 * time < seconds(much_queue());  // of one who has half, and sends four times as fast
+         0.375 * time < seconds(queue_target());  // of a link with half of the line that sends four times as fast
 }
 
 double MeasuredLaw::burst_rate() const {

@@ -32,7 +32,7 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   previous_rate_ = 0;
   const double train_loss = losses_.total_loss();
   if (watch_.queue() > noticed_queue()) {
-    // On a slow line the train is a queue of many round trips: it has told all there is to know.
+    // On a slow line the train is a queue of many round trips: it has shown all there is to know.
     train_ = rate;
     capacity_ = rate;
     set_line(rate);
@@ -50,8 +50,8 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   const double sent_at = packets(kTrainPackets) / seconds(kTrainTime);
   train_ = rate < 0.7 * sent_at ? std::optional(rate) : std::nullopt;
   capacity_ = train_.value_or(0);
-  // Half of what it said, if it is the line's word; and not more than 32 trains in a round trip, so that a
-  // wrong word floods nobody.
+  // Half of the rate of the train, if it reflects the line; and at most 32 trains per round trip, so that a
+  // wrong estimate does no harm.
   const double bound = 32 * packets(kTrainPackets) / seconds(span());
   set_line(std::min(train_ ? *train_ / 2 : rate, bound));
   enter(Phase::ramp, 1, Duration::max(), sample.now);
@@ -70,8 +70,8 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
   } else if (const auto& begun = sample.beginning;
              train_ && begun && !begun->application_limited &&
              static_cast<double>(begun->dispatched_bytes) >= packets(kTrainPackets / 2)) {
-    // Who asks for each piece when he has the last one never sends for longer than this. It is no measure,
-    // but nothing speaks against going up to what the train has told.
+    // A sender whose client waits for each piece never sends for longer than this. That is no measurement,
+    // but the rate may rise to what the train indicated.
     const double time = seconds(begun->interval);
     round_best_ = std::max(round_best_, static_cast<double>(begun->dispatched_bytes) / time);
     round_arrived_ = std::max(round_arrived_, static_cast<double>(begun->delivered_bytes) / time);

@@ -52,7 +52,7 @@ void PacedLaw::on_sample(const RateSample& sample) {
   if (!guard_) watch_loss(sample.now);
 }
 
-// A queue that grows without end, or stays: the line is slower than told, or somebody else is on it.
+// A queue that keeps growing, or persists: the line is slower than configured, or carries other traffic.
 void PacedLaw::watch_queue(const RateSample& sample) {
   const Duration queue = watch_.queue();
   const bool stands = queue >= 4ms + watch_.base_rtt() / 32;

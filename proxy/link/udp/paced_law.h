@@ -10,7 +10,7 @@
 namespace longhaul::link::udp {
 
 struct PacedConfig {
-  std::uint64_t rate = 0;                                 // IP bytes per second, as told
+  std::uint64_t rate = 0;                                 // IP bytes per second, as configured
   Duration initial_rtt = std::chrono::milliseconds(333);  // until one was measured
   std::uint32_t packet_bytes = 1500;                      // IP bytes of a full packet
   std::uint64_t seed = 1;                                 // so that two links do not probe at the same time
@@ -27,7 +27,7 @@ class PacedLaw final : public RateLaw {
   std::uint16_t epoch() const override { return guard_ ? guard_->epoch() : epoch_; }
   RateView view() const override;
 
-  // The line does not carry the told rate, or did not for a moment: somebody should know.
+  // The line does not carry the configured rate, or recently did not.
   bool guarded() const { return guard_.has_value(); }
   const MeasuredLaw* guard() const { return guard_ ? &*guard_ : nullptr; }
 
@@ -61,7 +61,7 @@ class PacedLaw final : public RateLaw {
   TimePoint aged_at_{};
 
   std::optional<MeasuredLaw> guard_;
-  std::optional<TimePoint> fits_since_;  // the guard finds that the line carries the told rate
+  std::optional<TimePoint> fits_since_;  // the guard finds that the line carries the configured rate
 };
 
 }  // namespace longhaul::link::udp

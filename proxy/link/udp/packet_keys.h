@@ -15,8 +15,8 @@
 
 namespace longhaul::link::udp {
 
-// Names the receiver's state on every packet of one direction. It comes from the exporter, so nobody chooses
-// it, and nobody who has not seen the path can guess it.
+// Names the receiver's state on every packet of one direction. It comes from the exporter, so it cannot be
+// chosen, and off-path attackers cannot guess it.
 struct ConnectionId {
   static constexpr std::size_t kSize = 8;
   std::array<std::byte, kSize> bytes{};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kTitle = "longhaul paths 1\n";
 constexpr std::size_t kSumBytes = 4 + 16 + 1;              // "sum ", hex digits, line break
-constexpr std::uint64_t kMaxRate = 1'000'000'000'000 / 8;  // the largest that can be told, too
+constexpr std::uint64_t kMaxRate = 1'000'000'000'000 / 8;  // also the largest configurable one
 constexpr Duration kMaxRtt = std::chrono::seconds(60);
 
 std::string sum_line(std::string_view text) {

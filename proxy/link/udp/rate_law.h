@@ -57,7 +57,7 @@ struct RateSample {
 
 // What a law believes of its line, for people to read.
 struct RateView {
-  // Sends what it was told; was told more than the line carries, and measures below it; measures.
+  // Sends at the configured rate; configured higher than the line carries, and measures below it; measures.
   enum class Law : std::uint8_t { told, guarded, measured };
   Law law = Law::measured;
   const char* phase = "";            // of its experiments

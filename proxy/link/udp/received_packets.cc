@@ -16,7 +16,7 @@ void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, 
   }
   if (ask == AckAsk::none) return;
   ++asked_;
-  // Who begins again after a pause measures the line by the first packets, as at the very beginning.
+  // After a pause, a sender measures the line with its first packets, as at the start.
   if (now - last_asked_at_ > kPause) asked_since_pause_ = 0;
   last_asked_at_ = now;
   ++asked_since_pause_;
@@ -25,7 +25,7 @@ void ReceivedPackets::on_packet(PacketNumber number, AckAsk ask, TimePoint now, 
       ask == AckAsk::at_once || !in_order || asked_ >= kPacketsPerAck || asked_since_pause_ <= kFirstPackets;
   const Duration wait = rtt_ ? std::min<Duration>(*rtt_ / 8, kMaxDelay) : kMaxDelay;
   const TimePoint due = at_once ? now : now + wait;
-  // Nobody counts it as overdue before its greatest delay, and who measures or waits gets it now.
+  // It is not overdue before its maximum delay; a peer that measures or waits gets it at once.
   const TimePoint latest = ask == AckAsk::at_once ? now : std::min(due + kWaitForData, now + kMaxDelay);
   if (!due_ || due < *due_) due_ = due;
   if (!latest_ || latest < *latest_) latest_ = latest;

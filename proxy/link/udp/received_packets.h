@@ -12,7 +12,7 @@ namespace longhaul::link::udp {
 enum class AckAsk : std::uint8_t {
   none,     // nothing in the packet is acknowledged for its own sake
   soon,     // within the usual delay
-  at_once,  // PROBE, PATH_CHALLENGE, PATH_RESPONSE: somebody measures or waits
+  at_once,  // PROBE, PATH_CHALLENGE, PATH_RESPONSE: the peer measures or waits
 };
 
 class ReceivedPackets {
@@ -24,14 +24,14 @@ class ReceivedPackets {
   void on_packet(PacketNumber number, AckAsk ask, TimePoint now, TimePoint arrived);
   void on_packet(PacketNumber number, AckAsk ask, TimePoint now) { on_packet(number, ask, now, now); }
 
-  // When an ACK is due; in the past: at once. Nothing: nobody waits for one.
+  // When an ACK is due; in the past: at once. Nothing: none is needed.
   std::optional<TimePoint> ack_due() const { return due_; }
   // Until when one that is due may wait for data to go along with: on a slow line a packet less.
   std::optional<TimePoint> ack_latest() const { return latest_; }
   // What to say. Nothing, if no packet has come yet. The caller sends it: nothing is due any more.
   std::optional<PacketAck> make_ack(TimePoint now);
 
-  // An ACK whose largest number was `largest` is known to have arrived: what it told need not be told again.
+  // An ACK whose largest number was `largest` is known to have arrived: its contents need not be repeated.
   void on_ack_acknowledged(PacketNumber largest);
   // So much is told again in each ACK that the next packet should ask to be acknowledged itself (a PROBE).
   // Nothing else makes a side that only receives forget.

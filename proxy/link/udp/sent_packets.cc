@@ -116,7 +116,7 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePo
     largest_acked_ = largest;
     largest_acked_sent_ = newest.sent;
     if (asked) {
-      const TimePoint came = arrived > newest.sent ? arrived : now;  // where somebody set the clock
+      const TimePoint came = arrived > newest.sent ? arrived : now;  // if the clock was set
       rtt_.on_sample(came - newest.sent, ack.delay, now);
       sample.rtt = rtt_.latest();
     }

@@ -50,8 +50,8 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
     if (state_ != State::up) probe(now);
     return;
   }
-  // Only the newest packet says where the peer is; it may have been sent on by somebody else, so the peer is
-  // asked.
+  // Only the newest packet indicates the peer's address; it may have been forwarded by an attacker, so the address
+  // is validated.
   if (number < end_received_) return;
   if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return;
   // The same question again while question or answer may be lost, or under way.
@@ -165,7 +165,7 @@ Result<void> UdpCarrier::take_restored(AckAsk& ask, TimePoint now) {
   return {};
 }
 
-// What an ACK or a timer told is drawn upon.
+// Acts on the results of an ACK or a timer.
 void UdpCarrier::settle(TimePoint now) {
   fec::LossReport report;
   for (const PacketFate& fate : events_.acked) {

@@ -203,8 +203,8 @@ std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent&
   constexpr std::size_t kProbeBytes = 2;
   if (out.size() + kProbeBytes > end || (has_data(now) && !probes_owed_) || fec_.erasure_rate() == 0)
     return 0;
-  // Who only receives says what it has to say again and again, and an answer to it is in nobody's way but the
-  // data's.
+  // A pure receiver repeats its messages anyway, and answers to them would only delay the
+  // data.
   if (!newest_has_bytes_) return 0;
   // Where a source is just slower than the line every packet is the last: hardly more ACKs than come anyway.
   const Duration often = sent_.rtt().smoothed() / 8;
