@@ -43,7 +43,7 @@ bool is_right(DiskStore& store, Recorder& recorder, const SegmentName& name) {
   return recorder.loaded[id] && right(name, 0, recorder.loaded[id]->bytes());
 }
 
-TEST_CASE("what was stored is there in the next life, and was found by content") {
+TEST_CASE("stored segments survive a restart and are found by content") {
   TemporaryFolder folder;
   DiskStoreOptions options{.directory = folder.path().string(), .cap_bytes = kMinCapBytes};
   std::vector<Made> made;
@@ -74,7 +74,7 @@ TEST_CASE("what was stored is there in the next life, and was found by content")
   store.detach(recorder);
 }
 
-TEST_CASE("what was of use is remembered over lives") {
+TEST_CASE("the order of use survives a restart") {
   TemporaryFolder folder;
   DiskStoreOptions options{.directory = folder.path().string(), .cap_bytes = kMinCapBytes};
   auto put = [](DiskStore& store, std::uint64_t seed) {
@@ -146,7 +146,7 @@ TEST_CASE("what lies on the disk never exceeds the cap") {
   store.detach(recorder);
 }
 
-TEST_CASE("a smaller cap makes the oldest go before anybody is told of them") {
+TEST_CASE("with a smaller limit the oldest segments are evicted before listeners see them") {
   TemporaryFolder folder;
   DiskStoreOptions options{.directory = folder.path().string(), .cap_bytes = 2 * kMinCapBytes};
   {
@@ -172,7 +172,7 @@ TEST_CASE("a smaller cap makes the oldest go before anybody is told of them") {
   store.detach(recorder);
 }
 
-TEST_CASE("two stores on one directory: the second one is refused and says why") {
+TEST_CASE("a second store on the same directory is refused with a reason") {
   TemporaryFolder folder;
   DiskStoreOptions options{.directory = folder.path().string(), .cap_bytes = kMinCapBytes};
   auto first = std::make_unique<DiskStore>(options);
@@ -219,7 +219,7 @@ struct Gate final : Files {
   bool open = true;
 };
 
-TEST_CASE("a disk that stands still stops no put and no load: what does not fit the queue is counted") {
+TEST_CASE("a stalled disk blocks no put and no load; what exceeds the queue is counted") {
   TemporaryFolder folder;
   Gate gate;
   DiskStore store({.directory = folder.path().string(),
@@ -258,7 +258,7 @@ TEST_CASE("a disk that stands still stops no put and no load: what does not fit 
   store.detach(recorder);
 }
 
-TEST_CASE("whoever drives the store is woken when there is something to take") {
+TEST_CASE("the owner of the store is woken when results are available") {
   TemporaryFolder folder;
   std::mutex mutex;
   std::condition_variable changed;
@@ -346,7 +346,7 @@ struct Child {
   FILE* output = nullptr;
 };
 
-TEST_CASE("a writer that is killed loses nothing of which it was told, and leaves nothing wrong") {
+TEST_CASE("a killed writer loses nothing that was reported as stored, and leaves nothing invalid") {
   TemporaryFolder folder;
   Random random{GENERATE(1u, 2u, 3u)};
   CAPTURE(random.state);
@@ -377,7 +377,7 @@ TEST_CASE("a writer that is killed loses nothing of which it was told, and leave
   }
 }
 
-TEST_CASE("on a full disk what is there serves, and what fits again is kept") {
+TEST_CASE("on a full disk existing segments are served, and new ones are kept when they fit again") {
   TemporaryFolder folder;
   Child child({"fill", folder.path().string()});
   std::string line = child.line();

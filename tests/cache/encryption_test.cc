@@ -73,7 +73,7 @@ TEST_CASE("no file of the directory shows bytes, names or fingerprints, nor does
   CHECK(all.find(place.folder.read("dictionary.key")) == std::string::npos);
 }
 
-TEST_CASE("clearing destroys the key: what was copied before is unreadable, what comes now is kept") {
+TEST_CASE("clearing destroys the key: earlier copies are unreadable, later segments are kept") {
   Place place;
   place.fill(5);
   const std::string old_key = place.folder.read("dictionary.key");
@@ -134,7 +134,7 @@ TEST_CASE("clearing while the directory is being read, and with puts in the queu
   store.detach(recorder);
 }
 
-TEST_CASE("a key that is gone or another one makes an empty dictionary, and is no error") {
+TEST_CASE("a missing or different key gives an empty dictionary and no error") {
   Place place;
   place.fill(3);
   SECTION("gone") { fs::remove(place.key); }
@@ -154,7 +154,7 @@ TEST_CASE("a key that is gone or another one makes an empty dictionary, and is n
   CHECK(store.list().size() == 1);
 }
 
-TEST_CASE("without a place for its key the store is not used, and says so; it tries again") {
+TEST_CASE("without a place for its key the store is not used, logs that and retries") {
   Place place;
   place.key = place.folder.path() / "later/dictionary.key";
   DiskStore store(place.options());
@@ -169,7 +169,7 @@ TEST_CASE("without a place for its key the store is not used, and says so; it tr
   CHECK(store.counters().ready);
 }
 
-TEST_CASE("a key that the disk does not let go is told, and the files are removed even so") {
+TEST_CASE("a key that cannot be destroyed is logged, and the files are removed nevertheless") {
   Place place;
   place.fill(3);
   DiskStore store(place.options());

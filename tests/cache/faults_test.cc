@@ -72,7 +72,7 @@ void check_works(const DiskStoreOptions& options) {
   store.detach(recorder);
 }
 
-TEST_CASE("whichever operation fails, what is there is right and the store goes on") {
+TEST_CASE("whichever operation fails, the contents are correct and the store continues") {
   Faults faults;
   FaultyFiles files(faults);
   bool to_the_end = GENERATE(false, true);
@@ -183,7 +183,7 @@ TEST_CASE("a flipped bit anywhere in the catalogue costs nothing") {
   }
 }
 
-TEST_CASE("files that are gone, empty or cut cost what was in them at most") {
+TEST_CASE("missing, empty or truncated files lose only their own contents") {
   Damaged damaged;
   for (const char* under : {"segments", "catalogue"})
     for (const fs::path& file : damaged.files(under)) {
@@ -202,7 +202,7 @@ TEST_CASE("files that are gone, empty or cut cost what was in them at most") {
   damaged.check("", 0, [](const fs::path& path) { fs::remove_all(path); });
 }
 
-TEST_CASE("a directory that goes away while it is used is forgotten, and made anew") {
+TEST_CASE("a directory that disappears during use is created again") {
   TemporaryFolder folder;
   fs::path path = folder.path() / "dictionary";
   const char* part = GENERATE("", "segments", "catalogue");
@@ -242,7 +242,7 @@ TEST_CASE("a directory that goes away while it is used is forgotten, and made an
   store.detach(recorder);
 }
 
-TEST_CASE("a segment that cannot be read is told once in the log") {
+TEST_CASE("an unreadable segment is logged once") {
   TemporaryFolder folder;
   std::vector<std::string> lines;
   DiskStore store({.directory = folder.path().string(),

@@ -10,7 +10,7 @@
 using namespace longhaul;
 using namespace longhaul::cache;
 
-TEST_CASE("what is written in many calls is read as one, however large its parts are") {
+TEST_CASE("data written in many calls is read as a whole, whatever the size of the parts") {
   TemporaryFolder folder;
   Files& files = system_files();
   const std::string path = (folder.path() / "record").string();

@@ -61,7 +61,7 @@ struct Written {
 
 constexpr std::size_t kHeader = 128, kPiece = 65'552;
 
-TEST_CASE("a segment file is what the format says, byte for byte") {
+TEST_CASE("a segment file matches the format, byte for byte") {
   Made made = abc();
   Written written(made);
   CHECK(written.bytes.size() == segment_file_bytes(3, 1));
@@ -196,7 +196,7 @@ TEST_CASE("bytes that do not have the name's digest leave no whole file") {
   CHECK(written.error() == StoreError::wrong_digest);
 }
 
-TEST_CASE("a record comes back, and nothing else passes for one") {
+TEST_CASE("a record is read back, and nothing else is accepted as one") {
   Made made = abc();
   Record record{.number = 9, .file_bytes = segment_file_bytes(3, 1), .name = made.name, .hooks = made.hooks};
   const DictionaryKey key = known_key();
@@ -220,7 +220,7 @@ TEST_CASE("a record comes back, and nothing else passes for one") {
   CHECK_FALSE(decode_record(key, 9, value).has_value());
 }
 
-TEST_CASE("a name comes back, and a length that no segment has does not pass") {
+TEST_CASE("a name is read back, and an impossible length is refused") {
   SegmentName name = segment(5, 1000).name;
   Buffer bytes;
   ByteWriter writer(bytes);

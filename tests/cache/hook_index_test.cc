@@ -37,7 +37,7 @@ TEST_CASE("hooks are found, also at the last byte of the largest segment and in 
   CHECK(count(*index, 0) == 1);
 }
 
-TEST_CASE("what is everywhere does not push out what is only here") {
+TEST_CASE("hooks of frequent content do not evict hooks of rare content") {
   auto index = std::make_unique<HookIndex>();
   for (Slot slot = 1; slot <= 1000; ++slot) {
     index->insert(7, slot, 0);
@@ -50,7 +50,7 @@ TEST_CASE("what is everywhere does not push out what is only here") {
   CHECK(found >= 998);
 }
 
-TEST_CASE("hooks of a slot that is retired are not found, and the slot comes back clean") {
+TEST_CASE("hooks of a retired slot are not found, and the slot is clean when it is reused") {
   auto index = std::make_unique<HookIndex>();
   constexpr std::uint64_t kHooks = 500;
   std::deque<std::pair<Slot, std::uint64_t>> living;  // and where its fingerprints begin

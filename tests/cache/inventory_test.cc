@@ -69,7 +69,7 @@ struct Model {
   }
 };
 
-TEST_CASE("who goes next is the same as in a plain model, whatever is done") {
+TEST_CASE("the order of eviction matches a plain model for any operations") {
   Random random{GENERATE(1u, 2u, 3u, 4u)};
   constexpr std::uint64_t kLimit = 5'000;
   constexpr std::size_t kMost = 30;

@@ -47,7 +47,7 @@ TEST_CASE("a key is made once, for its owner alone, and is the same from then on
   CHECK(loaded(KeyFile(path)) != first);
 }
 
-TEST_CASE("a key that others may know or have chosen is replaced, and the log says why") {
+TEST_CASE("a key that other users may know or have chosen is replaced, and the log has the reason") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "key";
   const KeyFile file(path.string());
@@ -86,7 +86,7 @@ TEST_CASE("a key of another user is replaced unless the folder is that user's to
   CHECK(loaded(file, true) != first);
 }
 
-TEST_CASE("a key that is destroyed is gone from its file, and the next one is another") {
+TEST_CASE("a destroyed key is overwritten in its file, and the next key differs") {
   TemporaryFolder folder;
   const std::string path = (folder.path() / "key").string();
   const KeyFile file(path);

@@ -33,7 +33,7 @@ std::optional<Slice> load(Store& store, Recorder& recorder, const SegmentName& n
   return recorder.loaded[id];
 }
 
-TEMPLATE_TEST_CASE("what was put is told, listed, found and loaded", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a put segment is reported, listed, found and loaded", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("what was put is told, listed, found and loaded", "", InMemor
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("what is not in a segment cannot be loaded, and does no harm", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a load beyond a segment fails harmlessly", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("what is not in a segment cannot be loaded, and does no harm"
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("bytes that are not what the name says are not kept", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("bytes that do not match the name are not kept", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -152,7 +152,7 @@ TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from
   CHECK(store.list(std::vector{site(8)}).size() >= 5);
 }
 
-TEMPLATE_TEST_CASE("what is dropped is told once, and is gone", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a dropped segment is reported once and is not found any more", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -179,7 +179,7 @@ TEMPLATE_TEST_CASE("what is dropped is told once, and is gone", "", InMemory, On
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("one that is dropped before it was written is never told of", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a segment dropped before it was written is never reported", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -218,7 +218,7 @@ TEMPLATE_TEST_CASE("the oldest go for new ones, those that were of use last", ""
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("who is detached hears nothing more", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a detached listener is not called any more", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder here, gone;
@@ -260,7 +260,7 @@ struct Busy final : reduction::SegmentListener {
   int loaded = 0, dropped = 0;
 };
 
-TEMPLATE_TEST_CASE("a listener may use the store while it is told", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a listener may use the store during a notification", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Busy busy(store, segment(2, 500));

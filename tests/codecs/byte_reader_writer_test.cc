@@ -38,7 +38,7 @@ TEST_CASE("variable-length integers are those of RFC 9000, appendix A.1") {
   CHECK(ByteReader(raw({0x40, 0x25})).varint() == 37);
 }
 
-TEST_CASE("every number comes back, at every edge of a length") {
+TEST_CASE("every number is read back, at every boundary of a length") {
   std::vector<std::uint64_t> numbers{0, 63, 64, 16'383, 16'384, (1ull << 30) - 1, 1ull << 30, kMaxVarint};
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; ++i) numbers.push_back((random() & kMaxVarint) >> (random() % 62));
@@ -85,11 +85,11 @@ TEST_CASE("a read that does not fit consumes nothing") {
   CHECK_FALSE(reader.varint());
 }
 
-TEST_CASE("a length that claims more than there is gives nothing") {
+TEST_CASE("a length beyond the input gives nothing") {
   CHECK_FALSE(ByteReader(raw({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 'x'})).sized());
 }
 
-TEST_CASE("sized bytes and texts come back") {
+TEST_CASE("sized bytes and texts are read back") {
   Buffer bytes;
   ByteWriter writer(bytes);
   writer.text("branch");

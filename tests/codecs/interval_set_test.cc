@@ -7,7 +7,7 @@
 
 using namespace longhaul;
 
-TEST_CASE("any order of additions and removals gives what a plain set gives") {
+TEST_CASE("additions and removals in any order match a plain set") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
     IntervalSet set;

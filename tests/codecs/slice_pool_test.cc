@@ -7,7 +7,7 @@
 namespace longhaul {
 namespace {
 
-TEST_CASE("the memory of a slice that nobody holds is used again, and no other") {
+TEST_CASE("only the memory of unreferenced slices is reused") {
   SlicePool pool(1000, 1);
   std::byte *first = nullptr, *second = nullptr, *third = nullptr;
   Slice one = pool.take(first);

@@ -62,7 +62,7 @@ TEST_CASE("any order of pushes and drops reads as one text") {
   }
 }
 
-TEST_CASE("copies that come one behind the other lie in few pieces, and what was seen of them stays") {
+TEST_CASE("successive copies lie in few pieces, and bytes already seen stay valid") {
   SliceQueue queue;
   std::string all, packet(1400, ' ');
   std::vector<Bytes> seen;
@@ -99,7 +99,7 @@ TEST_CASE("a queue of single bytes is kept in few pieces") {
   CHECK(last == large.bytes().data());
 }
 
-TEST_CASE("a visitor that has enough is asked no more") {
+TEST_CASE("a visitor that stops is not called again") {
   SliceQueue queue;
   for (int i = 0; i < 3; ++i) queue.push(Slice::copy_of(Buffer(2000)));
   int visits = 0;
@@ -107,7 +107,7 @@ TEST_CASE("a visitor that has enough is asked no more") {
   CHECK(visits == 2);
 }
 
-TEST_CASE("a slice that the queue has dropped stays good for who holds it") {
+TEST_CASE("a slice that the queue has dropped stays valid for other holders") {
   SliceQueue queue;
   Slice slice = Slice::copy_of(as_bytes("kept"));
   queue.push(slice);

@@ -5,7 +5,7 @@
 
 using namespace longhaul;
 
-TEST_CASE("a part of a slice keeps the bytes alive after the whole is gone") {
+TEST_CASE("a part of a slice keeps the bytes alive after the whole is destroyed") {
   Slice part;
   {
     Slice whole = Slice::copy_of(as_bytes("branch and datacenter"));

@@ -27,7 +27,7 @@ std::string words(std::size_t bytes, unsigned seed = 1) {
 
 }  // namespace
 
-TEST_CASE("zstd gives back what it was given, at every effort, with context anywhere in memory") {
+TEST_CASE("zstd restores its input, at every level, with context anywhere in memory") {
   for (std::uint64_t rate :
        {0ull, 24'000ull, 193'000ull, 6'480'000ull, 20'000'000ull, 125'000'000ull, 1'250'000'000ull}) {
     ZstdEffort effort = zstd_effort(rate);

@@ -28,7 +28,7 @@ Raw counted(int first, int last) {
 
 }  // namespace
 
-TEST_CASE("HKDF gives what RFC 5869 gives") {
+TEST_CASE("HKDF matches RFC 5869") {
   const Raw secret(22, std::byte{0x0b});
   Raw out(42);
   hkdf(counted(0x00, 0x0c), secret, counted(0xf0, 0xf9), out);

@@ -57,7 +57,7 @@ TEST_CASE("a clean path gets no symbols and no repairs") {
   CHECK(d.late(1) == 0);
 }
 
-TEST_CASE("losses while a queue stands get no repairs") {
+TEST_CASE("losses during a queue get no repairs") {
   const Delivery d = deliver({.loss = {0.03}, .messages = 2000, .queue_stands = true});
   CHECK(d.repairs == 0);
 }
@@ -154,7 +154,7 @@ TEST_CASE("bulk gets repairs for its tail alone, and they restore it") {
   }
 }
 
-TEST_CASE("bulk that goes on and on is not protected until it pauses") {
+TEST_CASE("continuous bulk traffic is not protected until it pauses") {
   Controller controller;
   TimePoint now{};
   controller.on_report(now, {.delivered = 9500, .lost = 500, .bursts = 490}, 100ms);

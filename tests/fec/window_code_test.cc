@@ -292,7 +292,7 @@ TEST_CASE("windows that are not kept give no repairs") {
   CHECK(encoder.repair_last(1000, 1)[0].window == Window{108, 192});
 }
 
-TEST_CASE("all arithmetic gives what multiplying bytes one by one gives") {
+TEST_CASE("all implementations match byte-by-byte multiplication") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

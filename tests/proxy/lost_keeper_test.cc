@@ -25,7 +25,7 @@ std::size_t records_in(const TemporaryFolder& folder) {
   return records ? records->size() : 999;
 }
 
-TEST_CASE("what a daemon that is killed had lost, the next one tells") {
+TEST_CASE("losses recorded by a killed daemon are reported by the next one") {
   TemporaryFolder folder;
   Daemon killed(folder);
   killed.lost->add(named(u"A"), {.cause = smb::Cause::server_gone});

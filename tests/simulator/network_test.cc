@@ -80,7 +80,7 @@ struct Load {
 
 }  // namespace
 
-TEST_CASE("a datagram takes its time on the line and the delay, and comes as it was sent") {
+TEST_CASE("a datagram takes its serialisation time and the delay, and arrives unchanged") {
   TwoNodes two(LineConfig::symmetric({.link = {.rate_bits = 8'000'000, .delay = 50ms}}));
   const TimePoint start = two.network.now();
   two.send(972, 7);
@@ -96,7 +96,7 @@ TEST_CASE("a datagram takes its time on the line and the delay, and comes as it 
   CHECK(two.network.datagrams_inside() == 0);
 }
 
-TEST_CASE("interrupts that come seldom hand over what came in between at once") {
+TEST_CASE("rare interrupts deliver all datagrams since the last one at once") {
   LineConfig config =
       LineConfig::symmetric({.link = {.rate_bits = 8'000'000'000, .queue_bytes = 1'000'000, .delay = 1ms}});
   config.interrupt_interval = 50us;
@@ -161,7 +161,7 @@ TEST_CASE("larger datagrams than the MTU vanish") {
   CHECK(two.right.arrived.size() == 2);
 }
 
-TEST_CASE("flipped bits come in the share that was asked for, and change the payload") {
+TEST_CASE("bits are flipped with the configured probability, and change the payload") {
   TwoNodes two(LineConfig::symmetric({.link = {.delay = 1ms}, .corrupt = 0.1}), 42);
   for (int i = 0; i < 10'000; ++i) two.left.to_send.emplace_back(kRight, bytes_of(200, 0));
   two.left_node.wake();
@@ -220,7 +220,7 @@ TEST_CASE("a line that becomes slower at a time queues, and drops what the queue
   CHECK(load.receiver.bytes() == Approx((5 * 9e6 + 5 * 5e6) / 8 + 125'000).epsilon(0.01));
 }
 
-TEST_CASE("what was captured can be sent again, as anybody") {
+TEST_CASE("captured datagrams can be sent again from any address") {
   TwoNodes two(LineConfig::symmetric({.link = {.delay = 1ms}}));
   std::vector<std::pair<Datagram, std::vector<std::byte>>> captured;
   two.line.a_to_b().tap([&](const Datagram& datagram) {
@@ -264,7 +264,7 @@ TEST_CASE("a datagram that is delivered twice comes whole both times, whatever i
   CHECK(receiver.right == 20);
 }
 
-TEST_CASE("the same seed gives the same run, another one another") {
+TEST_CASE("the same seed gives the same run, another seed another run") {
   const auto run = [](std::uint64_t seed) {
     Load load({.link = {.rate_bits = 100'000'000, .delay = 20ms, .jitter = 2ms, .loss = 0.03}}, 80'000'000,
               2s, seed);
@@ -275,7 +275,7 @@ TEST_CASE("the same seed gives the same run, another one another") {
   CHECK(run(1) != run(2));
 }
 
-TEST_CASE("an endpoint whose deadline stands still is found out") {
+TEST_CASE("an endpoint whose deadline does not advance is detected") {
   class Stuck final : public Endpoint {
    public:
     void receive(Datagram&, TimePoint) override {}

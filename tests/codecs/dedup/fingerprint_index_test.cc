@@ -18,7 +18,7 @@ Fingerprint print_of(const FingerprintIndex& index, std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("what was put in lately is found, while the table grows and after") {
+TEST_CASE("recent entries are found while the table grows and afterwards") {
   auto index = FingerprintIndex::make(kRing).value();
   CHECK(index.max_bytes() == kRing / 16);
   CHECK(index.bytes() == kRing / 16 / 64);
@@ -81,7 +81,7 @@ TEST_CASE("of the same fingerprint the newest is found, and an older one if it w
   CHECK(index.newest(print, 4001 + kRing) == 0);
 }
 
-TEST_CASE("every form of the index's loops gives the same answers") {
+TEST_CASE("all implementations of the index give the same answers") {
   constexpr std::uint64_t kSmall = 2 << 20;
   auto plain = FingerprintIndex::make(kSmall, Vectors::none).value();
   for (const Vectors vectors : {Vectors::avx2, Vectors::avx512}) {

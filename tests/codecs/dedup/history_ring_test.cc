@@ -34,7 +34,7 @@ TEST_CASE("a block never straddles a multiple of the ring's size") {
   CHECK_FALSE(ring.fits(kRingStart + 1 + kRingStep, kRingStep));
 }
 
-TEST_CASE("a ring holds what was written last, and nothing that was overwritten or forgotten") {
+TEST_CASE("a ring holds the latest bytes, and nothing that was overwritten or dropped") {
   constexpr std::size_t kSize = 4 * kRingStep;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
@@ -74,7 +74,7 @@ TEST_CASE("a ring holds what was written last, and nothing that was overwritten 
   }
 }
 
-TEST_CASE("what was left out is not held until somebody writes it, or it has left the ring") {
+TEST_CASE("a skipped range is not held until it is written") {
   constexpr std::size_t kSize = 4 * kRingStep;
   auto ring = HistoryRing::make(kSize).value();
   ring.leave_out({kRingStart + 1000, kRingStart + 3000});

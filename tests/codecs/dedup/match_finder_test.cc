@@ -33,7 +33,7 @@ std::string edited(Random& random, std::string text, std::size_t edits) {
 
 }  // namespace
 
-TEST_CASE("however data is split into blocks, decoding gives it back") {
+TEST_CASE("decoding restores the data however it is split into blocks") {
   std::vector<const Kernels*> all;
   for (const Vectors vectors : {Vectors::none, Vectors::avx2, Vectors::avx512})
     if (available(vectors)) all.push_back(&kernels(vectors));
@@ -71,7 +71,7 @@ TEST_CASE("data seen before costs next to nothing, at any offset and in blocks o
   }
 }
 
-TEST_CASE("with half the samples repeats are found all the same, whichever way they were remembered") {
+TEST_CASE("repeats are also found with half the samples, however they were indexed") {
   Random random(2);
   const std::string text = random_text(random, 4 * kMiB);
   for (const bool thinner_before : {false, true})
@@ -85,7 +85,7 @@ TEST_CASE("with half the samples repeats are found all the same, whichever way t
     }
 }
 
-TEST_CASE("short blocks are found again without knowing what came before them") {
+TEST_CASE("repeats of short blocks are found without the preceding bytes") {
   Random random(2);
   const std::string text = random_bytes(random, kMiB);
   Twins twins(16 * kMiB);

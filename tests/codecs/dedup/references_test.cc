@@ -17,7 +17,7 @@ Buffer of(std::initializer_list<int> values) {
 
 }  // namespace
 
-TEST_CASE("references stand on the wire as section 14 of the protocol says") {
+TEST_CASE("references match section 14 of the protocol on the wire") {
   const std::string plain = "AB" + std::string(40, 'c') + "D" + std::string(8, 'e') + std::string(300, 'f');
   // The first 1,000 back; then, past one literal, the same distance; 31 literals and more; a distance less
   // by 3.
@@ -37,7 +37,7 @@ TEST_CASE("references stand on the wire as section 14 of the protocol says") {
   CHECK(as_text(*literals) == "ABD" + std::string(49, 'f'));
 }
 
-TEST_CASE("any copies come out as they went in") {
+TEST_CASE("any copies are decoded as they were encoded") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
@@ -97,7 +97,7 @@ TEST_CASE("references that no encoder writes are refused") {
   CHECK(refused({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 8));                   // many tokens
 }
 
-TEST_CASE("a block that refers to what is not held is not written") {
+TEST_CASE("a block that refers to missing history is not written") {
   auto ring = HistoryRing::make(2 * kRingStep).value();
   const std::string plain(100, 'p');
   ring.reserve(kRingStart, 1000);

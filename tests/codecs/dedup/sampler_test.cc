@@ -45,7 +45,7 @@ std::vector<std::uint32_t> sampled(const std::byte* data, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("every form of the loops gives what the obvious one gives") {
+TEST_CASE("all implementations of the loops match the simple one") {
   const Kernels& plain = kernels(Vectors::none);
   for (const Kernels* fast : all()) {
     INFO(fast->name);

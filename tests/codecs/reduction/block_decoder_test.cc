@@ -170,7 +170,7 @@ TEST_CASE("a frame that grows beyond its block is cut off there") {
   CHECK_FALSE(decoder.decode(5, head_of(small, kZstd, 0), bomb).has_value());
 }
 
-TEST_CASE("references to what is not there are asked for again") {
+TEST_CASE("blocks with missing references are requested again") {
   BlockDecoder decoder = greeted();
   REQUIRE(gives(decoder, 1, head_of(kPlain, kInRing, 65'536), as_bytes(kPlain), kPlain));
   std::uint64_t at = 65'536 + kPlain.size();
@@ -224,7 +224,7 @@ TEST_CASE("a block's place can be told from where its stream's block before ende
   CHECK_FALSE(decoder.decode(1, head_of(kPlain, kInRing | kFollows, 0), plain).has_value());
 }
 
-TEST_CASE("a late block is delivered, and leaves alone what has taken its place") {
+TEST_CASE("a late block is delivered and does not overwrite newer history") {
   BlockDecoder decoder = greeted();
   std::string old(1000, 'o'), young(1000, 'y');
   REQUIRE(gives(decoder, 1, head_of(young, kInRing, 65'536 + (16u << 20)), as_bytes(young), young));
@@ -259,7 +259,7 @@ TEST_CASE("a twin that leaves gaps is told of so many ranges, and restored in an
   CHECK(messages == 65'536 / kMaxHeldRanges);
 }
 
-TEST_CASE("questions for streams that are gone are not kept without end") {
+TEST_CASE("requests for ended streams are not kept for ever") {
   BlockDecoder decoder = greeted();
   const std::string other = "never was";
   for (std::uint64_t stream = 1; stream <= 10'000; ++stream) {

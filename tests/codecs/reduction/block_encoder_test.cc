@@ -26,7 +26,7 @@ BlockEncoder welcomed() {
 
 }  // namespace
 
-TEST_CASE("answers that no twin of ours would give end the session") {
+TEST_CASE("invalid answers of the twin end the session") {
   BlockEncoder fresh(16u << 20, 1), none(0, 1);
   CHECK_FALSE(none.has_message());
   CHECK_FALSE(none.on_welcome({kVersion, 0}).has_value());
@@ -62,7 +62,7 @@ TEST_CASE("a twin that asks for blocks without end is cut off") {
   CHECK(as_text(std::get<PlainBlock>(*message).plain) == plain);
 }
 
-TEST_CASE("a twin is asked for no more than was sent") {
+TEST_CASE("a twin can request no more than was sent") {
   BlockEncoder encoder = welcomed();
   Buffer out;
   for (int i = 0; i < 3; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
@@ -70,7 +70,7 @@ TEST_CASE("a twin is asked for no more than was sent") {
   CHECK_FALSE(encoder.on_need({65'536, 1, Need::Reason::unreachable}));
 }
 
-TEST_CASE("a twin that says again and again what it holds is cut off") {
+TEST_CASE("a twin that acknowledges the same blocks repeatedly is cut off") {
   BlockEncoder encoder = welcomed();
   Buffer out;
   for (int i = 0; i < 100; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
@@ -82,7 +82,7 @@ TEST_CASE("a twin that says again and again what it holds is cut off") {
   CHECK(taken < 1'000);
 }
 
-TEST_CASE("before the twin has answered, and after it declined, blocks stand alone") {
+TEST_CASE("before the twin has answered, and after it declined, blocks have no references") {
   BlockEncoder encoder(16u << 20, 1);
   std::string text;
   while (text.size() < 5000) text += "word " + std::to_string(text.size()) + " ";

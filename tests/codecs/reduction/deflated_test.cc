@@ -218,7 +218,7 @@ TEST_CASE("nothing is opened for a twin whose zlib makes other bytes, or that do
   CHECK(encoder.counters().opened_bytes == 0);
 }
 
-TEST_CASE("after a block that came out otherwise nothing is opened any more") {
+TEST_CASE("after a deflate mismatch no stream is unpacked any more") {
   BlockEncoder encoder(16u << 20, 1);
   REQUIRE(encoder.poll_message());
   REQUIRE(encoder.on_welcome({kVersion, 16u << 20, deflate_print()}));

@@ -93,7 +93,7 @@ TEST_CASE("a segment that cannot be read on either side costs its bytes and noth
   CHECK(twins->side(1).counters().decoder.needs == 0);
 }
 
-TEST_CASE("blocks under way to a disk that fails are asked for again, and the history goes on") {
+TEST_CASE("blocks that depend on a failing disk are requested again, and the history continues") {
   Sites sites;
   Traffic traffic(14);
   std::string file = traffic.noise(12 << 20);
@@ -118,7 +118,7 @@ TEST_CASE("blocks under way to a disk that fails are asked for again, and the hi
   CHECK(twins->side(0).counters().encoder.restarts == 0);
 }
 
-TEST_CASE("what is new goes to both disks before a session ends, however little it is") {
+TEST_CASE("all new data is stored on both disks before a session ends, however little it is") {
   int ends = GENERATE(0, 1);
   Sites sites;
   Traffic traffic(21);
@@ -184,7 +184,7 @@ TEST_CASE("what one side clears, the other drops from its disk, but for what oth
   CHECK(sites.here.list().size() >= 2);
 }
 
-TEST_CASE("one side without a disk: everything else works, and nothing is written for nobody") {
+TEST_CASE("with one side without a disk everything else works, and nothing is written in vain") {
   cache::MemoryStore store;
   Options with = ring_of(16, 7);
   with.store = &store;
@@ -274,7 +274,7 @@ TEST_CASE("what a twin may say about disks is bounded, and nonsense ends the ses
   CHECK_FALSE(message({16}));
 }
 
-TEST_CASE("hooks are found wherever the content stands") {
+TEST_CASE("hooks are found at any position of the content") {
   Traffic traffic(9);
   std::string content = traffic.noise(300'000);
   auto hooks_of = [](const std::string& bytes) {

@@ -80,7 +80,7 @@ bool says(Reduction& side, std::initializer_list<int> bytes) {
   return side.on_message(message).has_value();
 }
 
-TEST_CASE("a peer is told of what its own link has stored, and of nothing else") {
+TEST_CASE("a peer is informed of the segments of its own link, and of no others") {
   Company company;
   Traffic traffic(1);
   company.send_to(kBranch, traffic.noise(6 << 20));

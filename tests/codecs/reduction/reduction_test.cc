@@ -32,7 +32,7 @@ void transfer(Twins& twins, std::uint64_t stream, std::string_view text, std::si
 
 }  // namespace
 
-TEST_CASE("what goes in comes out, however it is cut, delayed, and reordered among streams") {
+TEST_CASE("the output equals the input, however it is split, delayed, and reordered among streams") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     Twins twins(seed);
@@ -81,7 +81,7 @@ TEST_CASE("a repeat costs next to nothing, on another stream and at another offs
   CHECK(counters.hits[kHitLengths - 1] > 0);
 }
 
-TEST_CASE("what comes again and again is a repeat each time, however much of the ring it takes") {
+TEST_CASE("repeated content is found each time, however much of the ring it takes") {
   for (std::size_t mebibytes : {2, 4, 5, 6, 7, 8, 9, 11}) {
     INFO(mebibytes << " MiB of 16");
     Twins twins(1);
@@ -134,7 +134,7 @@ TEST_CASE("the ring goes round and round under many streams") {
   CHECK(twins.side(1).counters().decoder.ring_filled_bytes == (16u << 20));
 }
 
-TEST_CASE("a stream that does not arrive holds up the history at the horizon, and nobody else ever") {
+TEST_CASE("a stream that does not arrive stops the history at the horizon, but never other streams") {
   Twins twins(5);
   twins.meet();
   Traffic traffic(5);
@@ -174,7 +174,7 @@ TEST_CASE("a stream whose bytes are thrown away by the other side is given up") 
   CHECK(counters.mismatches == 0);
 }
 
-TEST_CASE("a stream whose reader is known to be gone holds up nothing") {
+TEST_CASE("a stream that is known to have no reader delays nothing") {
   Twins twins(6);
   twins.meet();
   Traffic traffic(6);
@@ -228,7 +228,7 @@ TEST_CASE("a short stream's bytes are referred to by the next one, though it end
   twins.settle();
 }
 
-TEST_CASE("clear in the middle, by either side: nothing from before is referred to, and memory goes back") {
+TEST_CASE("after a clear by either side, nothing earlier is referred to and memory is released") {
   for (int who : {0, 1}) {
     INFO("cleared by " << who);
     Twins twins(10);
@@ -307,7 +307,7 @@ TEST_CASE("bits that flip in either history never make a wrong byte") {
   CHECK(restarts > 10);
 }
 
-TEST_CASE("only the stream whose block is asked for again waits") {
+TEST_CASE("only the stream whose block is requested again waits") {
   Twins twins(11);
   twins.meet();
   Traffic traffic(11);
@@ -334,7 +334,7 @@ TEST_CASE("only the stream whose block is asked for again waits") {
   CHECK(twins.side(1).counters().decoder.needs == 1);
 }
 
-TEST_CASE("a stream is reset when its block is gone on both sides") {
+TEST_CASE("a stream is reset when its block is no longer available on both sides") {
   Twins twins(12);
   twins.meet();
   twins.resets_are_expected = true;

@@ -63,7 +63,7 @@ TEST_CASE("bytes that are not what the twin's digest says make no segment") {
   CHECK_FALSE(segment.take());
 }
 
-TEST_CASE("a segment whose history goes meanwhile is given up") {
+TEST_CASE("a segment whose history is overwritten meanwhile is abandoned") {
   Traffic traffic(4);
   std::uint64_t first = 0;
   dedup::HistoryRing ring = ring_with(traffic.noise(kLength), first);

@@ -203,7 +203,7 @@ TEST_CASE("the cache is cleared and interception steered") {
   CHECK_THROWS_AS(shell.type({"intercept", "sideways"}), CLI::ParseError);
 }
 
-TEST_CASE("a wrong, missing or open token is told with its file, and only changes need it") {
+TEST_CASE("a wrong, missing or readable token is reported with its file, and only changes need it") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
@@ -225,7 +225,7 @@ TEST_CASE("a wrong, missing or open token is told with its file, and only change
   CHECK(api.on_loop([&] { return api.daemon.in_force.smb; }));
 }
 
-TEST_CASE("a daemon that is not there, silent, or something else is told by its address") {
+TEST_CASE("a missing or silent daemon, or another server, is reported with its address") {
   std::string port;
   {
     const RunningApi api;
@@ -259,7 +259,7 @@ TEST_CASE("a daemon that is not there, silent, or something else is told by its 
   CHECK(has(answer_with(""), "closed the connection without an answer"));
 }
 
-TEST_CASE("a control address that is none is told as typed") {
+TEST_CASE("an invalid control address is reported as typed") {
   std::ostringstream out, errors;
   int exit_code = -1;
   CLI::App app;

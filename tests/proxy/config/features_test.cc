@@ -121,7 +121,7 @@ TEST_CASE("metadata are answered strictly unless both sides say relaxed") {
   CHECK(message("smb.metadata", "loose") == "smb.metadata cannot be \"loose\"; it must be strict, relaxed or false.");
 }
 
-TEST_CASE("wishes meet in the same features in whatever order they are asked") {
+TEST_CASE("the settings of two sites combine to the same features in any order") {
   std::mt19937 random(5);
   Features everything = *preset("A+F");
   everything.smb_metadata_relaxed = true;

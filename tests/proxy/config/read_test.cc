@@ -205,7 +205,7 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
         at + "/large.toml: the file is larger than 1 MiB, so it is not a longhaul configuration.");
 }
 
-TEST_CASE("what is allowed and probably not meant is a warning") {
+TEST_CASE("valid settings that are probably mistakes give a warning") {
   const auto of = [](const std::string& text) { return warnings(read_text(text, "a.toml")); };
   CHECK(of(after_head("")) ==
         std::vector<std::string>{

@@ -34,7 +34,7 @@ TEST_CASE("peers share the dictionary where this side names a group that both ar
   CHECK_FALSE(shared(1, 3));
 }
 
-TEST_CASE("a group without effect is said") {
+TEST_CASE("a group without effect gives a warning") {
   Config config;
   config.peers = {peer("a", {"labs", "north"}), peer("b", {"labs"})};
   config.dictionary.share = {"labs"};

@@ -19,7 +19,7 @@ using longhaul::flows::kReasonTable;
 using longhaul::flows::Reason;
 namespace json = boost::json;
 
-TEST_CASE("the status tells site, links, flows, limits and interception") {
+TEST_CASE("the status has site, links, flows, limits and interception") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {1, 2, 3, 4};
   api.daemon.add_flow("10.0.0.1:5001-192.0.2.1:80", Reason::no_peer_for_network);
@@ -191,7 +191,7 @@ TEST_CASE("why explains a live flow by number and by its ends") {
   CHECK(why.at("features").at("fast_connect") == true);
 }
 
-TEST_CASE("why tells of a flow that just ended how it ended, and what would happen now") {
+TEST_CASE("why reports how a recent flow ended, and what would happen now") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:80", Reason::link_down);
   api.daemon.table.remove(1, FlowTable::End::reset);
@@ -204,7 +204,7 @@ TEST_CASE("why tells of a flow that just ended how it ended, and what would happ
   CHECK(why.at("reason") == "optimised");
 }
 
-TEST_CASE("why says what would become of a flow that is not live, and by which rule") {
+TEST_CASE("why reports what would happen to a new flow, and by which rule") {
   RunningApi api;
   api.start();
   auto why = get(api, "/v1/why?tuple=10.0.0.1:5000-10.0.2.2:445").json();
@@ -224,7 +224,7 @@ TEST_CASE("why says what would become of a flow that is not live, and by which r
   CHECK(std::string(why.at("sentence").as_string()).find("fail = closed") != std::string::npos);
 }
 
-TEST_CASE("a flow nobody knows is not found, and the sentence says how to ask instead") {
+TEST_CASE("an unknown flow is not found, and the sentence explains how to ask instead") {
   RunningApi api;
   api.start();
   const auto reply = get(api, GENERATE(as<std::string>{}, "/v1/flows/7", "/v1/why?flow=7"));
@@ -258,7 +258,7 @@ TEST_CASE("features change together or not at all, in the order they are sent") 
   CHECK(api.on_loop([&] { return api.daemon.in_force == features; }));
 }
 
-TEST_CASE("the rules of interception go in and out, and a daemon that cannot says why") {
+TEST_CASE("the rules of interception are installed and removed, and a failure has a reason") {
   RunningApi api;
   api.start();
   CHECK(post(api, "/v1/intercept", R"({"action": "up"})").json().at("state") == "up");

@@ -63,7 +63,7 @@ TEST_CASE("a request with a foreign Host, or with none or two, is refused") {
   CHECK(ask("Host: 127.0.0.1:" + api.port() + "\r\nHost: evil.example\r\n").status == 400);
 }
 
-TEST_CASE("an unknown path is not found, a wrong method is told the right ones") {
+TEST_CASE("an unknown path is not found, and a wrong method gets the allowed ones") {
   RunningApi api;
   api.start();
   for (const auto* path :
@@ -239,7 +239,7 @@ TEST_CASE("the API listens at IPv6 too") {
   CHECK(client.read().status == 200);
 }
 
-TEST_CASE("a port that is taken is told by address and reason") {
+TEST_CASE("a port in use is reported with address and reason") {
   RunningApi first;
   boost::asio::io_context loop;
   FakeDaemon daemon;

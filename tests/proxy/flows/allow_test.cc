@@ -88,7 +88,7 @@ TEST_CASE("the machine's own addresses are dialled only where allow names them o
   CHECK_FALSE(peer_may({"fd00::/8"}, "fd00::1", {"fd00::1"}));
 }
 
-TEST_CASE("what cannot be a server is never dialled") {
+TEST_CASE("addresses that cannot be a server are never dialled") {
   for (const char* address : {"0.0.0.0", "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255"})
     CHECK_FALSE(peer_may({"0.0.0.0/0", std::string(address) + "/32"}, address));
   for (const char* address : {"::", "ff02::1"})

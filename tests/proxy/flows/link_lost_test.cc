@@ -108,7 +108,7 @@ bool is_past(Reason reason) { return reason == Reason::link_down || reason == Re
 
 }  // namespace
 
-TEST_CASE("a flow that has said nothing yet goes past the link when it is lost") {
+TEST_CASE("a flow without any data yet bypasses the link when it is lost") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
@@ -189,7 +189,7 @@ TEST_CASE("while an answer of the peer is overdue a new flow keeps its first byt
   }(bench, lost));
 }
 
-TEST_CASE("a client that waits for an answer hears of the connection past the link") {
+TEST_CASE("a client that waits for the connect result gets that of the connection outside the link") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
@@ -214,7 +214,7 @@ TEST_CASE("a client that waits for an answer hears of the connection past the li
   }(bench));
 }
 
-TEST_CASE("where flows may not go past the link those that began as it was lost are refused") {
+TEST_CASE("if flows must use the link, those that started while it was being lost are refused") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();

@@ -159,7 +159,7 @@ TEST_CASE("a client that closes leaves the server what it was promised, and then
   }(bench));
 }
 
-TEST_CASE("a module that has stepped aside is gone, and the flow goes on without it") {
+TEST_CASE("after a module has stepped aside it is destroyed, and the flow continues without it") {
   Bench bench;
   bench.halves.dress_near = [](Probe& near) {
     near.lan = [](Probe& self, Slice bytes) {

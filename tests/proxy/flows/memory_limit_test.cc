@@ -34,7 +34,7 @@ asio::awaitable<Reason> exchange(TwoSites& sites, tcp::acceptor& acceptor) {
 
 }  // namespace
 
-TEST_CASE("a flow goes past the link while others' unread bytes hold the memory, and over it afterwards") {
+TEST_CASE("a flow bypasses the link while unread bytes of others use up the memory, and uses it afterwards") {
   asio::io_context io;
   tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
   TwoSites sites(io);

@@ -25,7 +25,7 @@ TEST_CASE("a module that passes everything on changes nothing, however the bytes
   }
 }
 
-TEST_CASE("messages stand at their place between the bytes, and take no byte from them") {
+TEST_CASE("messages keep their position between the bytes, and the bytes are complete") {
   Flow flow;
   std::string heard;
   flow.near.probe->lan = [](Probe& self, Slice bytes) {
@@ -265,7 +265,7 @@ TEST_CASE("a half is woken at its deadline and told its surroundings") {
   CHECK_FALSE(flow.far.probe->surroundings.features.smb_read_ahead);
 }
 
-TEST_CASE("a twin that says what no twin may say ends the flow") {
+TEST_CASE("an invalid message of the twin ends the flow") {
   SECTION("a message without end") {
     Flow flow;
     flow.near.closes = flow.far.closes = false;

@@ -69,7 +69,7 @@ TEST_CASE("a flow that holds little goes on while others have used up the module
   CHECK(flow.near.host->reason() == Reason::optimised);
 }
 
-TEST_CASE("where memory is short a half that knows much of its connection goes on without its module") {
+TEST_CASE("if memory is short, a half with much state continues without its module") {
   const auto memory = std::make_shared<Memory>(4 << 20);
   Flow little({.seed = 1}, {}, memory), much({.seed = 2}, {}, memory);
   for (Flow* flow : {&little, &much}) flow->near.closes = flow->far.closes = false;

@@ -70,7 +70,7 @@ TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
   }(pipes));
 }
 
-TEST_CASE("what was read of the client before goes first, however long the server lets it wait") {
+TEST_CASE("bytes read earlier from the client are sent first, however long the server takes") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
@@ -279,7 +279,7 @@ TEST_CASE("idle flows hold no pipes") {
   }());
 }
 
-TEST_CASE("a flow that stands still holds a pipe, and what is above the limit is copied meanwhile") {
+TEST_CASE("a stalled flow keeps its pipe, and flows above the limit are copied meanwhile") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared(1);

@@ -6,7 +6,7 @@
 using namespace longhaul::flows;
 using Known = SourceMemory::Known;
 
-TEST_CASE("what a destination taught is forgotten after its time") {
+TEST_CASE("knowledge about a destination expires") {
   SourceMemory memory;
   const SourceMemory::TimePoint now{};
   const auto server = boost::asio::ip::make_address("10.2.0.1");

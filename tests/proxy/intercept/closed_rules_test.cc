@@ -147,7 +147,7 @@ TEST_CASE("the transparent rules take closed flows whatever their destination an
 )");
 }
 
-TEST_CASE("what cannot be an interface's name closes nothing and says so") {
+TEST_CASE("an invalid interface name is an error") {
   config::Config config = closable_config();
   config.intercept.fail = config::Fail::closed;
   config.intercept.interfaces = {"lan0\" accept; }"};

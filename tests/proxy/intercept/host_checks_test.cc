@@ -35,7 +35,7 @@ const config::Intercept kLan0{.mode = config::Intercept::Mode::tproxy, .interfac
 
 }  // namespace
 
-TEST_CASE("a machine that lacks nothing gives no findings") {
+TEST_CASE("a machine that meets all requirements gives no findings") {
   const TemporaryFolder root;
   make_host(root.path());
   CHECK(interface_findings(kLan0, root.path()).empty());

@@ -109,7 +109,7 @@ TEST_CASE("without interfaces no new flow is taken and packets of live ones are 
   CHECK(text.find("socket transparent 1 meta mark set") != std::string::npos);
 }
 
-TEST_CASE("clients with as many flows as they may have are let pass, and everybody where there is no room") {
+TEST_CASE("clients at their limit of flows bypass the proxy, and all clients at the limit of the daemon") {
   RuleSet rules;
   CHECK(crowded_text(rules) == "flush chain inet longhaul_7650 crowded\n");
   rules.crowded = {.everyone = true,
@@ -159,7 +159,7 @@ TEST_CASE("refused servers are entered by family") {
         "add element inet longhaul_7650 refused6 { fd00::9 . 80 }\n");
 }
 
-TEST_CASE("what is no interface name never gets into a rule") {
+TEST_CASE("an invalid interface name never gets into a rule") {
   for (const char* name : {"lan0", "eth0.100", "br-lan", "wlp3s0"}) CHECK(is_interface_name(name));
   for (const char* name : {"", ".", "..", "a b", "a\"b", "a/b", "lan*", "a;b\n", "sixteen-letters-"})
     CHECK_FALSE(is_interface_name(name));

@@ -163,7 +163,7 @@ TEST_CASE("bytes that wait to become blocks count against every limit") {
   one.check_accounts();
 }
 
-TEST_CASE("messages, the end and an abort stand behind the bytes that were written before them") {
+TEST_CASE("messages, the end and an abort follow the bytes that were written before them") {
   OnePair one;
   one.here->write(as_bytes("before"));
   one.here->write_message(as_bytes("in between"));
@@ -315,7 +315,7 @@ TEST_CASE("what waits behind a block is bounded by the memory cap") {
   one.check_accounts();
 }
 
-TEST_CASE("the codec is told when nobody reads any more what this side sends") {
+TEST_CASE("the codec is informed when the peer no longer reads the stream") {
   OnePair one;
   one.here->write(Buffer(5000));
   one.pair.run_for(200ms);
@@ -340,7 +340,7 @@ TEST_CASE("a breach of the codec's protocol ends the session") {
   CHECK(one.codecs.broken() == "");
 }
 
-TEST_CASE("what blocks are held is told with the acknowledgements, not for each block") {
+TEST_CASE("held blocks are reported with acknowledgements, not one by one") {
   OnePair one({.line = {.delay = 1ms}});
   const TimePoint start = one.pair.now();
   for (int i = 0; i < 300; ++i) {

@@ -154,7 +154,7 @@ TEST_CASE("the control stream waits for its turn as streams do") {
   CHECK(bounded.events_of(EventKind::features) == 1);
 }
 
-TEST_CASE("what the peer allows is told once, however often it changes") {
+TEST_CASE("a change of the peer's features is reported once, however often it changes") {
   HandPeer peer;
   std::uint64_t at = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -242,7 +242,7 @@ TEST_CASE("streams that are over, of which the peer does not say that it knows, 
   CHECK(streams > 1000);
 }
 
-TEST_CASE("of a stream that nobody reads, bytes behind a gap are acknowledged and not kept") {
+TEST_CASE("bytes after a gap of an unread stream are acknowledged and not stored") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   const Buffer open = open_record(some_request());
   REQUIRE(peer.send_stream(1, 0, open));

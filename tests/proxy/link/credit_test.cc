@@ -203,7 +203,7 @@ TEST_CASE("credit that is asked back but was used meanwhile stays valid") {
   CHECK(joined.receiver.outstanding() == 400'000);
 }
 
-TEST_CASE("an answer that lies about what came back changes nothing beyond what was asked") {
+TEST_CASE("a false credit return changes nothing beyond the request") {
   CreditPool pool(4 << 20, 16);
   SessionCredit session;
   ReceiveCredit credit(pool, session, 400'000, 0);

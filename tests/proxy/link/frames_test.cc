@@ -242,7 +242,7 @@ TEST_CASE("the head of a STREAM frame written alone is that of the whole frame")
       }
 }
 
-TEST_CASE("random frames come back as they were") {
+TEST_CASE("random frames are read back unchanged") {
   std::mt19937_64 random(20);
   auto number = [&] { return (random() & kMaxVarint) >> (random() % 62); };
   for (int i = 0; i < 3000; ++i) {

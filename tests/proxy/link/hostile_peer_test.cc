@@ -41,7 +41,7 @@ TEST_CASE("many changes of a stream's credit are answered once") {
   CHECK(returns[0].generation == 4999);
 }
 
-TEST_CASE("a stream that is reset before its OPEN came leaves nothing behind and tells nobody") {
+TEST_CASE("a stream that is reset before its OPEN arrives leaves nothing behind and is not reported") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1, 10, Buffer(100)));
   CHECK(peer.session.live_streams() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("no frame is larger than a frame may be, however much there is to ackn
   CHECK(peer.largest_frame <= kMaxFrameBody);
 }
 
-TEST_CASE("module messages that nobody reads are held back by credit, empty ones too") {
+TEST_CASE("unread module messages are limited by credit, empty ones too") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
   Stream& stream = *peer.session.find(1);
@@ -159,7 +159,7 @@ TEST_CASE("an acknowledgement of what was never sent frees nothing") {
   CHECK(peer.retained.used_bytes() == kept);
 }
 
-TEST_CASE("a breach of the protocol ends the session, so that nothing goes on from a wrong place") {
+TEST_CASE("a protocol violation ends the session") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
   peer.events();

@@ -125,7 +125,7 @@ TEST_CASE("an idle path costs a ping a second") {
   CHECK(path.pings <= 62);
 }
 
-TEST_CASE("the deadline is never in the past after the time was told, room for a ping or not") {
+TEST_CASE("the deadline is never in the past after a timeout, with or without room for a ping") {
   Liveness liveness;
   liveness.start(kStart, 30ms);
   for (TimePoint now = kStart; now < kStart + 20s;) {

@@ -75,7 +75,7 @@ TEST_CASE("what is kept for one large flow leaves room for the others") {
   CHECK(budget.used_bytes() == 0);
 }
 
-TEST_CASE("a pool is used up by bytes that nobody reads, not by credit that is only granted") {
+TEST_CASE("a pool is used up by unread bytes, not by granted credit") {
   for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{64} << 20, std::uint64_t{4} << 30}) {
     CreditPool pool(cap, 16);
     CHECK_FALSE(pool.used_up());

@@ -259,7 +259,7 @@ void live_at_random(std::uint64_t seed, BlockCodec* codec_a, BlockCodec* codec_b
 
 }  // namespace
 
-TEST_CASE("random lives of flows over carriers that come and go keep every promise") {
+TEST_CASE("random flows over changing carriers keep all invariants") {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) live_at_random(seed, nullptr, nullptr);
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("flows come through whole over packets of which a third is lost, and c
   }
 }
 
-TEST_CASE("a thousand flows at once come through whole") {
+TEST_CASE("a thousand flows at once arrive complete") {
   Pair pair({.line = {.bytes_per_second = 20e6, .send_buffer = 256 * 1024}, .max_streams = 2048});
   FlowsOnPair flows(pair);
   CarrierId carrier = pair.connect();

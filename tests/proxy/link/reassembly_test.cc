@@ -32,7 +32,7 @@ struct Checked {
 
 }  // namespace
 
-TEST_CASE("any cuts, orders and repetitions give every byte once and in order") {
+TEST_CASE("every byte is delivered once and in order for any splits, orders and repetitions") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     constexpr std::uint64_t kTotal = 600;
@@ -91,7 +91,7 @@ TEST_CASE("more than there is room for is an error") {
   CHECK(third.out == 1001);
 }
 
-TEST_CASE("an error of the reader comes back and nothing more is handed on") {
+TEST_CASE("an error of the reader is returned and nothing more is delivered") {
   Reassembly reassembly;
   int calls = 0;
   auto failing = [&](Bytes) -> Result<void> {

@@ -169,7 +169,7 @@ TEST_CASE("records are written and read exactly as the golden vectors say") {
   CHECK(vectors.empty());
 }
 
-TEST_CASE("records come out the same however their bytes are split") {
+TEST_CASE("records are the same however their bytes are split") {
   Buffer stream, large(5000, std::byte{'x'});
   add(stream, encoded(RecordType::open, body_of(full_request(), write_open)));
   add(stream, encoded(RecordType::data, large));
@@ -236,7 +236,7 @@ TEST_CASE("records that cannot be are errors as soon as that is known") {
   }
 }
 
-TEST_CASE("an error of the sink comes back") {
+TEST_CASE("an error of the sink is returned") {
   class Failing final : public RecordSink {
     Result<void> on_data(Bytes) override { return LinkError::credit_exceeded; }
     Result<void> on_record(RecordType, Bytes) override { return LinkError::malformed_record; }

@@ -44,7 +44,7 @@ TEST_CASE("a transfer becomes bulk after its first packets and interactive again
   CHECK(meter.classify(1400, now + 1s) == StreamClass::interactive);
 }
 
-TEST_CASE("a person who types stays interactive for ever") {
+TEST_CASE("a stream of keystrokes stays interactive for ever") {
   TrafficMeter meter;
   TimePoint now{std::chrono::hours(1)};
   for (int i = 0; i < 10'000; ++i) {

@@ -134,7 +134,7 @@ TEST_CASE("the last byte goes again when its acknowledgement may be lost, and on
   CHECK_FALSE(stream.wants_to_send());
 }
 
-TEST_CASE("what was taken for lost and arrives after all does not go again") {
+TEST_CASE("data that counted as lost and arrives after all is not sent again") {
   SendStream stream;
   stream.append(bytes_of(30, 0));
   stream.on_sent({0, 30}, 1);

@@ -9,7 +9,7 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 
-TEST_CASE("bytes cross both ways and the flow is forgotten on both sides") {
+TEST_CASE("bytes cross in both directions and the flow is removed on both sides") {
   Pair pair;
   FlowsOnPair flows(pair);
   pair.connect();

@@ -8,7 +8,7 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 
-TEST_CASE("an end or an abort may stand where the answer would") {
+TEST_CASE("an end or an abort may take the place of the answer") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   SECTION("abort") {
@@ -113,7 +113,7 @@ TEST_CASE("credit that an open took is not lost when the open never leaves") {
   CHECK(first_credit() > at_first / 2);
 }
 
-TEST_CASE("whoever comes after a quiet second begins with as much, whatever the flows before him took") {
+TEST_CASE("a flow after a quiet second starts with the full share, whatever earlier flows used") {
   Pair pair;
   FlowsOnPair flows(pair);
   pair.connect();
@@ -133,7 +133,7 @@ TEST_CASE("whoever comes after a quiet second begins with as much, whatever the 
   }
 }
 
-TEST_CASE("streams that flows have let go are forgotten when the session is given up") {
+TEST_CASE("streams without a flow are removed when the session is abandoned") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   stream.abort();
@@ -202,7 +202,7 @@ TEST_CASE("what waits behind a gap is acknowledged when its stream is forgotten"
   CHECK(acknowledged() == open.size() + 100);
 }
 
-TEST_CASE("every way to end, on both sides, at any moment, is forgotten in the end") {
+TEST_CASE("streams are removed on both sides, however and whenever they end") {
   // What one side does to a stream, in this order, one step at a time.
   enum Step { write, end, abort, reset, release };
   const std::vector<std::vector<Step>> ways = {
@@ -267,7 +267,7 @@ TEST_CASE("every way to end, on both sides, at any moment, is forgotten in the e
       }
 }
 
-TEST_CASE("a stream that is forgotten while it waits for its turn does not stand before the others") {
+TEST_CASE("a stream removed while waiting for its turn does not block the others") {
   HandPeer peer(Side::dialler);
   REQUIRE(peer.send(OpenCreditFrame{8 << 20, 64 << 10}));
   const auto open_and_write = [&] {

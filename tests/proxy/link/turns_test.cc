@@ -19,7 +19,7 @@ Stream& bulk(HandPeer& peer) {
 
 }  // namespace
 
-TEST_CASE("a stream that is alone goes out under one head") {
+TEST_CASE("a single stream is sent with one header") {
   HandPeer peer(Side::dialler);
   peer.chunk = kTurn;
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));

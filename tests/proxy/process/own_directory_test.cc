@@ -60,7 +60,7 @@ TEST_CASE("a directory that others may write is not safe, nor is one below such 
   CHECK(sentence(state) == "safe");
 }
 
-TEST_CASE("what is not there yet is safe where the last directory that exists is") {
+TEST_CASE("a missing path is safe if its last existing directory is") {
   const TemporaryFolder folder;
   CHECK(sentence(folder.path() / "lib" / "longhaul") == "safe");
   change(folder.path(), 0777);
@@ -96,7 +96,7 @@ TEST_CASE("a prepared directory is there, closed to others, and its parents are 
   CHECK(mode(made) == 0700);
 }
 
-TEST_CASE("root gives a directory of its own away only with what the daemon made") {
+TEST_CASE("root gives away its own directory only together with files of the daemon") {
   if (::geteuid() != 0) return;
   const Account other{"other", 12345, 12345};
   const TemporaryFolder folder;

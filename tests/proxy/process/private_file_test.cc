@@ -51,7 +51,7 @@ TEST_CASE("a planted link is replaced and never followed") {
   CHECK(folder.read("file") == "bytes");
 }
 
-TEST_CASE("what is no file is not read, and not waited for") {
+TEST_CASE("anything but a regular file is not read, without blocking") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
   CHECK(reason_of(read_private_file(folder.path() / "pipe", 100).error()) == "it is not a regular file");

@@ -107,7 +107,7 @@ TEST_CASE("console and agent greet each other and talk, in both families", "[mea
   }
 }
 
-TEST_CASE("both sides are told why they cannot work together", "[measuring]") {
+TEST_CASE("both sides report why they cannot work together", "[measuring]") {
   const Outcome version = meet({"longhaul-txn", 1}, {"longhaul-txn", 2});
   CHECK_THAT(version.dialling,
              Catch::Contains("speaks version 2") && Catch::Contains("both ends must have the same release"));
@@ -117,7 +117,7 @@ TEST_CASE("both sides are told why they cannot work together", "[measuring]") {
   CHECK_THAT(token.listening, Catch::Contains("another token"));
 }
 
-TEST_CASE("a host where nobody listens, and a port that is taken, have their sentences", "[measuring]") {
+TEST_CASE("a closed port and a port in use have their sentences", "[measuring]") {
   asio::io_context io;
   tcp::acceptor taken = listen(io.get_executor(), {"127.0.0.1", 0});
   const std::uint16_t port = taken.local_endpoint().port();

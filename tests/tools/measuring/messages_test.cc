@@ -81,7 +81,7 @@ TEST_CASE("members of the wrong type or size are named", "[measuring]") {
   CHECK_THROWS_AS(encode(message("a", boost::json::string(kLongestMessage, 'x'))), Trouble);
 }
 
-TEST_CASE("two sides with the same token believe each other, and nobody else does", "[measuring]") {
+TEST_CASE("only two sides with the same token authenticate each other", "[measuring]") {
   const auto outcome = [](const Identity& dialling, const Identity& listening) -> std::string {
     Greeting a{dialling, Side::dials};
     Greeting b{listening, Side::listens};

@@ -66,7 +66,7 @@ TEST_CASE("what an error means is told from its type and code") {
   CHECK(read_icmp(four, icmp_error(four, 3, 4, make_probe(four, 3, 100), 1400))->mtu == 1400);
 }
 
-TEST_CASE("what is about another flow is no answer") {
+TEST_CASE("a packet of another flow is not an answer") {
   const Flow flow = flow_of(Family::v4, Kind::udp);
   const auto probe = make_probe(flow, 3, 100);
   Flow other_port = flow, other_host = flow, other_kind = flow;

@@ -33,7 +33,7 @@ TEST_CASE("an option that is gone is put between the last place that had it and 
   CHECK(changes[0].between.find("10.3.0.1 (hop 3)") != std::string::npos);
 }
 
-TEST_CASE("a short quote accuses nobody, and a changed MSS is a change") {
+TEST_CASE("a short quote blames no hop, and a changed MSS is a change") {
   TcpOptions clamped = kFull;
   clamped.mss = 1400;
   const auto changes = changes_between(
@@ -43,7 +43,7 @@ TEST_CASE("a short quote accuses nobody, and a changed MSS is a change") {
   CHECK(changes[0].after == "1400");
 }
 
-TEST_CASE("who is to blame for an option that the answer lacks is told as far as it is known") {
+TEST_CASE("the cause of a missing option in the answer is reported as far as it is known") {
   OptionsReport report;
   report.address = "10.3.0.2";
   report.answered = true;

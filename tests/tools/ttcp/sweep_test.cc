@@ -199,7 +199,7 @@ TEST_CASE("a peer that speaks something else is named") {
   web.join();
 }
 
-TEST_CASE("nobody there, a taken port and an unknown host are three sentences") {
+TEST_CASE("a closed port, a port in use and an unknown host are three sentences") {
   Stop stop;
   const auto listener = listen_tcp(listening_address("127.0.0.1", 0, Protocol::tcp, Family::any), {});
   const Address taken = Address::local_of(listener.get());

@@ -85,7 +85,7 @@ TEST_CASE("doubles count once, and order is watched") {
   CHECK(test.tally.out_of_order() == 1);
 }
 
-TEST_CASE("datagrams of another test, another size or nobody count for nothing") {
+TEST_CASE("datagrams of another test, another size or unknown origin are not counted") {
   Tallied test;
   test.tally.on_datagram(datagram(0, kBytes, kTest - 1), kStart);
   test.tally.on_datagram(datagram(0, kBytes + 1), kStart);

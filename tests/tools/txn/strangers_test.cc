@@ -78,7 +78,7 @@ TEST_CASE("a stranger's connection takes no pair's place and spoils nothing", "[
       }
 }
 
-TEST_CASE("who has another pass is not served", "[txn]") {
+TEST_CASE("a connection with another pass is not served", "[txn]") {
   Workload workload = standard(Script::eft_short, Protocol::tcp);
   Server server{workload, measuring::Pass::draw()};
   std::atomic<bool> stop = false;

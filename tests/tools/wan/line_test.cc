@@ -158,7 +158,7 @@ TEST_CASE("a running line is changed and read through its control socket") {
   CHECK_FALSE(std::filesystem::exists(folder.socket()));
 }
 
-TEST_CASE("a control socket in use is not taken away, one left behind is") {
+TEST_CASE("a control socket in use is not replaced, a stale one is") {
   if (!can_run()) return;
   const Folder folder;
   const Rig rig;
@@ -268,7 +268,7 @@ TEST_CASE("TAP devices are joined like interfaces") {
   CHECK(shortest_ping_ms(rig, "10.98.0.9") >= 6);
 }
 
-TEST_CASE("what cannot be joined or understood is said in a sentence") {
+TEST_CASE("invalid interfaces and settings are reported in a sentence") {
   if (!can_run()) return;
   const Rig rig;
   const auto said = [&](const std::vector<std::string>& arguments) {

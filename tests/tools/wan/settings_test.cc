@@ -37,7 +37,7 @@ TEST_CASE("rates, times, shares and sizes are read with their units") {
   CHECK(*parse_bytes("1500") == 1500);
 }
 
-TEST_CASE("what is not a number with the right unit is refused with a sentence") {
+TEST_CASE("a value without a number and a valid unit is refused with a sentence") {
   for (const char* text : {"", "x", "-1mbit", "nan", "inf", "10", "10ms", "0mbit", "20gbit", "1e999mbit"}) {
     INFO(text);
     REQUIRE(parse_rate(text).has_error());

@@ -169,7 +169,7 @@ TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side,
   CHECK(engine.closed_by_peer());
 }
 
-TEST_CASE("a refusal of libssl's is told by its name") {
+TEST_CASE("a refusal by libssl is reported with its name") {
   const TlsContext context = make_context();
   TlsEngine engine(context, Side::dialler, any_key);
   Libssl peer(context, Side::acceptor, "TLS_AES_128_GCM_SHA256");
@@ -293,7 +293,7 @@ TEST_CASE("a dialler shows its own key only to one that it expects") {
   CHECK(acceptor.refusal() == link::Refusal::rejected_by_peer);
 }
 
-TEST_CASE("an acceptor refuses a key that it does not know, and the dialler is told") {
+TEST_CASE("an acceptor refuses an unknown key, and the dialler is informed") {
   const TlsContext here = make_context(), there = make_context();
   TlsEngine dialler(here, Side::dialler, any_key);
   TlsEngine acceptor(there, Side::acceptor, [&](const std::string& key) {
@@ -360,7 +360,7 @@ TEST_CASE("only X25519 and P-256 are agreed on, and only with short handshakes")
   CHECK(acceptor.refusal() == link::Refusal::too_long);
 }
 
-TEST_CASE("what is shown to whoever connects names nobody") {
+TEST_CASE("the certificate shown to strangers contains no name") {
   const TemporaryFolder folder;
   const auto made = identity::keygen("branch-in-oslo", folder.path());
   const TlsContext context(identity::load(config::Identity{made.certificate, made.private_key}));
@@ -374,7 +374,7 @@ TEST_CASE("what is shown to whoever connects names nobody") {
   CHECK(X509_NAME_entry_count(X509_get_subject_name(shown)) == 0);
 }
 
-TEST_CASE("a preshared key protects what follows the handshake, and one that differs is told of") {
+TEST_CASE("a preshared key protects the records after the handshake, and a different one is reported") {
   const TlsContext context = make_context();
   const auto with = [](unsigned seed) {
     auto key = std::make_shared<identity::PresharedKey>();

@@ -166,7 +166,7 @@ TEST_CASE("datagrams for several carriers in one burst each reach their own, and
   CHECK(two.turns == 1);
 }
 
-TEST_CASE("what a stranger sends is counted, and nobody is told") {
+TEST_CASE("datagrams of strangers are counted and not delivered") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender, taker;
@@ -212,7 +212,7 @@ TEST_CASE("an endpoint on all addresses answers from the one that was used, for 
   CHECK(answered.last.from == at(used, server->port()));
 }
 
-TEST_CASE("a datagram that the first hop cannot take is told, with others or alone") {
+TEST_CASE("a datagram too large for the first hop is reported, with others or alone") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender;

@@ -90,13 +90,13 @@ TEST_CASE("bursts that arrive early and late are made up for by each other") {
   CHECK(line.probe.capacity().value() == Approx(SharedLine::kCapacity).epsilon(0.03));
 }
 
-TEST_CASE("a burst that did not leave at once, or of which too little is known, tells nothing") {
+TEST_CASE("a burst that did not leave at once, or has too few acknowledgements, is ignored") {
   SharedLine line;
   SECTION("it took the sender twice as long") {
     for (int i = 0; i < 3; ++i)
       line.burst(32, 10, 2 * SharedLine::time(32 * SharedLine::kFull / SharedLine::kRate) + 1ms);
   }
-  SECTION("a single packet of it was told of") {
+  SECTION("a single packet of it was acknowledged") {
     for (int i = 0; i < 3; ++i) line.burst(32, 20);
   }
   SECTION("its packets came at once, as a busy host takes them") {

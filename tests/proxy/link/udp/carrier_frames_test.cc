@@ -33,7 +33,7 @@ Bytes body_of(const Buffer& frame) {
 
 }  // namespace
 
-TEST_CASE("carrier frames look as the protocol says, byte for byte") {
+TEST_CASE("carrier frames match the protocol, byte for byte") {
   Buffer out;
   PacketAck ack{.delay = 300us, .arrival = 70ms, .ranges = {}};
   ack.ranges.push_back({98, 100});

@@ -58,7 +58,7 @@ TEST_CASE("a timer that is late keeps the average, at the cost of bursts as long
   }
 }
 
-TEST_CASE("a host that stands still for once does not send all it missed into a short queue") {
+TEST_CASE("a host that stalls once does not send all it missed into a short queue") {
   for (const std::uint64_t rate : {6'480'000ull, 25'000'000ull}) {
     INFO("rate " << rate);
     Pacer pacer{kStart, rate, 1500};

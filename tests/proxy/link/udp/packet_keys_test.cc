@@ -96,7 +96,7 @@ TEST_CASE("a packet number makes the nonce as in RFC 9001, appendix A.5") {
   CHECK(golden::to_hex(text) + golden::to_hex(tag) == "655e5cd55c41f69080575d7999c25a5bfb");
 }
 
-TEST_CASE("ids, secrets and keys come from the exporter as the golden vectors say") {
+TEST_CASE("ids, secrets and keys match the golden vectors") {
   auto vectors = golden::read("packets.txt");
   Token session;
   for (std::size_t i = 0; i < session.size(); ++i) session[i] = std::byte(0xa0 + i);

@@ -68,7 +68,7 @@ TEST_CASE("packets are sealed and opened exactly as the golden vectors say") {
     }
 }
 
-TEST_CASE("a header comes back as written, and flags that are not known are no packet") {
+TEST_CASE("a header is read back as written, and unknown flags are refused") {
   Buffer packet(kPacketOverhead + 1);
   for (KeyPhase phase : {KeyPhase::even, KeyPhase::odd}) {
     PacketHeader header{.phase = phase, .id = test_keys().acceptor_to_dialler.id, .low_number = 0x89abcdef};
@@ -109,7 +109,7 @@ TEST_CASE("a number's low 32 bits give the number that is closest to the expecte
   }
 }
 
-TEST_CASE("payloads of every size come back, in any order, each number once") {
+TEST_CASE("payloads of every size are opened, in any order, each number once") {
   for (Cipher cipher : kCiphers) {
     CarrierKeys keys = test_keys();
     PacketSealer sealer(keys.dialler_to_acceptor, cipher);

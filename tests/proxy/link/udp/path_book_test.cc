@@ -17,7 +17,7 @@ PathBook two_paths() {
   return book;
 }
 
-TEST_CASE("what is known of paths is written down and read again") {
+TEST_CASE("path measurements are written and read back") {
   const auto read = PathBook::parse(two_paths().text());
   REQUIRE(read);
   REQUIRE(read->find(kBranch));

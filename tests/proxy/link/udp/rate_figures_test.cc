@@ -222,7 +222,7 @@ TEST_CASE("start-up", "[.figures][start]") {
         }
 }
 
-TEST_CASE("a told rate that is wrong", "[.figures][wrong]") {
+TEST_CASE("a wrong configured rate", "[.figures][wrong]") {
   for (const Law law : {Law::paced, Law::warm})
     for (const double loss : {0.0, 0.01, 0.05})
       for (const double times : {1.05, 1.25, 2.0, 5.0, 0.8}) {

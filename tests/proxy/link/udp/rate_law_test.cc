@@ -109,7 +109,7 @@ TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever it lo
       }
 }
 
-TEST_CASE("a line nobody described is found within four round trips, and within two if it was seen before") {
+TEST_CASE("the rate of an unknown line is found within four round trips, and of a known one within two") {
   for (const double bits : {10e6, kRate, 200e6})
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.1}) {
@@ -123,7 +123,7 @@ TEST_CASE("a line nobody described is found within four round trips, and within 
       }
 }
 
-TEST_CASE("on a slow line a small packet among full ones makes nobody believe in a queue") {
+TEST_CASE("on a slow line a small packet among full ones does not look like a queue") {
   for (const Law law : {Law::paced, Law::measured})
     for (const double bits : {512e3, 1.544e6, 10e6})
       for (const unsigned every : {5u, 20u}) {
@@ -135,7 +135,7 @@ TEST_CASE("on a slow line a small packet among full ones makes nobody believe in
       }
 }
 
-TEST_CASE("packets that are late by chance are not taken for a queue") {
+TEST_CASE("jitter is not taken for a queue") {
   for (const double bits : {1.544e6, 10e6, kRate})
     for (const Duration rtt : {30ms, 100ms})
       for (const Duration jitter : {1ms, 5ms, 10ms}) {
@@ -234,7 +234,7 @@ TEST_CASE("a line is found again where packets went farther apart than its round
   }
 }
 
-TEST_CASE("a host that stands still for a moment is no queue") {
+TEST_CASE("a host that stalls for a moment does not look like a queue") {
   for (const Duration rtt : {1ms, 30ms}) {
     Run run({.rtt = rtt}, Law::paced);
     run.network.run_for(2s);
@@ -246,7 +246,7 @@ TEST_CASE("a host that stands still for a moment is no queue") {
   }
 }
 
-TEST_CASE("a line that stands still for a moment, or either end of it, has not become slower") {
+TEST_CASE("a line or end host that stalls for a moment does not look slower") {
   enum class Who { line, receiver, sender };
   for (const Law law : {Law::paced, Law::measured})
     for (const Who who : {Who::line, Who::receiver, Who::sender})
@@ -286,7 +286,7 @@ TEST_CASE("a line that stands still for a moment, or either end of it, has not b
         }
 }
 
-TEST_CASE("a sender that stands still for a moment loses nothing in a short queue afterwards") {
+TEST_CASE("a sender that stalls for a moment loses nothing in a short queue afterwards") {
   Run run({.bits = 200e6, .rtt = 1ms}, Law::paced, 200e6);
   run.network.run_for(1s);
   const auto before = run.flow.sender.sent().counters().lost_packets;
@@ -299,7 +299,7 @@ TEST_CASE("a sender that stands still for a moment loses nothing in a short queu
   CHECK_FALSE(dynamic_cast<PacedLaw&>(run.flow.sender.law()).guarded());
 }
 
-TEST_CASE("after a cut of thirty seconds both laws come back") {
+TEST_CASE("after a cut of thirty seconds both laws recover") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));
     Run run({.loss = 0.01}, law);
@@ -391,7 +391,7 @@ TEST_CASE("beside a CUBIC flow on a line without loss neither starves") {
     }
 }
 
-TEST_CASE("ACKs that are lost, late or bunched stop nobody") {
+TEST_CASE("lost, late or bunched ACKs do not stop a sender") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));
     Path path;

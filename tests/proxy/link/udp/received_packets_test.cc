@@ -85,7 +85,7 @@ TEST_CASE("in order, an ACK is due after ten packets or an eighth of the round t
   CHECK(received.ack_due() == kStart + 29ms);
 }
 
-TEST_CASE("an ACK is due at once for the first packets, after a gap, and for who asks") {
+TEST_CASE("an ACK is due at once for the first packets, after a gap, and on request") {
   ReceivedPackets fresh{kStart};
   fresh.on_packet(0, AckAsk::soon, kStart);
   CHECK(fresh.ack_due() == kStart);
@@ -115,7 +115,7 @@ TEST_CASE("an ACK carries the arrival of the largest number and the delay since"
   CHECK(ack->delay == 10ms);
 }
 
-TEST_CASE("what was told and acknowledged is told no more, but the largest number always is") {
+TEST_CASE("acknowledged ranges are not reported again, except the largest number") {
   ReceivedPackets received{kStart};
   for (PacketNumber n = 0; n < 100; n += 2) received.on_packet(n, AckAsk::soon, kStart);
   CHECK(received.wants_acknowledgement());

@@ -29,7 +29,7 @@ TEST_CASE("each number is taken once, and none that fell out of the window") {
   CHECK(window.take((std::uint64_t{1} << 62) - 1));
 }
 
-TEST_CASE("the replay window says the same as a set of all numbers") {
+TEST_CASE("the replay window matches a set of all numbers") {
   const unsigned seed = GENERATE(1u, 2u, 3u);
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

@@ -46,7 +46,7 @@ TEST_CASE("a receiver that claims delays does not make the line shorter than it 
   CHECK(rtt.minimum() == 100ms);
 }
 
-TEST_CASE("the least of a window is what a list of everything says, to a part of the window") {
+TEST_CASE("the minimum of a window matches a full list, to a part of the window") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random{seed};

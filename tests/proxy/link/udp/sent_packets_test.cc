@@ -44,7 +44,7 @@ struct Sender {
 using Numbers = std::vector<PacketNumber>;
 }  // namespace
 
-TEST_CASE("each packet is told once as acknowledged, with its handle, whatever ACKs repeat") {
+TEST_CASE("each packet is reported once as acknowledged, with its handle, whatever ACKs repeat") {
   Sender s;
   s.send(kStart, 10);
   REQUIRE(s.sent.on_ack(ack_of({{2, 4}}), kStart + 50ms, s.events));
@@ -60,7 +60,7 @@ TEST_CASE("each packet is told once as acknowledged, with its handle, whatever A
   CHECK(s.sent.bytes_in_flight() == 0);
 }
 
-TEST_CASE("three packets that overtook one tell that it is lost") {
+TEST_CASE("a packet overtaken by three others counts as lost") {
   Sender s;
   s.send(kStart, 5);
   REQUIRE(s.sent.on_ack(ack_of({{2, 3}}), kStart + 50ms, s.events));
@@ -104,7 +104,7 @@ TEST_CASE("a packet that is acknowledged at once is missed sooner") {
   CHECK(*s.sent.next_timeout() - prompt == SentPackets::kMaxAckDelay - SentPackets::kPromptAckDelay);
 }
 
-TEST_CASE("a loss and a probe that are due by the same late timer are both told by it") {
+TEST_CASE("a loss and a probe that are due at the same late timer are both reported") {
   Sender s;
   s.send(kStart, 5);
   REQUIRE(s.sent.on_ack(ack_of({{2, 3}}), kStart + 50ms, s.events));
@@ -270,7 +270,7 @@ TEST_CASE("a carrier that ends gives every handle back") {
   CHECK_FALSE(s.sent.next_timeout());
 }
 
-TEST_CASE("whatever ACKs come, each handle comes back once and nothing is in flight that should not be") {
+TEST_CASE("for any ACKs, each handle is returned once and the bytes in flight are correct") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random{seed};

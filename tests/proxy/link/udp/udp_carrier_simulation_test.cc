@@ -121,7 +121,7 @@ TEST_CASE("what acknowledges goes along with data that waits for nothing but its
   check_complete(two, 30s);
 }
 
-TEST_CASE("short downloads over a line nobody described end in about the time that the line needs") {
+TEST_CASE("short downloads over an unknown line take about the time that the line needs") {
   for (const double megabits : {1.544, 10.0, 51.84, 200.0})
     for (const Duration rtt : {Duration(1ms), Duration(30ms)})
       for (const std::uint64_t bytes : {50'000u, 250'000u, 1'000'000u}) {
@@ -181,7 +181,7 @@ TEST_CASE("a path that is cut for thirty seconds in mid-transfer goes on where i
   check_complete(two, 60s);
 }
 
-TEST_CASE("a carrier whose keys are worn out fails at once, and for good, without a deadline that stands") {
+TEST_CASE("a carrier whose keys are used up fails at once and for good, without a stuck deadline") {
   Simulation two({.line = line_of(20, 80ms), .features = kNoRepairs, .limits = {.numbers = 500}});
   REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 1s));
   two.flows.start(2'000'000, 2'000'000);

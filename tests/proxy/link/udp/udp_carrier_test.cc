@@ -26,7 +26,7 @@ simulator::LineConfig oc1(Duration rtt, double loss) {
 
 }  // namespace
 
-TEST_CASE("flows come through whole over a lossy line, told its rate or not") {
+TEST_CASE("flows arrive complete over a lossy line, with or without a configured rate") {
   for (double loss : {0.0, 0.01, 0.1})
     for (std::uint64_t rate : {0u, 51'840'000u}) {
       INFO("loss " << loss << " rate " << rate);
@@ -41,7 +41,7 @@ TEST_CASE("flows come through whole over a lossy line, told its rate or not") {
     }
 }
 
-TEST_CASE("each flow's own rule says how many repairs go with it, and it may change its mind") {
+TEST_CASE("each flow's rule sets its number of repairs, and may change") {
   UdpPair pair({.seed = 2, .line = oc1(20ms, 0), .rate_bits = 51'840'000});
   REQUIRE(pair.run_until([&] { return pair.a.session.preferred() && pair.b.session.preferred(); }, 2s));
   FlowsOn<UdpPair> flows(pair);
