@@ -174,12 +174,17 @@ void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but) 
     if (each->second != but && each->second->owes()) each->second->give_up(file, cause);
 }
 
-std::uint64_t LostWrites::finish_others(const File& file, const LiveLedger& own) {
-  std::uint64_t bytes = 0;
+LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own) {
+  Unfinished all;
   const auto [first, last] = live_.equal_range(any_port(file.ends));
-  for (auto each = first; each != last; ++each)
-    if (each->second != &own && each->second->owes()) bytes += each->second->finish(file);
-  return bytes;
+  for (auto each = first; each != last; ++each) {
+    if (each->second == &own || !each->second->owes()) continue;
+    const Unfinished one = each->second->finish(file);
+    if (one.bytes == 0) continue;
+    all.bytes += one.bytes;
+    all.moved_at = std::max(all.moved_at, one.moved_at);
+  }
+  return all;
 }
 
 bool LostWrites::any(const Ends& ends) const {

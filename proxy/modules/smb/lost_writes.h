@@ -100,9 +100,13 @@ class LostWrites {
   // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are ended,
   // and what they owe is lost.
   void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
-  // Before an open that can: nothing more of the file is promised by other flows of this client than `own`. Returns
-  // how many bytes they have promised of it and do not know to be written.
-  std::uint64_t finish_others(const File& file, const LiveLedger& own);
+  // What flows have promised of a file and do not know to be written.
+  struct Unfinished {
+    std::uint64_t bytes = 0;
+    link::TimePoint moved_at{};  // when the server last answered one of their WRITEs, or they began to owe
+  };
+  // Before an open that can: nothing more of the file is promised by other flows of this client than `own`.
+  Unfinished finish_others(const File& file, const LiveLedger& own);
   // The content was replaced or deleted by this client.
   void forget(const File& file);
   // It was renamed by this client, which replaces what had that name.
@@ -161,8 +165,8 @@ class LiveLedger {
   // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when its
   // host runs next.
   virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
-  // Promises nothing more where something of this file is outstanding, and returns how many bytes are.
-  virtual std::uint64_t finish(const LostWrites::File& file) = 0;
+  // Promises nothing more where something of this file is outstanding.
+  virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;
 };
 
 // Writes down what happens, and stores what is not told yet. Called on the loop; never waits.

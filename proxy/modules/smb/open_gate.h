@@ -15,8 +15,8 @@ namespace longhaul::smb {
 
 class OpenGate {
  public:
-  // As long may the older flows make no progress. A server that lost its power is not known to be gone for minutes,
-  // and clients wait for an answer to an open for ten seconds at least.
+  // As long may the older flows have made no progress: a server that lost its power is not known to be gone for
+  // minutes. Since they last did, not since the open: clients that do not wait so long come again.
   static constexpr auto kPatience = std::chrono::seconds(5);
   static constexpr auto kLookEvery = std::chrono::milliseconds(20);
   // Of frames. Clients wait for the answer to an open; one that does not ends the patience.
@@ -28,10 +28,8 @@ class OpenGate {
   bool is_shut() const { return file_.has_value(); }
   // An open of this file has come. True: it is to be held, and all that follows it.
   bool shuts_for(TimePoint now, const LostWrites::File& file) {
-    owed_ = lost_.finish_others(file, own_);
-    if (owed_ == 0) return false;
+    if (lost_.finish_others(file, own_).bytes == 0) return false;
     file_ = file;
-    moved_at_ = now;
     look_at_ = now + kLookEvery;
     return true;
   }
@@ -42,12 +40,11 @@ class OpenGate {
   // Gives back what is held when there is nothing to wait for any more; it may shut the gate again.
   std::vector<Frame> poll_open(TimePoint now) {
     if (!is_shut()) return {};
-    const std::uint64_t owed = lost_.finish_others(*file_, own_);
-    if (std::exchange(owed_, owed) != owed) moved_at_ = now;
-    const bool patient = now - moved_at_ < kPatience && held_bytes_ <= kMostHeldBytes;
+    const auto unfinished = lost_.finish_others(*file_, own_);
+    const bool patient = now - unfinished.moved_at < kPatience && held_bytes_ <= kMostHeldBytes;
     look_at_ = now + kLookEvery;
-    if (owed != 0 && patient) return {};
-    if (owed != 0) lost_.end_live(*file_, Cause::server_gone, &own_);
+    if (unfinished.bytes != 0 && patient) return {};
+    if (unfinished.bytes != 0) lost_.end_live(*file_, Cause::server_gone, &own_);
     file_.reset();
     held_bytes_ = 0;
     return std::exchange(held_, {});
@@ -61,8 +58,7 @@ class OpenGate {
   std::optional<LostWrites::File> file_;
   std::vector<Frame> held_;
   std::size_t held_bytes_ = 0;
-  std::uint64_t owed_ = 0;
-  TimePoint moved_at_{}, look_at_{};
+  TimePoint look_at_{};
 };
 
 }  // namespace longhaul::smb

@@ -39,7 +39,7 @@ class LostFiles {
     std::optional<FileName> to;  // renamed; else deleted
   };
   static std::optional<Change> change_of(const Message& request);
-  static constexpr std::size_t kMostAsked = 1024;
+  static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;

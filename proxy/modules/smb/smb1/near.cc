@@ -68,6 +68,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
           break;
         case Command::write_andx:
           if (const Open* open = connection_.open_of(message)) settled_.active(now, *open);
+          if (promises_.outstanding_bytes() == 0) moved_at_ = now;
           if (write(frame, message)) return;
           break;
         case Command::close:
@@ -331,6 +332,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
     questions_.drop(drop->open);
     looks_.drop();
   } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
+    moved_at_ = now;
     kept(*kept_now);
   } else if (const auto* room = std::get_if<Room>(&message)) {
     room_.told(DiskTree{room->session << 16 | room->tree}, room->available_bytes, room->counted_bytes);

@@ -121,7 +121,7 @@ class Near final : public Half, private LiveLedger {
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   bool owes() const override { return promises_.owes(); }
   void give_up(const LostWrites::File& file, Cause cause) override;
-  std::uint64_t finish(const LostWrites::File& file) override;
+  LostWrites::Unfinished finish(const LostWrites::File& file) override;
   bool goes_on_with_lost(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
@@ -147,6 +147,7 @@ class Near final : public Half, private LiveLedger {
   NearSettled settled_;
   bool has_said_who_ = false;
   bool hides_errors_ = false;  // see silent_clients.h
+  TimePoint moved_at_{};       // the server answered a promised WRITE, or something came to be outstanding
   bool doomed_ = false;        // to be reset when all that was promised is done
   NearSearches searches_;
   NearQuestions questions_;

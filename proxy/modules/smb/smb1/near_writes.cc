@@ -183,15 +183,15 @@ void Near::give_up(const LostWrites::File& file, Cause cause) {
     if (const Open* open = connection_.open(key); open && lost_file(*open) == file) return abort(cause);
 }
 
-std::uint64_t Near::finish(const LostWrites::File& file) {
-  std::uint64_t bytes = 0;
+LostWrites::Unfinished Near::finish(const LostWrites::File& file) {
+  LostWrites::Unfinished unfinished{.moved_at = moved_at_};
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = connection_.open(key);
     if (!open || lost_file(*open) != file) continue;
     promises_.stop(key);
-    bytes += promises_.outstanding_bytes(key);
+    unfinished.bytes += promises_.outstanding_bytes(key);
   }
-  return bytes;
+  return unfinished;
 }
 
 void Near::lose(Cause cause) {

@@ -465,6 +465,12 @@ std::size_t Connection::LeaseHash::operator()(const LeaseKey& key) const {
   return KeyedHash{}(load_le<std::uint64_t>(key, 0), load_le<std::uint64_t>(key, 8));
 }
 
+void Connection::moved(Open& open, std::u16string to) {
+  name_bytes_ += to.size() * sizeof(char16_t);
+  name_bytes_ -= open.moved_to.size() * sizeof(char16_t);
+  open.moved_to = std::move(to);
+}
+
 std::size_t Connection::state_bytes() const {
   return opens_.size() * kOpenBytes + name_bytes_ + pending_.size() * kPendingBytes;
 }

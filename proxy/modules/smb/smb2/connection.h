@@ -218,6 +218,9 @@ class Connection {
   // What all this takes, about.
   std::size_t state_bytes() const;
 
+  // It was renamed.
+  void moved(Open& open, std::u16string to);
+
   // More opens at a time are not followed: they are to each request as opens that nobody has seen. So are
   // those that share a lease with more than kMostSharers of them, as far as their caching goes.
   static constexpr std::size_t kMostOpens = 1 << 14, kMostSharers = 64;

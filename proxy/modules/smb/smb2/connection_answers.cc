@@ -177,7 +177,7 @@ void Connection::close(const FileId& file, MessageId by, Outcome& outcome) {
   opens_.erase(found);
   Open& open = *outcome.closed.back();
   open.group->remove(&FileCounts::opens);
-  name_bytes_ -= open.name.path.size() * sizeof(char16_t);
+  name_bytes_ -= (open.name.path.size() + open.moved_to.size()) * sizeof(char16_t);
   if (const auto tree = in_tree_.find({open.session, open.tree}); tree != in_tree_.end()) {
     tree->second.staying.erase(file);
     tree->second.leaving.erase(file);

@@ -64,7 +64,7 @@ void LostFiles::on_done(Connection& connection, const Connection::Outcome& outco
     Change& change = asked.mapped();
     if (change.kind == Kind::renamed) {
       const LostWrites::File before = of(*open);
-      open->moved_to = std::move(change.path);
+      connection.moved(*open, std::move(change.path));
       lost_.moved(before, of(*open));
     } else if (change.kind == Kind::emptied) {
       lost_.forget(of(*open));

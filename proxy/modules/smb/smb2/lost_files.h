@@ -30,7 +30,7 @@ class LostFiles {
     std::u16string path;
   };
   static std::optional<Change> change_of(const Element& element);
-  static constexpr std::size_t kMostAsked = 1024;
+  static constexpr std::size_t kMostAsked = 64;  // beyond that records stay under the old name
 
   LostWrites& lost_;
   LostWrites::Ends ends_;

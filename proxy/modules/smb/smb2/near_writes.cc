@@ -108,6 +108,7 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
   const bool known = room_.knows(disk);
   if (known ? !room_.has_room(disk, length) : before_room_[disk].size() >= kMostBeforeRoom) return Taken::no;
 
+  if (promises_.outstanding_bytes() == 0) moved_at_ = now;
   const auto verdict =
       promises_.promise(open->key, header.message_id, {.offset = request->offset, .length = length},
                         known ? Promises::Conditions::fulfilled : Promises::Conditions::open_question);
@@ -159,6 +160,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
   const auto settled = promises_.kept(kept.message, status, kept.written);
   const auto found = waiting_.find(kept.message);
   if (!settled || found == waiting_.end()) return;
+  moved_at_ = now;
   const Waiting write = std::move(found->second);
   waiting_.erase(found);
   if (says_expired(status)) side_.connection().session_expired(settled->open.session);
@@ -277,15 +279,15 @@ void NearWrites::give_up(const LostWrites::File& file, Cause cause) {
   }
 }
 
-std::uint64_t NearWrites::finish(const LostWrites::File& file) {
-  std::uint64_t bytes = 0;
+LostWrites::Unfinished NearWrites::finish(const LostWrites::File& file) {
+  LostWrites::Unfinished unfinished{.moved_at = moved_at_};
   for (const OpenKey& key : promises_.owed()) {
     const Open* open = side_.connection().open(key);
     if (!open || lost_file(*open) != file) continue;
     promises_.stop(key);
-    bytes += promises_.outstanding_bytes(key);
+    unfinished.bytes += promises_.outstanding_bytes(key);
   }
-  return bytes;
+  return unfinished;
 }
 
 std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) const {

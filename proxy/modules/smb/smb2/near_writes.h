@@ -92,7 +92,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   void kept(TimePoint now, const Kept& kept);
   void ended(const Open& open);
   void give_up(const LostWrites::File& file, Cause cause) override;
-  std::uint64_t finish(const LostWrites::File& file) override;
+  LostWrites::Unfinished finish(const LostWrites::File& file) override;
   Taken create(TimePoint now, const Message& message);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   void count();
@@ -113,6 +113,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   std::vector<LostWrites::File> late_files_;                  // of late_, those that no answer has told yet
   bool only_close_tells_ = false;                             // of these
   bool doomed_ = false;
+  TimePoint moved_at_{};  // the server answered a WRITE, or something came to be outstanding
   Guid client_{};              // as NEGOTIATE named it
   bool hides_errors_ = false;  // see silent_clients.h
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
