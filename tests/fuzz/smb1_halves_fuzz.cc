@@ -72,11 +72,21 @@ Slice message(fuzz::Choices& choices, bool reply) {
   }
   for (unsigned changes = choices.below(12); changes != 0 && words != 0; --changes)
     out[at + choices.below(static_cast<unsigned>(2 * words))] = std::byte(choices.byte());
-  const Bytes bytes = choices.some(80);
-  w.u16(static_cast<std::uint16_t>(bytes.size()));
+  constexpr std::size_t kMostChosen = 80, kMostBytes = 0xFFFF;
+  const Bytes bytes = choices.some(kMostChosen);
+  const std::size_t filled =
+      bytes.size() == kMostChosen ? std::min(some_size(choices), kMostBytes - kMostChosen) : 0;
+  w.u16(static_cast<std::uint16_t>(bytes.size() + filled));
   w.bytes(bytes);
+  w.zeros(filled);
   write_frame_head(out.size() - kFrameHeadBytes, out.data());
   return Slice::copy_of(out);
+}
+
+// What a raw transfer brings, a frame without a header.
+Slice some_raw(fuzz::Choices& choices) {
+  constexpr std::size_t kMostRaw = 0x1FFFF;
+  return testing::bare("data" + std::string(std::min(some_size(choices), kMostRaw), 'd'));
 }
 
 struct Half1 {
@@ -169,14 +179,14 @@ FUZZ_TARGET(smb1_halves) {
       case 1:
         near.frame_from_lan(
             {}, frame_of(near.bare_from_lan(), near.bare_from_lan() == Bare::expected && choices.below(2)
-                                                   ? testing::bare("data")
+                                                   ? some_raw(choices)
                                                    : message(choices, false)));
         break;
       case 2:
       case 3:
         far.frame_from_lan(
             {}, frame_of(far.bare_from_lan(), far.bare_from_lan() == Bare::expected && choices.below(2)
-                                                  ? testing::bare("data")
+                                                  ? some_raw(choices)
                                                   : message(choices, true)));
         break;
       case 4:
@@ -189,7 +199,7 @@ FUZZ_TARGET(smb1_halves) {
       default: {
         const auto told = decode(choices.some(60));
         if (!told) break;
-        const Slice attached = Slice::copy_of(Buffer(std::min<std::size_t>(attached_bytes(*told), 1 << 16)));
+        const Slice attached = Slice::copy_of(Buffer(std::min<std::size_t>(attached_bytes(*told), 8 << 20)));
         if (attached.size() != attached_bytes(*told)) break;
         if (choices.below(2)) {
           near.from_twin({}, *told, attached);

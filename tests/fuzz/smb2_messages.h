@@ -21,12 +21,6 @@ inline FileId some_file(Choices& choices) {
   return n == 5 ? kPreviousFile : FileId{n, 100 + n};
 }
 
-// A size that a length field may say, without an input of that size.
-inline std::size_t some_size(Choices& choices) {
-  static constexpr std::size_t sizes[] = {0, 1, 300, 4'100, 66'000, 300'000, 2u << 20};
-  return sizes[choices.below(7)];
-}
-
 // ---- the client
 
 inline Body query_directory_body(Choices& choices, const FileId& file) {

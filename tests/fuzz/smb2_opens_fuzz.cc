@@ -79,14 +79,17 @@ class World {
       case 2: {
         static constexpr std::uint32_t kAccess[] = {access::read_data, access::read_data, access::read_data,
                                                     access::write_data, access::read_attributes};
-        return say(
-            0, create_request(next(), path_of(choices_.below(kNames)), plainly(kAccess[choices_.below(5)]))
-                   .frame.bytes);
+        std::string path = path_of(choices_.below(kNames));
+        const unsigned chosen = choices_.byte();
+        if (chosen >= 250) path.append(fuzz::size_number(chosen) / 10, 'n');  // to 30,000 letters, and beyond
+        path.resize(std::min<std::size_t>(path.size(), 0x7FFF));
+        return say(0, create_request(next(), path, plainly(kAccess[chosen % 5])).frame.bytes);
       }
-      case 3:
-        return say(
-            0,
-            request(Command::read, next(), read_request_body({1, choices_.below(16)}, 0, 100)).frame.bytes);
+      case 3: {
+        const unsigned chosen = choices_.byte();
+        const auto length = static_cast<std::uint32_t>(100 + fuzz::size_number(chosen / 16));
+        return say(0, request(Command::read, next(), read_request_body({1, chosen % 16}, 0, length)).frame.bytes);
+      }
       case 4:
         return say(0,
                    request(Command::close, next(), close_request_body({1, choices_.below(16)})).frame.bytes);
@@ -129,7 +132,7 @@ class World {
         CreateRequest create = plainly(access::read_data);
         create.name = as_bytes(wide);
         return Offer{number, key, encode(*plain_open({}, create)), Slice::copy_of(choices_.some(30)),
-                     choices_.below(100)};
+                     some_attached_size()};
       }
       case 2:
         return Revoke{number};
@@ -140,6 +143,11 @@ class World {
       default:
         return Held{key, 9};
     }
+  }
+
+  std::uint32_t some_attached_size() {
+    const unsigned chosen = choices_.byte();
+    return static_cast<std::uint32_t>(chosen < 200 ? chosen % 100 : fuzz::size_number(chosen));
   }
 
   void say(unsigned side, const Slice& bytes) {

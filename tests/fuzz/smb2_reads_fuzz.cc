@@ -15,7 +15,9 @@ FUZZ_TARGET(smb2_reads) {
   fuzz::Choices choices(std::as_bytes(std::span(data, size)));
   Pair pair(choices.byte());
   pair.cut_bytes = choices.below(2);
-  pair.server.files["f"] = {0, 1 + choices.byte() * 600u};
+  // Some of them large: what is read ahead is many READs then.
+  const unsigned size_chosen = choices.byte();
+  pair.server.files["f"] = {0, 1 + size_chosen * (size_chosen % 16 == 15 ? 8000u : 600u)};
   Client client(pair);
   client.begin();
   std::vector<FileId> files;
@@ -39,7 +41,7 @@ FUZZ_TARGET(smb2_reads) {
       const std::uint64_t offset = choices.byte() * 600u;
       const unsigned oldest = pair.server.settled("f");
       reads[client.ask(Command::read, read_request_body(files[choice % files.size()], offset,
-                                                        1 + choices.byte() * 64u))] = {offset, oldest};
+                                                        1 + choices.byte() * 256u))] = {offset, oldest};
     } else if (choice < 44 && may_ask) {
       client.ask(Command::write, write_request_body(files[choice % files.size()], 0, "next"));
     } else if (choice < 46 && client.credits() > 2 && opens.size() < 4) {
