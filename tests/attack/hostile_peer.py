@@ -75,12 +75,12 @@ class TlsConnection:
     def __init__(self, plain, context):
         self.plain = plain
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing)
+        self.tls = context.wrap_bio(self._incoming, self._outgoing)
         self._engine, self._order = threading.Lock(), threading.Lock()
         done = False
         while not done:
             try:
-                self._tls.do_handshake()
+                self.tls.do_handshake()
                 done = True
             except ssl.SSLWantReadError:
                 pass
@@ -99,14 +99,14 @@ class TlsConnection:
     def sendall(self, data):
         with self._order:
             with self._engine:
-                self._tls.write(data)
+                self.tls.write(data)
                 records = self._outgoing.read()
             self.plain.sendall(records)
 
     def recv(self, size):
         while True:
             with self._engine, contextlib.suppress(ssl.SSLWantReadError):
-                return self._tls.read(size)
+                return self.tls.read(size)
             self._take()
 
     def close(self):
@@ -118,10 +118,12 @@ class HostilePeer:
     context. A thread reads what the daemon says; frames(KIND) gives the bodies of one kind so far."""
 
     def __init__(self, lab, site, node="branch", to=DATACENTER_WAN, port=LINK_PORT, source=None, epoch=0, udp_port=0,
-                 blocks=1, modules=(), answers_pings=True):
+                 blocks=1, modules=(), answers_pings=True, ciphers=1):
         self.lab, self.site, self.node, self.to, self.port, self.source = lab, site, node, to, port, source
         self.answers_pings = answers_pings
-        self.hello = {"epoch": epoch, "udp_port": udp_port, "blocks": blocks, "modules": modules}
+        self.hello = {"epoch": epoch, "udp_port": udp_port, "ciphers": ciphers, "blocks": blocks,
+                      "modules": modules}
+        self.nonce = os.urandom(16)
         self.heard = []
         self.ended = threading.Event()  # the daemon ended the connection
         self.offsets = {}
@@ -150,8 +152,9 @@ class HostilePeer:
     def hello_frame(self, session=bytes(16)):
         says = self.hello
         name = self.site.name.encode()
-        body = varint(1) + session + os.urandom(16) + varint(len(name)) + name
-        body += struct.pack(">H", says["udp_port"]) + varint(says["epoch"]) + b"\x01" + varint(says["blocks"])
+        body = varint(1) + session + self.nonce + varint(len(name)) + name
+        body += struct.pack(">H", says["udp_port"]) + varint(says["epoch"]) + bytes([says["ciphers"]])
+        body += varint(says["blocks"])
         body += varint(len(says["modules"]))
         for module, version in says["modules"]:
             body += varint(len(module)) + module.encode() + varint(version)
