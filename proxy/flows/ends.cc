@@ -21,20 +21,40 @@ AddressBytes bytes_of(const asio::ip::address& address) {
   return result;
 }
 
-// Of no host (RFC 6666).
+// Of no host: 0100::/64 (RFC 6666) of servers by name; with a peer's number before the second half, of its clients.
 constexpr std::byte kDiscardPrefix{0x01};
+constexpr std::size_t kNumberAt = 4, kDigestAt = 8;
+
+XXH64_hash_t digest_of(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+AddressBytes of_no_host(std::uint32_t number, XXH64_hash_t digest) {
+  AddressBytes result{kDiscardPrefix};
+  std::memcpy(result.data() + kNumberAt, &number, sizeof number);
+  std::memcpy(result.data() + kDigestAt, &digest, sizeof digest);
+  return result;
+}
 
 // Names are equal whatever their case.
 AddressBytes bytes_of(std::string name) {
   std::ranges::transform(name, name.begin(),
                          [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
-  const XXH64_hash_t digest = XXH3_64bits(name.data(), name.size());
-  AddressBytes result{kDiscardPrefix};
-  std::memcpy(result.data() + result.size() - sizeof digest, &digest, sizeof digest);
-  return result;
+  return of_no_host(0, digest_of(name));
+}
+
+bool is_no_host(const AddressBytes& address) {
+  constexpr AddressBytes kPrefix{kDiscardPrefix};
+  return std::equal(kPrefix.begin(), kPrefix.begin() + kNumberAt, address.begin());
 }
 
 }  // namespace
+
+std::uint32_t peer_number(const std::string& peer) { return static_cast<std::uint32_t>(digest_of(peer)) | 1; }
+
+std::uint32_t peer_number_in(const std::array<std::byte, 16>& client) {
+  std::uint32_t number = 0;
+  if (is_no_host(client)) std::memcpy(&number, client.data() + kNumberAt, sizeof number);
+  return number;
+}
 
 asio::ip::address address_in(const std::array<std::byte, 16>& bytes) {
   asio::ip::address_v6::bytes_type raw;
@@ -45,8 +65,8 @@ asio::ip::address address_in(const std::array<std::byte, 16>& bytes) {
 }
 
 std::string address_text(const std::array<std::byte, 16>& address) {
-  constexpr AddressBytes kPrefix{kDiscardPrefix};
-  if (std::equal(kPrefix.begin(), kPrefix.begin() + 8, address.begin())) return "a server by name";
+  if (is_no_host(address))
+    return peer_number_in(address) ? "a client outside the networks of its peer" : "a server by name";
   return address_in(address).to_string();
 }
 
@@ -54,6 +74,13 @@ modules::Ends ends_of(const asio::ip::address& client, const Destination& server
   return {.client = bytes_of(client),
           .server = server.host.empty() ? bytes_of(server.address) : bytes_of(server.host),
           .server_port = server.port};
+}
+
+modules::Ends ends_of_peers_client(const std::string& peer, const asio::ip::address& client, const Destination& server) {
+  modules::Ends ends = ends_of(client, server);
+  const std::string_view address(reinterpret_cast<const char*>(ends.client.data()), ends.client.size());
+  ends.client = of_no_host(peer_number(peer), digest_of(address));
+  return ends;
 }
 
 }  // namespace longhaul::flows

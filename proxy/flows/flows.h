@@ -13,11 +13,14 @@
 
 #include "proxy/config/rules.h"
 #include "proxy/flows/dialer.h"
+#include "proxy/flows/doubt.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/linked_flow.h"
 #include "proxy/flows/own_addresses.h"
+#include "proxy/flows/peer_shares.h"
 #include "proxy/flows/relay.h"
 #include "proxy/flows/source_limits.h"
+#include "proxy/flows/sweeps.h"
 #include "proxy/log/seldom.h"
 
 namespace longhaul::flows {
@@ -48,17 +51,19 @@ class Flows {
   // The link cannot be used now: our clients' flows of which the server cannot have had a byte are decided
   // anew, as if they began now.
   void on_link_lost(const link::PeerLink& link);
+  // Whether that is still under way.
+  bool decides_anew(const link::PeerLink& link) const;
   // The peer's process has ended: what it has not answered, nobody will.
   void on_peer_gone(const link::PeerLink& link);
   // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
   // it may come back past its peer before anybody knows. Its flows past the link wait until that is settled.
-  const std::vector<modules::Ends>& in_doubt() const { return doubted_; }
-  // To be called when a peer comes into doubt: until then there is none.
-  void look_for_doubt();
+  // At most `most` of them, without ports.
+  std::vector<modules::Ends> in_doubt(std::size_t most) const { return doubt_.all(most); }
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
-  // Modules of our clients whose state was changed from elsewhere act on it.
+  // Modules of our clients whose state was changed from elsewhere act on it, soon.
   void run_modules();
+  const Sweeps::Counters& sweeps() const { return sweeps_.counters(); }
   // In force at once: flows that go past the link and may not any more are reset.
   void set_closed(Closed closed);
   // The configuration's [limits] are others now.
@@ -72,6 +77,8 @@ class Flows {
 
   // Whose new flows transparent mode leaves alone, whenever that changes.
   std::function<void(const Crowded&)> on_crowded;
+  // After on_peer_gone(): all of that peer's clients are settled.
+  std::function<void()> on_doubt_settled;
   // A server refused, or cannot be reached: transparent mode routes the next connections plainly.
   std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
 
@@ -82,8 +89,9 @@ class Flows {
   void refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record);
   const config::Peer* peer_of(const Destination& destination) const;
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
-  std::vector<FlowId> unanswered_on(const link::PeerLink& link) const;
-  bool is_in_doubt(const modules::Ends& ends);
+  void decide_anew(FlowId id, LinkedFlow& flow);
+  void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
+  void leave_doubt(LinkedFlow& flow);
   boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);
   const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
@@ -98,6 +106,9 @@ class Flows {
   void own(std::unique_ptr<LinkedFlow> flow);
   LinkedFlow::OnEnd forget();
   FlowRecord& add_record(const Accepted& accepted, const Decision& decision);
+  bool peer_speaks_for(const link::PeerLink& link, const boost::asio::ip::address& client);
+  static std::string sharer_of(const FlowRecord& record);
+  std::size_t sharers() const;
   // Every record is entered and removed by these two.
   FlowRecord& enter(FlowRecord record);
   void remove(FlowId id, FlowTable::End end);
@@ -116,9 +127,10 @@ class Flows {
   OwnAddresses own_;
   log::Seldom peer_refusals_;
   Closed closed_ = Closed::enforced;
-  std::unordered_map<FlowId, std::unique_ptr<LinkedFlow>> linked_;
-  std::vector<modules::Ends> doubted_;  // sorted, without ports; as of doubted_at_
-  link::TimePoint doubted_at_{};
+  PeerShares shares_;
+  Sweeps::LinkedFlows linked_;
+  Sweeps sweeps_;
+  Doubt doubt_;
   std::unordered_map<FlowId, boost::asio::cancellation_signal> relayed_;  // past the link
 
   // Destinations that could not be reached over the link a moment ago, and why.

@@ -32,7 +32,7 @@ class LinkedFlow final : public link::StreamUser {
   LinkedFlow& operator=(const LinkedFlow&) = delete;
 
   // This side's half of a module, before the flow is started: it sees every byte until it steps aside. `tell`
-  // is called when it says why it cannot do all it could.
+  // is called when it does, and when it says why it cannot do all it could.
   using TellReason = std::function<void(FlowRecord&, Reason)>;
   void use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half, TellReason tell);
 
@@ -67,6 +67,9 @@ class LinkedFlow final : public link::StreamUser {
   void features_changed();
 
   void on_stream_event(link::EventKind kind) override;
+
+  // Owned by Flows' bookkeeping: whom the peer's end would leave in doubt of what was promised.
+  std::optional<modules::Ends> doubted;
 
  private:
   enum class Pump : std::uint8_t { held, running, waiting, done };

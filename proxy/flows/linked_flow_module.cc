@@ -168,6 +168,7 @@ void LinkedFlow::after_module() {
   if (up_passes && down_passes) {
     record_.module->steps_aside = true;
     record_.module->counters.steps_aside = 1;
+    hosted.tell(record_, record_.reason);
     module_.reset();
   }
   if (up_is_new) pump_up();

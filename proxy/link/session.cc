@@ -3,12 +3,16 @@
 // in session_receive.cc, what is sent next in session_transmit.cc.
 #include "proxy/link/session.h"
 
+#include <cassert>
+
 namespace longhaul::link {
 
 using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kReclaimInterval = 500ms;
+// Of a stream that ends with its session: its flow, its socket and its place in the tables go with it.
+constexpr std::uint64_t kWorkPerEnd = 20'000;
 }
 
 Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained, BlockCodec* codec,
@@ -66,6 +70,7 @@ void Session::detach(CarrierId carrier, TimePoint now) {
   auto lost = find_carrier(carrier);
   if (lost == carriers_.end()) return;
   carriers_.erase(lost);
+  if (over_) return;
   bool sent_here = preferred_ == carrier;
   auto next = std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
   if (sent_here) preferred_ = next == carriers_.rend() ? 0 : next->id;
@@ -139,10 +144,27 @@ void Session::abandon(TimePoint now) {
   now_ = now;
   if (over_) return;
   over_ = true;
-  for (auto& [id, stream] : streams_) stream->on_reset(ResetCode::session_lost);
-  recent_ = nullptr;
-  std::erase_if(streams_, [](const auto& entry) { return entry.second->marks.released; });
+  next_to_end_ = streams_.begin();
   events_.push_back({.kind = Event::Kind::expired});
+}
+
+bool Session::end_streams(std::size_t most) {
+  assert(over_);
+  for (; most > 0 && next_to_end_ != streams_.end(); --most) {
+    count_work(kWorkPerEnd);
+    const auto ending = next_to_end_++;
+    Stream& stream = *ending->second;
+    stream.on_reset(ResetCode::session_lost);
+    // No flow will let go of it.
+    if (stream.marks.released || !stream.begun()) erase(ending);
+  }
+  return next_to_end_ != streams_.end();
+}
+
+void Session::erase(StreamMap::iterator stream) {
+  if (over_ && stream == next_to_end_) ++next_to_end_;
+  recent_ = nullptr;
+  streams_.erase(stream);
 }
 
 std::optional<Event> Session::poll_event() {
@@ -152,6 +174,10 @@ std::optional<Event> Session::poll_event() {
     if (event.kind == Event::Kind::stream) {
       Stream* stream = find(event.stream);
       if (!stream || stream->marks.released) continue;
+      if (over_ && event.stream_event == EventKind::opened) {  // no flow begins any more
+        release(event.stream);
+        continue;
+      }
       if (event.stream_event == EventKind::readable) stream->marks.told_readable = false;
       if (event.stream_event == EventKind::writable) stream->marks.told_writable = false;
       if (event.stream_event == EventKind::features) stream->marks.told_features = false;
@@ -216,7 +242,8 @@ void Session::release(StreamId id) {
 void Session::forget_if_finished(StreamId id) {
   auto found = streams_.find(id);
   if (found == streams_.end() || !found->second->marks.released) return;
-  if (!over_ && !found->second->finished()) return;
+  if (over_) return erase(found);
+  if (!found->second->finished()) return;
   // What waits behind a gap is of use to nobody any more. The peer need not say it again, and will not: its
   // carrier knows that it came.
   const std::uint64_t seen = found->second->wire_seen();
@@ -230,8 +257,7 @@ void Session::forget_if_finished(StreamId id) {
     --peer_streams_;
   }
   if (found->second->marks.unopened) --unopened_;
-  recent_ = nullptr;
-  streams_.erase(found);
+  erase(found);
 }
 
 void Session::tell(Stream& stream, EventKind kind) {

@@ -50,7 +50,7 @@ struct Event {
     path_silent,   // nothing is heard; the next flows should go past the link
     path_alive,    // heard again
     peer_closing,  // the peer said CLOSE; Session::close_reason() says why
-    expired,       // no carrier for too long: every stream is reset, the session is over
+    expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long
   } kind = Kind::stream;
   StreamId stream = 0;
   EventKind stream_event = EventKind::readable;
@@ -73,6 +73,7 @@ class Session final : private StreamOwner {
   void detach(CarrierId carrier, TimePoint now);
   // Nothing goes again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
+  bool is_over() const { return over_; }  // see abandon()
   bool has_carrier() const { return preferred_ != 0; }
   CarrierId preferred() const { return preferred_; }  // 0: none
   // Bytes in, split anywhere. After an error the peer broke the protocol, and the session was abandoned.
@@ -132,8 +133,11 @@ class Session final : private StreamOwner {
 
   const CloseFrame& close_reason() const { return close_reason_; }
 
-  // Ends the session now: every stream is reset and told so, the last event is `expired`.
+  // The session is over now: nothing is sent or received any more, and `expired` is an event. Its streams are reset,
+  // and told so, by end_streams(), for there may be tens of thousands.
   void abandon(TimePoint now);
+  // After abandon(): so many more of them. False: none is left, but those that flows have not released.
+  bool end_streams(std::size_t most);
 
   Duration smoothed_rtt() const { return liveness_.smoothed_rtt(); }
   const Contact& contact() const { return liveness_.contact(); }
@@ -159,6 +163,7 @@ class Session final : private StreamOwner {
     FrameAssembler assembler;
   };
   class ControlSink;
+  using StreamMap = KeyedMap<StreamId, std::unique_ptr<Stream>>;
 
   // Whose turn comes next: a stream that had to wait for the next packet, or lost one, before the others.
   enum class Turn : std::uint8_t { first, last };
@@ -206,6 +211,7 @@ class Session final : private StreamOwner {
   void announce_everything();
   void grant_open_credit();
   void forget_if_finished(StreamId id);
+  void erase(StreamMap::iterator stream);
   bool busy() const;
   std::uint64_t first_credit() const;
 
@@ -215,7 +221,8 @@ class Session final : private StreamOwner {
   StreamContext context_;
   std::vector<Carrier> carriers_;  // the last one is the newest
   CarrierId preferred_ = 0;        // 0: there is none
-  KeyedMap<StreamId, std::unique_ptr<Stream>> streams_;
+  StreamMap streams_;
+  StreamMap::iterator next_to_end_;  // of a session that is over
   Stream* recent_ = nullptr;           // of streams_: the next packet mostly belongs to the same
   IntervalTree finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;

@@ -33,6 +33,7 @@ std::vector<Listed> all(std::shared_ptr<Memory> memory, std::uint64_t ahead_byte
                   .make_guard = smb_guard,
                   .guarded = [site] { return site->lost->all_ends(); },
                   .on_guarded = [site](std::function<void()> call) { site->lost->on_change(std::move(call)); },
+                  .on_given_up = [site](std::function<void()> call) { site->lost->on_given_up(std::move(call)); },
                   .memory = std::move(memory),
                   .ahead_bytes = [site] { return site->ahead->held_bytes; }});
   return list;

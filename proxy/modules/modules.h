@@ -33,6 +33,8 @@ struct Listed {
   // Clients for which make_guard() has something to report, and a callback for changes of this set.
   std::function<std::vector<Ends>()> guarded = [] { return std::vector<Ends>{}; };
   std::function<void(std::function<void()>)> on_guarded = [](std::function<void()>) {};
+  // What is to be called when a guard has ended promises of near halves, which are to run for that.
+  std::function<void(std::function<void()>)> on_given_up = [](std::function<void()>) {};
   // Memory of its flows; by default without a limit.
   std::shared_ptr<Memory> memory = std::make_shared<Memory>(~std::uint64_t{0});
   // In addition, memory of data read ahead of client requests.

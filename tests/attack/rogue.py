@@ -17,9 +17,9 @@ ROGUE_PORT = 7700  # where the datacenter dials the rogue, if it does
 class Besieged:
     """`pair` runs; the datacenter takes the rogue, too. Use as a context."""
 
-    def __init__(self, lab, dials_rogue=False, **changes):
+    def __init__(self, lab, dials_rogue=False, both=None, **changes):
         self.lab = lab
-        self.pair = Pair(lab)
+        self.pair = Pair(lab, both=both or {})
         self.rogue_site = Site(lab, "branch", "rogue")
         self.datacenter = self.pair.datacenter
         self.datacenter.settings["peer"].append({
@@ -62,11 +62,12 @@ class BesiegedTest(unittest.TestCase):
     """Each test has a lab of its own, for the rogue may have hurt the daemon."""
 
     dials_rogue = False
-    changes = {}  # of the datacenter's configuration
+    both = {}  # of the pair's configuration
+    changes = {}  # of the datacenter's
 
     def setUp(self):
         self.lab = self.enterContext(Lab())
-        self.besieged = self.enterContext(Besieged(self.lab, self.dials_rogue, **self.changes))
+        self.besieged = self.enterContext(Besieged(self.lab, self.dials_rogue, self.both, **self.changes))
         self.datacenter = self.besieged.datacenter
 
     def check_served(self):

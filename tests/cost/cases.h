@@ -17,6 +17,16 @@ struct Case {
   std::uint64_t (*play)(std::size_t size);
 };
 
+// What is to be done in turns of the loop: however much there is, none takes more.
+struct TurnCase {
+  std::string_view name;
+  std::uint64_t steps_per_turn;
+  std::size_t size;
+  // Plays with `size` of something; answers what the longest turn took.
+  std::uint64_t (*play)(std::size_t size);
+};
+
+const std::vector<TurnCase>& turn_cases();
 const std::vector<Case>& link_cases();
 const std::vector<Case>& codec_cases();
 

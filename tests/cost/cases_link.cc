@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer with a valid key sends to a session.
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <unordered_set>
 
 #include "cost/cases.h"
+#include "cost/counter.h"
 #include "proxy/link/session.h"
 
 namespace longhaul::cost {
@@ -32,6 +35,8 @@ class Peer {
   bool send_stream(StreamId stream, std::uint64_t offset, Bytes bytes) {
     return send(StreamFrame{stream, offset, bytes});
   }
+  Session& session() { return session_; }
+  TimePoint now() const { return now_; }
   void events() {
     while (session_.poll_event()) {
     }
@@ -145,7 +150,54 @@ std::uint64_t acknowledgements_of_nothing(std::size_t size) {
   return peer.paid();
 }
 
+// The longest of several turns.
+class Turns {
+ public:
+  template <class Turn>
+  void take(const Turn& turn) {
+    const std::uint64_t before = steps();
+    turn();
+    longest_ = std::max(longest_, steps() - before);
+  }
+  std::uint64_t longest() const { return longest_; }
+
+ private:
+  std::uint64_t longest_ = 0;
+};
+
+// Of each kind: opened, unfinished OPENs, and those that are reset and of which the peer does not say that it knows.
+std::uint64_t a_session_of_many_streams_ends(std::size_t size) {
+  constexpr std::size_t kMostUnopened = 4000;
+  Peer peer(1 << 30, static_cast<std::uint32_t>(size));
+  const Buffer open = an_open();
+  const Bytes part = Bytes(open).first(open.size() / 2);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!peer.send_stream(peers(i), 0, i < kMostUnopened ? part : Bytes(open))) std::abort();
+    if (i % 3 == 0 && i >= kMostUnopened) (void)peer.send(ResetFrame{peers(i), ResetCode::no_reader});
+  }
+  peer.events();
+  Turns turns;
+  turns.take([&] { peer.session().abandon(peer.now()); });
+  turns.take([&] { peer.session().detach(1, peer.now()); });
+  constexpr std::size_t kAtOnce = 16;  // as a link
+  for (bool left = true; left;)
+    turns.take([&] {
+      left = peer.session().end_streams(kAtOnce);
+      while (const auto event = peer.session().poll_event())
+        if (event->kind == Event::Kind::stream) peer.session().release(event->stream);
+    });
+  if (peer.session().live_streams() > 0) std::abort();
+  return turns.longest();
+}
+
 }  // namespace
+
+const std::vector<TurnCase>& turn_cases() {
+  static const std::vector<TurnCase> cases = {
+      {"session: its end, with 80,000 streams", 16 * 2'000, 80'000, a_session_of_many_streams_ends},
+  };
+  return cases;
+}
 
 // A session's bound: proxy/link/README.md.
 const std::vector<Case>& link_cases() {

@@ -122,6 +122,14 @@ bool holds(const Case& one) {
   return cost <= most;
 }
 
+bool holds(const TurnCase& one) {
+  const std::uint64_t longest = one.play(one.size);
+  std::printf("cost: %-70s %6llu of %llu steps a turn\n", std::string(one.name).c_str(),
+              static_cast<unsigned long long>(longest), static_cast<unsigned long long>(one.steps_per_turn));
+  if (longest > one.steps_per_turn) std::printf("cost: that is more than its bound\n");
+  return longest <= one.steps_per_turn;
+}
+
 std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -151,6 +159,8 @@ int main(int argc, char** argv) {
   for (const auto* cases : {&link_cases(), &codec_cases()})
     for (const Case& one : *cases)
       if (wanted(one.name)) good &= holds(one);
+  for (const TurnCase& one : turn_cases())
+    if (wanted(one.name)) good &= holds(one);
   const std::uint64_t runs = number_from_environment("LONGHAUL_COST_RUNS", 300);
   for (const Bound& bound : kBounds) {
     fuzz::Target* target = fuzz::Listed::named(bound.target);

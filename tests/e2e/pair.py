@@ -145,7 +145,8 @@ class Site:
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            return answer.status, json.loads(answer.read() or b"null")
+            text = answer.read()
+            return answer.status, text.decode() if path == "/metrics" else json.loads(text or b"null")
         finally:
             connection.close()
 
@@ -157,6 +158,10 @@ class Site:
 
     def status(self):
         return self.get("/v1/status")
+
+    def metric(self, name):
+        """Of those without labels."""
+        return next(float(line.split()[1]) for line in self.get("/metrics").splitlines() if line.startswith(f"{name} "))
 
     def reasons(self):
         """How often flows were given each reason since the daemon's start; only those that occurred."""

@@ -114,6 +114,7 @@ class Fuzzed {
       require(retained_.used_bytes() == session_->retained_bytes());
       require(pool_.granted_bytes() + pool_.floor_bytes() * kMaxStreams <= kCap);
     }
+    if (choices_.byte() % 2) end();
     transmit();
     session_.reset();
     require(retained_.used_bytes() == 0);
@@ -255,6 +256,19 @@ class Fuzzed {
     request.features.compression = choices_.byte() % 2;
     session_->open(std::move(request), now_);
     ++own_;
+  }
+
+  // As a link ends its session, a few streams at a time.
+  void end() {
+    session_->abandon(now_);
+    over_ = true;
+    for (bool left = true; left;) {
+      left = session_->end_streams(1 + choices_.below(4));
+      if (choices_.byte() % 2) events();
+      if (choices_.byte() % 2) flow_step();
+    }
+    events();
+    require(retained_.used_bytes() == session_->retained_bytes());
   }
 
   // Streams that a flow knows: those opened here, and those it was told of, until it lets go.

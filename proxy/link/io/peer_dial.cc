@@ -156,7 +156,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   }
   dial_ = Dial::saying_hello;
   HelloFrame hello{
-      .session = session_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+      .session = session_ && !ending_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   hello.blocks = own_blocks();
   hello.modules = shared_.modules;
   UdpTerms terms;
@@ -192,7 +192,7 @@ asio::awaitable<bool> PeerLink::dial_once() {
   auto* theirs = std::get_if<HelloFrame>(&*answer);
   if (!theirs || theirs->version != kProtocolVersion)
     co_return log_failure(make_error_code(LinkError::version_mismatch).message()), false;
-  bool resumed = session_ && theirs->session == session_id_;
+  const bool resumed = hello.session != Token{} && theirs->session == hello.session;
   auto cipher = udp::cipher_answered(theirs->ciphers, hello.ciphers);
   if (theirs->udp_port == 0 || !cipher || theirs->epoch != hello.epoch) {
     terms.endpoint = nullptr;
@@ -202,10 +202,27 @@ asio::awaitable<bool> PeerLink::dial_once() {
     terms.peer = {connection.socket().remote_endpoint(error).address(), theirs->udp_port};
     if (error) terms.endpoint = nullptr;
   }
+  const Token id = resumed ? hello.session : new_session_id(hello.nonce, theirs->nonce);
+  if (!co_await may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return false;
   carrier_dialled_here_ = true;
-  adopt(std::move(connection), resumed ? session_id_ : new_session_id(hello.nonce, theirs->nonce),
-        Side::dialler, terms, *theirs);
+  adopt(std::move(connection), id, Side::dialler, terms, *theirs);
   co_return true;
+}
+
+// False: the connection is of no use any more. `resumes`: both sides go on with a session that they have.
+asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session_id, bool resumes) {
+  auto self = self_;
+  for (;;) {
+    if (session_ && session_id_ != session_id) {
+      if (resumes) co_return false;
+      end_session();
+      drop_carriers(CloseCode::duplicate, "replaced by a newer connection");
+    }
+    if (!ending_) co_return (session_ || !resumes) && peer_.has_key(key);
+    boost::system::error_code ended;
+    co_await ended_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
+    if (!*self || stopped_) co_return false;
+  }
 }
 
 udp::UdpEndpoint* PeerLink::dialling_endpoint(TlsConnection& connection) {
@@ -236,12 +253,12 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     co_return connection.refuse(CloseCode::busy, "the key of this side has changed; reconnect");
   if (own_dial_stays(connection.tls()))
     co_return connection.refuse(CloseCode::duplicate, "already connected in the other direction");
-  bool knows = session_ && hello->session == session_id_;
-  if (!knows && hello->session != Token{} && dial_ == Dial::saying_hello) {
+  const bool resumed = session_ && !ending_ && hello->session == session_id_;
+  if (!resumed && hello->session != Token{} && dial_ == Dial::saying_hello) {
     // The peer resumes a session that our own dial is about to hear of.
     co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
-  HelloFrame answer{.session = knows ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  HelloFrame answer{.session = resumed ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   answer.blocks = own_blocks();
   answer.modules = shared_.modules;
   UdpTerms terms;
@@ -253,9 +270,9 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
     last_epoch_ = std::max(last_epoch_, terms.epoch);
   }
-  Token id = knows ? session_id_ : new_session_id(hello->nonce, answer.nonce);
+  const Token id = resumed ? session_id_ : new_session_id(hello->nonce, answer.nonce);
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
-  if (!*self || stopped_) co_return;
+  if (!*self || stopped_ || !co_await may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return;
   carrier_dialled_here_ = false;
   adopt(std::move(connection), id, Side::acceptor, terms, *hello);
 }

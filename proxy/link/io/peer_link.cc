@@ -16,6 +16,9 @@ namespace {
 
 // Some milliseconds, after which the flows of others have their turn.
 constexpr std::uint64_t kWorkPerTurn = 4 << 20;
+// Of a session that ends nobody waits for the rest.
+constexpr std::uint64_t kWorkPerTurnOfEnd = 1 << 20;
+constexpr std::size_t kStreamsAtOnce = 16;
 
 }  // namespace
 
@@ -26,6 +29,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
       udp_(shared.io, peer.name, static_cast<CarrierOwner&>(*this)),
       session_timer_(shared.io),
       dial_timer_(shared.io),
+      ended_timer_(shared.io),
       self_(std::make_shared<PeerLink*>(this)),
       gone_timer_(shared.io),
       state_since_(Clock::now()) {}
@@ -33,7 +37,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
 PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
-  if (!session_ || ending_ || !session_->has_carrier())
+  if (!session_ || ending_ || session_->is_over() || !session_->has_carrier())
     return ever_up_ ? LinkState::down : LinkState::never_up;
   return session_->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
 }
@@ -73,6 +77,7 @@ LinkStatus PeerLink::status() const {
 void PeerLink::stop() {
   stopped_ = true;
   dial_timer_.cancel();
+  ended_timer_.cancel();
   session_timer_.cancel();
   gone_timer_.cancel();
   for (auto& carrier : carriers_) carrier->close(CloseCode::shutting_down, "shutting down");
@@ -85,8 +90,8 @@ void PeerLink::update(const config::Peer& peer) {
   peer_ = peer;
   if (session_ && !peer_.has_key(peer_key_)) {
     log::warn("link_revoked", {{"peer", peer_.name}, {"key", peer_key_}});
-    drop_carriers(CloseCode::refused, "the key of this connection is not accepted any more");
     end_session();
+    drop_carriers(CloseCode::refused, "the key of this connection is not accepted any more");
   }
   last_error_.clear();  // what hindered the last attempt may be gone
   dial_timer_.cancel();
@@ -116,8 +121,7 @@ void PeerLink::drop_carriers(CloseCode code, const std::string& why) {
 
 void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side side, const UdpTerms& terms,
                      const HelloFrame& theirs) {
-  if (!session_ || session_id_ != session_id) {
-    end_session();
+  if (!session_) {
     // Both sides' histories begin with the session, and so agree.
     if (shared_.make_codec && theirs.blocks == kBlockVersion)
       codec_ = shared_.make_codec(peer_, connection.tls());
@@ -327,14 +331,37 @@ void PeerLink::end_session() {
   if (!session_ || std::exchange(ending_, true)) return;
   note_state();
   session_->abandon(Clock::now());
-  deliver_events();
-  // A flow that was told lets go of its stream; one that was not yet given a user goes with the session.
-  for (auto& [id, user] : std::exchange(users_, {})) user->on_stream_event(EventKind::reset);
   udp_.end();
+  ended_timer_.expires_at(TimePoint::max());
+  end_more_later();
+}
+
+void PeerLink::end_more_later() {
+  asio::post(shared_.io, [self = self_] {
+    if (*self) (*self)->end_more();
+  });
+}
+
+void PeerLink::end_more() {
+  if (shared_.decides_anew && shared_.decides_anew(*this)) return end_more_later();
+  WorkBudget turn(kWorkPerTurnOfEnd);
+  WorkBudget::Scope working(turn);
+  bool left = true;
+  while (left && !turn.used_up()) {
+    left = session_->end_streams(kStreamsAtOnce);
+    deliver_events();
+  }
+  // A flow that was told has let go of its stream. Should one not have been, it is told now.
+  while (!left && !users_.empty() && !turn.used_up()) {
+    count_work(kWorkPerTurnOfEnd / kStreamsAtOnce);
+    users_.extract(users_.begin()).mapped()->on_stream_event(EventKind::reset);
+  }
+  if (left || !users_.empty()) return end_more_later();
   session_.reset();
   if (codec_) reduction_totals_.add_ended(codec_->counters());
   codec_.reset();
   ending_ = false;
+  ended_timer_.cancel();
 }
 
 bool PeerLink::peer_has_module(std::string_view name, std::uint64_t version) const {

@@ -45,6 +45,8 @@ struct LinkShared {
   std::function<void()> on_peer_allows{};  // what a peer allows has changed
   // It is no longer `up`: told from the loop, like events.
   std::function<void(PeerLink&)> on_link_lost{};
+  // Flows are still being decided anew for that: until they are, their streams are left as they are.
+  std::function<bool(const PeerLink&)> decides_anew{};
   // It is not, the peer's end of the control connection was closed, and nothing came since: its process has
   // ended. One that came back as another process is no surprise.
   std::function<void(PeerLink&)> on_peer_gone{};
@@ -97,7 +99,7 @@ class PeerLink final : private CarrierOwner {
   // The memory cap leaves no room for another stream.
   bool memory_used_up() const { return shared_.pool.used_up() || shared_.retained.used_up(); }
   LinkStatus status() const;
-  // Valid while usable(), and for every stream until its user is told of the reset.
+  // Valid while usable(), and for every stream until its user is told of the reset and has released it.
   Session& session() { return *session_; }
   const Session* session_if_any() const { return session_.get(); }
   // What is known of the line to this peer, for the next daemon; and what the last one knew.
@@ -158,7 +160,11 @@ class PeerLink final : private CarrierOwner {
   void relieve_processor();
   void go_on();
   void go_on_later();
+  // A session that is over ends in several turns of the loop; no other begins before that.
   void end_session();
+  void end_more_later();
+  void end_more();
+  boost::asio::awaitable<bool> may_adopt(std::string key, Token session_id, bool resumes);
   void drop_carriers(CloseCode code, const std::string& why);
   void deliver_events();
   void note_state();
@@ -189,6 +195,7 @@ class PeerLink final : private CarrierOwner {
   boost::asio::steady_timer session_timer_;
   std::optional<TimePoint> timer_at_;
   boost::asio::steady_timer dial_timer_;
+  boost::asio::steady_timer ended_timer_;  // never due; cancelled when the session has ended
   std::shared_ptr<PeerLink*> self_;
   bool codec_works_ = false;  // posted
   bool goes_on_ = false;  // what waits for another turn has one coming

@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "codecs/work.h"
+
 namespace longhaul::smb {
 namespace {
+
+// Looked up, logged, and stored.
+constexpr std::uint64_t kWorkPerLoss = 10'000;
 
 char16_t folded(char16_t letter) {
   return letter >= u'a' && letter <= u'z' ? static_cast<char16_t>(letter - (u'a' - u'A')) : letter;
@@ -81,6 +86,7 @@ std::string display_name(const LostWrites::File& file) {
 }
 
 void LostWrites::add(const File& file, Loss loss) {
+  count_work(kWorkPerLoss);
   bound(loss.ranges);
   if (loss.cause != Cause::refused) {
     ++counters_.lost[static_cast<std::size_t>(loss.cause)];
@@ -106,12 +112,12 @@ bool LostWrites::take(const File& file, Use use) {
   if (use == Use::attributes || use == Use::replaces) return false;
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return false;
-  const auto found = find(of->second, file);
-  if (found == of->second.end()) return false;
+  const auto found = find(of->second.records, file);
+  if (found == of->second.records.end()) return false;
   if (use == Use::reads) {
     if (std::exchange(found->reader_told, true)) return false;
   } else {
-    remove(of->second, found);
+    remove(of, found);
   }
   ++counters_.reported[static_cast<std::size_t>(Told::next_open)];
   if (journal_) journal_->reported(file, Told::next_open);
@@ -122,16 +128,16 @@ bool LostWrites::take(const File& file, Use use) {
 bool LostWrites::has(const File& file, Use use) const {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end() || use == Use::attributes) return false;
-  const auto found = find(of->second, file);
-  return found != of->second.end() && (use != Use::reads || !found->reader_told);
+  const auto found = find(of->second.records, file);
+  return found != of->second.records.end() && (use != Use::reads || !found->reader_told);
 }
 
 void LostWrites::forget(const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
-  const auto found = find(of->second, file);
-  if (found == of->second.end()) return;
-  remove(of->second, found);
+  const auto found = find(of->second.records, file);
+  if (found == of->second.records.end()) return;
+  remove(of, found);
   changed();
 }
 
@@ -140,11 +146,11 @@ void LostWrites::moved(const File& file, const File& to) {
   forget(to);
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end()) return;
-  const auto found = find(of->second, file);
-  if (found == of->second.end()) return;
+  const auto found = find(of->second.records, file);
+  if (found == of->second.records.end()) return;
   Record record = *found;
   record.file = to;
-  remove(of->second, found);
+  remove(of, found);
   insert(std::move(record));
   changed();
 }
@@ -152,9 +158,9 @@ void LostWrites::moved(const File& file, const File& to) {
 void LostWrites::known_to(std::uint64_t near, const File& file) {
   const auto of = clients_.find(file.ends.client);
   if (of == clients_.end() || near == 0) return;
-  const auto found = find(of->second, file);
-  if (found != of->second.end() && found->loss.near == near) {
-    remove(of->second, found);
+  const auto found = find(of->second.records, file);
+  if (found != of->second.records.end() && found->loss.near == near) {
+    remove(of, found);
     changed();
   }
 }
@@ -170,8 +176,13 @@ void LostWrites::leave(const Ends& ends, LiveLedger* ledger) {
 
 void LostWrites::end_live(const File& file, Cause cause, const LiveLedger* but) {
   const auto [first, last] = live_.equal_range(any_port(file.ends));
-  for (auto each = first; each != last; ++each)
-    if (each->second != but && each->second->owes()) each->second->give_up(file, cause);
+  bool given_up = false;
+  for (auto each = first; each != last; ++each) {
+    if (each->second == but || !each->second->owes()) continue;
+    each->second->give_up(file, cause);
+    given_up |= !each->second->owes();
+  }
+  if (given_up && on_given_up_) on_given_up_();
 }
 
 LostWrites::Unfinished LostWrites::finish_others(const File& file, const LiveLedger& own) {
@@ -192,13 +203,13 @@ bool LostWrites::any(const Ends& ends) const {
   if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
   const auto of = clients_.find(ends.client);
   return of != clients_.end() &&
-         std::ranges::any_of(of->second, [&](const Record& each) { return any_port(each.file.ends) == any_port(ends); });
+         std::ranges::any_of(of->second.records, [&](const Record& each) { return any_port(each.file.ends) == any_port(ends); });
 }
 
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {
   std::vector<Ends> all;
-  for (const auto& [client, records] : clients_)
-    for (const Record& record : records) all.push_back(record.file.ends);
+  for (const auto& [client, of] : clients_)
+    for (const Record& record : of.records) all.push_back(record.file.ends);
   std::ranges::sort(all);
   const auto same = std::ranges::unique(all);
   all.erase(same.begin(), same.end());
@@ -207,7 +218,7 @@ std::vector<LostWrites::Ends> LostWrites::all_ends() const {
 
 std::vector<LostWrites::Record> LostWrites::records() const {
   std::vector<Record> all;
-  for (const auto& [client, records] : clients_) all.insert(all.end(), records.begin(), records.end());
+  for (const auto& [client, of] : clients_) all.insert(all.end(), of.records.begin(), of.records.end());
   return all;
 }
 
@@ -222,9 +233,13 @@ void LostWrites::restore(std::vector<Record> records) {
 // ---- room
 
 void LostWrites::insert(Record record) {
-  std::deque<Record>& of = clients_[record.file.ends.client];
+  const Client client = record.file.ends.client;
+  auto of = clients_.find(client);
+  if (of == clients_.end())
+    of = clients_.emplace(client, OfClient{owners_.try_emplace(owner_of_(client)).first, {}}).first;
+  std::deque<Record>& records = of->second.records;
   // One loss is told once, however many writes it was; what was found out last counts.
-  if (const auto same = find(of, record.file); same != of.end()) {
+  if (const auto same = find(records, record.file); same != records.end()) {
     auto& ranges = record.loss.ranges;
     if (same->loss.ranges.empty()) ranges.clear();
     if (!ranges.empty()) ranges.insert(ranges.end(), same->loss.ranges.begin(), same->loss.ranges.end());
@@ -232,27 +247,36 @@ void LostWrites::insert(Record record) {
     *same = std::move(record);
     return;
   }
-  ++waiting_;
-  name_bytes_ += name_bytes(record.file);
-  of.push_back(std::move(record));
+  const std::size_t bytes = name_bytes(record.file);
+  Owner& owner = of->second.owner->second;
+  ++waiting_, ++owner.files;
+  name_bytes_ += bytes, owner.name_bytes += bytes;
+  records.push_back(std::move(record));
   make_room();
 }
 
-void LostWrites::remove(std::deque<Record>& of, std::deque<Record>::iterator record) {
-  const Client client = record->file.ends.client;
-  --waiting_;
-  name_bytes_ -= name_bytes(record->file);
-  of.erase(record);
-  if (of.empty()) clients_.erase(client);
+void LostWrites::remove(Clients::iterator of, std::deque<Record>::iterator record) {
+  const std::size_t bytes = name_bytes(record->file);
+  const auto owner = of->second.owner;
+  --waiting_, --owner->second.files;
+  name_bytes_ -= bytes, owner->second.name_bytes -= bytes;
+  of->second.records.erase(record);
+  if (of->second.records.empty()) clients_.erase(of);
+  if (owner->second.files == 0) owners_.erase(owner);
 }
 
 void LostWrites::make_room() {
+  const auto files_of = [](const auto& client) { return client.second.records.size(); };
   while (waiting_ > kMost || name_bytes_ > kMostNameBytes) {
-    const auto most = std::ranges::max_element(
-        clients_, {}, [](const auto& each) { return each.second.size(); });
+    const auto owner = std::ranges::max_element(owners_, {}, [&](const auto& each) {
+      return waiting_ > kMost ? each.second.files : each.second.name_bytes;
+    });
+    auto most = clients_.end();
+    for (auto of = clients_.begin(); of != clients_.end(); ++of)
+      if (of->second.owner == owner && (most == clients_.end() || files_of(*of) > files_of(*most))) most = of;
     ++counters_.evicted;
-    if (journal_) journal_->evicted(most->second.front().file);
-    remove(most->second, most->second.begin());
+    if (journal_) journal_->evicted(most->second.records.front().file);
+    remove(most, most->second.records.begin());
   }
 }
 

@@ -74,7 +74,11 @@ class LostWrites {
   static constexpr std::size_t kMostRanges = 16;
 
   // `number`: this daemon's own, from its start to its end, and no other's. Zero: unknown.
-  explicit LostWrites(std::uint64_t number = 0) : number_(number) {}
+  // `owner_of`: who answers for a client of that address, a peer or (empty) this site.
+  using Client = std::array<std::byte, 16>;
+  using OwnerOf = std::function<std::string(const Client&)>;
+  explicit LostWrites(std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
+      : number_(number), owner_of_(std::move(owner_of)) {}
   std::uint64_t number() const { return number_; }
   // None by default. It outlives this object, or is taken away.
   void set_journal(LossJournal* journal) { journal_ = journal; }
@@ -121,6 +125,9 @@ class LostWrites {
   // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
+  // Called when end_live() has given up something: those flows end when their hosts run next. None by default.
+  void on_given_up(std::function<void()> call) { on_given_up_ = std::move(call); }
+
   // A near half that promises, from its beginning to its end.
   void enter(const Ends& ends, LiveLedger* ledger) { live_.emplace(any_port(ends), ledger); }
   void leave(const Ends& ends, LiveLedger* ledger);
@@ -137,22 +144,33 @@ class LostWrites {
   const Counters& counters() const { return counters_; }
   std::size_t waiting() const { return waiting_; }  // files whose client was not told
 
-  // In all. The client with the most files loses its oldest.
+  // In all. The owner with the most of what is too much loses the oldest file of its client with the most: what a
+  // peer makes this side write down drives out nothing of others.
   static constexpr std::size_t kMost = 1024, kMostNameBytes = 1 << 20;
 
  private:
-  using Client = std::array<std::byte, 16>;
+  struct Owner {
+    std::size_t files = 0, name_bytes = 0;
+  };
+  struct OfClient {
+    std::map<std::string, Owner>::iterator owner;
+    std::deque<Record> records;  // the oldest first
+  };
+  using Clients = std::map<Client, OfClient>;
   static auto find(auto& of, const File& file) { return std::ranges::find(of, file, &Record::file); }
   void insert(Record record);
-  void remove(std::deque<Record>& of, std::deque<Record>::iterator record);
+  void remove(Clients::iterator of, std::deque<Record>::iterator record);
   void make_room();
   void changed();
 
   std::uint64_t number_;
+  OwnerOf owner_of_;
+  std::function<void()> on_given_up_;
   LossJournal* journal_ = nullptr;
   std::function<void()> on_change_;
   std::multimap<Ends, LiveLedger*> live_;
-  std::map<Client, std::deque<Record>> clients_;  // the oldest first
+  std::map<std::string, Owner> owners_;
+  Clients clients_;
   std::size_t waiting_ = 0, name_bytes_ = 0;
   Counters counters_;
 };

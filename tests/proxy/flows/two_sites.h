@@ -37,6 +37,7 @@ struct Site {
                .max_streams = 1024,
                .modules = names_of(modules),
                .on_link_lost = [this](const link::PeerLink& link) { flows.on_link_lost(link); },
+               .decides_anew = [this](const link::PeerLink& link) { return flows.decides_anew(link); },
                .on_peer_gone = [this](const link::PeerLink& link) { flows.on_peer_gone(link); }},
         dialer({.allow = config.link.allow}),
         flows(io, config, features, table, dialer, links, modules) {

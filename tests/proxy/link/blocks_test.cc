@@ -159,7 +159,10 @@ TEST_CASE("bytes that wait to become blocks count against every limit") {
     one.pair.run_for(1s);
     CHECK(one.here->unsent_bytes() == 0);
   }
-  SECTION("until the session is over") { one.pair.a.session.abandon(one.pair.now()); }
+  SECTION("until the session is over") {
+    one.pair.a.session.abandon(one.pair.now());
+    one.pair.a.session.end_streams(1);
+  }
   one.check_accounts();
 }
 

@@ -211,6 +211,9 @@ class Pair {
         while (auto event = side->session.poll_event()) {
           side->events.push_back(*event);
           if (side->on_event) side->on_event(*event);
+          if (event->kind == Event::Kind::expired)
+            while (side->session.end_streams(1)) {
+            }
           moved = true;
         }
       }

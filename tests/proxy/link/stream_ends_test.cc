@@ -140,6 +140,7 @@ TEST_CASE("streams without a flow are removed when the session is abandoned") {
   peer.session.release(1);
   CHECK(peer.session.live_streams() == 1);  // until the abort is acknowledged
   peer.session.abandon(peer.now);
+  CHECK_FALSE(peer.session.end_streams(1));
   CHECK(peer.session.live_streams() == 0);
 }
 

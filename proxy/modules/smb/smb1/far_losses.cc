@@ -44,7 +44,13 @@ bool FarLosses::goes_on_with_lost(const Opening& opening) {
 
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {
   if (!may_promise_) return;
-  const auto lose = [&](const LostWrites::File& file) { lost_->add(file, {.cause = cause, .near = near_}); };
+  // One flow's client is never told of more.
+  std::size_t left = LostWrites::kMost;
+  const auto lose = [&](const LostWrites::File& file) {
+    if (left == 0) return;
+    --left;
+    lost_->add(file, {.cause = cause, .near = near_});
+  };
   for (const Failed& each : failed_) lose(each.file);
   for (const OpenKey& key : owed)
     if (const Open* open = connection_.open(key)) lose(file_of(*open));

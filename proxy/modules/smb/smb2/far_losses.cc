@@ -70,7 +70,13 @@ Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
 }
 
 void FarLosses::lose_doubtful(Cause cause) {
-  const auto lose = [&](const LostWrites::File& file) { lost_->add(file, {.cause = cause, .near = near_}); };
+  // One flow's client is never told of more.
+  std::size_t left = LostWrites::kMost;
+  const auto lose = [&](const LostWrites::File& file) {
+    if (left == 0) return;
+    --left;
+    lost_->add(file, {.cause = cause, .near = near_});
+  };
   if (!may_promise_) return;
   for (const Failed& each : failed_) lose(each.file);
   if (ended_) {

@@ -128,6 +128,9 @@ class UdpEnd final : public simulator::Endpoint {
     while (auto event = session.poll_event()) {
       if (event->kind != Event::Kind::stream) events.push_back(*event);
       if (on_event) on_event(*event);
+      if (event->kind == Event::Kind::expired)
+        while (session.end_streams(1)) {
+        }
     }
   }
 };

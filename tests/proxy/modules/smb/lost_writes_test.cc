@@ -99,6 +99,22 @@ TEST_CASE("the client with the most files loses its oldest record where there is
   CHECK(lost.waiting() < 300);
 }
 
+TEST_CASE("what one peer makes this side write down drives out nothing of others") {
+  // Clients 2 to 999 are one peer's.
+  LostWrites lost(7, [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
+  for (char16_t n = 1; n <= 8; ++n) lost.add(file(std::u16string(1, n)), {});
+  SECTION("in many files of as many clients") {
+    for (unsigned n = 0; n < 2 * LostWrites::kMost; ++n)
+      lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1)), 2 + n % 200 + (n % 4) * 256), {});
+    CHECK(lost.waiting() == LostWrites::kMost);
+  }
+  SECTION("in few files with long names") {
+    for (unsigned n = 0; n < 50; ++n) lost.add(file(std::u16string(30'000, static_cast<char16_t>(n + 1)), 2 + n), {});
+    CHECK(lost.waiting() < 30);
+  }
+  for (char16_t n = 1; n <= 8; ++n) CHECK(lost.take(file(std::u16string(1, n))));
+}
+
 TEST_CASE("each loss and each report is counted and told to the journal once") {
   LostWrites lost;
   Heard heard;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What changes while the daemon runs: the configuration that it reads again, and features.
+#include <algorithm>
+
+#include "proxy/config/changes.h"
+#include "proxy/config/read.h"
+#include "proxy/daemon_parts.h"
+#include "proxy/log/log.h"
+
+namespace longhaul {
+namespace asio = boost::asio;
+
+void Daemon::reload_on_hangup(asio::signal_set& signals) {
+  signals.async_wait([this, &signals](boost::system::error_code error, int) {
+    if (error) return;
+    (void)reload();  // logged
+    reload_on_hangup(signals);
+  });
+}
+
+boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload() {
+  const auto refuse = [](const std::string& sentence) {
+    log::warn("reload_refused", {{"reason", sentence}, {"effect", "the previous configuration remains in use"}});
+    return control::Refusal{sentence};
+  };
+  try {
+    config::Config config = config::read(config_.file);
+    identity::Identity identity = identity::load(config);
+    const link::TlsContext usable(identity);  // or OpenSSL says why not
+    config::Changes changes = config::changes(config_, config);
+    if (!changes.fixed.empty()) {
+      std::string list;
+      for (const std::string& each : changes.fixed) list += (list.empty() ? "" : ", ") + each;
+      return refuse(config.file.string() + ": " + list +
+                    " cannot be changed while the daemon runs; restart it, or undo that change. Nothing was "
+                    "changed.");
+    }
+    if (identity.fingerprint != identity_.fingerprint)
+      changes.live.push_back("the key of this site: now " + identity.fingerprint);
+    for (const auto& [peer, key] : identity.preshared)
+      if (const auto before = identity_.preshared.find(peer);
+          before != identity_.preshared.end() && *before->second != *key)
+        changes.live.push_back("the preshared key of " + peer + ", used for the next connection");
+    apply(std::move(config), std::move(identity));
+    for (const std::string& change : changes.live) log::info("reloaded", {{"changed", change}});
+    if (changes.live.empty()) log::info("reloaded", {{"changed", "nothing"}});
+    return std::move(changes.live);
+  } catch (const std::exception& error) {
+    return refuse(error.what());
+  }
+}
+
+// Everything was checked: from here on nothing fails.
+void Daemon::apply(config::Config config, identity::Identity identity) {
+  const bool new_key = identity.fingerprint != identity_.fingerprint;
+  // What `longhaul set` has changed since stays, unless the file says something else than before.
+  const bool new_features = config.features != config_.features;
+  config_ = std::move(config);
+  identity_ = std::move(identity);
+  // First, as at the start. What was closed already stays so where this fails.
+  if (const auto closed = apply_door(door_.begin()); !closed)
+    log::error("fail_closed_missing", {{"reason", closed.error().message}});
+  for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
+  for (const std::string& warning : config::warnings(config_)) log::warn("configuration", {{"warning", warning}});
+  tls_ = link::TlsContext(identity_);
+  shared_.preshared = identity_.preshared;
+  dialer_.allow(config_.link.allow);
+  shared_.total_rate.bits = config_.link.total_rate_bits;
+  if (link_listener_) link_listener_->set_max_handshakes(config_.limits.handshakes);
+  flows_.limits_changed();
+  if (auto set = interception_->set_new_flows_per_source(config_.limits.new_flows_per_source); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
+  apply_peers();
+  if (new_key)
+    for (auto& link : links_) link->renew();
+  if (new_features)
+    change_features(config_.features);
+  else
+    flows_.apply_features();  // the rules may give running flows others
+}
+
+void Daemon::apply_peers() {
+  const auto configured = [this](const std::string& name) {
+    return std::ranges::find(config_.peers, name, &config::Peer::name);
+  };
+  const auto gone = std::stable_partition(links_.begin(), links_.end(), [&](const auto& link) {
+    return configured(link->peer().name) != config_.peers.end();
+  });
+  for (auto link = gone; link != links_.end(); ++link) {
+    (*link)->stop();
+    histories_.forget((*link)->peer().name);
+    removed_links_.push_back(std::move(*link));
+  }
+  links_.erase(gone, links_.end());
+  for (auto& link : links_)
+    if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
+  // A group concerns all of its peers; one that goes takes its segments along.
+  for (auto& link : links_) link->set_rights(rights_of(config_, link->peer()));
+  for (const config::Peer& peer : config_.peers) {
+    const auto has = [&](const auto& link) { return link->peer().name == peer.name; };
+    if (std::ranges::any_of(links_, has)) continue;
+    add_link(peer);
+    links_.back()->start();
+  }
+  pool_.share_among(static_cast<std::uint32_t>(links_.size()));
+  know_peers();
+  if (auto set = interception_->set_peers(peer_addresses()); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
+}
+
+void Daemon::change_features(const config::Features& features) {
+  features_ = features;
+  shared_.allowed = features;
+  if (auto set = interception_->set_fast_connect(features.fast_connect); !set)
+    log::warn("intercept", {{"reason", set.error().message}});
+  for (auto& link : links_) link->apply_features();
+  flows_.apply_features();
+  for (const auto& [name, value] : config::to_text(features)) log::debug("feature", {{name, value}});
+}
+
+}  // namespace longhaul

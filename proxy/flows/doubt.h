@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and it may
+// come back past its peer before anybody knows. Which peers those are is the caller's to say.
+#pragma once
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "proxy/link/io/peer_link.h"
+#include "proxy/modules/module.h"
+
+namespace longhaul::flows {
+
+class Doubt {
+ public:
+  explicit Doubt(std::function<bool(const link::PeerLink&)> is_doubted) : is_doubted_(std::move(is_doubted)) {}
+
+  // For each flow over the link whose module may have promised something; removed as often.
+  void add(const modules::Ends& ends, const link::PeerLink& link);
+  void remove(const modules::Ends& ends, const link::PeerLink& link);
+
+  bool about(const modules::Ends& ends) const;
+  // All of whom about() is true: at most `most`, and of those each peer has its part.
+  std::vector<modules::Ends> all(std::size_t most) const;
+
+ private:
+  using Flows = std::map<modules::Ends, std::size_t>;  // how many
+  std::function<bool(const link::PeerLink&)> is_doubted_;
+  std::map<const link::PeerLink*, Flows> links_;
+};
+
+}  // namespace longhaul::flows

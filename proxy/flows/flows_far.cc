@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows of the peers' clients: whether one may begin, and its server.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "proxy/flows/allow.h"
+#include "proxy/flows/ends.h"
+#include "proxy/flows/flows_parts.h"
+
+namespace longhaul::flows {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+namespace {
+
+// What the near side is told about a flow that is not begun here for that reason.
+ConnectOutcome outcome_of(Reason reason) {
+  return reason == Reason::client_not_in_networks ? ConnectOutcome::client_not_allowed
+                                                  : ConnectOutcome::failed;
+}
+
+}  // namespace
+
+// The peers, and this site's clients where it has any.
+std::size_t Flows::sharers() const {
+  const bool has_clients = config_.intercept.mode != config::Intercept::Mode::off || !config_.forwards.empty() ||
+                           config_.socks.listen.has_value();
+  return config_.peers.size() + (has_clients ? 1 : 0);
+}
+
+// Whether the client's address belongs to the peer.
+bool Flows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address& client) {
+  return peer_may_show(config_.peers, link.peer(), own_.networks_at(std::chrono::steady_clock::now()), client);
+}
+
+// optimised: the flow begins.
+Reason Flows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
+  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return Reason::flow_limit;
+  const bool shows_client = request.client && request.source != config::Source::proxy;
+  if (shows_client && !peer_speaks_for(link, request.client->address()))
+    return Reason::client_not_in_networks;
+  return Reason::optimised;
+}
+
+void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
+  const link::OpenRequest& request = stream.request();
+  const Reason reason = admit(link, request);
+  FlowRecord record{.client = request.client.value_or(tcp::endpoint{}),
+                    .destination = request.destination,
+                    .origin = Origin::forward,
+                    .far_side = true,
+                    .peer = link.peer().name,
+                    .reason = reason,
+                    .features = request.features,
+                    .started = std::chrono::steady_clock::now()};
+  FlowRecord& added = enter(std::move(record));
+  if (log::enabled(log::Level::debug)) {
+    log::debug("flow_start", {{"flow", added.id},
+                              {"client", added.client.address().to_string()},
+                              {"to", added.destination.to_text()},
+                              {"from_peer", added.peer}});
+  }
+  if (reason != Reason::optimised) return refuse_opened(link, stream, added);
+  own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
+  DialRequest dial{.destination = request.destination,
+                   .client = request.client,
+                   .source = request.client ? request.source : config::Source::proxy,
+                   .check = DialRequest::Check::peer};
+  dial.may_dial = [this, client = added.client.address(),
+                   port = request.destination.port](const asio::ip::address& server) {
+    return closed_ == Closed::lifted || !config::leaves_again(config_, client, server, port);
+  };
+  asio::co_spawn(io_, serve(added.id, std::move(dial)), asio::detached);
+}
+
+void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record) {
+  const ReasonText& why = explain(record.reason);
+  if (peer_refusals_.may_write(record.peer + ' ' + std::string(why.code), std::chrono::steady_clock::now()))
+    log::warn("flow_refused", {{"flow", record.id},
+                               {"client", record.client.address().to_string()},
+                               {"to", record.destination.to_text()},
+                               {"from_peer", record.peer},
+                               {"reason", why.code},
+                               {"remedy", why.remedy}});
+  stream.give_answer({.outcome = outcome_of(record.reason)});
+  stream.abort();
+  link.release(stream.id());
+  remove(record.id, FlowTable::End::reset);
+}
+
+asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
+  Dialled dialled = co_await dialer_.dial(std::move(request));
+  auto found = linked_.find(id);
+  // The near side gave the flow up meanwhile.
+  if (found == linked_.end() || !found->second->stream()) co_return;
+  LinkedFlow& flow = *found->second;
+  if (!dialled.connected()) {
+    log::debug(
+        "dial_failed",
+        {{"flow", id}, {"to", flow.record().destination.to_text()}, {"reason", dialled.error.message()}});
+    co_return flow.refuse_far(dialled.outcome);
+  }
+  if (dialled.source_fallback) table_.give_reason(flow.record(), Reason::source_fallback);
+  link::OpenAnswer answer{.outcome = ConnectOutcome::connected, .source_fallback = dialled.source_fallback};
+  const link::OpenRequest& opened = flow.stream()->request();
+  if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
+    answer.module_accepted = true;
+    // What was lost is on record under the client's address: a peer names what address it likes.
+    const auto client = flow.record().client.address();
+    const modules::Ends ends = peer_speaks_for(flow.link(), client)
+                                   ? ends_of(client, opened.destination)
+                                   : ends_of_peers_client(flow.record().peer, client, opened.destination);
+    flow.use_module(*module, module->make_far(ends), tell_reason());
+    enter_doubt(flow, ends);
+  }
+  flow.start_far(std::move(dialled.socket), answer);
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows of this site's clients over the link: how they begin, and what the peer's answer means for them.
+#include "proxy/flows/ends.h"
+#include "proxy/flows/flows_parts.h"
+
+namespace longhaul::flows {
+using namespace std::chrono_literals;
+namespace {
+
+// The same as the packet rules' own memory, so that both modes behave alike.
+constexpr auto kRemembered = 10s;
+constexpr std::size_t kRememberedMost = 4096;
+
+// Why a flow that the far side did not connect was not optimised.
+Reason reason_of(ConnectOutcome outcome) {
+  switch (outcome) {
+    case ConnectOutcome::not_allowed:
+      return Reason::peer_refused;
+    case ConnectOutcome::client_not_allowed:
+      return Reason::client_not_in_networks;
+    default:
+      return Reason::destination_refused;
+  }
+}
+
+}  // namespace
+
+void Flows::start_linked(Accepted accepted, Decision decision) {
+  FlowRecord& record = add_record(accepted, decision);
+  link::PeerLink& link = *decision.link;
+  config::Features features = config::meet(decision.policy.features, link.session().peer_allowed());
+  record.features = features;
+  link::OpenRequest request{
+      .destination = accepted.destination,
+      .client = accepted.client,
+      .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
+      .features = features};
+  const modules::Listed* module = choose_module(record, link);
+  if (module) {
+    request.module = module->name;
+    request.module_version = module->version;
+  }
+  link::Stream& stream = link.session().open(std::move(request), link::Clock::now());
+  auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
+  LinkedFlow& started = *flow;
+  own(std::move(flow));
+  if (module) started.use_module(*module, module->make_near(ends_of(record.client.address(), record.destination)), tell_reason());
+  // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
+  // the flow goes past it, and if not it has lost a round trip.
+  const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
+  started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
+                     std::move(accepted.answer),
+                     [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });
+}
+
+// Both sides run it, or neither does: the peer has said which it has.
+const modules::Listed* Flows::choose_module(FlowRecord& record, const link::PeerLink& link) {
+  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
+  if (!module || !(record.features.*module->feature)) return nullptr;
+  if (module->memory->is_short()) {
+    table_.give_reason(record, Reason::memory_limit);
+    return nullptr;
+  }
+  if (link.peer_has_module(module->name, module->version)) return module;
+  table_.give_reason(record, Reason::module_not_at_peer);
+  return nullptr;
+}
+
+void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
+  FlowRecord& record = flow.record();
+  if (answer.outcome == ConnectOutcome::connected) {
+    if (answer.source_fallback) table_.give_reason(record, Reason::source_fallback);
+    return;
+  }
+  const Reason reason = reason_of(answer.outcome);
+  table_.give_reason(record, reason);
+  if (!may_leave(record.client.address(), record.destination)) return;
+  auto now = std::chrono::steady_clock::now();
+  if (unreachable_.size() >= kRememberedMost)
+    std::erase_if(unreachable_, [&](const auto& entry) { return entry.second.until <= now; });
+  if (unreachable_.size() < kRememberedMost)
+    unreachable_[record.destination.to_text()] = {reason, now + kRemembered};
+  tell_refused(record);
+}
+
+// The client was accepted before the server was asked; its next attempt shall meet the server's own answer.
+void Flows::tell_refused(const FlowRecord& record) {
+  if (record.origin == Origin::tproxy && on_server_refused && record.destination.host.empty())
+    on_server_refused({record.destination.address, record.destination.port});
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sources of Flows have in common. Included by them alone.
+#pragma once
+#include <optional>
+
+#include "proxy/flows/flows.h"
+#include "proxy/log/log.h"
+
+namespace longhaul::flows {
+
+inline std::optional<boost::asio::ip::address> address_of(const Destination& destination) {
+  return destination.host.empty() ? std::optional(destination.address) : std::nullopt;
+}
+
+inline void log_end(const FlowRecord& record, std::string_view how) {
+  log::debug("flow_end", {{"flow", record.id},
+                          {"how", how},
+                          {"lan_in", record.bytes.lan_in},
+                          {"lan_out", record.bytes.lan_out},
+                          {"wan_in", record.bytes.wan_in},
+                          {"wan_out", record.bytes.wan_out}});
+}
+
+inline void reset(boost::asio::ip::tcp::socket& socket) {
+  boost::system::error_code ignored;
+  socket.set_option(boost::asio::socket_base::linger(true, 0), ignored);
+  socket.close(ignored);
+}
+
+}  // namespace longhaul::flows

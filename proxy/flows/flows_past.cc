@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flows past the link: relayed as they are, or through a module's guard, or refused.
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "proxy/flows/ends.h"
+#include "proxy/flows/flows_parts.h"
+#include "proxy/flows/guarded_relay.h"
+
+namespace longhaul::flows {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using namespace std::chrono_literals;
+namespace {
+
+// Who waits for an answer has one; everybody else understands a reset.
+void refuse(Accepted& accepted) {
+  if (!accepted.answer) return reset(accepted.socket);
+  std::string reply = accepted.answer(ConnectOutcome::not_allowed);
+  boost::system::error_code ignored;
+  accepted.socket.non_blocking(true, ignored);  // a few bytes on a fresh connection: the kernel has room
+  accepted.socket.write_some(asio::buffer(reply), ignored);
+  accepted.socket.shutdown(tcp::socket::shutdown_send, ignored);
+  accepted.socket.close(ignored);
+}
+
+}  // namespace
+
+// `first`: what was read of the client already.
+void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first) {
+  if (refused) {
+    log::info("flow_refused", {{"flow", record.id},
+                               {"to", accepted.destination.to_text()},
+                               {"reason", explain(record.reason).code}});
+    refuse(accepted);
+    return remove(record.id, FlowTable::End::reset);
+  }
+  // A client of transparent mode keeps its address; towards an explicit one this proxy is the client.
+  auto source = accepted.origin == Origin::tproxy ? config::Source::client : config::Source::proxy;
+  const FlowId id = record.id;
+  // The signal outlives what it can cancel.
+  auto forget_later = [this, id](std::exception_ptr) { asio::post(io_, [this, id] { relayed_.erase(id); }); };
+  asio::co_spawn(io_, relay_past(std::move(accepted), record, source, std::move(first)),
+                 asio::bind_cancellation_slot(relayed_[id].slot(), std::move(forget_later)));
+}
+
+asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, config::Source source,
+                                        Buffer first) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  co_await wait_while_in_doubt(record);
+  DialRequest request{
+      .destination = accepted.destination,
+      .client = accepted.client,
+      .source = source,
+      .check = accepted.origin == Origin::forward ? DialRequest::Check::nothing : DialRequest::Check::client};
+  // A name may turn out to be a destination that only the link may carry.
+  const auto client = accepted.client.address();
+  request.may_dial = [this, client, port = request.destination.port](const asio::ip::address& server) {
+    return may_leave(client, {.address = server, .port = port});
+  };
+  Dialled dialled = co_await dialer_.dial(std::move(request));
+  FlowTable::End end = FlowTable::End::reset;
+  if (accepted.answer) {
+    std::string reply = accepted.answer(dialled.outcome);
+    boost::system::error_code ignored;
+    co_await asio::async_write(accepted.socket, asio::buffer(reply),
+                               asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (!dialled.connected()) {
+    log::debug(
+        "dial_failed",
+        {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", dialled.error.message()}});
+    tell_refused(record);
+    if (!accepted.answer) reset(accepted.socket);
+  } else {
+    auto how = co_await guard_past(accepted.socket, dialled.socket, record, first);
+    if (!how) how = co_await relay_.run(accepted.socket, dialled.socket, record.bytes, first);
+    if (how == RelayEnd::finished) end = FlowTable::End::closed;
+  }
+  log_end(record, end == FlowTable::End::closed ? "closed" : "reset");
+  remove(record.id, end);
+}
+
+// As long as its module has to tell the client something. Nothing: the plain relay has the rest, without `first`
+// where that has gone.
+asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
+                                                           FlowRecord& record, Buffer& first) {
+  std::optional<RelayEnd> end;
+  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
+  if (!module || !module->make_guard) co_return end;
+  const modules::Ends ends = ends_of(record.client.address(), record.destination);
+  const auto guard = module->make_guard(ends);
+  if (!guard) co_return end;
+  const Reason why_past = record.reason;
+  table_.give_reason(record, Reason::lost_writes);
+  end = co_await relay_guarded(client, server, record.bytes, first, *guard, *module->memory);
+  first.clear();
+  if (!end) table_.give_reason(record, why_past);
+  co_return end;
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is to be done to every flow over a link, or to every flow: some of them in each turn of the loop, for one
+// peer may have tens of thousands. What is done to a flow is the caller's business.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "proxy/flows/linked_flow.h"
+
+namespace longhaul::flows {
+
+class Sweeps {
+ public:
+  using LinkedFlows = std::map<FlowId, std::unique_ptr<LinkedFlow>>;
+  enum class Kind : std::uint8_t { decide_anew, peer_gone, run_modules };
+  // May destroy the flow, and begin others; counts its work (codecs/work.h).
+  using Visit = std::function<void(FlowId, LinkedFlow&)>;
+
+  // `flows` outlives this object.
+  Sweeps(boost::asio::io_context& io, const LinkedFlows& flows);
+  ~Sweeps();
+
+  // Of all links, where there is none. Flows that begin meanwhile are visited, too. `done` is called after the last.
+  void begin(Kind kind, const link::PeerLink* link, Visit visit, std::function<void()> done = {});
+  bool under_way(Kind kind, const link::PeerLink& link) const;
+
+  // In units of codecs/work.h: a socket is closed or dialled. What a module writes down it counts itself.
+  static constexpr std::uint64_t kWorkPerVisit = 20'000;
+
+  struct Counters {
+    std::uint64_t turns = 0, visits = 0, most_visits = 0;  // most: in one turn
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  void turn_soon();
+  void turn();
+
+  struct Sweep {
+    Kind kind;
+    const link::PeerLink* link;
+    Visit visit;
+    std::function<void()> done;
+    FlowId last = 0;
+  };
+  boost::asio::io_context& io_;
+  const LinkedFlows& flows_;
+  std::deque<Sweep> sweeps_;  // one after the other
+  Counters counters_;
+  std::shared_ptr<Sweeps*> self_;
+};
+
+}  // namespace longhaul::flows
