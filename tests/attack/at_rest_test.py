@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Someone who holds the disks of both sites, or copies of them, and every log, but no key: what crossed the link is in
+"""An attacker with the disks of both sites, or copies of them, and every log, but no key: what crossed the link is in
 none of them. The dictionary's key itself: who gets at it, and what is left when it was destroyed."""
 
 import base64

@@ -24,7 +24,7 @@ def wait_stored(pair, bytes_):
 
 
 def remove(folder):
-    """Although somebody writes to it."""
+    """Even while a daemon writes to it."""
     removed = folder.with_name("removed")
     folder.rename(removed)
     until(lambda: shutil.rmtree(removed, ignore_errors=True) or not removed.exists(), what="the folder is removed")

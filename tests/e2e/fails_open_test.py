@@ -117,7 +117,7 @@ class Crash(unittest.TestCase):
 
 
 class LongLine(unittest.TestCase):
-    """Flows that begin when the peer is dead, or the link cut, and nobody on this side can know it yet."""
+    """Flows that begin when the peer is dead, or the link cut, before this side can know it."""
 
     def setUp(self):
         self.lab = self.enterContext(Lab("100mbit,200,0"))

@@ -223,7 +223,7 @@ class Cleanliness(unittest.TestCase):
     def test_a_lab_in_use_is_not_replaced_by_accident(self):
         lab = self.enterContext(Lab())
         lab.start("branch", "sleep", "1000")
-        with self.assertRaisesRegex(AssertionError, "is up already"):
+        with self.assertRaisesRegex(AssertionError, "is already up"):
             lab.command("up", "--no-emulator")
         self.assertIn("branch", json.loads(lab.command("status", "--json"))["nodes"])
 

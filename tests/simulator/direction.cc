@@ -81,7 +81,7 @@ void Direction::fire(TimePoint now) {
         const MutableBytes payload = pool_[departure->id].payload;
         copy_.assign(payload.begin(), payload.end());
       }
-      // A copy of the head: who receives may send, and so move the slots.
+      // A copy of the head: the receiver may send, and so move the slots.
       Datagram datagram = pool_[departure->id];
       deliver_(datagram);
       for (unsigned i = 1; i < departure->copies; ++i) {

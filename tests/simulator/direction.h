@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One direction of a line: the emulator's link (rate, queue, delay, loss, disorder) and what tests want
-// beside it: cuts, a policer, an MTU, flipped bits, a tap. Leaves who sends and who receives to network.h.
+// beside it: cuts, a policer, an MTU, flipped bits, a tap. network.h has the endpoints.
 #pragma once
 #include <functional>
 
@@ -17,7 +17,7 @@ struct Policer {
 struct DirectionConfig {
   wan::LinkConfig link{};
   std::optional<Policer> policer{};  // before the queue
-  std::uint32_t mtu_bytes = 0;       // larger IP packets vanish, and nobody is told; 0: no limit
+  std::uint32_t mtu_bytes = 0;       // larger IP packets are dropped silently; 0: no limit
   double corrupt = 0;                // share of datagrams in which 1 to 8 bits are flipped
 };
 

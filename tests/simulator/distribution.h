@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Percentiles of many samples, in buckets 0.8 % wide: constant memory however long a run is. Leaves the unit
-// to who adds.
+// to the caller.
 #pragma once
 #include <algorithm>
 #include <cmath>

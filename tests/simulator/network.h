@@ -94,7 +94,7 @@ class Line {
   Direction& b_to_a() { return b_to_a_; }
   void cut();
   void restore();
-  // Came out where nobody has that address.
+  // Delivered to an unknown address.
   std::uint64_t unroutable() const { return unroutable_; }
 
  private:

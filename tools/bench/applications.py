@@ -161,7 +161,7 @@ class Http(Work):
 
 
 class SmbFile(Work):
-    """One file read or written. Subclasses say by whom."""
+    """One file read or written. Subclasses define the client."""
 
     port = 445
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does a piece of work in a process of its own, which is ended when it takes too long: no client of somebody else's can
+"""Does a piece of work in a process of its own, which is ended when it takes too long: no third-party client can
 hold a run up."""
 
 import ctypes

@@ -15,7 +15,7 @@ def is_enough(values, rule):
 
 
 def half_width(values, level=0.95):
-    """From the mean to either end of the interval that holds the true one with this certainty; nobody knows from one value."""
+    """From the mean to either end of the interval that holds the true one with this certainty; unknown for one value."""
     if len(values) < 2:
         return math.inf
     return quantile(level, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))

@@ -12,7 +12,7 @@ class Stream:
     """One direction. Offsets count from its first byte and do not wrap."""
 
     def __init__(self, reader=None):
-        self.reader = reader  # its feed(time_ns, data) gets the bytes in order; None: nobody wants them
+        self.reader = reader  # its feed(time_ns, data) gets the bytes in order; None: not needed
         self.base = None
         self.end = 0  # after the furthest byte seen
         self.in_order = 0
@@ -107,7 +107,7 @@ class Conversation:
 
 
 class Datagrams:
-    """One direction of a UDP flow, as far as a Stream's questions have an answer: nobody knows what came again."""
+    """One direction of a UDP flow, as far as a Stream's questions have an answer: retransmissions are unknown."""
 
     def __init__(self):
         self.end = self.segments = self.repeated = 0

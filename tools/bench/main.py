@@ -112,7 +112,7 @@ def do_run(arguments):
         os.environ["LONGHAUL_BUILD"] = str(pathlib.Path(build).resolve())
     cut = arguments.cut or (60.0 if arguments.quick else 600.0)
     if os.geteuid() != 0:
-        raise Failure("must be root: it makes network namespaces (on this machine only; nothing outside them is touched)")
+        raise Failure("must be root: it creates network namespaces (nothing outside them is changed)")
     if not build:
         install_and_build(any(cell.features == "sctp" for cell in wanted.cells()))
     check_tools(wanted)
@@ -166,11 +166,11 @@ def install_and_build(with_sctp):
                 raise
         if process.returncode != 0:
             print(said[-5000:], file=sys.stderr)
-            raise Failure(f"{what} failed (above)")
+            raise Failure(f"{what} failed (see above)")
 
     built = (ROOT / "build" / "release" / "build.ninja").exists()
     if not built:
-        print(f"longhaul-bench: installing what is missing and building {', '.join(TARGETS)} (some minutes the first time)",
+        print(f"longhaul-bench: installing missing packages and building {', '.join(TARGETS)} (takes some minutes the first time)",
               flush=True)
     do("tools/setup", ROOT / "tools" / "setup")
     if not built or with_sctp:  # its library may have come after the folder was made
@@ -193,10 +193,10 @@ def check_tools(wanted):
     for program in ("proxy/longhaul", "tools/wan/longhaul-wan", *(["tools/txn/longhaul-txn"] if "txn" in needs else []),
                     *(["tools/ttcp/longhaul-ttcp"] if "packets" in needs else [])):
         if not (BUILD / program).exists():
-            raise Failure(f"{BUILD / program} is not there: cmake --preset release && cmake --build --preset release --target "
+            raise Failure(f"{BUILD / program} does not exist: run cmake --preset release && cmake --build --preset release --target "
                           f"{' '.join(TARGETS)}")
     if "sctp" in needs and not (BUILD / "tools/sctp/longhaul-sctp").exists():
-        raise Failure(f"{BUILD / 'tools/sctp/longhaul-sctp'} is not there: it is built where libusrsctp-dev is installed "
+        raise Failure(f"{BUILD / 'tools/sctp/longhaul-sctp'} does not exist: it is built if libusrsctp-dev is installed "
                       "(tools/setup; cmake --preset release && cmake --build --preset release --target longhaul-sctp)")
     if "impacket" in needs:
         try:
@@ -204,11 +204,11 @@ def check_tools(wanted):
         except ImportError as error:
             raise Failure(str(error)) from None
     if needs & {"kernel", *IN_GUESTS} and not (REPOSITORY / "build" / "guest" / "made-by").exists():
-        raise Failure("the guest, a Linux to be emulated, is not there: run tools/setup")
+        raise Failure("the emulated Linux guest is missing: run tools/setup")
     known = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
     for features, control in (("tuned", "bbr"),):
         if any(cell.features == features for cell in wanted.cells()) and control not in known:
-            raise Failure(f"'{features}' needs TCP's {control}, and this kernel has only {', '.join(known)}: modprobe "
+            raise Failure(f"'{features}' needs the TCP congestion control {control}, but this kernel has only {', '.join(known)}: modprobe "
                           f"tcp_{control}, or take '{features}' out of the scenario")
 
 
@@ -220,7 +220,7 @@ def check_room(wanted, folder):
                                                             if path.exists())):
         free = shutil.disk_usage(where).free
         if free < needed:
-            raise Failure(f"the disk under {where} has {free / 1e6:.0f} MB free, and {needed / 1e6:.0f} MB are needed for "
+            raise Failure(f"the disk under {where} has {free / 1e6:.0f} MB free, but {needed / 1e6:.0f} MB are needed for "
                           "files and captures: make room, or set TMPDIR to another place")
 
 
@@ -272,10 +272,10 @@ def do_compare(arguments):
     before, after = Store(arguments.before).read(), Store(arguments.after).read()
     table, slower, faster, alone_ = compare.compare(before, after)
     if not table.rows:
-        raise Failure(f"{arguments.before} and {arguments.after} have no cell in common that both measured")
+        raise Failure(f"{arguments.before} and {arguments.after} have no measured cell in common")
     print("\n".join(report.markdown_table(table)))
     for warning in compare.warnings(before, after):
-        print(f"Mind: {warning}.")
+        print(f"Note: {warning}.")
     print(f"{len(table.rows)} cells in both: {len(slower)} slower, {len(faster)} faster beyond the noise"
           + (f"; {len(alone_)} in one run alone" if alone_ else "") + ".")
     return 1 if slower and arguments.fail_if_slower else 0

@@ -12,7 +12,7 @@ GRAMMAR = f"packets {'|'.join(KINDS)} BYTES"
 # What is kept of longhaul-ttcp's columns.
 COLUMNS = ("packets_sent", "bytes_sent", "packets_lost", "percent_received", "sending_mbit_per_second", "fragments_sent",
            "out_of_order", "socket_drops")
-OFFERED = 0.99  # of what the line can carry: UDP asks nobody
+OFFERED = 0.99  # of what the line can carry: UDP has no congestion control
 
 
 @dataclasses.dataclass(frozen=True)

@@ -107,7 +107,7 @@ def segment(packet):
 
 
 def datagram(packet):
-    """UDP's ends and bytes of payload in this packet, or None. Of a later fragment nobody knows the ports: 0."""
+    """UDP's ends and bytes of payload in this packet, or None. Ports of later fragments are unknown: 0."""
     data = packet.transport
     if packet.protocol != 17 or (len(data) < 8 and not packet.fragment):
         return None

@@ -27,7 +27,7 @@ ATTEMPTS = 3
 
 
 class Spoiled(Exception):
-    """After a failure nobody knows what state the place is in: it is made anew."""
+    """After a failure the state of the lab is unknown, so it is created again."""
 
 
 class Runner:
@@ -161,7 +161,7 @@ class Runner:
             except (bounded.WorkFailed, AssertionError, OSError) as error:
                 found, doubt = {"failure": _in_short(error)}, None
             if "failure" in found:
-                check_room(rig.lab.scratch, cell)  # who runs out of it says so in many ways
+                check_room(rig.lab.scratch, cell)  # programs report a full disk in many ways
             if doubt is None or found.get("cut"):
                 return found | {"discarded": discarded}
             discarded.append(doubt)
@@ -288,7 +288,7 @@ class OneLoss:
 def check_room(scratch, cell):
     """For the file at both ends, its capture, and what the proxies keep of it."""
     if shutil.disk_usage(scratch).free < 5 * cell.size + 10_000_000:
-        raise StoreFailure(f"the disk under {scratch.parent} is full; what was measured so far is kept: make room, or set TMPDIR "
+        raise StoreFailure(f"the disk under {scratch.parent} is full; the results so far are kept: free some space, or set TMPDIR "
                            "to another place, and give the same command again")
 
 

@@ -36,12 +36,12 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise StoreFailure(f"{self.folder} is being written by another run") from None
+                raise StoreFailure(f"another run is writing to {self.folder}") from None
             if self.header_file.exists():
                 self.read()
                 for name in ("scenario", "quick"):
                     if self.header[name] != header[name]:
-                        raise StoreFailure(f"{self.folder} holds another run (scenario {self.header['name']}"
+                        raise StoreFailure(f"{self.folder} contains another run (scenario {self.header['name']}"
                                            f"{', quick' if self.header['quick'] else ''}): choose another folder")
                 self.header["sessions"] += header["sessions"]
             else:
@@ -58,7 +58,7 @@ class Store:
                 raise StoreFailure(f"{self.folder} was written by another version of this program")
             lines = self.samples_file.read_bytes().split(b"\n") if self.samples_file.exists() else []
         except OSError as error:
-            raise StoreFailure(f"{self.folder} holds no run: {error.strerror}") from None
+            raise StoreFailure(f"{self.folder} contains no run: {error.strerror}") from None
         except (ValueError, KeyError):
             raise StoreFailure(f"{self.header_file} is damaged") from None
         for line in lines[:-1]:  # what follows the last newline was cut off
@@ -110,6 +110,6 @@ def saying_why(where):
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFailure(f"the disk under {where} is full; what was measured so far is kept: make room and give "
+            raise StoreFailure(f"the disk under {where} is full; the results so far are kept: free some space and give "
                                "the same command again") from None
         raise StoreFailure(f"{where}: {error.strerror}") from None

@@ -6,7 +6,7 @@ import statistics
 
 KB = 1024
 FEW = 3
-# What counts as noise at least. Two runs of the same on a quiet machine differ by less; of a single sample nobody knows.
+# What counts as noise at least. Two runs of the same on a quiet machine differ by less; for a single sample it is unknown.
 FLOOR, FLOOR_OF_FEW = 0.03, 0.10
 
 

@@ -127,7 +127,7 @@ def read(path, ports, kind, around_ns=None):
                           (lambda: (None, None)))
     except (BadCapture, smb_frames.Encrypted) as error:
         raise Unusable(str(error)) from None
-    # A connection without payload was only a look whether somebody listens.
+    # A connection without payload only checked whether the port is open.
     conversations = [each for each in capture.conversations.values() if each.up.segments or each.down.segments]
     if not conversations:
         raise Unusable("no connection with the server's port")

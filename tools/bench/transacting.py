@@ -106,7 +106,7 @@ class Shortcut:
 
     @staticmethod
     def _pump(from_, to):
-        """Ends by shutdown, which works whoever else has inherited the socket."""
+        """Ends by shutdown, which works even if other processes have inherited the socket."""
         with contextlib.suppress(OSError):
             while piece := from_.recv(1 << 16):
                 to.sendall(piece)

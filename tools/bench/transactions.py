@@ -54,7 +54,7 @@ class Transaction:
         return found
 
     def expected_seconds(self, count, rate, round_trip):
-        """With nobody's help: waits for windows and answers, and the line's time."""
+        """Without the pair: waits for windows and answers, and the line's time."""
         window = self.window or WINDOWS.get(self.over)
         trips = 1 + (self.connects and self.over == "tcp") + (self.bytes // window if window else 0)
         return min(MOST_SECONDS, count * (trips * round_trip + self.pairs * self.bytes / rate))

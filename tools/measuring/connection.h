@@ -30,7 +30,7 @@ class Connection {
   // Name the message before: g++ 12 destroys twice what is built inside `co_await connection.send({…})`.
   boost::asio::awaitable<void> send(const boost::json::object& message);
   // The next message. A message {"trouble": "…"} arrives as Trouble with that sentence. When `patience` runs
-  // out the connection is closed: nobody knows any more which answer would belong to which question.
+  // out the connection is closed: answers could no longer be matched to requests.
   boost::asio::awaitable<boost::json::object> receive(std::chrono::milliseconds patience);
   // Tells the other side why this one ends, as far as that can be done without waiting long.
   boost::asio::awaitable<void> tell_trouble(std::string sentence);

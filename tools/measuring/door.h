@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listening socket that lets in who shows the pass. Strangers are turned away without a word; those who say
-// nothing keep nobody out. Never waits: who uses it polls what watch() names, beside what else it waits for.
+// A listening socket that accepts connections with the pass. Others are closed without an answer, and silent ones
+// block no one. Never waits: the user polls the descriptors of watch().
 #pragma once
 #include <poll.h>
 

@@ -10,7 +10,7 @@ namespace longhaul::measuring {
 struct Identity {
   std::string program;  // "longhaul-txn"
   int version = 1;      // of the messages that follow the greeting
-  std::string token;    // empty: everybody who also has none
+  std::string token;    // empty: peers without a token
 };
 
 enum class Side { dials, listens };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lets a data connection in: random bytes that one side announces on the control connection and the
-// other sends first. Strangers who find the port do not have them; who reads the control connection does.
+// other sends first. Strangers that find the port do not have them; an eavesdropper on the control connection does.
 // Pure; door.h has the sockets.
 #pragma once
 #include <array>

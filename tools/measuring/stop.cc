@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An eventfd beside a flag: the one for who waits, the other for who works.
+// An eventfd beside a flag: one for waiting threads, the other for working ones.
 #include "tools/measuring/stop.h"
 
 #include <sys/eventfd.h>

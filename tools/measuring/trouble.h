@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ends a measurement, as one sentence for a person: a peer that is away, a port that is taken, a wrong
-// byte. An exception and not a value, since nothing is left to decide: whoever holds the conversation tells
+// byte. An exception and not a value, because there is nothing to decide: the owner of the conversation reports
 // it and ends.
 #pragma once
 #include <stdexcept>

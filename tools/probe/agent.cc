@@ -95,7 +95,7 @@ class Session {
     udp::socket socket(executor, udp::endpoint(console_.local_address(), 0));
     co_await tell_port(socket.local_endpoint().port());
     boost::json::object answer;
-    if (back) {  // towards whoever knocks first, if it is the console's host
+    if (back) {  // to the first connection from the console's host
       std::array<char, kHello> knock;
       udp::endpoint from;
       const Bound bound(socket, kTrainMost);

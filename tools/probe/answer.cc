@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every offset is checked against what is there; what is not about our flow is nobody's answer.
+// Every offset is checked against what is there; packets about other flows are ignored.
 #include "tools/probe/answer.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@
 namespace longhaul::probe {
 namespace {
 
-// Whoever asks about no path sees what the windows give at usual ones.
+// Without a path, typical ones are shown.
 constexpr double kUsualMs[] = {1, 10, 30, 100, 250};
 
 boost::json::array rates_by_delay(const Windows& windows) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in headers of packets. Whoever asks has looked that so many bytes are there.
+// Numbers in headers of packets. The caller has checked that enough bytes are there.
 #pragma once
 #include <cstdint>
 

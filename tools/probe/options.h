@@ -46,7 +46,7 @@ struct OptionsReport {
 
 // The SYN's way, compared from station to station; whole ones only for what is missing.
 std::vector<Change> changes_between(const std::vector<Station>& stations);
-// What the answer lacks of what was offered, and who is to blame as far as can be told.
+// The options missing in the answer, and the cause as far as it is known.
 std::vector<std::string> judge_answer(const OptionsReport& report);
 
 struct OptionsRequest {

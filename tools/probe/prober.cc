@@ -19,7 +19,7 @@
 namespace longhaul::probe {
 namespace {
 
-constexpr std::uint16_t kUdpPort = 33434;  // where traceroute's probes go: nobody listens there
+constexpr std::uint16_t kUdpPort = 33434;  // the port of traceroute's probes, normally closed
 constexpr std::uint16_t kTcpPort = 443;
 
 [[noreturn]] void trouble(const std::string& what) { throw Trouble(what + ": " + std::strerror(errno)); }

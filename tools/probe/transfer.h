@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One TCP transfer, or one train of UDP packets, seen from either end: the same code on console and agent.
-// Leaves who does which to agent.h and rfc6349.h.
+// agent.h and rfc6349.h assign the roles.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -61,7 +61,7 @@ class Association {
   bool send(Kind kind, std::span<const std::byte> message);
   // A message, or the part of one that `room` takes; nothing when the other side is gone. Waits.
   std::optional<Message> receive(std::span<std::byte> room);
-  // Ends it at once, what is on its way included; whoever waits in send or receive gets their end.
+  // Aborts it with data in flight; waiting sends and receives return.
   void abort();
 
   // The most that fits into one packet of the path, as the stack knows it now.

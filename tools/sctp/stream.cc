@@ -106,7 +106,7 @@ Sent send_stream(Association& association, std::chrono::milliseconds length, std
 
   Answer answer;
   std::thread reader{[&] { answer.set(read_report(association)); }};
-  // Whoever waits for room cannot look at the clock.
+  // A sender that waits for room cannot check the time.
   std::thread guard{[&] {
     if (!answer.wait_until(began + length + kPatience)) association.abort();
   }};

@@ -81,7 +81,7 @@ class Stream:
 
 
 class FileCopy:
-    """A program of somebody else's copies a file; over when it has ended. Subclasses say which and from where."""
+    """A third-party program copies a file, until it ends. Subclasses define the program and the source."""
 
     name = ""
 

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 class Lab:
     def __init__(self, name):
         if not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,40}", name):
-            raise Failure(f"'{name}' cannot be the name of a lab: letters, digits, - and _ only, 41 at most")
+            raise Failure(f"'{name}' is not a valid name of a lab: use at most 41 letters, digits, - and _")
         self.name = name
         self.network = Network(name)
         self.folder = RUN / name
@@ -39,7 +39,7 @@ class Lab:
         try:
             return json.loads(self.state_file.read_text())
         except FileNotFoundError:
-            raise Failure(f"there is no lab '{self.name}'; tools/lab up makes it") from None
+            raise Failure(f"there is no lab '{self.name}'; create it with tools/lab up") from None
 
     def _save(self, state):
         partial = self.folder / "state.partial"
@@ -78,7 +78,7 @@ class Lab:
                 raise Failure(f"this kernel has no congestion control '{choice}', only {', '.join(known)}")
         with self._locked():
             if self.state_file.exists() and not options.replace and self.network.pids():
-                raise Failure(f"lab '{self.name}' is up already, with processes in it: tools/lab down first, or "
+                raise Failure(f"lab '{self.name}' is already up, with processes in it: tools/lab down first, or "
                               "up --replace, or another name with LAB=NAME")
             self._remove()
             self.folder.mkdir(parents=True)
@@ -87,7 +87,7 @@ class Lab:
                 if options.with_pid:
                     self.keeper_file.write_text(str(self._start_keeper(options.with_pid)))
                 scratch = tempfile.mkdtemp(prefix=f"longhaul-{self.name}-")
-                os.chmod(scratch, 0o711)  # daemons run as a user of their own, who passes through it
+                os.chmod(scratch, 0o711)  # daemons run as their own user, which must be able to traverse it
                 self.scratch_file.write_text(scratch)
                 self.network.make(options.cc, options.proxy_cc, options.buffers, options.mtu,
                                   bridge=options.no_emulator)
@@ -123,7 +123,7 @@ class Lab:
         try:
             os.close(os.pidfd_open(pid))
         except ProcessLookupError:
-            raise Failure(f"there is no process {pid} for the lab to live with") from None
+            raise Failure(f"there is no process {pid}") from None
         return self._start("keeper.log", sys.executable, str(ROOT / "tools" / "lab"), "--lab", self.name, "keep",
                            str(pid), str(self._generation()))
 
@@ -185,7 +185,7 @@ class Lab:
 
     def _ask_emulator(self, state, command, *words):
         if not state["emulator"]:
-            raise Failure("this lab was made with --no-emulator: its line has no settings and no counters")
+            raise Failure("this lab was created with --no-emulator: its line has no settings and no counters")
         return run(find_emulator(), command, "--control", str(self.socket), *words)
 
     def status(self):
@@ -200,6 +200,6 @@ def find_emulator():
     build = pathlib.Path(os.environ.get("LONGHAUL_BUILD") or ROOT / "build" / "release")
     program = build / "tools" / "wan" / "longhaul-wan"
     if not program.exists():
-        raise Failure(f"{program} is not there: build it (cmake --preset release && cmake --build --preset release), "
+        raise Failure(f"{program} does not exist: build it (cmake --preset release && cmake --build --preset release), "
                       "or use --no-emulator for a line without limits")
     return str(program)

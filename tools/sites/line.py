@@ -17,7 +17,7 @@ def parse_line(text, more=()):
         raise Failure(f"'{text}' is not a line: RATE,RTT[,LOSS], for instance 51.84mbit,100,0.01 (RTT in ms)")
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:ms)?", parts[1])
     if not found:
-        raise Failure(f"'{parts[1]}' is not a round trip time in milliseconds")
+        raise Failure(f"'{parts[1]}' is not a round-trip time in milliseconds")
     line = dict(LINE_DEFAULTS, rate=parts[0], delay=f"{float(found[1]) / 2:g}ms")
     if len(parts) == 3:
         line["loss"] = parts[2]

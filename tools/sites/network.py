@@ -8,7 +8,7 @@ import pathlib
 from failure import run
 
 NODES = ("client", "branch", "wan", "datacenter", "server")
-HOSTS = ("client", "server")  # nobody tunes these for the proxies' sake
+HOSTS = ("client", "server")  # not tuned for the proxies
 PROXIES = ("branch", "datacenter")
 
 # Pairs of ends: node, interface, addresses. LANs keep their offloads, as a network card would; the WAN's ends have
@@ -98,7 +98,7 @@ class Network:
                 if interface == "wan0":
                     four.append(f"link set wan0 address {WAN_MAC[node]}")
                 for address in addresses:
-                    duplicates = " nodad" if ":" in address else ""  # who waits for their detection has no address yet
+                    duplicates = " nodad" if ":" in address else ""  # duplicate address detection would delay the address
                     four.append(f"address add {address} dev {interface} noprefixroute{duplicates}")
                 four.append(f"link set {interface} mtu {mtu} up")
         for end, destinations, ways, ours in ROUTES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for processes and ending them, by pidfd: a pid alone may be somebody else's by now."""
+"""Waiting for processes and ending them, by pidfd: a pid may have been reused."""
 
 import contextlib
 import os
@@ -28,4 +28,4 @@ def end_processes(pids, patience_seconds=2.0):
         fds = [fd for fd in fds if not wait_for_end(fd, max(0.0, deadline - time.monotonic()))]
         if not fds:
             return
-    raise Failure(f"{len(fds)} processes of the lab do not end")
+    raise Failure(f"{len(fds)} processes of the lab could not be ended")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See messages.h. Each number is checked against its bound here, so that nobody behind has to.
+// See messages.h. Each number is checked against its bound here, so that later code need not.
 #include "tools/ttcp/messages.h"
 
 #include <cmath>

@@ -271,7 +271,7 @@ void Plain::receive_streams(int listener) {
   }
 }
 
-// One socket hears everybody: with -R each sender is counted by itself.
+// One socket receives from all senders: with -R each sender is counted separately.
 void Plain::receive_datagrams(int socket) {
   struct Sender {
     ClassicMarks marks;

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kPatience =
     150s;  // for a sign of life from the sender: a lost packet's last repairs are that far apart
 
-// Datagrams in batches, so that at small sizes the receiver keeps up with who sends one at a time.
+// Datagrams in batches, so that at small sizes the receiver keeps up with a sender of single ones.
 class Batch {
  public:
   explicit Batch(std::size_t payload_bytes) : slot_(payload_bytes + 1), memory_(kSlots * slot_) {

@@ -29,7 +29,7 @@ struct Row {
   std::uint64_t socket_drops = 0;  // lost in the receiving host, for want of buffer, not on the path
   std::uint32_t path_mtu = 0;      // as the sender's kernel knows it
   bool is_ipv6 = false;
-  std::uint64_t fragments_sent = 0;  // counted by the kernels, so with everybody's
+  std::uint64_t fragments_sent = 0;  // counted by the kernels, so other programs' are included
   std::uint64_t fragments_received = 0;
   std::uint64_t fragments_failed = 0;
   std::string ended_by;

@@ -30,7 +30,7 @@ Sent send_tcp(int socket, std::uint32_t payload_bytes, const Budget& budget, con
 // firewall refuses is a lost packet like others: whether the receiver lives, the control connection says.
 Sent send_udp(int socket, std::uint32_t test, std::uint32_t payload_bytes, double payload_rate,
               const Budget& budget, const Stop& stop);
-// Says nothing when nobody listens any more: the other side has heard one already.
+// Ignores a closed port: the other side has received one already.
 void send_end_mark(int socket, std::uint32_t test);
 
 // One datagram, waiting for room. Throws PeerGone where it is refused.

@@ -29,7 +29,7 @@ Receipt receive_one(const Announcement& announcement, Channel& control, const Se
                              : receive_tcp(socket.get(), announcement, control, stop);
 }
 
-// False: it was nobody who wanted a sweep, such as a connection set up to measure how long that takes.
+// False: no sweep was requested, for example a connection that only measures the set-up time.
 bool serve_and_say(Channel& control, const ServeOptions& options, const Stop& stop) {
   std::string who;
   try {

@@ -126,7 +126,7 @@ class RowRun {
     stop["do"] = "stop";
     try {
       co_await agent.send(stop);
-    } catch (const Trouble&) {  // who reads from it will see
+    } catch (const Trouble&) {  // the next read reports it
     }
   }
 

@@ -147,7 +147,7 @@ Exchange::Of Requester::on_data(TimePoint, const Datagram& datagram) {
   const Place place{datagram.connection, datagram.message};
   if (place < receiving_) return acknowledge_again(datagram);  // what acknowledged it was lost
   if (place > receiving_) return Of::stranger;
-  finish_sending();  // who answers has the whole request
+  finish_sending();  // an answer implies the whole request
   take(datagram);
   return Of::current;
 }
@@ -157,9 +157,9 @@ Exchange::Of Responder::on_data(TimePoint, const Datagram& datagram) {
   if (begun_ && place < receiving_) return acknowledge_again(datagram);
   if (!begun_ || place > receiving_) {
     if (begun_ && !all_received())
-      return Of::earlier;  // nobody begins another while this one is not answered
+      return Of::earlier;  // no other starts before this one is answered
     begun_ = true;
-    finish_sending();  // who asks again has the answer
+    finish_sending();  // a new request implies the answer
     begin_receiving(place, request_cut(workload_, family_));
   }
   const bool had_all = all_received();

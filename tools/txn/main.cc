@@ -181,7 +181,7 @@ void write_to(const std::string& file, Print print) {
   if (!out) throw Trouble("cannot write " + file);
 }
 
-// Where nobody looks at a line that changes, one line at each end of a row.
+// Without a terminal, one line at the start and end of each row.
 void say_begin(const Row& row, std::ostream& out) {
   out << "longhaul-txn: " << short_name(row) << ": up to " << row.workload.transactions
       << (row.pairs > 1 ? " transactions of each pair" : " transactions");

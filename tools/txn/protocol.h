@@ -8,7 +8,7 @@
 //                                                    {"times": [ns, …], …, "ended": false} four times a
 //                                                    second
 //   {"do": "stop"}                                   the last of them, "ended": true
-// Whoever closes the connection stops what it began.
+// Closing the connection stops the operation.
 #pragma once
 #include <boost/json/object.hpp>
 #include <chrono>

@@ -13,7 +13,7 @@ namespace longhaul::txn {
 void drive(const Workload& workload, SocketAddress to, const measuring::Pass& pass, Tally& tally,
            const std::atomic<bool>& stop);
 
-// Bound, and over TCP listening: whoever is told its port may begin.
+// Bound, and over TCP listening: clients may start once they know the port.
 Socket serving_socket(const Workload& workload, const boost::asio::ip::address& at, std::uint16_t port,
                       const std::atomic<bool>& stop);
 // Until it is stopped; over TCP for those alone who show the pass.

@@ -39,7 +39,7 @@ class Socket {
   void bind(const boost::asio::ip::address& address, std::uint16_t port);
   void listen();
   SocketAddress local() const;
-  // A listening socket's: who has shown the pass comes in.
+  // For a listening socket: accepts connections with the pass.
   measuring::Door door(const measuring::Pass& pass) const { return {descriptor_, pass}; }
   Socket accept(measuring::Door& door);
   void connect(const SocketAddress& to);

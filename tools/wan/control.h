@@ -39,7 +39,7 @@ class ControlServer {
   std::vector<Client> clients_;
 };
 
-// Throws std::runtime_error with a sentence if nobody answers. Waits up to `patience` for the socket to
+// Throws std::runtime_error with a sentence if the emulator does not answer. Waits up to `patience` for the socket to
 // appear.
 std::string ask(const std::string& path, std::string_view command, std::chrono::milliseconds patience);
 

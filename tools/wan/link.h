@@ -56,7 +56,7 @@ struct LinkCounters {
   std::uint64_t duplicated = 0;
   std::uint64_t reordered = 0;  // came out after a packet that went in later (RFC 4737, section 3.3)
   std::uint64_t queue_peak_bytes = 0;
-  std::optional<TimePoint> lost_on_demand;  // when the last packet entered that was lost because somebody asked
+  std::optional<TimePoint> lost_on_demand;  // when the last packet entered that was dropped on request
 };
 
 // A packet waits in a drop-tail queue, is serialised at the rate, then travels for the delay. Everything

@@ -181,20 +181,20 @@ class Results(unittest.TestCase):
     def test_folders_are_not_mixed_up(self):
         self.filled("run")
         other = json.loads(json.dumps(HEADER)) | {"scenario": TEXT + "\n# another", "name": "another"}
-        with self.assertRaisesRegex(StoreFailure, "holds another run \\(scenario made\\)"):
+        with self.assertRaisesRegex(StoreFailure, "contains another run \\(scenario made\\)"):
             with Store(self.folder / "run").writing(other):
                 pass
         with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))):
-            with self.assertRaisesRegex(StoreFailure, "being written by another run"):
+            with self.assertRaisesRegex(StoreFailure, "another run is writing"):
                 with Store(self.folder / "run").writing(json.loads(json.dumps(HEADER))):
                     pass
-        with self.assertRaisesRegex(StoreFailure, "holds no run"):
+        with self.assertRaisesRegex(StoreFailure, "contains no run"):
             Store(self.folder / "nothing").read()
 
     def test_a_full_disk_is_a_sentence_and_what_was_measured_stays(self):
         store = self.filled("run")
         with mock.patch("store.os.fsync", side_effect=OSError(errno.ENOSPC, "No space left on device")):
-            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; what was measured so far is kept"):
+            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; the results so far are kept"):
                 store.add(sample(self.cells[0], 0, 1))
         self.assertEqual(len(Store(store.folder).read().samples), len(store.samples))
 

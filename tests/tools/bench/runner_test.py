@@ -213,7 +213,7 @@ class Running(unittest.TestCase):
             return sample(cell, 0, 1.0)
 
         with mock.patch("shutil.disk_usage", return_value=mock.Mock(free=10 ** 12)):
-            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; what was measured so far is kept"):
+            with self.assertRaisesRegex(StoreFailure, "the disk under .* is full; the results so far are kept"):
                 self.run_it(happens)
         kept = Store(self.folder / "run").read().samples.values()
         self.assertEqual(len(kept), 2)
@@ -324,8 +324,7 @@ class BadUse(unittest.TestCase):
     def test_what_cannot_be_run_is_said_in_one_sentence(self):
         with mock.patch("os.geteuid", return_value=1000):
             self.assertEqual(self.said("run", "regression"), (
-                2, "longhaul-bench: must be root: it makes network namespaces (on this machine only; nothing outside them is "
-                   "touched)\n"))
+                2, "longhaul-bench: must be root: it creates network namespaces (nothing outside them is changed)\n"))
         with mock.patch("os.geteuid", return_value=0):
             with mock.patch.dict(os.environ, LONGHAUL_BUILD="/nowhere"), mock.patch(
                     "shutil.which", side_effect=lambda name: None if name == "tcpdump" else f"/bin/{name}"):
@@ -339,12 +338,12 @@ class BadUse(unittest.TestCase):
                     "shutil.which", side_effect=lambda name: f"/bin/{name}"), mock.patch("lab.BUILD", pathlib.Path("/nowhere")):
                 code, text = self.said("run", "transactions")
                 self.assertEqual(code, 2)
-                self.assertRegex(text, "^longhaul-bench: /nowhere/proxy/longhaul is not there: cmake .* longhaul-txn longhaul-ttcp\n$")
+                self.assertRegex(text, "^longhaul-bench: /nowhere/proxy/longhaul does not exist: run cmake .* longhaul-txn longhaul-ttcp\n$")
         code, text = self.said("run", "nothere")
         self.assertEqual(code, 2)
         self.assertIn("there is no such scenario", text)
         code, text = self.said("report", "/nonexistent")
-        self.assertEqual((code, text), (2, "longhaul-bench: /nonexistent holds no run: No such file or directory\n"))
+        self.assertEqual((code, text), (2, "longhaul-bench: /nonexistent contains no run: No such file or directory\n"))
 
     def test_a_second_bench_is_told_of_the_first_and_a_place_that_is_none_is_named(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -361,7 +360,7 @@ class BadUse(unittest.TestCase):
 
     def test_a_disk_that_is_too_small_is_told_before_anything_runs(self):
         with mock.patch("shutil.disk_usage", return_value=mock.Mock(free=1_000_000)):
-            with self.assertRaisesRegex(main.Failure, "has 1 MB free, and 650 MB are needed"):
+            with self.assertRaisesRegex(main.Failure, "has 1 MB free, but 650 MB are needed"):
                 main.check_room(scenario.load("wx-2006"), pathlib.Path("/tmp"))
 
 

@@ -60,11 +60,11 @@ TEST_CASE("the cause of a missing option in the answer is reported as far as it 
   CHECK(said("the agent there could not tell what arrived"));
   report.port = 445;
   report.seen_at = 7612;
-  CHECK(said("something that looks at port 445 alone"));
+  CHECK(said("a device that inspects port 445 alone"));
   report.seen_at = 445;
   CHECK(said("so it is removed on the way back"));
   report.changes = {{"window scale", "7", "gone", ""}};
-  CHECK(said("did not get ours"));
+  CHECK(said("ours did not arrive"));
 }
 
 TEST_CASE("a SYN that a kernel kept is read, and no other text is") {

@@ -166,7 +166,7 @@ TEST_CASE("a control socket in use is not replaced, a stale one is") {
   {
     RunningLine line{rig, LONGHAUL_WAN, {"--control", folder.socket()}};
     CHECK_THROWS_WITH((RunningLine{other, LONGHAUL_WAN, {"--control", folder.socket()}}),
-                      Catch::Contains("another emulator answers"));
+                      Catch::Contains("another emulator already uses"));
     line.process().signal(SIGKILL);
   }
   REQUIRE(std::filesystem::exists(folder.socket()));
@@ -253,7 +253,7 @@ TEST_CASE("a line outlives its interface going down and up, and ends with a sent
   for (int attempt = 0; attempt < 10 && !back; ++attempt) back = reachable(rig, {Rig::kRightAddress});
   CHECK(back);
   run_inside(rig.middle(), {"ip", "link", "del", Rig::kEndB});
-  CHECK_THROWS_WITH(line.process().finish(5s), Catch::Contains("interface end-b is gone"));
+  CHECK_THROWS_WITH(line.process().finish(5s), Catch::Contains("interface end-b has disappeared"));
 }
 
 TEST_CASE("TAP devices are joined like interfaces") {
