@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/intercept/interception.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <functional>
 #include <tuple>
 
-#include "proxy/net/marks.h"
 #include "proxy/intercept/nft_counters.h"
+#include "proxy/log/log.h"
+#include "proxy/net/marks.h"
 
 namespace longhaul::intercept {
 
 namespace asio = boost::asio;
+namespace {
+
+void warn_unguarded(const config::TextError& error) {
+  log::warn("intercept", {{"reason", error.message},
+                          {"effect", "lost writes are not reported to clients that bypass the link"}});
+}
+
+}  // namespace
 
 Interception::Interception(asio::io_context& io, const config::Intercept& config, bool fast_connect,
                            flows::FlowStarter start, net::AcceptLoop::HasRoom has_room,
@@ -50,8 +57,7 @@ config::TextResult<void> Interception::reach(State wanted) {
   // For what is guarded alone: without it those flows pass, like all others.
   if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
     if (const auto listening = listen(); !listening)
-      spdlog::warn("lost writes cannot be reported to clients that bypass the link: {}",
-                   listening.error().message);
+      warn_unguarded(listening.error());
   }
   config::TextResult<void> done = was_closed ? add(route_) : config::TextResult<void>();
   if (done) {
@@ -150,12 +156,15 @@ void Interception::change() {
   if (!refused.empty() && state_ == State::up) {
     // Where it fails the next attempt is taken and refused again, and the one after it has another chance.
     if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
-      spdlog::warn("cannot add {} destinations to the packet rule that bypasses refused ones: {}", refused.size(), done.error().message);
+      log::warn("intercept", {{"reason", done.error().message},
+                              {"effect", "destinations that just refused a connection are not bypassed"},
+                              {"destinations", refused.size()}});
   }
   if (crowded_changed) {
     // Where it fails those flows are relayed past the link, and reset above twice the limit.
     if (const auto done = table_.run(crowded_text(rules_)); !done)
-      spdlog::warn("cannot update the packet rule that lets clients with too many flows bypass the proxy: {}", done.error().message);
+      log::warn("intercept", {{"reason", done.error().message},
+                              {"effect", "clients with too many flows are not bypassed"}});
   }
   last_change_took_ = std::chrono::steady_clock::now() - began;
 }
@@ -163,8 +172,7 @@ void Interception::change() {
 void Interception::change_guarded() {
   const bool begins = !listener_ && !rules_.guarded.empty();
   const auto done = begins ? reach(state_) : table_.run(guarded_text(rules_for(state_)));
-  if (!done)
-    spdlog::warn("lost writes cannot be reported to clients that bypass the link: {}", done.error().message);
+  if (!done) warn_unguarded(done.error());
 }
 
 config::TextResult<void> Interception::set_fast_connect(bool on) {

@@ -3,7 +3,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +12,8 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+
+#include "proxy/log/log.h"
 
 namespace longhaul::net {
 
@@ -169,8 +170,9 @@ asio::awaitable<void> AcceptLoop::run(std::shared_ptr<State> state) {
         break;
       } else if (!concerns_one_connection(error) && !state->stopped) {
         ++state->counters.errors;
-        spdlog::warn("cannot accept connections on {}: {}; retrying in {} ms", endpoint_text(state->acceptor.local_endpoint()),
-                     error.message(), pause.count());
+        log::warn("accept", {{"listen", endpoint_text(state->acceptor.local_endpoint())},
+                             {"reason", error.message()},
+                             {"retry_ms", pause.count()}});
         state->pause.expires_after(pause);
         pause = std::min(pause * 2, kLongestPause);
         co_await state->pause.async_wait(kWait);
