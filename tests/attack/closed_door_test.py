@@ -263,7 +263,7 @@ class Command(Door):
             self.assert_nothing_outside_the_link()
             self.assertIn("unencrypted", site.longhaul("fail-closed", "remove", site.file))
             self.assertEqual(site.rules(), "")
-            self.assertIn("not there", site.longhaul("fail-closed", "remove", site.file))
+            self.assertIn("not installed", site.longhaul("fail-closed", "remove", site.file))
             self.pair.datacenter.longhaul("fail-closed", "remove", self.pair.datacenter.file)
             knocking.until("answered")
             self.assert_seen_outside_the_link()
