@@ -83,7 +83,7 @@ class FlowTable {
   // `remove`.
   FlowRecord& add(FlowRecord record);
   void give_reason(FlowRecord& record, Reason reason);
-  // The flow goes on past the link, without its module.
+  // The flow continues outside the link, without its module.
   void leave_link(FlowRecord& record, Reason reason);
 
   enum class End : std::uint8_t { closed, reset };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows past the link: relayed as they are, or through a module's guard, or refused.
+// Flows outside the link: relayed unchanged, or through a module's guard, or refused.
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>

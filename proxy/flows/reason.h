@@ -22,7 +22,7 @@ enum class Reason {
   destination_refused,  // the server (or a router) refused; remembered for a while
   flow_limit,           // more flows than `limits.flows`
   source_limit,         // the client has more than `limits.flows_per_source`
-  memory_limit,         // the memory cap leaves no room: past the link, or over it without the module
+  memory_limit,         // the memory limit is reached: the flow bypasses the link, or uses it without the module
   source_fallback,      // optimised, but the server sees the far proxy's address: the client's got no answer
   module_not_at_peer,   // optimised, but the peer does not have the protocol's module in this version
   smb_signed,           // optimised, but nothing is answered early: requests are signed
@@ -30,7 +30,7 @@ enum class Reason {
   smb_multichannel,     // the same: the session has other connections, which are not all seen here
   smb_session,          // the same: the session was taken up again or has expired
   smb_not_understood,   // the same: something in it is not SMB as this version knows it
-  lost_writes,          // past the link, and read: the client is to be told of lost writes
+  lost_writes,          // outside the link, and read: lost writes must be reported to the client
   smb_client_caches,    // optimised, but writes wait for the server: the client writes back by itself
   smb_other_paths,      // the same: the client may use connections that do not pass here
   smb_hides_errors,     // the same: the client's library would not tell its program of a failed CLOSE

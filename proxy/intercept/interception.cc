@@ -161,7 +161,7 @@ void Interception::change() {
                               {"destinations", refused.size()}});
   }
   if (crowded_changed) {
-    // Where it fails those flows are relayed past the link, and reset above twice the limit.
+    // If it fails, those flows are relayed outside the link, and reset above twice the limit.
     if (const auto done = table_.run(crowded_text(rules_)); !done)
       log::warn("intercept", {{"reason", done.error().message},
                               {"effect", "clients with too many flows are not bypassed"}});

@@ -47,7 +47,7 @@ struct Event {
   enum class Kind : std::uint8_t {
     stream,        // `stream` and `stream_event` say more
     peer_allows,   // Session::peer_allowed() changed
-    path_silent,   // nothing is heard; the next flows should go past the link
+    path_silent,   // nothing is received; new flows should bypass the link
     path_alive,    // heard again
     peer_closing,  // the peer said CLOSE; Session::close_reason() says why
     expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long

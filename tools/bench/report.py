@@ -54,7 +54,7 @@ METHOD = (
     "cold pass the dictionaries of both proxies are emptied; a restart keeps what is on disk. Random bytes are new for each cold "
     "pass, so that neither compression nor a dictionary can help.",
     "bare: no proxy at all, CUBIC at the ends. tuned: the same with BBR and buffers for any line, which is what a well-kept end "
-    "host can do. B: the proxy relays past the link. T: transport, compression, dictionaries. A: T and the application modules. "
+    "host can do. B: the proxy relays outside the link. T: transport, compression, dictionaries. A: T and the application modules. "
     "F: the UDP carrier with repair alone. A+F: everything.",
 )
 
