@@ -203,7 +203,7 @@ TEST_CASE("a closed port, a port in use and an unknown host are three sentences"
   Stop stop;
   const auto listener = listen_tcp(listening_address("127.0.0.1", 0, Protocol::tcp, Family::any), {});
   const Address taken = Address::local_of(listener.get());
-  CHECK_THROWS_WITH(listen_tcp(taken, {}), Catch::Contains("is taken"));
+  CHECK_THROWS_WITH(listen_tcp(taken, {}), Catch::Contains("is in use"));
   // Bound and not listening: nobody else can take it meanwhile.
   const longhaul::wan::Descriptor silent{::socket(AF_INET, SOCK_STREAM, 0)};
   const Address any = taken.with_port(0);
