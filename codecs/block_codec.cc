@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/block_codec.h"
 
+#include <cstring>
+
 // The library's own choice by the CPU: AVX-512 or AVX2 where XXH3_64bits would be SSE2, half as fast.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
@@ -10,6 +12,22 @@
 
 namespace longhaul {
 
-std::uint64_t block_checksum(Bytes plain) { return XXH3_64bits(plain.data(), plain.size()); }
+BlockChecksum::BlockChecksum() {
+  static_assert(kSecretBytes >= XXH3_SECRET_SIZE_MIN);
+  for (std::uint64_t at = 0; at < secret_.size(); at += sizeof at) {
+    const std::uint64_t word = XXH64(&at, sizeof at, 0);
+    std::memcpy(&secret_[at], &word, sizeof word);
+  }
+}
+
+BlockChecksum::BlockChecksum(std::span<const std::byte, kSecretBytes> secret) {
+  std::memcpy(secret_.data(), secret.data(), secret.size());
+}
+
+BlockChecksum::~BlockChecksum() { explicit_bzero(secret_.data(), secret_.size()); }
+
+std::uint64_t BlockChecksum::of(Bytes plain) const {
+  return XXH3_64bits_withSecret(plain.data(), plain.size(), secret_.data(), secret_.size());
+}
 
 }  // namespace longhaul

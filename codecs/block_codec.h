@@ -3,7 +3,9 @@
 // block of a stream whose features enable it; dictionaries and compressors implement it. Pure: a codec outputs
 // messages for its twin on the other side (held ranges, missing blocks, loads), which the session carries.
 #pragma once
+#include <array>
 #include <optional>
+#include <span>
 
 #include "codecs/byte_writer.h"
 #include "codecs/reduction/counters.h"
@@ -12,7 +14,7 @@
 
 namespace longhaul {
 
-// The header of a block on the wire. The checksum is XXH3-64 of the plain bytes.
+// The header of a block on the wire. The checksum is BlockChecksum of the plain bytes.
 struct BlockHeader {
   std::uint8_t codec = 0;         // which stages were used, the codec's own numbering
   std::uint32_t plain_bytes = 0;  // 1 to kMaxBlockPlainBytes
@@ -21,6 +23,23 @@ struct BlockHeader {
 };
 
 inline constexpr std::size_t kMaxBlockPlainBytes = 64 * 1024;
+
+// XXH3-64 with a secret that only the two ends of a session know. Peers that share dictionaries could otherwise
+// choose bytes that pass the check in place of another peer's (XXH3 without a secret is not collision resistant).
+class BlockChecksum {
+ public:
+  static constexpr std::size_t kSecretBytes = 192;
+  BlockChecksum();  // a secret that everybody knows: for tests, and for codecs without a twin
+  explicit BlockChecksum(std::span<const std::byte, kSecretBytes> secret);
+  BlockChecksum(const BlockChecksum&) = default;
+  BlockChecksum& operator=(const BlockChecksum&) = default;
+  ~BlockChecksum();  // wipes the secret
+
+  std::uint64_t of(Bytes plain) const;
+
+ private:
+  std::array<std::byte, kSecretBytes> secret_;
+};
 
 // What may be done to the bytes of one flow. Without dedup_memory the flow is isolated: no references between it
 // and other flows, and compression sees only its own bytes.
@@ -69,8 +88,5 @@ class BlockCodec {
  private:
   static constexpr reduction::BlockFigures kNoFigures{};
 };
-
-// XXH3-64, as every block carries it.
-std::uint64_t block_checksum(Bytes plain);
 
 }  // namespace longhaul

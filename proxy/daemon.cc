@@ -123,7 +123,8 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
               .total_rate = {.bits = config.link.total_rate_bits},
               .modules = names_of(modules_),
               .make_codec = [this](const config::Peer& peer,
-                                   const link::TlsEngine& tls) { return make_codec(peer, tls); },
+                                   const link::TlsEngine& tls,
+                                     const BlockChecksum& checksum) { return make_codec(peer, tls, checksum); },
               .on_connected =
                   [this](const link::PeerLink& link, const asio::ip::address& from) {
                     peer_addresses_.seen(link.peer().name, from);
@@ -210,12 +211,14 @@ void Daemon::guard_flows() {
 }
 
 std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
-                                                         const link::TlsEngine& tls) {
+                                                         const link::TlsEngine& tls,
+                                                         const BlockChecksum& checksum) {
   const std::uint64_t memory = histories_.assign(config_, peer.name);
   return std::make_unique<reduction::Reduction>(
       reduction::Options{.ring_bytes = memory,
                          .peer_ring_bytes = memory,
                          .epoch = random_number(),
+                         .checksum = checksum,
                          .store = disk_.store(),
                          .site = site_id(tls.own_fingerprint()),
                          .twin_site = site_id(tls.peer_fingerprint()),

@@ -57,7 +57,8 @@ class Daemon final : public control::Controlled {
   void log_findings();
   void close_door();
   config::TextResult<void> apply_door(config::TextResult<void> done);
-  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer, const link::TlsEngine& tls);
+  std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer, const link::TlsEngine& tls,
+                                                   const BlockChecksum& checksum);
   link::udp::PathBook paths() const;
   bool wants_to_divert() const;
   std::vector<boost::asio::ip::address> peer_addresses() const;

@@ -120,7 +120,7 @@ BlockDecoder::Outcome BlockDecoder::restore(const BlockHeader& header, EncodedBl
   } else if (content.data() != plain.data()) {
     std::memcpy(plain.data(), content.data(), plain.size());
   }
-  return block_checksum(plain) == header.checksum ? Outcome::restored : Outcome::mismatch;
+  return checksum_.of(plain) == header.checksum ? Outcome::restored : Outcome::mismatch;
 }
 
 void BlockDecoder::store(std::uint64_t offset, Bytes plain, From from) {
@@ -209,7 +209,7 @@ Result<void> BlockDecoder::on_plain(const PlainBlock& message) {
   auto at = waiting_at_.find(message.ring_offset);
   if (at == waiting_at_.end()) return {};  // its stream was forgotten meanwhile
   const Waiting& block = waiting_.at(at->second);
-  bool right = message.plain.size() == block.size && block_checksum(message.plain) == block.checksum;
+  bool right = message.plain.size() == block.size && checksum_.of(message.plain) == block.checksum;
   settle(message.ring_offset, right ? Waiting::State::answered : Waiting::State::failed,
          right ? Slice::copy_of(message.plain) : Slice{});
   return {};

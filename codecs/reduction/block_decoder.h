@@ -18,7 +18,8 @@ namespace longhaul::reduction {
 
 class BlockDecoder {
  public:
-  explicit BlockDecoder(std::size_t ring_limit_bytes) : ring_limit_bytes_(ring_limit_bytes) {}
+  explicit BlockDecoder(std::size_t ring_limit_bytes, const BlockChecksum& checksum = {})
+      : checksum_(checksum), ring_limit_bytes_(ring_limit_bytes) {}
 
   // As BlockCodec::decode() and poll_ready().
   Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
@@ -80,6 +81,7 @@ class BlockDecoder {
   void settle(std::uint64_t ring_offset, Waiting::State state, Slice plain);
   void count(const BlockHeader& header, const EncodedBlock& block, std::size_t encoded_bytes);
 
+  BlockChecksum checksum_;
   std::size_t ring_limit_bytes_;
   std::optional<dedup::HistoryRing> ring_;
   bool greeted_ = false, welcome_due_ = false, clear_due_ = false;

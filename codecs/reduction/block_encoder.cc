@@ -37,8 +37,8 @@ std::size_t whole_ring(std::size_t bytes) {
 
 }  // namespace
 
-BlockEncoder::BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch)
-    : asked_ring_bytes_(whole_ring(ring_bytes)), epoch_(epoch), hello_due_(asked_ring_bytes_ > 0) {}
+BlockEncoder::BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch, const BlockChecksum& checksum)
+    : checksum_(checksum), asked_ring_bytes_(whole_ring(ring_bytes)), epoch_(epoch), hello_due_(asked_ring_bytes_ > 0) {}
 
 BlockEncoder::Flow& BlockEncoder::flow_of(std::uint64_t stream) { return flows_[stream]; }
 
@@ -82,7 +82,7 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   }
   BlockHeader header;
   header.plain_bytes = static_cast<std::uint32_t>(plain.size());
-  header.checksum = block_checksum(plain);
+  header.checksum = checksum_.of(plain);
   EncodedBlock fields;
   figures_ = {};
   copies_.clear();

@@ -20,7 +20,7 @@ namespace longhaul::reduction {
 
 class BlockEncoder {
  public:
-  BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch);
+  BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch, const BlockChecksum& checksum = {});
 
   // As BlockCodec::encode().
   std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
@@ -100,6 +100,7 @@ class BlockEncoder {
   bool floor_due() const;
   void count(const BlockHeader& header, std::size_t content_bytes, std::size_t encoded_bytes);
 
+  BlockChecksum checksum_;
   std::size_t asked_ring_bytes_;
   std::uint64_t epoch_;
   std::size_t ring_bytes_ = 0;  // as the twin answered

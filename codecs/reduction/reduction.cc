@@ -20,8 +20,8 @@ Overloaded(F...) -> Overloaded<F...>;  // clang 14 needs to be told
 }  // namespace
 
 Reduction::Reduction(const Options& options)
-    : encoder_(std::make_unique<BlockEncoder>(options.ring_bytes, options.epoch)),
-      decoder_(std::make_unique<BlockDecoder>(options.peer_ring_bytes)) {
+    : encoder_(std::make_unique<BlockEncoder>(options.ring_bytes, options.epoch, options.checksum)),
+      decoder_(std::make_unique<BlockDecoder>(options.peer_ring_bytes, options.checksum)) {
   if (options.store)
     disk_ = std::make_unique<DiskTier>(*options.store, DiskTier::Sites{options.site, options.twin_site},
                                        options.rights, options.epoch, *encoder_, *decoder_);

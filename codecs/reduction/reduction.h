@@ -23,6 +23,8 @@ struct Options {
   std::size_t peer_ring_bytes = 256u << 20;
   // Random: names this session's history for as long as any of it is kept.
   std::uint64_t epoch = 0;
+  // With a secret of the session's two ends.
+  BlockChecksum checksum{};
   // What is remembered on disk, for all sessions of the site; it outlives this one. Null: nothing is.
   SegmentStore* store = nullptr;
   // Whose encoders they are: names of segments begin with these, and so belong to the two.

@@ -15,7 +15,8 @@
 namespace longhaul::link {
 
 inline constexpr std::uint64_t kProtocolVersion = 1;
-inline constexpr std::uint64_t kBlockVersion = 1;
+inline constexpr std::uint64_t kBlockVersion = 2;
+inline constexpr std::string_view kBlockExporterLabel = "EXPORTER-longhaul-blocks";
 // Of UDP keys: far more connections than a session can see, and far from where a number overflows.
 inline constexpr std::uint64_t kMaxEpoch = 1ull << 48;
 inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;

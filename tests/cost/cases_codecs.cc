@@ -26,7 +26,7 @@ class Decoder {
   Decoder() : decoder_(kRing) { (void)decoder_.on_hello({kVersion, 1, kRing}).has_value(); }
 
   void take(std::uint64_t stream, std::uint8_t codec, std::uint64_t offset, Bytes plain, Bytes encoded) {
-    const BlockHeader header{codec, static_cast<std::uint32_t>(plain.size()), block_checksum(plain), offset};
+    const BlockHeader header{codec, static_cast<std::uint32_t>(plain.size()), BlockChecksum().of(plain), offset};
     constexpr std::uint64_t kHead = 20;
     paid_ += kHead + encoded.size() + plain.size();
     (void)decoder_.decode(stream, header, encoded).has_value();

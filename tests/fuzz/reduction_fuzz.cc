@@ -48,7 +48,7 @@ class Run {
         Buffer encoded;
         Bytes plain = text(in_.number() % 5000);
         if (auto header = target_.encode(in_.below(4), stages(), plain, encoded))
-          require(header->plain_bytes == plain.size() && header->checksum == block_checksum(plain));
+          require(header->plain_bytes == plain.size() && header->checksum == BlockChecksum().of(plain));
         return;
       }
       default:
@@ -121,7 +121,7 @@ class Run {
   void check(const Result<std::optional<Slice>>& got, const BlockHeader& header) {
     if (!got || !*got) return;
     require((*got)->size() == header.plain_bytes);
-    require(block_checksum((*got)->bytes()) == header.checksum);
+    require(BlockChecksum().of((*got)->bytes()) == header.checksum);
   }
 
   void honest_block() {

@@ -23,7 +23,7 @@ class Codec final : public BlockCodec {
                                     Buffer& out) override {
     append(out, plain);
     return BlockHeader{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
-                       .checksum = block_checksum(plain)};
+                       .checksum = BlockChecksum().of(plain)};
   }
   Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
                                       Bytes encoded) override {
@@ -34,7 +34,7 @@ class Codec final : public BlockCodec {
       return std::nullopt;
     }
     named_.erase(stream);
-    if (block_checksum(encoded) != header.checksum) return link::LinkError::malformed_record;
+    if (BlockChecksum().of(encoded) != header.checksum) return link::LinkError::malformed_record;
     return std::optional(Slice::copy_of(encoded));
   }
   std::optional<std::uint64_t> poll_ready() override {
@@ -182,7 +182,7 @@ class Fuzzed {
         Bytes plain = choices_.some(100);
         if (plain.empty()) plain = as_bytes("x");
         BlockHeader header{.plain_bytes = static_cast<std::uint32_t>(plain.size()),
-                           .checksum = choices_.byte() % 8 ? block_checksum(plain) : 7,
+                           .checksum = choices_.byte() % 8 ? BlockChecksum().of(plain) : 7,
                            .ring_offset = choices_.byte() % 8};
         write_block_header(header, body);
         append(body, plain);

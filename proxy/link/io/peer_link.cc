@@ -123,8 +123,12 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
                      const HelloFrame& theirs) {
   if (!session_) {
     // Both sides' histories begin with the session, and so agree.
-    if (shared_.make_codec && theirs.blocks == kBlockVersion)
-      codec_ = shared_.make_codec(peer_, connection.tls());
+    if (shared_.make_codec && theirs.blocks == kBlockVersion) {
+      const auto secret = connection.tls().export_keying_material(kBlockExporterLabel, {}, BlockChecksum::kSecretBytes);
+      if (!secret) return log_failure("no key for checksums: " + secret.error().message());
+      codec_ = shared_.make_codec(peer_, connection.tls(),
+                                  BlockChecksum(Bytes(*secret).first<BlockChecksum::kSecretBytes>()));
+    }
     relief_ = {};
     SessionConfig config{.side = side,
                          .max_peer_streams = shared_.max_streams,

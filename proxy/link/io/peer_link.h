@@ -38,7 +38,8 @@ struct LinkShared {
   std::vector<ModuleName> modules{};  // whose halves this side has
   // Makes one for each session with a peer that makes and reads blocks, too; `tls` tells the keys of both.
   // None: nobody here does.
-  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&, const TlsEngine& tls)>
+  std::function<std::unique_ptr<reduction::Reduction>(const config::Peer&, const TlsEngine& tls,
+                                                      const BlockChecksum&)>
       make_codec{};
   // The peer has proved its key from there.
   std::function<void(const PeerLink&, const boost::asio::ip::address&)> on_connected{};

@@ -136,7 +136,7 @@ class Pair {
       double began = cpu_seconds();
       for (std::size_t i = 0; i < piece.size(); i += a_.block_bytes) {
         const Bytes plain = piece.subspan(i, std::min(a_.block_bytes, piece.size() - i));
-        const std::uint64_t checksum = block_checksum(plain);
+        const std::uint64_t checksum = BlockChecksum().of(plain);
         const std::uint64_t offset = here_.place(plain.size());
         std::memcpy(here_.reserve(offset, plain.size()).data(), plain.data(), plain.size());
         finder_.find(
@@ -175,7 +175,7 @@ class Pair {
         } else if (!decode_references(there_, encoded, block.offset, plain)) {
           fail("a block cannot be decoded");
         }
-        if (block_checksum(plain) != block.checksum) fail("wrong bytes");
+        if (BlockChecksum().of(plain) != block.checksum) fail("wrong bytes");
       }
       decoding += cpu_seconds() - began;
     }

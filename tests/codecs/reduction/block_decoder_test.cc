@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codecs/reduction/block_decoder.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -24,7 +25,7 @@ BlockDecoder greeted(std::uint64_t ring_bytes = 16u << 20) {
 }
 
 BlockHeader head_of(std::string_view plain, std::uint8_t codec, std::uint64_t ring_offset) {
-  return {codec, static_cast<std::uint32_t>(plain.size()), block_checksum(as_bytes(plain)), ring_offset};
+  return {codec, static_cast<std::uint32_t>(plain.size()), BlockChecksum().of(as_bytes(plain)), ring_offset};
 }
 
 const std::string kPlain =
@@ -43,6 +44,20 @@ bool asks(BlockDecoder& decoder, std::uint64_t stream, const BlockHeader& header
 }
 
 }  // namespace
+
+TEST_CASE("a block whose checksum was made with another secret is not delivered") {
+  std::array<std::byte, BlockChecksum::kSecretBytes> secret{};
+  secret.fill(std::byte{0x5a});
+  BlockDecoder decoder(1u << 30, BlockChecksum(secret));
+  REQUIRE(decoder.on_hello({kVersion, 1, 16u << 20}));
+  REQUIRE(decoder.poll_message());
+  BlockHeader header = head_of(kPlain, kInRing, 65'536);
+  CHECK(asks(decoder, 1, header, as_bytes(kPlain)));
+  CHECK(decoder.counters().mismatches == 1);
+  header.ring_offset += 1024;
+  header.checksum = BlockChecksum(secret).of(as_bytes(kPlain));
+  CHECK(gives(decoder, 3, header, as_bytes(kPlain), kPlain));
+}
 
 TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
   BlockDecoder decoder = greeted();

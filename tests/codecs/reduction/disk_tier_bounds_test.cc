@@ -92,7 +92,7 @@ TEST_CASE("a head that is far on does not make a segment of what lies between") 
   Buffer content(as_bytes(plain).begin(), as_bytes(plain).end());
   auto got = receiving.side().decode(4, {.codec = 1,
                                          .plain_bytes = 65'536,
-                                         .checksum = block_checksum(as_bytes(plain)),
+                                         .checksum = BlockChecksum().of(as_bytes(plain)),
                                          .ring_offset = far},
                                      content);
   REQUIRE(got.has_value());

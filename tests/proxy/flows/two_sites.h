@@ -42,9 +42,9 @@ struct Site {
         dialer({.allow = config.link.allow}),
         flows(io, config, features, table, dialer, links, modules) {
     if (reduces == Reduces::yes)
-      shared.make_codec = [](const config::Peer&, const link::TlsEngine&) {
+      shared.make_codec = [](const config::Peer&, const link::TlsEngine&, const BlockChecksum& checksum) {
         return std::make_unique<reduction::Reduction>(
-            reduction::Options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = 1});
+            reduction::Options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = 1, .checksum = checksum});
       };
     for (const config::Peer& peer : config.peers)
       links.push_back(std::make_unique<link::PeerLink>(

@@ -313,7 +313,7 @@ class FlippingCodec : public BlockCodec {
     ++encoded;
     return BlockHeader{.codec = 7,
                        .plain_bytes = static_cast<std::uint32_t>(plain.size()),
-                       .checksum = block_checksum(plain),
+                       .checksum = BlockChecksum().of(plain),
                        .ring_offset = 0};
   }
   Result<std::optional<Slice>> decode(std::uint64_t, const BlockHeader& header,
@@ -321,7 +321,7 @@ class FlippingCodec : public BlockCodec {
     Buffer plain;
     for (std::byte b : encoded_bytes) plain.push_back(~b);
     if (spoil) plain[0] ^= std::byte{1};
-    if (block_checksum(plain) != header.checksum) return LinkError::malformed_record;
+    if (BlockChecksum().of(plain) != header.checksum) return LinkError::malformed_record;
     return std::optional(Slice::copy_of(plain));
   }
   Result<void> on_message(Bytes message) override {

@@ -39,7 +39,7 @@ class ToyCodec final : public BlockCodec {
     for (std::byte b : plain) out.push_back(~b);
     return BlockHeader{.codec = 7,
                        .plain_bytes = static_cast<std::uint32_t>(plain.size()),
-                       .checksum = block_checksum(plain),
+                       .checksum = BlockChecksum().of(plain),
                        .ring_offset = ++last_number_};
   }
 
@@ -65,7 +65,7 @@ class ToyCodec final : public BlockCodec {
     Buffer plain;
     for (std::byte b : in.rest()) plain.push_back(~b);
     if (spoil) plain[0] ^= std::byte{1};
-    if (block_checksum(plain) != header.checksum) return LinkError::malformed_record;
+    if (BlockChecksum().of(plain) != header.checksum) return LinkError::malformed_record;
     ++held_;
     return std::optional(Slice::copy_of(plain));
   }
