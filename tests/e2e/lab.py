@@ -33,6 +33,17 @@ def until(condition, seconds=10.0, what="the condition"):
     return value
 
 
+def traces_of(name):
+    """What of a lab is still there, anywhere on the host."""
+    found = [path for folder in ("/run/netns", "/run/longhaul-lab", "/tmp")
+             if os.path.isdir(folder) for path in os.listdir(folder) if name in path]
+    for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if name.encode() in process.read_bytes():
+                found.append(process.read_text())
+    return found
+
+
 def long_test(test):
     """Marks a test method that takes minutes: it runs when all tests are asked for (tests/e2e/run --long)."""
     test.is_long = True

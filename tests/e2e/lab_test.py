@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ground every other test stands on: the lab itself, and the bare line without any proxy."""
 
-import contextlib
 import json
 import os
 import pathlib
@@ -17,24 +16,13 @@ import iperf
 import smb
 import tcp
 import web
-from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, alone, until
+from lab import CLIENT, CLIENT6, SERVER, SERVER6, Lab, alone, traces_of, until
 
 
 def round_trips(lab, address=SERVER, count=3, size=56):
     """In milliseconds; of packets that came back within a second."""
     done = lab.run("client", "ping", "-n", "-c", count, "-i", "0.2", "-W", "1", "-s", size, address, check=False)
     return [float(found) for found in re.findall(r"time=([\d.]+) ms", done.stdout)]
-
-
-def traces_of(name):
-    """What of a lab is still there, anywhere on the host."""
-    found = [path for folder in ("/run/netns", "/run/longhaul-lab", "/tmp")
-             if os.path.isdir(folder) for path in os.listdir(folder) if name in path]
-    for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if name.encode() in process.read_bytes():
-                found.append(process.read_text())
-    return found
 
 
 class BareLine(unittest.TestCase):

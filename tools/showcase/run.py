@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo once everything is built: creates the lab, runs each workload without and then with the pair, and prints the
-results. The lab, the servers and the pair are those of the end-to-end tests."""
+"""The demo once everything is built: makes two lanes, bare and with the pair, runs each step in both at the same time,
+draws the race, and writes the page. The lab, the servers and the pair are those of the end-to-end tests."""
 
 import argparse
 import contextlib
 import json
+import math
 import pathlib
-import re
+import shutil
 import signal
+import subprocess
 import sys
-import threading
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -17,171 +19,174 @@ TOOLS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[0:0] = [str(TOOLS.parent / "tests" / "e2e"), str(TOOLS / "showcase")]
 sys.path.append(str(TOOLS / "sites"))  # after the tests' directory, whose lab.py is used here
 
+import lanes
+import steps
 import table
+import wording
 from failure import Failure
-from line import bits_per_second, parse_line, words_of
+from lab import BUILD
+from line import bits_per_second, parse_line
+from page import page
+from screen import Screen
 
-BOUND_SECONDS = 25.0  # of one transfer, so that ten transfers take less than five minutes
-
-
-class Progress:
-    """One line per transfer, on a terminal with a progress bar."""
-
-    def __init__(self, words, workload):
-        self.words, self.workload = words, workload
-        self.ended = threading.Event()
-        self.began = time.monotonic()
-        self.thread = threading.Thread(target=self._show, daemon=True)
-
-    def __enter__(self):
-        if sys.stdout.isatty():
-            self.thread.start()
-        return self
-
-    def _show(self):
-        while not self.ended.wait(0.25):
-            share = min(1.0, self.workload.arrived / self.workload.size)
-            bar = "#" * int(share * 24)
-            print(f"\r  {self.words:36} [{bar:24}] {share:4.0%} {time.monotonic() - self.began:5.1f} s", end="",
-                  flush=True)
-
-    def __exit__(self, *_):
-        self.ended.set()
-        if self.thread.is_alive():
-            self.thread.join()
-            print("\r\033[K", end="")
-
-    def say(self, outcome):
-        print(f"  {self.words:36} {outcome}", flush=True)
+BOUND_SECONDS = 45.0  # of one step: where the bare line takes longer, it is cut
+FREE_BYTES = 1_000_000_000  # for the archives, their copies and the dictionaries
 
 
-def wait_for_quiet(lab, seconds=5.0):
-    """Waits until buffers are empty, so that the rest of a cut transfer is not counted for the next one."""
-    deadline = time.monotonic() + seconds
-    before = None
-    while time.monotonic() < deadline:
-        now = [lab.stats()[direction]["ip_bytes_in"] for direction in ("a_to_b", "b_to_a")]
-        if before and sum(now) - sum(before) < 10_000:
-            return
-        before = now
-        time.sleep(0.5)
+class Line:
+    """The line that was asked for, and the one with losses."""
+
+    def __init__(self, words):
+        self.words, self.settings = words, parse_line(words)
+        self.rate = bits_per_second(self.settings["rate"])
+        if not self.rate or not 64e3 <= self.rate <= 1e9:
+            raise Failure("the rate must be from 64kbit to 1gbit, such as 20mbit")
+        self.round_trip = 2 * float(self.settings["delay"].removesuffix("ms")) / 1000
+        try:
+            loss = self.settings["loss"]
+            self.loss = float(loss.removesuffix("%")) / (100 if loss.endswith("%") else 1)
+        except ValueError:
+            raise Failure(f"'{loss}' is not a share of lost packets, such as 0.01 or 1%") from None
+        if not 0 <= self.loss <= 0.5:
+            raise Failure("the loss must be from 0 to 0.5 of the packets")
+
+    def with_loss(self, loss):
+        """The words for a step's line."""
+        return ",".join([*self.words.split(",")[:2], f"{loss:g}"])
+
+    def bare_rate(self, loss):
+        """Bits per second that one TCP connection is expected to carry (Mathis et al. 1997), within what the line can."""
+        return min(self.rate, 1.22 * 1448 * 8 / max(0.005, self.round_trip) / math.sqrt(loss)) if loss else self.rate
 
 
-def measure(lab, workload, way, rate):
-    with Progress(f"{workload.name}, {way}", workload) as progress:
-        wait_for_quiet(lab)
-        lab.stats(reset=True)
-        moved = workload.move(BOUND_SECONDS)
-        counted = lab.stats()
-    to_server, to_client = (counted[direction]["ip_bytes_out"] for direction in ("a_to_b", "b_to_a"))
-    seconds = moved.seconds or BOUND_SECONDS
-    took = (f"FAILED: {moved.failure}" if moved.failure else f"{moved.seconds:.1f} s" if moved.seconds else
-            f"cut after {BOUND_SECONDS:g} s")
-    right = "bytes right" if moved.right else "BYTES WRONG"
-    progress.say(", ".join(filter(None, (took, right if moved.sha256 and not moved.failure else "", moved.note))))
-    return {"seconds": moved.seconds, "right": moved.right, "bytes_arrived": moved.bytes_arrived,
-            "sha256": moved.sha256, "note": moved.note, "failure": moved.failure, "wan_to_server": to_server, "wan_to_client": to_client,
-            "line_share": max(to_server, to_client) * 8 / rate / seconds,
-            "emulator_late_p99_ms": max(counted[direction]["lateness_us"]["p99"] or 0
-                                        for direction in ("a_to_b", "b_to_a")) / 1000}
-
-
-def link_of(lab, pair):
-    """What carried the flows between the proxies, in words."""
-    if pair.branch.link()["carrier"] == "udp":
-        return "the link over UDP, its rate measured"
-    return f"the link over TCP with {kernel_congestion_control(lab)}"
-
-
-def kernel_congestion_control(lab):
-    """What the kernel says of the connection between the proxies."""
-    shown = lab.run("branch", "ss", "-tinH", "dport", "=", ":7600", check=False).stdout
-    found = re.search(r"^\s+(?:ts |sack |ecn |ecnseen )*(\w+)\b", shown, re.MULTILINE)
-    return found[1] if found else "unknown congestion control"
-
-
-def flows_of(pair):
-    """How many flows used the link: those that bypassed it measure the bare line."""
-    counts = {code: number for code, number in pair.branch.status()["flows"]["by_reason"].items() if number}
-    over = counts.pop("optimised", 0) + counts.pop("source_fallback", 0)
-    past = ", ".join(f"{number} bypassed it ({code})" for code, number in counts.items())
-    return f"{over} over the link" + (f"; {past}" if past else ", none bypassed it")
-
-
-def run(line_words):
-    from lab import Lab  # after the build folder is known
-    from pair import Pair
-
-    line = parse_line(line_words)
-    rate = bits_per_second(line["rate"])
-    print(f"Two sites, connected by a line of {words_of(line)}. Ten transfers of at most {BOUND_SECONDS:g} s each.",
-          flush=True)
+def run(arguments, line, chosen, screen):
+    began = time.monotonic()
+    result = {"began": time.strftime("%Y-%m-%d %H:%M"), "line": wording.line_text(line.rate, line.round_trip, line.loss),
+              "line_settings": line.settings,
+              "rate": line.rate, "version": version(), "bound_seconds": BOUND_SECONDS, "rows": []}
+    screen.say("Longhaul demo", colour="title")
+    screen.say(f"Two sites and a line of {result['line']}, twice: \"bare\" without and \"pair\" with a proxy at each site. "
+               "Both lanes run at the same time. Bars show progress, then the time taken.")
+    screen.say("Collecting files of this system, starting both lanes ...", colour="dim")
     with contextlib.ExitStack() as stack:
-        lab = stack.enter_context(Lab(line_words, prefix="demo"))
-        import workloads
-        works = workloads.make(lab, rate)
-        print("bare: client and server use the line directly")
-        bare = [measure(lab, work, "bare", rate) for work in works]
-        print("pair: the same with longhaul at both sites, in transparent mode")
-        pair = stack.enter_context(Pair(lab, both={"log": {"level": "info"}}))
-        accelerated = [measure(lab, work, "pair", rate) for work in works]
-        nodes = lab.status()["nodes"]
-        return {"line": words_of(line), "line_settings": line, "loss": line["loss"] not in ("0", "0%"),
-                "bound_seconds": BOUND_SECONDS,
-                "rows": [{"what": f"{work.count} {work.name}" if is_transactions(work) else work.name, "size": work.size,
-                          "transactions": is_transactions(work), "bare": before, "pair": after}
-                         for work, before, after in zip(works, bare, accelerated)],
-                "hosts": {"congestion_control": nodes["client"]["congestion_control"],
-                          "rmem": nodes["server"]["tcp_rmem"][2], "wmem": nodes["server"]["tcp_wmem"][2]},
-                "proxy_buffer": nodes["branch"]["tcp_rmem"][2],
-                "link": link_of(lab, pair), "flows": flows_of(pair),
-                "emulator_late_p99_ms": max(result["emulator_late_p99_ms"] for result in bare + accelerated)}
+        try:
+            plan = steps.plan(chosen, line, arguments.quick)
+            needs = {"smb" if step.name == "smb" else "http" for step in plan}
+            words = line.with_loss(line.loss)
+            both = [lanes.Lane(way, words, stack, needs) for way in wording.WAYS]
+            for number, step in enumerate(plan, 1):
+                if line.with_loss(step.loss) != words:
+                    words = line.with_loss(step.loss)
+                    for lane in both:
+                        lane.lab.link(words)
+                screen.begin(number, len(plan), step)
+                works = [step.make(lane) for lane in both]
+                found = lanes.race(both, works, BOUND_SECONDS, screen.show)
+                row = {"step": step.name, "short": step.short, "title": step.title, "why": step.why, "size": works[0].size,
+                       "unit": works[0].unit, **dict(zip(wording.WAYS, found))}
+                screen.end(row)
+                result["rows"].append(row)
+            result |= {"hosts": lanes.conditions_of(both[0]), "link": lanes.carrier_of(both[1]),
+                       "flows": lanes.flows_of(both[1]), "emulator_late_p99_ms": max(
+                           row[way]["emulator_late_p99_ms"] for row in result["rows"] for way in wording.WAYS)}
+        finally:
+            screen.abandon()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # what is being removed is removed whole
+                signal.signal(number, signal.SIG_IGN)
+    result["seconds"] = time.monotonic() - began
+    return result
 
 
-def is_transactions(work):
-    return hasattr(work, "count")
+def version():
+    """Of the sources, where git knows it."""
+    with contextlib.suppress(OSError):
+        done = subprocess.run(["git", "-C", TOOLS.parent, "log", "-1", "--format=commit %h of %cs"], capture_output=True,
+                              text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+    return ""
+
+
+def check(arguments, chosen):
+    """What would end the demo later is said now."""
+    for path in filter(None, (arguments.json, arguments.page)):
+        if not path.absolute().parent.is_dir():
+            raise Failure(f"{path.parent} is not a directory")
+        if path.is_dir():
+            raise Failure(f"{path} is a directory, not a file to write")
+    if arguments.check:
+        return  # nothing is installed or built yet
+    for program in (BUILD / "proxy" / "longhaul", BUILD / "tools" / "wan" / "longhaul-wan"):
+        if not program.exists():
+            raise Failure(f"{program} is not there: LONGHAUL_BUILD names a folder where it was built, or leave it unset")
+    if shutil.disk_usage(tempfile.gettempdir()).free < FREE_BYTES:
+        raise Failure(f"{tempfile.gettempdir()} has less than {FREE_BYTES / 1e9:g} GB free; TMPDIR names another place")
+    if "smb" in chosen:
+        try:
+            import smb_client  # noqa: F401  pylint: disable=unused-import
+        except ImportError:
+            raise Failure("the SMB steps need impacket: tests/e2e/python/setup installs it, or leave them out: --steps "
+                          + ",".join(name for name in chosen if name != "smb")) from None
+
+
+def steps_of(text):
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in steps.NAMES:
+            raise argparse.ArgumentTypeError(f"'{name}' is not a step: {', '.join(steps.NAMES)}")
+    return chosen
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="tools/demo")
-    parser.add_argument("--link", default="51.84mbit,100", metavar="RATE,RTT[,LOSS]")
+    parser.add_argument("--link", default="20mbit,80", metavar="RATE,RTT[,LOSS]")
+    parser.add_argument("--steps", type=steps_of, default=list(steps.NAMES), metavar="NAME,...")
+    parser.add_argument("--page", type=pathlib.Path, default=pathlib.Path("longhaul-demo.html"), metavar="FILE")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
-    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments only
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments only; prints the steps
     return parser.parse_args()
+
+
+def end(number, _):
+    sys.exit(128 + number)
 
 
 def main():
     arguments = parse_arguments()
     try:
-        rate = bits_per_second(parse_line(arguments.link)["rate"])
-        if not rate or not 64e3 <= rate <= 1e9:
-            raise Failure("the rate must be from 64kbit to 1gbit, such as 51.84mbit")
-        if arguments.json and not arguments.json.absolute().parent.is_dir():
-            raise Failure(f"{arguments.json.parent} is not a directory")
+        line = Line(arguments.link)
+        check(arguments, arguments.steps)
+        if arguments.check:
+            print(*arguments.steps)
+            return 0
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, end)
+        screen = Screen()
+        results = run(arguments, line, arguments.steps, screen)
     except Failure as failure:
         print(f"tools/demo: {failure}", file=sys.stderr)
         return 2
-    if arguments.check:
-        return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
-    began = time.monotonic()
-    try:
-        results = run(arguments.link)
     except KeyboardInterrupt:
         print("\ntools/demo: interrupted; the sites and everything in them were removed", file=sys.stderr)
         return 130
-    except AssertionError as error:
+    except (AssertionError, OSError, subprocess.SubprocessError) as error:
         print(f"\ntools/demo: {error}", file=sys.stderr)
         return 1
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
-    right = all(row[way]["right"] for row in results["rows"] for way in ("bare", "pair"))
-    failed = any(row["pair"]["failure"] for row in results["rows"])  # a bare failure is the line's
-    print(f"\n{table.table(results)}\n\n{table.conditions(results)}\n\n{table.conclusions(results)}\n")
-    verdict = "SOME BYTES WERE WRONG" if not right else "SOME TRANSFERS FAILED" if failed else "All bytes were correct"
-    print(f"{verdict}; {time.monotonic() - began:.0f} s in total. "
-          "Everything was removed.")
+    rows = results["rows"]
+    right = all(map(wording.is_right, rows))
+    failed = any(row[way]["failure"] for row in rows for way in wording.WAYS)
+    screen.text(f"\n{table.table(results)}\n\n{table.conditions_text(results)}\n")
+    try:
+        arguments.page.write_text(page(results), encoding="utf-8")
+        if arguments.json:
+            arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    except OSError as error:
+        print(f"tools/demo: {error}", file=sys.stderr)
+        return 1
+    verdict = "SOME BYTES WERE WRONG" if not right else "SOME STEPS FAILED" if failed else "All bytes were correct"
+    screen.say(f"{verdict}; {results['seconds']:.0f} s in total. Everything but the page was removed.",
+               colour="good" if right and not failed else "bad")
+    screen.say(f"The page with the plots: {arguments.page}")
     return 0 if right and not failed else 1
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo moves: a TCP stream, a file over HTTP, a file over SMB both ways, short transactions. Each workload
-runs once per call, checks its bytes, and knows nothing of proxies."""
+"""What the demo moves: a file over HTTP, a folder and a document over SMB, short transactions. Each workload belongs to
+one lane (lanes.py), runs once, compares every byte that arrives, and knows nothing of proxies or of the other lane."""
 
 import collections
+import contextlib
 import hashlib
-import itertools
 import os
 import random
 import select
@@ -13,192 +13,155 @@ import struct
 import threading
 import time
 
-import smb
 import tcp
 import web
 from lab import SERVER
 
-# seconds: None where the bound cut it or it failed; right: False when any byte was wrong, also among those before the
-# cut; failure: what the program or the socket said.
-Moved = collections.namedtuple("Moved", "seconds right bytes_arrived sha256 note failure", defaults=(None,))
-
-PATIENT = ("--timeout", 120)  # smbclient gives up on an answer after 20 s, which long queues exceed
-seeds = itertools.count(1)  # no two transfers carry the same bytes
+# seconds: None where it was cut or failed; right: False when any byte that arrived was wrong; compared: how many bytes
+# were; sha256: of what arrived, where all of it did; failure: what the program or the socket said.
+Moved = collections.namedtuple("Moved", "seconds cut right compared sha256 failure parts", defaults=(None, {}))
 
 
-def sha256_of_first(size, whole, seed):
-    """SHA-256 of the first `size` of the `whole` bytes that a seed makes."""
-    sha = hashlib.sha256()
-    for piece in tcp.pieces(whole, seed):
-        sha.update(piece[:max(0, size)])
-        size -= len(piece)
-    return sha.hexdigest()
+class WrongBytes(Exception):
+    pass
 
 
-class Stream:
-    """One connection, client to server; over when the server has read all and said so."""
+class HttpDownload:
+    """nginx serves a file, curl fetches it; over when curl has ended."""
 
-    name = "TCP stream"
+    unit = "bytes"
 
-    def __init__(self, lab, size):
-        self.lab, self.size, self.arrived = lab, size, 0
-
-    def move(self, bound):
-        self.arrived = 0
-        seed = next(seeds)
-        with tcp.Server(self.lab, self._receive) as server:
-            began = time.monotonic()
-            connection = tcp.connect(self.lab, SERVER, server.port)
-            try:
-                for piece in tcp.pieces(self.size, seed):
-                    connection.socket.settimeout(max(0.01, began + bound - time.monotonic()))
-                    connection.send(piece)
-                connection.end()
-                connection.socket.settimeout(max(0.01, began + bound - time.monotonic()))
-                answer, _ = connection.receive_rest()
-                seconds = time.monotonic() - began
-                connection.close()
-                sha256 = answer.decode().strip()
-                return Moved(seconds, sha256 == tcp.digest(self.size, seed).sha256, self.arrived, sha256, "")
-            except (ConnectionError, BrokenPipeError) as error:
-                connection.close()
-                return Moved(None, True, self.arrived, None, "", str(error))
-            except TimeoutError:
-                connection.reset()
-                size, sha256 = server.results.get(timeout=10)
-                return Moved(None, sha256 == sha256_of_first(size, self.size, seed), size, sha256, "")
-
-    def _receive(self, connection):
-        sha, buffer = hashlib.sha256(), bytearray(tcp.PIECE)
-        try:
-            while size := connection.socket.recv_into(buffer):
-                sha.update(memoryview(buffer)[:size])
-                self.arrived += size
-            connection.send(sha.hexdigest().encode() + b"\n")
-        except OSError:  # the client cut it
-            pass
-        return self.arrived, sha.hexdigest()
-
-
-class FileCopy:
-    """A third-party program copies a file, until it ends. Subclasses define the program and the source."""
-
-    name = ""
-
-    def __init__(self, lab, size):
-        self.lab, self.size, self.target = lab, size, None
+    def __init__(self, lane, name, data):
+        self.lane, self.name, self.data, self.size = lane, name, data, len(data)
+        self.target = lane.lab.scratch / f"fetched-{next(lane.lab.counter)}"
 
     @property
     def arrived(self):
         try:
             return os.path.getsize(self.target)
-        except (TypeError, FileNotFoundError):
+        except FileNotFoundError:
             return 0
 
-    def move(self, bound):
-        seed = next(seeds)
-        words, source, self.target = self._prepare(seed)
-        expected = web.sha256_of(source)
+    def prepare(self):
+        (self.lane.nginx.files / self.name).write_bytes(self.data)
+
+    def run(self, bound):
         began = time.monotonic()
-        process = self.lab.start("client", *words)
+        process = self.lane.lab.start("client", *web.curl_words(self.name, self.target))
         pidfd = os.pidfd_open(process.pid)
         try:
-            ended = bool(select.select([pidfd], [], [], bound)[0])
+            cut = not select.select([pidfd], [], [], bound)[0]
         finally:
             os.close(pidfd)
         seconds = time.monotonic() - began
-        if not ended:
+        failure = None
+        if cut:
             process.kill()
-            moved = self._cut(seed)
         elif process.wait() != 0:
-            said = " ".join(process.log().split())
-            moved = Moved(None, True, self.arrived, None, "", f"{words[0]} ended with {process.popen.returncode}: {said}")
-        else:
-            sha256 = web.sha256_of(self.target)
-            moved = Moved(seconds, sha256 == expected, self.arrived, sha256, "")
-        for path in (source, self.target):
-            if path.exists():
-                path.unlink()
-        return moved
-
-    def _cut(self, seed):
-        size = self.arrived
-        sha256 = web.sha256_of(self.target) if size else None
-        return Moved(None, sha256 is None or sha256 == sha256_of_first(size, self.size, seed), size, sha256, "")
-
-    def _prepare(self, seed):
-        raise NotImplementedError
+            failure = f"curl ended with {process.popen.returncode}: {' '.join(process.log().split())}"
+        arrived, sha256 = self.arrived, web.sha256_of(self.target) if self.arrived else None
+        right = sha256 is None or sha256 == hashlib.sha256(memoryview(self.data)[:arrived]).hexdigest()
+        whole = not cut and not failure
+        right = right and (arrived == self.size or not whole)
+        self.target.unlink(missing_ok=True)
+        return Moved(seconds if whole else None, cut, right, arrived, sha256 if whole else None, failure)
 
 
-class HttpDownload(FileCopy):
-    name = "HTTP download (nginx, curl)"
+class SmbVisit:
+    """A client that waits for each answer connects, lists a folder, reads every file of it, and then a large document in
+    blocks of 64 KiB; over when the last file is closed."""
 
-    def __init__(self, lab, size):
-        super().__init__(lab, size)
-        self.nginx = web.Nginx(lab)
+    unit = "bytes"
+    BLOCK = 65536  # what Windows' redirectors and Linux's `cache=none` mounts ask for at once
 
-    def _prepare(self, seed):
-        self.nginx.put("file", self.size, seed)
-        target = self.lab.scratch / f"fetched-{seed}"
-        return web.curl_words("file", target), self.nginx.files / "file", target
+    def __init__(self, lane, folder, files, document, protection):
+        self.lane, self.folder, self.files, self.document = lane, folder, files, document
+        self.protection = protection  # "none" or "sign"
+        self.size = sum(map(len, files.values())) + len(document)
+        self.arrived = 0
 
+    def prepare(self):
+        place = self.lane.smbd.share / self.folder
+        place.mkdir()
+        for name, data in self.files.items():
+            (place / name).write_bytes(data)
+        (self.lane.smbd.share / f"{self.folder}.tar").write_bytes(self.document)
 
-class SmbCopyDown(FileCopy):
-    name = "SMB copy from the server"
+    def run(self, bound):
+        import smb_client  # impacket may be missing where this step was not chosen
+        began = time.monotonic()
+        with contextlib.ExitStack() as stack:
+            is_cut = threading.Event()
+            try:
+                client = stack.enter_context(smb_client.connect(self.lane.lab, self.lane.smbd, "3.1.1",
+                                                                protection=self.protection))
+                timer = threading.Timer(max(0.0, began + bound - time.monotonic()), self._cut, (client, is_cut))
+                stack.callback(timer.cancel)
+                timer.daemon = True
+                timer.start()
+                sha = hashlib.sha256()
+                names = sorted(client.listing(self.folder))
+                if names != sorted(self.files):
+                    raise WrongBytes("the listing")
+                for name in names:
+                    self._read(client, f"{self.folder}/{name}", self.files[name], sha)
+                middle = time.monotonic()
+                self._read(client, f"{self.folder}.tar", self.document, sha)
+                ended = time.monotonic()
+            except WrongBytes as error:
+                return Moved(None, False, False, self.arrived, None, f"wrong: {error}")
+            except Exception as error:  # pylint: disable=broad-except
+                if is_cut.is_set():
+                    return Moved(None, True, True, self.arrived, None)
+                return Moved(None, False, True, self.arrived, None, f"{type(error).__name__}: {error}")
+        return Moved(ended - began, False, True, self.arrived, sha.hexdigest(), None,
+                     {"files": middle - began, "document": ended - middle})
 
-    def __init__(self, lab, size, smbd):
-        super().__init__(lab, size)
-        self.smbd = smbd
+    @staticmethod
+    def _cut(client, is_cut):
+        is_cut.set()
+        with contextlib.suppress(OSError):
+            client.socket.shutdown(socket.SHUT_RDWR)
 
-    def _prepare(self, seed):
-        self.smbd.make("file", self.size, seed)
-        target = self.lab.scratch / f"copy-{seed}"
-        return self.smbd.words(f"get file {target}", *PATIENT), self.smbd.share / "file", target
-
-
-class SmbCopyUp(FileCopy):
-    name = "SMB copy to the server"
-
-    def __init__(self, lab, size, smbd):
-        super().__init__(lab, size)
-        self.smbd = smbd
-
-    def _prepare(self, seed):
-        source = self.lab.scratch / f"source-{seed}"
-        with open(source, "wb") as file:
-            for piece in tcp.pieces(self.size, seed):
-                file.write(piece)
-        return self.smbd.words(f"put {source} copy", *PATIENT), source, self.smbd.share / "copy"
-
-    def _cut(self, seed):
-        # Several writes are under way at once, so the part that is there may have gaps.
-        return Moved(None, True, self.arrived, None, "bytes not checked")
+    def _read(self, client, name, expected, sha):
+        """In blocks, in order, to the file's end, each compared when it arrives."""
+        at = 0
+        with client.open(name) as file:
+            if file.size_at_open != len(expected):
+                raise WrongBytes(f"{name} has {file.size_at_open} bytes")
+            while at < len(expected):
+                got = file.read(at, min(self.BLOCK, client.largest))
+                if not got or got != expected[at:at + len(got)]:
+                    raise WrongBytes(f"{name} at byte {at}")
+                sha.update(got)
+                at += len(got)
+                self.arrived += len(got)
 
 
 class Transactions:
     """Each a connection of its own: a request of 128 bytes, an answer of 1000, the end."""
 
-    name = "short transactions"
-    request_bytes, answer_bytes, clients = 128, 1000, 20
+    unit = "transactions"
+    REQUEST_BYTES, ANSWER_BYTES, CLIENTS = 128, 1000, 20
 
-    def __init__(self, lab, count):
-        self.lab, self.count = lab, count
+    def __init__(self, lane, count):
+        self.lane, self.size = lane, count
         self.done = []  # seconds of each, in the order they ended
-        self.size = count * self.answer_bytes
+        self.answers, self.wrong, self.error = {}, 0, None
 
     @property
     def arrived(self):
-        return len(self.done) * self.answer_bytes
+        return len(self.done)
 
-    def move(self, bound):
-        self.done, self.wrong, self.error = [], 0, None
-        base = next(seeds) * 1_000_000
-        numbers = iter(range(base, base + self.count))
-        answers = {}
-        server = tcp.Server(self.lab, self._answer)
+    def prepare(self):
+        pass
+
+    def run(self, bound):
+        numbers = iter(range(self.size))
+        server = tcp.Server(self.lane.lab, self._answer)
         began = time.monotonic()
-        workers = [threading.Thread(target=self._work, args=(server.port, numbers, answers, began + bound), daemon=True)
-                   for _ in range(self.clients)]
+        workers = [threading.Thread(target=self._work, args=(server.port, numbers, began + bound), daemon=True)
+                   for _ in range(self.CLIENTS)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -207,45 +170,36 @@ class Transactions:
         server.error = None  # a client's cut is seen there as a reset
         server.close()
         sha = hashlib.sha256()
-        for number in sorted(answers):
-            sha.update(answers[number])
+        for number in sorted(self.answers):
+            sha.update(self.answers[number])
+        whole = len(self.done) == self.size
         median = sorted(self.done)[len(self.done) // 2] if self.done else None
-        note = f"median {median * 1000:.0f} ms each" if median else ""
-        whole = len(self.done) == self.count
-        failure = str(self.error) if self.error else None
-        return Moved(seconds if whole else None, self.wrong == 0, self.arrived, sha.hexdigest(), note, failure)
+        return Moved(seconds if whole else None, not whole and not self.error, self.wrong == 0,
+                     len(self.done) * self.ANSWER_BYTES, sha.hexdigest() if whole else None,
+                     str(self.error) if self.error else None, {"median": median} if median else {})
 
-    def _work(self, port, numbers, answers, deadline):
+    def _work(self, port, numbers, deadline):
         try:
             for number in numbers:
                 began = time.monotonic()
-                connection = tcp.connect(self.lab, SERVER, port, seconds=max(0.01, deadline - began))
+                connection = tcp.connect(self.lane.lab, SERVER, port, seconds=max(0.01, deadline - began))
                 connection.socket.settimeout(max(0.01, deadline - time.monotonic()))
-                connection.send(struct.pack("!Q", number).ljust(self.request_bytes, b"?"))
+                connection.send(struct.pack("!Q", number).ljust(self.REQUEST_BYTES, b"?"))
                 answer, _ = connection.receive_rest()
                 connection.close()
-                answers[number] = answer
+                self.answers[number] = answer
                 self.wrong += answer != answer_to(number)
                 self.done.append(time.monotonic() - began)
         except TimeoutError:
             pass  # the bound
-        except OSError as error:
+        except (OSError, EOFError) as error:
             self.error = error
 
     def _answer(self, connection):
-        (number,) = struct.unpack("!Q", connection.receive(self.request_bytes)[:8])
+        (number,) = struct.unpack("!Q", connection.receive(self.REQUEST_BYTES)[:8])
         connection.send(answer_to(number))
         connection.socket.shutdown(socket.SHUT_WR)
 
 
 def answer_to(number):
-    return random.Random(number).randbytes(Transactions.answer_bytes)
-
-
-def make(lab, rate_bits):
-    """All of them, sized so that each takes some 8 s of a line this fast, and never more than a plain CPU carries."""
-    size = int(float(f"{max(64_000, min(50_000_000, rate_bits)):.1e}"))
-    count = max(20, min(1000, int(rate_bits * 10 / 8 / 1600)))
-    smbd = smb.Smbd(lab)
-    return [Stream(lab, size), HttpDownload(lab, size), SmbCopyDown(lab, size, smbd), SmbCopyUp(lab, size, smbd),
-            Transactions(lab, count)]
+    return random.Random(number).randbytes(Transactions.ANSWER_BYTES)
