@@ -99,7 +99,7 @@ class Screen:
             return " " * columns
         speeds = speeds_of(series, min(columns, len(series) - 1))
         most = max(speeds) or 1
-        return "".join(self.levels[min(len(self.levels) - 1, int(speed / most * len(self.levels)))]
+        return "".join(self.levels[max(0, min(len(self.levels) - 1, int(speed / most * len(self.levels))))]
                        for speed in speeds).ljust(columns)
 
     def end(self, row):

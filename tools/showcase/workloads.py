@@ -34,13 +34,14 @@ class HttpDownload:
     def __init__(self, lane, name, data):
         self.lane, self.name, self.data, self.size = lane, name, data, len(data)
         self.target = lane.lab.scratch / f"fetched-{next(lane.lab.counter)}"
+        self.received = None  # the size of the target once it is removed
 
     @property
     def arrived(self):
         try:
             return os.path.getsize(self.target)
         except FileNotFoundError:
-            return 0
+            return self.received or 0
 
     def prepare(self):
         (self.lane.nginx.files / self.name).write_bytes(self.data)
@@ -63,6 +64,7 @@ class HttpDownload:
         right = sha256 is None or sha256 == hashlib.sha256(memoryview(self.data)[:arrived]).hexdigest()
         whole = not cut and not failure
         right = right and (arrived == self.size or not whole)
+        self.received = arrived
         self.target.unlink(missing_ok=True)
         return Moved(seconds if whole else None, cut, right, arrived, sha256 if whole else None, failure)
 
