@@ -50,7 +50,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = json.loads((self.folder / "results.json").read_text())["rows"]
         self.assertEqual([row["step"] for row in rows],
-                         ["http", "http", "http", "smb", "smb", "loss", "transactions", "random"])
+                         ["http", "http", "http", "smb", "smb", "transactions", "random", "loss"])
         for row in rows:
             with self.subTest(row["title"]):
                 bytes_ = row["size"] * (1 if row["unit"] == "bytes" else workloads.Transactions.ANSWER_BYTES)

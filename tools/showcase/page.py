@@ -25,8 +25,9 @@ p { margin: .2rem 0 .8rem; max-width: 46rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .92rem; }
 th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; }
+th[colspan] { text-align: center; }
 th:first-child, td:first-child { text-align: left; }
-td.bars { min-width: 8rem; width: 20%; }
+td.bars { min-width: 6rem; width: 16%; }
 td svg { display: block; width: 100%; height: 18px; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 1rem; margin: 1rem 0; }
 section .verdict { font-weight: 600; }
@@ -69,7 +70,8 @@ def page(results):
 its own. {escape(results['began'])}, {results['seconds']:.0f} s in total.</p>
 <p>{KEY}</p>
 <div class="scroll"><table>
-<thead><tr><th>step</th><th>seconds: bare</th><th>pair</th><th></th><th>times as fast</th><th>WAN MB: bare</th><th>pair</th><th>bytes</th></tr></thead>
+<thead><tr><th>step</th><th colspan="3">seconds: bare, pair</th><th>times as fast</th><th colspan="2">WAN MB: bare, pair</th>
+<th>bytes</th></tr></thead>
 <tbody>
 {chr(10).join(_table_row(row) for row in results['rows'])}
 </tbody>
@@ -89,8 +91,8 @@ its own. {escape(results['began'])}, {results['seconds']:.0f} s in total.</p>
 
 def _table_row(row):
     short, bare, pair, times, wan_bare, wan_pair, equal = map(escape, table.cells_of(row))
-    return (f"<tr><td>{short}</td><td>{bare}</td><td>{pair}</td><td class=\"bars\">{plots.time_bars(row)}</td><td>{times}</td>"
-            f"<td>{wan_bare}</td><td>{wan_pair}</td><td class=\"{'good' if equal == 'equal' else 'bad'}\">{equal}</td></tr>")
+    return (f"<tr><td>{short}</td><td>{bare}</td><td>{pair}</td><td class=\"bars\">{plots.time_bars(row)}</td>"
+            f"<td>{times}</td><td>{wan_bare}</td><td>{wan_pair}</td><td class=\"{'good' if equal == 'equal' else 'bad'}\">{equal}</td></tr>")
 
 
 def _section(row, results):

@@ -81,17 +81,21 @@ class Screen:
         if runner.ended.is_set() and runner.moved:
             seconds, speed = runner.ran_seconds, "done" if runner.moved.seconds else "stopped"
             share = 1.0 if runner.moved.seconds else share
-        return self._line(runner.lane.way, share, f"{100 * share:3.0f} %", seconds, speed, series)
+        return self._line(runner.lane.way, self.bar(runner.lane.way, share, self.empty), f"{100 * share:3.0f} %",
+                          f"{seconds:.1f}", speed, series)
 
-    def _line(self, way, share, number, seconds, speed, series):
+    def _line(self, way, bar, number, seconds, speed, series):
         """Way, bar, percentage or bytes, seconds, speed, and a curve of the speed in what room is left."""
-        columns = self.columns()
-        curve = CURVE_COLUMNS if columns >= 75 else 0
-        bar = columns - OTHER_COLUMNS - curve
-        filled = round(share * bar)
-        drawn = self.coloured(way, self.full * filled) + self.coloured("dim", self.empty * (bar - filled))
-        return (f"{PREFIX}{way} {drawn} {number:>12} {seconds:7.1f} s {speed:>12} "
-                + self.coloured(way, self.curve(series, curve))).rstrip()
+        return (f"{PREFIX}{way} {bar} {number:>12} {seconds:>7} s {speed:>12} "
+                + self.coloured(way, self.curve(series, self.curve_columns()))).rstrip()
+
+    def curve_columns(self):
+        return CURVE_COLUMNS if self.columns() >= 75 else 0
+
+    def bar(self, way, share, rest):
+        columns = self.columns() - OTHER_COLUMNS - self.curve_columns()
+        filled = max(1 if share > 0 else 0, round(share * columns))
+        return self.coloured(way, self.full * filled) + self.coloured("dim", rest * (columns - filled))
 
     def curve(self, series, columns):
         """The speed over the time of a step, one character for each part of it, relative to the highest."""
@@ -117,8 +121,9 @@ class Screen:
 
     def _end_line(self, row, way, longest):
         result = row[way]
-        return self._line(way, result["ran_seconds"] / longest, f"WAN {wording.mb_text(wording.wan_bytes(result))} MB",
-                          result["ran_seconds"], mean_speed(row, way), result["series"])
+        return self._line(way, self.bar(way, result["ran_seconds"] / longest, " "),
+                          f"WAN {wording.mb_text(wording.wan_bytes(result))} MB",
+                          wording.seconds_text(result["ran_seconds"]), mean_speed(row, way), result["series"])
 
 
 def mean_speed(row, way):
