@@ -274,11 +274,22 @@ class Reader {
       rule.to_ports = section.ports("to_ports");
       rule.to_networks = networks(section, "to_networks");
       rule.from_networks = networks(section, "from_networks");
-      if (const auto features = section.table("features", feature_names()))
+      if (const auto features = section.table("features", feature_names())) {
         rule.features = features_in(*features);
+        refuse_carrier(*features);
+      }
       rule.fail = fail_policy(section);
       config_.rules.push_back(std::move(rule));
     }
+  }
+
+  // All flows of a link share its carrier, so a rule cannot choose one for its flows.
+  static void refuse_carrier(const Section& features) {
+    const auto transport = features.scalar("transport");
+    if (transport && (transport->value == "udp" || transport->value == "tcp"))
+      features.fail(transport->line, "transport",
+                    "= \"" + transport->value + "\" has no effect in a [[rule]], because all flows to a peer share one "
+                    "carrier; set it in [features], or use \"auto\" or \"off\" here.");
   }
 
   // A size between the two, or 0: none of it.

@@ -36,6 +36,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] has no key \"compresion\". Did you mean compression?"},
       {"site = \"a\"\n[[rule]]\nfeatures = { smbb = true }\n",
        "dir/a.toml:3: [[rule]] features has no key \"smbb\". Did you mean smb?"},
+      {"site = \"a\"\n[[rule]]\nto_ports = [80]\nfeatures = { transport = \"tcp\" }\n",
+       "dir/a.toml:4: [[rule]] features transport = \"tcp\" has no effect in a [[rule]], because all flows to a peer share "
+       "one carrier; set it in [features], or use \"auto\" or \"off\" here."},
       {"site = \"a\"\n[features]\nsmb.read_ahaed = true\n",
        "dir/a.toml:3: [features] has no key \"smb.read_ahaed\". Did you mean smb.read_ahead?"},
       {"site = \"a\"\n[features]\nsmb.read_ahead = 1\n",
