@@ -15,7 +15,7 @@ from failure import Failure
 KINDS = (("programs", ("/usr/bin",), 0.5), ("documents", ("/usr/share/doc",), 0.2),
          ("source text", ("/usr/lib/python3", "/usr/include", "/usr/share/perl"), 0.3))
 LARGEST = 4_000_000  # of one file: an archive of 50 MB should not be three programs
-# One file in so many: lines are put into a text, a program is replaced by another one, a file is left out, one is new.
+# Of so many files one changes: a text gets new lines, a file is replaced by another one, removed, or added.
 EDITED, REPLACED, REMOVED, ADDED = 20, 40, 60, 60
 
 

@@ -27,7 +27,7 @@ class Lane:
         self.lab = stack.enter_context(Lab(line, prefix="demo"))
         self.nginx = web.Nginx(self.lab) if "http" in needs else None
         self.smbd = smb.Smbd(self.lab) if "smb" in needs else None
-        # The tests' daemon dies of a system call that its filter does not know; the demo's is what users run.
+        # The tests let an unknown system call kill the daemon; the demo runs what users run.
         self.pair = stack.enter_context(Pair(self.lab, both={"log": {"level": "info"}, "process": None})) \
             if way == "pair" else None
 

@@ -85,7 +85,7 @@ class Screen:
                           f"{seconds:.1f}", speed, series)
 
     def _line(self, way, bar, number, seconds, speed, series):
-        """Way, bar, percentage or bytes, seconds, speed, and a curve of the speed in what room is left."""
+        """Way, bar, percentage or bytes, seconds, speed, and a curve of the speed where there is room for it."""
         return (f"{PREFIX}{way} {bar} {number:>12} {seconds:>7} s {speed:>12} "
                 + self.coloured(way, self.curve(series, self.curve_columns()))).rstrip()
 

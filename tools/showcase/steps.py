@@ -8,7 +8,7 @@ import corpus
 import tcp
 import workloads
 
-# Losses come last: the link goes on repairing ahead for a while, which would be booked to the step after it.
+# Losses come last: after them the link sends redundant packets for a while, which the next step would be charged for.
 NAMES = ("http", "smb", "transactions", "random", "loss")
 LOSS = 0.01
 QUICK = 10  # a --quick step moves so many times less
@@ -76,7 +76,7 @@ def _smb(pool, line, share):
 
 def _loss(line, share):
     loss = max(LOSS, line.loss)
-    # It does twice as well here, because its start is over before the first losses tell.
+    # A transfer of this size is about twice as fast, because part of it is slow start before the first loss.
     data = _random_bytes(_within(line.bare_rate(loss) / 8 * 32, 100e3, 50e6) / share, 1)
     return Step("loss", f"random bytes, {100 * loss:g} % loss", f"{_mb(data)} of random bytes over HTTP, {100 * loss:g} % loss each way",
                 "TCP between the hosts takes each loss for congestion and slows down; the link between the proxies does not.",

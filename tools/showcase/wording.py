@@ -2,7 +2,7 @@
 """Numbers and results in words, the same on the terminal and on the page. Nothing is measured here."""
 
 WAYS = ("bare", "pair")
-NO_GAIN = 1.15  # what is not faster by so much is not called faster
+NO_GAIN = 1.15  # a smaller ratio is not called a gain
 
 
 def size_text(size):
