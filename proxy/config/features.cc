@@ -21,20 +21,22 @@ constexpr std::array<std::string_view, 4> kTransportNames{"auto", "udp", "tcp", 
 struct Switch {
   std::string_view name;
   bool Features::*value;
+  bool Features::*whole = nullptr;  // what this is a part of, a row before it
 };
 // In the order of the documentation, on both sides of `fec`.
 constexpr std::array kSwitchesBeforeFec{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
-constexpr std::array kSwitchesAfterFec{Switch{"smb", &Features::smb},
-                                       Switch{"smb.read_ahead", &Features::smb_read_ahead},
-                                       Switch{"smb.write_behind", &Features::smb_write_behind},
-                                       Switch{"smb.write_behind_cached", &Features::smb_write_behind_cached},
-                                       Switch{"smb.metadata", &Features::smb_metadata},
-                                       Switch{"http", &Features::http},
-                                       Switch{"mapi", &Features::mapi},
-                                       Switch{"nfs", &Features::nfs},
-                                       Switch{"dns", &Features::dns}};
+constexpr std::array kSwitchesAfterFec{
+    Switch{"smb", &Features::smb},
+    Switch{"smb.read_ahead", &Features::smb_read_ahead, &Features::smb},
+    Switch{"smb.write_behind", &Features::smb_write_behind, &Features::smb},
+    Switch{"smb.write_behind_cached", &Features::smb_write_behind_cached, &Features::smb_write_behind},
+    Switch{"smb.metadata", &Features::smb_metadata, &Features::smb},
+    Switch{"http", &Features::http},
+    Switch{"mapi", &Features::mapi},
+    Switch{"nfs", &Features::nfs},
+    Switch{"dns", &Features::dns}};
 constexpr std::array<std::string_view, 17> kNames{
     "preset",       "transport",      "window",           "fast_connect",            "compression",
     "dedup_memory", "dedup_disk",     "fec",              "smb",                     "smb.read_ahead",
@@ -215,6 +217,13 @@ std::vector<std::pair<std::string_view, std::string>> to_text(const Features& fe
     }
   }
   return lines;
+}
+
+Features without_idle_parts(Features features) {
+  for_each_switch([&](const Switch& s) {
+    if (s.whole != nullptr && !(features.*s.whole)) features.*s.value = false;
+  });
+  return features;
 }
 
 Features meet(const Features& asked, const Features& allowed) {

@@ -70,6 +70,9 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
 // Every feature with its value as text, in the order of the documentation; `set_feature` takes each back.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);
 
+// Parts of a feature that is off are off.
+Features without_idle_parts(Features features);
+
 // What both sides allow: the far side's view of a flow that the client's side asked for. The order of the two
 // makes no difference, so both sides come to the same answer.
 Features meet(const Features& asked, const Features& allowed);

@@ -18,15 +18,6 @@ constexpr std::size_t kMostToLan = 16 * 1024 * 1024;
 constexpr std::size_t kMaxPiece = 64 * 1024;  // of bytes from the stream
 constexpr std::size_t kMinPiece = 256;        // of a message that does not fit
 
-// Parts of what is switched off are off: a running flow keeps its module, which then only passes on.
-config::Features with_parts(config::Features features) {
-  features.smb_read_ahead &= features.smb;
-  features.smb_write_behind &= features.smb;
-  features.smb_write_behind_cached &= features.smb_write_behind;
-  features.smb_metadata &= features.smb;
-  return features;
-}
-
 constexpr auto kSurroundingsEvery = 100ms;
 
 // Where the modules' memory is used up: what a flow may hold all the same, so that small frames go on; how
@@ -116,10 +107,11 @@ void ModuleHost::tell_surroundings(TimePoint now, const Line& line) {
   if (aborts_ || (surroundings_at_ && now - *surroundings_at_ < kSurroundingsEvery)) return;
   surroundings_at_ = now;
   const std::size_t room = stream_.may_write();
+  // A running flow keeps its module when that is switched off: its parts are off, and it only passes on.
   module_->on_surroundings(now, {.line_bytes_per_second = line.bytes_per_second,
                                  .round_trip = line.round_trip,
                                  .stream_room = room - std::min(room, to_stream_bytes_),
-                                 .features = with_parts(stream_.request().features),
+                                 .features = config::without_idle_parts(stream_.request().features),
                                  .contact = line.contact});
   take_outputs(now);
 }

@@ -121,6 +121,21 @@ TEST_CASE("metadata are answered strictly unless both sides say relaxed") {
   CHECK(message("smb.metadata", "loose") == "smb.metadata cannot be \"loose\"; it must be strict, relaxed or false.");
 }
 
+TEST_CASE("parts of a feature that is off are off") {
+  Features features;
+  features.smb_write_behind_cached = true;
+  CHECK(without_idle_parts(features) == features);
+  features.smb_write_behind = false;
+  CHECK_FALSE(without_idle_parts(features).smb_write_behind_cached);
+  CHECK(without_idle_parts(features).smb_read_ahead);
+  features = {};
+  features.smb_write_behind_cached = true;
+  features.smb = false;
+  const Features none = without_idle_parts(features);
+  CHECK_FALSE((none.smb_read_ahead || none.smb_write_behind || none.smb_write_behind_cached || none.smb_metadata));
+  CHECK(none.http);
+}
+
 TEST_CASE("the settings of two sites combine to the same features in any order") {
   std::mt19937 random(5);
   Features everything = *preset("A+F");
