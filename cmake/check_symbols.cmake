@@ -14,6 +14,8 @@ set(forbidden
   "f(data)?sync" "_ZNSt10filesystem.*" "_ZNSt1[34]basic_(filebuf|.fstream).*"
   # sockets
   "socket" "connect" "bind" "listen" "accept4?" "(send|recv)(to|from|m?msg)?" "[gs]etsockopt" "poll" "select" "epoll_.*" "ioctl" "getaddrinfo"
+  # the layers above
+  "_ZNK?8longhaul(5flows|7control|7process)[0-9].*"
   # logs and terminals
   "_ZNK?[0-9]*6spdlog.*" "_ZN8longhaul3log.*" "syslog" "v?f?printf" "f?puts")
 set(found)

@@ -81,7 +81,7 @@ std::uint32_t streams_with_credit(const MemoryPlan& plan, const config::Limits& 
 
 std::vector<link::ModuleName> names_of(modules::List modules) {
   std::vector<link::ModuleName> names;
-  for (const modules::Listed& module : modules) names.push_back({std::string(module.name), module.version});
+  for (const modules::Listed& module : modules) names.push_back({std::string(module.descriptor.name), module.descriptor.version});
   return names;
 }
 
@@ -96,10 +96,10 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       plan_(memory_plan(config)),
       histories_(plan_.history_bytes, plan_.disk_bytes > 0),
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
-      lost_writes_(std::make_shared<smb::LostWrites>(
-          random_number(), [this](const smb::LostWrites::Client& client) { return peer_of_client(client); })),
-      lost_keeper_(io_, config.state_dir / "lost-writes", lost_writes_),
-      modules_(modules::all(module_memory_, plan_.ahead_bytes, lost_writes_)),
+      modules_(modules::all(module_memory_,
+                            {.ahead_bytes = plan_.ahead_bytes,
+                             .daemon_number = random_number(),
+                             .owner_of = [this](const modules::Address& client) { return peer_of_client(client); }})),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),
@@ -144,6 +144,12 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
   for (const std::string& warning : confinement_.warnings) log::warn("process", {{"warning", warning}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : memory_warnings(config)) log::warn("memory", {{"warning", warning}});
+  for (const modules::Listed& module : modules_) {
+    if (modules::Losses* losses = module.instance->losses()) losses->set_log(&loss_log_);
+    if (modules::State* state = module.instance->state())
+      state_keepers_.push_back(
+          std::make_unique<StateKeeper>(io_, config.state_dir, module.descriptor.state, *state));
+  }
   for (const config::Peer& peer : config.peers) add_link(peer);
 }
 
@@ -178,8 +184,8 @@ void Daemon::know_peers() {
   if (link_listener_) link_listener_->know(peer_addresses_.of(config_.peers));
 }
 
-// Whose records of lost writes those of that client are; empty: this site's.
-std::string Daemon::peer_of_client(const smb::LostWrites::Client& client) const {
+// The peer whose client that is, and whose its records are; empty: this site's.
+std::string Daemon::peer_of_client(const modules::Address& client) const {
   const std::uint32_t number = flows::peer_number_in(client);
   const asio::ip::address address = flows::address_in(client);
   const auto peer = std::ranges::find_if(config_.peers, [&](const config::Peer& each) {
@@ -198,13 +204,15 @@ void Daemon::guard_flows() {
   guards_soon_ = false;
   if (!interception_) return;
   // As many as there may be records: the rules' sets have room for both.
-  const std::vector<modules::Ends> doubted = flows_.in_doubt(smb::LostWrites::kMost);
+  const std::vector<modules::Ends> doubted = flows_.in_doubt(modules::kMostLostFiles);
   std::vector<intercept::GuardedFlows> guarded;
   for (const modules::Listed& module : modules_) {
-    std::vector<modules::Ends> all = module.guarded();
+    modules::Losses* losses = module.instance->losses();
+    if (!losses) continue;
+    std::vector<modules::Ends> all = losses->guarded();
     all.insert(all.end(), doubted.begin(), doubted.end());
     for (const modules::Ends& ends : all)
-      for (const std::uint16_t port : module.ports)
+      for (const std::uint16_t port : module.descriptor.ports)
         guarded.push_back({flows::address_in(ends.client), flows::address_in(ends.server), port});
   }
   interception_->guard(std::move(guarded));
@@ -257,7 +265,7 @@ asio::awaitable<void> Daemon::shut_down() {
   // What is being said is said within this; nothing that waits longer holds the end up.
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
-  lost_keeper_.stop();  // flows that were cut have told by now what they had promised
+  for (auto& keeper : state_keepers_) keeper->stop();  // flows that were cut have told by now what they had promised
   io_.stop();
 }
 

@@ -22,7 +22,7 @@ control::Status Daemon::status() const {
   status.memory_short = pool_.used_up() || retained_.used_up();
   status.module_bytes = module_memory_->used_bytes();
   status.module_memory_short = module_memory_->is_short();
-  for (const modules::Listed& module : modules_) status.ahead_bytes += module.ahead_bytes();
+  for (const modules::Listed& module : modules_) status.ahead_bytes += module.instance->ahead_bytes();
   status.memory_limit_bytes = plan_.cap_bytes;
   status.intercept =
       config_.intercept.mode == config::Intercept::Mode::off
@@ -46,7 +46,7 @@ control::Status Daemon::status() const {
                          {"dictionaries", status.dictionary_bytes, status.dictionary_limit_bytes}};
   for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
-  status.lost_writes = lost_writes_.get();
+  status.modules = modules_;
   return status;
 }
 

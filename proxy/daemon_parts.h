@@ -19,11 +19,12 @@
 #include "proxy/link/io/link_listener.h"
 #include "proxy/listeners/forward_listener.h"
 #include "proxy/listeners/socks5.h"
-#include "proxy/lost_keeper.h"
+#include "proxy/loss_log.h"
 #include "proxy/memory_plan.h"
 #include "proxy/path_keeper.h"
 #include "proxy/peer_addresses.h"
 #include "proxy/process/confinement.h"
+#include "proxy/state_keeper.h"
 
 namespace longhaul {
 
@@ -63,7 +64,7 @@ class Daemon final : public control::Controlled {
   bool wants_to_divert() const;
   std::vector<boost::asio::ip::address> peer_addresses() const;
   void know_peers();
-  std::string peer_of_client(const smb::LostWrites::Client& client) const;
+  std::string peer_of_client(const modules::Address& client) const;
   void guard_soon();
   void guard_flows();
 
@@ -76,9 +77,9 @@ class Daemon final : public control::Controlled {
   const MemoryPlan plan_;  // of the configuration that the daemon was started with
   HistoryRoom histories_;
   const std::shared_ptr<modules::Memory> module_memory_;
-  const std::shared_ptr<smb::LostWrites> lost_writes_;
-  LostKeeper lost_keeper_;
+  LossLog loss_log_;
   const std::vector<modules::Listed> modules_;
+  std::vector<std::unique_ptr<StateKeeper>> state_keepers_;
   link::CreditPool pool_;
   link::RetainedBudget retained_;
   DiskDictionary disk_;  // before the links, whose codecs use it

@@ -51,8 +51,10 @@ void Daemon::start() {
   guard_flows();
   flows_.on_doubt_settled = [this] { guard_soon(); };
   for (const modules::Listed& module : modules_) {
-    module.on_guarded([this] { guard_soon(); });
-    module.on_given_up([this] { flows_.run_modules(); });
+    modules::Losses* losses = module.instance->losses();
+    if (!losses) continue;
+    losses->on_guarded([this] { guard_soon(); });
+    losses->on_given_up([this] { flows_.run_modules(); });
   }
   close_door();
   if (config_.intercept.mode == config::Intercept::Mode::tproxy) {

@@ -100,7 +100,7 @@ Answer unknown_parameter(std::string_view name, std::string_view known) {
 
 std::string reason_codes() {
   std::string text;
-  for (const auto& row : flows::kReasonTable) text += (text.empty() ? "" : ", ") + std::string(row.code);
+  for (const flows::Reason reason : flows::all_reasons()) text += (text.empty() ? "" : ", ") + std::string(reason->code);
   return text;
 }
 

@@ -16,7 +16,7 @@
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/link/io/refusal.h"
 #include "proxy/link/status.h"
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/modules.h"
 #include "proxy/process/confinement.h"
 
 namespace longhaul::control {
@@ -57,7 +57,7 @@ struct Status {
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;  // why its rules are missing
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
-  const smb::LostWrites* lost_writes = nullptr;  // promises that were not kept; lives as long as the daemon
+  modules::List modules;  // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };
@@ -66,7 +66,7 @@ struct Status {
 enum class Path : std::uint8_t { over_link, past_link, refused };
 struct Forecast {
   Path path = Path::past_link;
-  flows::Reason reason = flows::Reason::optimised;
+  flows::Reason reason{};
   std::string peer;                 // empty: no peer stands before the destination
   config::Features features;        // after the rules
   std::optional<std::size_t> rule;  // the [[rule]] that matches, counted from 1 as in the file

@@ -63,10 +63,9 @@ void add_flows(Families& families, const Status& status, const flows::FlowTable&
   const auto& totals = flows.totals();
   auto live = families.gauge("flows_live", "Live flows, by reason code.");
   auto given = families.counter("flows_reason_total", "Number of times a flow was given this reason code.");
-  for (const auto& row : flows::kReasonTable) {
-    const auto index = static_cast<std::size_t>(row.reason);
-    live.sample({{"reason", row.code}}, totals.live_by_reason[index]);
-    given.sample({{"reason", row.code}}, totals.by_reason[index]);
+  for (const flows::Reason reason : flows::all_reasons()) {
+    live.sample({{"reason", reason->code}}, flows::count(totals.live_by_reason, reason));
+    given.sample({{"reason", reason->code}}, flows::count(totals.by_reason, reason));
   }
   families.gauge("flows_limit", "Maximum number of live flows ([limits] flows).").sample({}, status.flows_limit);
   families.counter("flows_started_total", "Flows started.").sample({}, totals.started);
@@ -294,21 +293,26 @@ void add_refusals(Families& families, const Status& status) {
     refused.sample({{"reason", row.code}}, status.strangers_refused[static_cast<std::size_t>(row.refusal)]);
 }
 
-void add_lost_writes(Families& families, const Status& status) {
-  if (!status.lost_writes) return;
-  const auto& counters = status.lost_writes->counters();
-  auto lost = families.counter("smb_promises_lost_total",
+std::string of_module(const modules::Listed& module, std::string_view name) {
+  return std::string(module.descriptor.name) + '_' + std::string(name);
+}
+
+void add_losses(Families& families, const modules::Listed& module) {
+  if (!module.instance->losses()) return;
+  const auto counts = module.instance->losses()->counts();
+  auto lost = families.counter(of_module(module, "promises_lost_total"),
                                "Files with acknowledged writes that were lost or may be lost, by cause.");
-  for (std::size_t i = 0; i < counters.lost.size(); ++i)
-    lost.sample({{"cause", smb::kCauseNames[i]}}, counters.lost[i]);
-  auto reported = families.counter("smb_promises_reported_total",
+  for (const auto& [cause, files] : counts.lost) lost.sample({{"cause", cause}}, files);
+  auto reported = families.counter(of_module(module, "promises_reported_total"),
                                    "Losses of acknowledged writes reported to a client, by how.");
-  for (std::size_t i = 0; i < counters.reported.size(); ++i)
-    reported.sample({{"how", smb::kToldNames[i]}}, counters.reported[i]);
-  families.counter("smb_promises_forgotten_total", "Losses of acknowledged writes dropped for lack of room and never reported.")
-      .sample({}, counters.evicted);
-  families.gauge("smb_lost_files", "Files with lost writes whose client has not been notified yet.")
-      .sample({}, std::uint64_t{status.lost_writes->waiting()});
+  for (const auto& [how, losses] : counts.reported) reported.sample({{"how", how}}, losses);
+  families
+      .counter(of_module(module, "promises_forgotten_total"),
+               "Losses of acknowledged writes dropped for lack of room and never reported.")
+      .sample({}, counts.forgotten);
+  families
+      .gauge(of_module(module, "lost_files"), "Files with lost writes whose client has not been notified yet.")
+      .sample({}, counts.waiting);
 }
 
 }  // namespace
@@ -329,7 +333,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
   families.gauge("handshakes_limit", "Maximum number of TLS handshakes in progress ([limits] handshakes).").sample({}, status.handshakes_limit);
   add_refusals(families, status);
-  add_lost_writes(families, status);
+  for (const modules::Listed& module : status.modules) add_losses(families, module);
   auto part_bytes = families.gauge("memory_part_bytes", "Memory used by each part.");
   auto part_limit = families.gauge("memory_part_limit_bytes", "Memory limit of each part.");
   for (const MemoryPart& part : status.memory_parts) {

@@ -55,7 +55,7 @@ std::string_view origin_text(const FlowRecord& flow) {
 
 json::object by_reason(const flows::CountByReason& counts) {
   json::object object;
-  for (const auto& row : flows::kReasonTable) object[row.code] = counts[static_cast<std::size_t>(row.reason)];
+  for (const flows::Reason reason : flows::all_reasons()) object[reason->code] = flows::count(counts, reason);
   return object;
 }
 
@@ -96,7 +96,7 @@ json::object view_flow(const FlowRecord& flow) {
           {"side", flow.far_side ? "far" : "near"},
           {"origin", origin_text(flow)},
           {"peer", text_or_null(flow.peer)},
-          {"reason", flows::explain(flow.reason).code},
+          {"reason", flow.reason->code},
           {"bytes", view(flow.bytes)},
           {"blocks", view(flow.blocks)},
           {"module", view_module(flow)},
@@ -346,31 +346,39 @@ json::object view(const flows::FlowTable::Ended& flow) {
 }
 
 json::object view_lost_writes(const Status& status) {
-  if (!status.lost_writes) return {};
-  const auto& counters = status.lost_writes->counters();
   json::object lost, reported;
-  for (std::size_t i = 0; i < counters.lost.size(); ++i) lost[smb::kCauseNames[i]] = counters.lost[i];
-  for (std::size_t i = 0; i < counters.reported.size(); ++i)
-    reported[smb::kToldNames[i]] = counters.reported[i];
+  std::uint64_t forgotten = 0, waiting = 0;
+  const auto add = [](json::object& to, const modules::Losses::Count& count) {
+    json::value& sum = to[count.first];
+    sum = count.second + (sum.is_null() ? 0 : sum.to_number<std::uint64_t>());
+  };
+  for (const modules::Listed& module : status.modules) {
+    const modules::Losses* losses = module.instance->losses();
+    if (!losses) continue;
+    const auto counts = losses->counts();
+    for (const auto& count : counts.lost) add(lost, count);
+    for (const auto& count : counts.reported) add(reported, count);
+    forgotten += counts.forgotten;
+    waiting += counts.waiting;
+  }
+  if (lost.empty()) return {};
   return {{"lost", std::move(lost)},
           {"reported", std::move(reported)},
-          {"forgotten", counters.evicted},
-          {"waiting", status.lost_writes->waiting()}};
+          {"forgotten", forgotten},
+          {"waiting", waiting}};
 }
 
 json::array view_lost_files(const Status& status, const modules::Ends& ends) {
   constexpr std::size_t kMostShown = 100;
   json::array files;
-  if (!status.lost_writes || !status.lost_writes->any(ends)) return files;
-  for (const auto& record : status.lost_writes->records()) {
-    using smb::LostWrites;
-    if (LostWrites::any_port(record.file.ends) != LostWrites::any_port(ends) || files.size() == kMostShown)
-      continue;
-    json::array ranges;
-    for (const Interval& range : record.loss.ranges) ranges.push_back(json::array{range.begin, range.end});
-    files.push_back(json::object{{"file", smb::display_name(record.file)},
-                                 {"cause", smb::kCauseNames[static_cast<std::size_t>(record.loss.cause)]},
-                                 {"ranges", std::move(ranges)}});
+  for (const modules::Listed& module : status.modules) {
+    const modules::Losses* losses = module.instance->losses();
+    if (!losses) continue;
+    for (const modules::LostFile& file : losses->files(ends, kMostShown - files.size())) {
+      json::array ranges;
+      for (const Interval& range : file.ranges) ranges.push_back(json::array{range.begin, range.end});
+      files.push_back(json::object{{"file", file.name}, {"cause", file.cause}, {"ranges", std::move(ranges)}});
+    }
   }
   return files;
 }
@@ -419,14 +427,13 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
 }
 
 json::object view_reason(flows::Reason reason) {
-  const auto& row = flows::explain(reason);
-  return {{"reason", row.code}, {"sentence", row.sentence}, {"remedy", row.remedy}};
+  return {{"reason", reason->code}, {"sentence", reason->sentence}, {"remedy", reason->remedy}};
 }
 
 json::object view_forecast(const flows::Tuple& tuple, const Forecast& forecast) {
   auto object = view_reason(forecast.reason);
   if (forecast.path == Path::refused)
-    object["sentence"] = std::string(flows::explain(forecast.reason).sentence) +
+    object["sentence"] = std::string(forecast.reason->sentence) +
                          " The flow would be refused, because fail = closed applies to it.";
   object["tuple"] = flows::to_text(tuple);
   object["path"] = to_text(forecast.path);

@@ -8,8 +8,6 @@
 namespace longhaul::flows {
 namespace {
 
-std::size_t index(Reason reason) { return static_cast<std::size_t>(reason); }
-
 PortTotals& of_port(TotalsByPort& totals, std::uint16_t port) {
   const bool room = totals.size() < FlowTable::kPortsKept;
   return totals[room || totals.contains(port) ? port : std::uint16_t{0}];
@@ -37,18 +35,18 @@ FlowRecord& FlowTable::add(FlowRecord record) {
   record.id = id;
   ++totals_.started;
   ++of_port(by_port_, record.destination.port).started;
-  ++totals_.by_reason[index(record.reason)];
-  ++totals_.live_by_reason[index(record.reason)];
+  ++totals_.by_reason[record.reason];
+  ++totals_.live_by_reason[record.reason];
   return live_.emplace_hint(live_.end(), id, std::move(record))->second;
 }
 
 void FlowTable::give_reason(FlowRecord& record, Reason reason) {
   assert(live_.contains(record.id));
   if (record.reason == reason) return;
-  --totals_.live_by_reason[index(record.reason)];
+  --totals_.live_by_reason[record.reason];
   record.reason = reason;
-  ++totals_.by_reason[index(reason)];
-  ++totals_.live_by_reason[index(reason)];
+  ++totals_.by_reason[reason];
+  ++totals_.live_by_reason[reason];
 }
 
 void FlowTable::leave_link(FlowRecord& record, Reason reason) {
@@ -68,7 +66,7 @@ void FlowTable::remove(FlowId id, End end) {
   port.bytes += found->second.bytes;
   port.blocks += found->second.blocks;
   if (found->second.module) add_to(by_module_, found->second);
-  --totals_.live_by_reason[index(found->second.reason)];
+  --totals_.live_by_reason[found->second.reason];
   if (ended_.size() == kEndedKept) ended_.pop_front();
   ended_.push_back({std::move(found->second), end});
   live_.erase(found);

@@ -2,7 +2,6 @@
 // The records of all live flows. The flow's own code updates its record; the control API and the metrics read it.
 // Used on one event loop, so there are no locks.
 #pragma once
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -42,7 +41,7 @@ struct FlowRecord {
   Origin origin = Origin::forward;
   bool far_side = false;              // true on the proxy that stands before the server
   std::string peer;                   // empty: not over a link
-  Reason reason = Reason::optimised;  // changed by FlowTable::give_reason alone, which counts
+  Reason reason = reasons::optimised;  // changed by FlowTable::give_reason alone, which counts
   config::Features features;
   std::chrono::steady_clock::time_point started;
   FlowBytes bytes;
@@ -66,15 +65,13 @@ struct ModuleTotals {
 };
 using TotalsByModule = std::map<std::pair<std::string, std::string_view>, ModuleTotals>;  // peer, module
 
-using CountByReason = std::array<std::uint64_t, kReasonTable.size()>;
-
 struct FlowTotals {
   std::uint64_t started = 0;
   std::uint64_t ended = 0;  // the reset ones among them
   std::uint64_t reset = 0;
   FlowBytes bytes;            // of ended flows; `bytes_so_far` counts the live ones too
-  CountByReason by_reason{};  // how often a flow was given the reason: at its start, and when it changed
-  CountByReason live_by_reason{};
+  CountByReason by_reason;  // how often a flow was given the reason: at its start, and when it changed
+  CountByReason live_by_reason;
 };
 
 class FlowTable {

@@ -13,15 +13,15 @@ namespace {
 Reason reason_of(link::LinkState state) {
   switch (state) {
     case link::LinkState::never_up:
-      return Reason::link_never_up;
+      return reasons::link_never_up;
     case link::LinkState::up:
-      return Reason::optimised;
+      return reasons::optimised;
     case link::LinkState::silent:
-      return Reason::link_silent;
+      return reasons::link_silent;
     case link::LinkState::down:
-      return Reason::link_down;
+      return reasons::link_down;
   }
-  return Reason::link_down;
+  return reasons::link_down;
 }
 
 }  // namespace
@@ -66,21 +66,21 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
     decision.refused = closed;
     return decision;
   };
-  if (decision.policy.features.transport == config::Transport::off) return past(Reason::transport_off);
-  if (!peer) return past(Reason::no_peer_for_network);
+  if (decision.policy.features.transport == config::Transport::off) return past(reasons::transport_off);
+  if (!peer) return past(reasons::no_peer_for_network);
   auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l->peer().name == peer->name; });
-  if (link == links_.end()) return past(Reason::link_never_up);
-  if (Reason reason = reason_of((*link)->state()); reason != Reason::optimised) return past(reason);
+  if (link == links_.end()) return past(reasons::link_never_up);
+  if (Reason reason = reason_of((*link)->state()); reason != reasons::optimised) return past(reason);
   // What both sides allow is in force, so the peer can switch the transport off, too.
   if ((*link)->session_if_any()->peer_allowed().transport == config::Transport::off)
-    return past(Reason::transport_off);
+    return past(reasons::transport_off);
   // A flow that may not go past the link gains nothing by that: the far side is asked again.
   auto known = closed ? unreachable_.end() : unreachable_.find(destination.to_text());
   if (known != unreachable_.end() && std::chrono::steady_clock::now() < known->second.until)
     return past(known->second.reason);
-  if (table_.live().size() >= config_.limits.flows) return past(Reason::flow_limit);
-  if (sources_.at_limit(client)) return past(Reason::source_limit);
-  if ((*link)->memory_used_up()) return past(Reason::memory_limit);
+  if (table_.live().size() >= config_.limits.flows) return past(reasons::flow_limit);
+  if (sources_.at_limit(client)) return past(reasons::source_limit);
+  if ((*link)->memory_used_up()) return past(reasons::memory_limit);
   decision.link = link->get();
   return decision;
 }
@@ -144,7 +144,7 @@ FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision
                               {"client", accepted.client.address().to_string()},
                               {"to", accepted.destination.to_text()},
                               {"peer", added.peer},
-                              {"reason", explain(decision.reason).code}});
+                              {"reason", decision.reason->code}});
   }
   return added;
 }

@@ -29,7 +29,7 @@ struct Decision {
   config::FlowPolicy policy;
   link::PeerLink* link = nullptr;  // over which; none: past the link
   std::string peer;                // that stands before the destination, whether it is used or not
-  Reason reason = Reason::optimised;
+  Reason reason = reasons::optimised;
   bool refused = false;  // fail = closed, and the link cannot be used
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 // What the near side is told about a flow that is not begun here for that reason.
 ConnectOutcome outcome_of(Reason reason) {
-  return reason == Reason::client_not_in_networks ? ConnectOutcome::client_not_allowed
+  return reason == reasons::client_not_in_networks ? ConnectOutcome::client_not_allowed
                                                   : ConnectOutcome::failed;
 }
 
@@ -34,11 +34,11 @@ bool Flows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address&
 
 // optimised: the flow begins.
 Reason Flows::admit(const link::PeerLink& link, const link::OpenRequest& request) {
-  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return Reason::flow_limit;
+  if (!shares_.has_room(link.peer().name, config_.limits.flows, sharers())) return reasons::flow_limit;
   const bool shows_client = request.client && request.source != config::Source::proxy;
   if (shows_client && !peer_speaks_for(link, request.client->address()))
-    return Reason::client_not_in_networks;
-  return Reason::optimised;
+    return reasons::client_not_in_networks;
+  return reasons::optimised;
 }
 
 void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
@@ -59,7 +59,7 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
                               {"to", added.destination.to_text()},
                               {"from_peer", added.peer}});
   }
-  if (reason != Reason::optimised) return refuse_opened(link, stream, added);
+  if (reason != reasons::optimised) return refuse_opened(link, stream, added);
   own(std::make_unique<LinkedFlow>(tcp::socket(io_), link, stream, added, forget()));
   DialRequest dial{.destination = request.destination,
                    .client = request.client,
@@ -73,14 +73,14 @@ void Flows::on_opened(link::PeerLink& link, link::Stream& stream) {
 }
 
 void Flows::refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record) {
-  const ReasonText& why = explain(record.reason);
-  if (peer_refusals_.may_write(record.peer + ' ' + std::string(why.code), std::chrono::steady_clock::now()))
+  const Reason why = record.reason;
+  if (peer_refusals_.may_write(record.peer + ' ' + std::string(why->code), std::chrono::steady_clock::now()))
     log::warn("flow_refused", {{"flow", record.id},
                                {"client", record.client.address().to_string()},
                                {"to", record.destination.to_text()},
                                {"from_peer", record.peer},
-                               {"reason", why.code},
-                               {"remedy", why.remedy}});
+                               {"reason", why->code},
+                               {"remedy", why->remedy}});
   stream.give_answer({.outcome = outcome_of(record.reason)});
   stream.abort();
   link.release(stream.id());
@@ -99,7 +99,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
         {{"flow", id}, {"to", flow.record().destination.to_text()}, {"reason", dialled.error.message()}});
     co_return flow.refuse_far(dialled.outcome);
   }
-  if (dialled.source_fallback) table_.give_reason(flow.record(), Reason::source_fallback);
+  if (dialled.source_fallback) table_.give_reason(flow.record(), reasons::source_fallback);
   link::OpenAnswer answer{.outcome = ConnectOutcome::connected, .source_fallback = dialled.source_fallback};
   const link::OpenRequest& opened = flow.stream()->request();
   if (const auto* module = modules::find(modules_, opened.module, opened.module_version)) {
@@ -109,7 +109,7 @@ asio::awaitable<void> Flows::serve(FlowId id, DialRequest request) {
     const modules::Ends ends = peer_speaks_for(flow.link(), client)
                                    ? ends_of(client, opened.destination)
                                    : ends_of_peers_client(flow.record().peer, client, opened.destination);
-    flow.use_module(*module, module->make_far(ends), tell_reason());
+    flow.use_module(*module, module->instance->make_far(ends), tell_reason());
     enter_doubt(flow, ends);
   }
   flow.start_far(std::move(dialled.socket), answer);

@@ -45,7 +45,7 @@ void Flows::decide_anew(FlowId id, LinkedFlow& flow) {
   if (!client) return;
   linked_.erase(id);
   table_.leave_link(record, decision.reason);
-  log::debug("flow_taken_back", {{"flow", id}, {"reason", explain(decision.reason).code}});
+  log::debug("flow_taken_back", {{"flow", id}, {"reason", decision.reason->code}});
   Accepted accepted{.socket = std::move(client->socket),
                     .client = record.client,
                     .destination = record.destination,

@@ -15,11 +15,11 @@ constexpr std::size_t kRememberedMost = 4096;
 Reason reason_of(ConnectOutcome outcome) {
   switch (outcome) {
     case ConnectOutcome::not_allowed:
-      return Reason::peer_refused;
+      return reasons::peer_refused;
     case ConnectOutcome::client_not_allowed:
-      return Reason::client_not_in_networks;
+      return reasons::client_not_in_networks;
     default:
-      return Reason::destination_refused;
+      return reasons::destination_refused;
   }
 }
 
@@ -37,14 +37,14 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
       .features = features};
   const modules::Listed* module = choose_module(record, link);
   if (module) {
-    request.module = module->name;
-    request.module_version = module->version;
+    request.module = module->descriptor.name;
+    request.module_version = module->descriptor.version;
   }
   link::Stream& stream = link.session().open(std::move(request), link::Clock::now());
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
-  if (module) started.use_module(*module, module->make_near(ends_of(record.client.address(), record.destination)), tell_reason());
+  if (module) started.use_module(*module, module->instance->make_near(ends_of(record.client.address(), record.destination)), tell_reason());
   // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
   // the flow goes past it, and if not it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
@@ -56,20 +56,20 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
 // Both sides run it, or neither does: the peer has said which it has.
 const modules::Listed* Flows::choose_module(FlowRecord& record, const link::PeerLink& link) {
   const modules::Listed* module = modules::for_port(modules_, record.destination.port);
-  if (!module || !(record.features.*module->feature)) return nullptr;
+  if (!module || !(record.features.*module->descriptor.feature)) return nullptr;
   if (module->memory->is_short()) {
-    table_.give_reason(record, Reason::memory_limit);
+    table_.give_reason(record, reasons::memory_limit);
     return nullptr;
   }
-  if (link.peer_has_module(module->name, module->version)) return module;
-  table_.give_reason(record, Reason::module_not_at_peer);
+  if (link.peer_has_module(module->descriptor.name, module->descriptor.version)) return module;
+  table_.give_reason(record, reasons::module_not_at_peer);
   return nullptr;
 }
 
 void Flows::on_answer(LinkedFlow& flow, const link::OpenAnswer& answer) {
   FlowRecord& record = flow.record();
   if (answer.outcome == ConnectOutcome::connected) {
-    if (answer.source_fallback) table_.give_reason(record, Reason::source_fallback);
+    if (answer.source_fallback) table_.give_reason(record, reasons::source_fallback);
     return;
   }
   const Reason reason = reason_of(answer.outcome);

@@ -37,7 +37,7 @@ void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buff
   if (refused) {
     log::info("flow_refused", {{"flow", record.id},
                                {"to", accepted.destination.to_text()},
-                               {"reason", explain(record.reason).code}});
+                               {"reason", record.reason->code}});
     refuse(accepted);
     return remove(record.id, FlowTable::End::reset);
   }
@@ -93,12 +93,13 @@ asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, 
                                                            FlowRecord& record, Buffer& first) {
   std::optional<RelayEnd> end;
   const modules::Listed* module = modules::for_port(modules_, record.destination.port);
-  if (!module || !module->make_guard) co_return end;
+  modules::Losses* losses = module ? module->instance->losses() : nullptr;
+  if (!losses) co_return end;
   const modules::Ends ends = ends_of(record.client.address(), record.destination);
-  const auto guard = module->make_guard(ends);
+  const auto guard = losses->make_guard(ends);
   if (!guard) co_return end;
   const Reason why_past = record.reason;
-  table_.give_reason(record, Reason::lost_writes);
+  table_.give_reason(record, guard->reason());
   end = co_await relay_guarded(client, server, record.bytes, first, *guard, *module->memory);
   first.clear();
   if (!end) table_.give_reason(record, why_past);

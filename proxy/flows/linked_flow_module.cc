@@ -16,7 +16,7 @@ void LinkedFlow::use_module(const modules::Listed& module, std::unique_ptr<modul
   module_ = std::make_unique<Hosted>(std::move(half), *stream_, module.memory, socket_.get_executor(),
                                      std::move(tell));
   if (peer_stopped_) module_->host.stream_stopped();
-  record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.name});
+  record_.module = std::make_unique<ModuleRecord>(ModuleRecord{.name = module.descriptor.name});
 }
 
 void LinkedFlow::features_changed() {

@@ -36,7 +36,7 @@ struct LinkedFlow::Hosted {
   boost::asio::steady_timer timer;
   std::optional<link::TimePoint> timer_at;
   TellReason tell;
-  Reason told = Reason::optimised;
+  Reason told = reasons::optimised;
   bool up_passes = false, down_passes = false;  // as the plain pumps know
   bool lan_lost = false;                        // this side's connection was reset
   bool aborting = false;                        // its last words are being delivered

@@ -246,7 +246,7 @@ void ModuleHost::take(TimePoint, modules::EndStream) {
 }
 
 void ModuleHost::take(TimePoint now, modules::StepAside output) {
-  if (output.reason != Reason::optimised) aside_reason_ = output.reason;
+  if (output.reason != reasons::optimised) aside_reason_ = output.reason;
   if (output.way == Way::to_lan) {
     // The twin's messages and what it put between the flow's bytes would be delivered.
     assert(twin_is_aside_);

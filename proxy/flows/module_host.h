@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "codecs/slice_queue.h"
+#include "proxy/flows/reason.h"
 #include "proxy/link/stream.h"
 #include "proxy/modules/memory.h"
 #include "proxy/modules/module.h"

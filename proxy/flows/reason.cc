@@ -1,20 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reason table as docs/troubleshooting.md shows it. The table itself is in reason.h.
-#include <string>
-
+// All reasons in one list, and the table as docs/troubleshooting.md shows it.
 #include "proxy/flows/reason.h"
+
+#include "proxy/modules/modules.h"
 
 namespace longhaul::flows {
 
+std::vector<Reason> all_reasons() {
+  std::vector<Reason> all;
+  for (const ReasonText* row : reasons::kOwn) all.emplace_back(*row);
+  for (const modules::Descriptor* module : modules::descriptors())
+    for (const ReasonText* row : module->reasons) all.emplace_back(*row);
+  return all;
+}
+
+std::optional<Reason> reason_of(std::string_view code) {
+  for (const Reason reason : all_reasons())
+    if (reason->code == code) return reason;
+  return std::nullopt;
+}
+
 std::string reason_table_markdown() {
   std::string text = "| code | what happened | what to do |\n| --- | --- | --- |\n";
-  for (const auto& row : kReasonTable) {
+  for (const Reason reason : all_reasons()) {
     text += "| `";
-    text += row.code;
+    text += reason->code;
     text += "` | ";
-    text += row.sentence;
+    text += reason->sentence;
     text += " | ";
-    text += row.remedy;
+    text += reason->remedy;
     text += " |\n";
   }
   return text;

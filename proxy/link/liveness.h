@@ -17,7 +17,7 @@ namespace longhaul::link {
 inline constexpr Duration kApart = std::chrono::seconds(10);
 
 // While flows are open a ping goes out at least this often: one of them may be lost, and what was sent within the
-// last second and a round trip is confirmed all the same. Modules count on that (smb/half.h).
+// last second and a round trip is confirmed all the same. Modules count on that.
 inline constexpr Duration kBusyPing = std::chrono::milliseconds(400);
 
 struct Contact {

@@ -63,7 +63,7 @@ inline constexpr std::array kCounterNames{
     CounterName{"injected", &Counters::injected, "Requests that the module sent to servers on its own"},
     CounterName{"breaks", &Counters::breaks, "Oplock and lease breaks"},
     CounterName{"changes_noticed", &Counters::changes_noticed,
-                "Changes by others, outside SMB or to a directory, that invalidated data or names read ahead"},
+                "Changes by others, outside the protocol or to a directory, that invalidated data or names read ahead"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stopped optimising"},
 };
 

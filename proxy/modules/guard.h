@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codecs/slice.h"
+#include "proxy/modules/reason.h"
 
 namespace longhaul::modules {
 
@@ -32,6 +33,8 @@ class Guard {
   virtual bool is_done() const = 0;
   // Incomplete frames.
   virtual std::size_t held_bytes() const = 0;
+  // The flow's, while the guard reads it.
+  virtual Reason reason() const = 0;
 };
 
 }  // namespace longhaul::modules

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of application modules, which parse one protocol and hide its round trips. There is one half on
 // each side of the link; the two halves of a flow are twins and exchange messages inside the flow's stream.
-// Without I/O: bytes, messages, ends and time in; bytes, messages, ends and a deadline out. modules.h lists
-// the modules, proxy/flows/module_host.h runs them.
+// Without I/O: bytes, messages, ends and time in; bytes, messages, ends and a deadline out. descriptor.h
+// describes a module, proxy/flows/module_host.h runs them.
 #pragma once
 #include <array>
 #include <compare>
@@ -13,10 +13,10 @@
 
 #include "codecs/slice.h"
 #include "proxy/config/features.h"
-#include "proxy/flows/reason.h"
 #include "proxy/link/liveness.h"
 #include "proxy/link/types.h"
 #include "proxy/modules/counters.h"
+#include "proxy/modules/reason.h"
 
 namespace longhaul::modules {
 
@@ -68,7 +68,7 @@ struct EndStream {};
 // When both ways have passed the module is destroyed; messages of the twin are then dropped.
 struct StepAside {
   Way way;
-  flows::Reason reason = flows::Reason::optimised;  // optimised: as planned, nothing to explain
+  Reason reason{};  // optimised: as planned, nothing to explain
 };
 // Both connections are reset, here and at the twin's side, after all earlier output.
 struct Abort {};
@@ -132,7 +132,7 @@ class Module {
   // Of this half since its start.
   virtual const Counters& counters() const = 0;
   // The reason why it cannot optimise fully, while it runs; optimised: none.
-  virtual flows::Reason reason() const { return flows::Reason::optimised; }
+  virtual Reason reason() const { return {}; }
 };
 
 // The largest message; a small one costs a few bytes more than its size.

@@ -52,6 +52,17 @@ class Mistakes(unittest.TestCase):
     def test_a_reason_without_a_row(self):
         self.assertIn("reason `destination_refused` exists", self.missing_row("docs/troubleshooting.md", "destination_refused"))
 
+    def test_a_reason_of_a_module_without_a_row(self):
+        self.assertIn("reason `smb_signed` exists", self.missing_row("docs/troubleshooting.md", "smb_signed"))
+
+    def test_a_new_reason_of_a_module(self):
+        self.assertIn("reason `smb_compressed` exists",
+                      self.found("proxy/modules/smb/reasons.h", '"smb_signed",', '"smb_compressed",'))
+
+    def test_a_metric_of_a_module_without_a_row(self):
+        name = "longhaul_smb_lost_files"
+        self.assertIn(f"metric `{name}` exists", self.missing_row("docs/operation.md", name))
+
     def test_a_refusal_without_a_row(self):
         self.assertIn("refusal `not_tls` exists", self.missing_row("docs/troubleshooting.md", "not_tls"))
 

@@ -8,6 +8,10 @@ import subprocess
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 
 
+def sources(tree, *patterns):
+    return [path.relative_to(tree.root) for pattern in patterns for path in sorted(tree.root.glob(pattern))]
+
+
 def config_keys(tree):
     """{"[link]": {"listen", …}, "top": {…}}, as read.cc declares them."""
     source = tree.text("proxy/config/read.cc")
@@ -27,7 +31,9 @@ def features(tree):
 
 
 def reasons(tree):
-    return set(re.findall(rf"ReasonText\{{Reason::\w+,\s*{TEXT}", tree.text("proxy/flows/reason.h")))
+    """Those of flows and those of modules."""
+    return {code for path in sources(tree, "proxy/flows/reason.h", "proxy/modules/**/reason*.h")
+            for code in re.findall(rf"constexpr ReasonText \w+\{{\s*{TEXT}", tree.text(path))}
 
 
 def refusals(tree):
@@ -38,9 +44,18 @@ def refusals(tree):
 
 
 def metrics(tree):
-    found = set(re.findall(rf"(?:gauge|counter)\(\s*{TEXT},", tree.text("proxy/control/metrics.cc")))
+    source = tree.text("proxy/control/metrics.cc")
+    found = set(re.findall(rf"(?:gauge|counter)\(\s*{TEXT},", source))
+    each = re.findall(rf"of_module\(module, {TEXT}\)", source)
     counters = re.findall(rf"CounterName\{{{TEXT}", tree.text("proxy/modules/counters.h"))
-    return {f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters}
+    return ({f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters} |
+            {f"longhaul_{module}_{name}" for module in modules(tree) for name in each})
+
+
+def modules(tree):
+    """Their names, as their descriptors give them."""
+    return {name for path in sources(tree, "proxy/modules/*/descriptor.cc")
+            for name in re.findall(rf"Descriptor \w+\{{\s*\.name = {TEXT}", tree.text(path))}
 
 
 def libraries(tree):
@@ -56,6 +71,7 @@ def log_events(tree):
         source = tree.text(path.relative_to(tree.root))
         for arguments in re.findall(r"(?:\blog::|\b)(?:error|warn|info|debug|trace|write)\(([^{;]*)\{", source):
             events |= set(re.findall(TEXT, arguments))
+        events |= set(re.findall(rf"\.event = {TEXT}", source))  # of a module's state file
     return events
 
 

@@ -171,7 +171,7 @@ FUZZ_TARGET(smb1_halves) {
       }
       while (!far_side.to_twin.empty()) move(far_side, near_side, near);
     }
-    fuzz::require(near.leave_alone() == flows::Reason::optimised);
+    fuzz::require(near.leave_alone() == smb::reasons::optimised);
   }
   while (!choices.empty() && !near_side.aborted && !far_side.aborted) {
     switch (choices.below(8)) {

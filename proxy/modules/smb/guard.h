@@ -8,6 +8,7 @@
 #include "proxy/modules/guard.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb1/open_guard.h"
 #include "proxy/modules/smb/smb2/open_guard.h"
 #include "proxy/modules/smb/telling.h"
@@ -25,6 +26,7 @@ class Guard final : public modules::Guard {
   void give_up(Out& out) override;
   bool is_done() const override { return client_passes_ && server_passes_; }
   std::size_t held_bytes() const override { return client_.held_bytes() + server_.held_bytes(); }
+  modules::Reason reason() const override { return reasons::lost_writes; }
 
  private:
   enum class From : std::uint8_t { client, server };

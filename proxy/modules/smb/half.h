@@ -9,6 +9,7 @@
 
 #include "proxy/modules/module.h"
 #include "proxy/modules/smb/frames.h"
+#include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/twin_messages.h"
 
 namespace longhaul::smb {
@@ -46,7 +47,7 @@ class Outputs {
 
   // The module's. `rest` is what is held of a frame; it follows, for the twin is not to look for a frame in
   // it. What is passed on or told afterwards is dropped.
-  void step_aside_to_stream(flows::Reason reason, std::vector<Slice> rest) {
+  void step_aside_to_stream(modules::Reason reason, std::vector<Slice> rest) {
     queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
     for (Slice& bytes : rest) queue_.push_back(modules::ToStream{std::move(bytes)});
     stream_ = Stream::aside;
@@ -117,9 +118,9 @@ class Half {
   virtual bool quiet() const = 0;
   // Why this connection should be left alone altogether (it is signed, encrypted, of no use to us), as soon
   // as that is known; the module steps aside from both ways when quiet() holds. `optimised`: it should not.
-  virtual flows::Reason leave_alone() const = 0;
+  virtual modules::Reason leave_alone() const = 0;
   // What keeps it from doing all it could, for people.
-  virtual flows::Reason reason() const { return leave_alone(); }
+  virtual modules::Reason reason() const { return leave_alone(); }
 
   // Frames of the stream that wait here for answers of the LAN.
   virtual std::size_t queued_bytes() const { return 0; }

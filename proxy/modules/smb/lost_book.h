@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of lost writes as the text that a daemon leaves for the next one. It is believed as a whole or not
-// at all: what a power cut damaged is not. Leaves the file to proxy/lost_keeper.h.
+// at all: what a power cut damaged is not. Leaves the file to proxy/state_keeper.h.
 #pragma once
 #include <optional>
 #include <string>

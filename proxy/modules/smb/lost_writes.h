@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "codecs/interval_set.h"
-#include "proxy/modules/module.h"
+#include "proxy/modules/losses.h"
 #include "proxy/modules/smb/status.h"
 
 namespace longhaul::smb {
@@ -75,7 +75,7 @@ class LostWrites {
 
   // `number`: this daemon's own, from its start to its end, and no other's. Zero: unknown.
   // `owner_of`: who answers for a client of that address, a peer or (empty) this site.
-  using Client = std::array<std::byte, 16>;
+  using Client = modules::Address;
   using OwnerOf = std::function<std::string(const Client&)>;
   explicit LostWrites(std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
       : number_(number), owner_of_(std::move(owner_of)) {}
@@ -146,7 +146,7 @@ class LostWrites {
 
   // In all. The owner with the most of what is too much loses the oldest file of its client with the most: what a
   // peer makes this side write down drives out nothing of others.
-  static constexpr std::size_t kMost = 1024, kMostNameBytes = 1 << 20;
+  static constexpr std::size_t kMost = modules::kMostLostFiles, kMostNameBytes = 1 << 20;
 
  private:
   struct Owner {

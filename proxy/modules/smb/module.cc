@@ -11,7 +11,7 @@
 
 namespace longhaul::smb {
 
-using flows::Reason;
+using modules::Reason;
 using modules::Ending;
 using modules::Way;
 
@@ -87,7 +87,7 @@ void SmbModule::take_frames(TimePoint now, Way way) {
     const Bare bare = !half_ ? Bare::unexpected : up ? half_->bare_from_lan() : half_->bare_from_stream();
     auto next = (up ? lan_ : stream_).next(bare);
     if (!next) {
-      if (up) return lan_opaque(now, Reason::smb_not_understood);
+      if (up) return lan_opaque(now, reasons::smb_not_understood);
       // The twin has cut the same bytes: where it found an end, it has stepped aside.
       return out_.abort();
     }
@@ -185,11 +185,11 @@ void SmbModule::review(TimePoint now) {
   // client's.
   if (gives_up_ && lan_state_ == State::frames && !lan_ended_ &&
       (side_ == Side::near || !half_ || half_->quiet()))
-    lan_opaque(now, Reason::memory_limit);
+    lan_opaque(now, reasons::memory_limit);
   if (half_ && lan_state_ == State::frames && !lan_ended_)
-    if (Reason why = half_->leave_alone(); why != Reason::optimised) lan_opaque(now, why);
+    if (Reason why = half_->leave_alone(); why != reasons::optimised) lan_opaque(now, why);
   if (!half_ && stream_state_ == State::bytes && lan_state_ == State::frames && !lan_ended_)
-    lan_opaque(now, Reason::smb_not_understood);
+    lan_opaque(now, reasons::smb_not_understood);
   if (stream_state_ == State::bytes && !stream_ended_ && (!half_ || half_->quiet())) {
     stream_state_ = State::aside;
     out_.step_aside_to_lan();
@@ -252,7 +252,7 @@ const modules::Counters& SmbModule::counters() const {
 }
 
 Reason SmbModule::reason() const {
-  if (reason_ != Reason::optimised || !half_) return reason_;
+  if (reason_ != reasons::optimised || !half_) return reason_;
   return half_->reason();
 }
 

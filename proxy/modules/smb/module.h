@@ -50,7 +50,7 @@ class SmbModule final : public modules::Module {
   std::size_t state_bytes() const override { return half_ ? half_->state_bytes() : 0; }
   void give_up_memory(TimePoint now) override;
   const modules::Counters& counters() const override;
-  flows::Reason reason() const override;
+  modules::Reason reason() const override;
 
  private:
   // Of one way: from the LAN into the stream, or from the stream to the LAN.
@@ -64,7 +64,7 @@ class SmbModule final : public modules::Module {
   bool decide(TimePoint now, const Frame& frame, modules::Way way);
   void make_smb1_half();
   void take_frames(TimePoint now, modules::Way way);
-  void lan_opaque(TimePoint now, flows::Reason reason);
+  void lan_opaque(TimePoint now, modules::Reason reason);
   void stream_opaque(TimePoint now);
   void review(TimePoint now);
   Slice take_attached(Slice bytes);
@@ -90,7 +90,7 @@ class SmbModule final : public modules::Module {
   std::size_t attached_missing_ = 0;
 
   bool gives_up_ = false;  // there is no memory to go on as before
-  flows::Reason reason_ = flows::Reason::optimised;
+  modules::Reason reason_ = reasons::optimised;
   modules::Counters counters_;  // without a half
   mutable modules::Counters shown_;
 };

@@ -12,17 +12,19 @@
 #include <sstream>
 
 #include "proxy/control/http_client.h"
+#include "proxy/flows/ends.h"
+#include "proxy/modules/smb/loss_reports.h"
 
 using namespace longhaul::control;
 using longhaul::flows::FlowTable;
-using longhaul::flows::kReasonTable;
 using longhaul::flows::Reason;
+namespace reasons = longhaul::flows::reasons;
 namespace json = boost::json;
 
 TEST_CASE("the status has site, links, flows, limits and interception") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {1, 2, 3, 4};
-  api.daemon.add_flow("10.0.0.1:5001-192.0.2.1:80", Reason::no_peer_for_network);
+  api.daemon.add_flow("10.0.0.1:5001-192.0.2.1:80", reasons::no_peer_for_network);
   api.start();
   const auto reply = get(api, "/v1/status");
   REQUIRE(reply.status == 200);
@@ -38,6 +40,7 @@ TEST_CASE("the status has site, links, flows, limits and interception") {
   CHECK(status.at("memory").at("parts").at(1).at("bytes") == 2u << 20);
   CHECK(status.at("memory").at("parts").at(1).at("limit_bytes") == 64u << 20);
   CHECK(status.at("dictionaries").at("bytes") == 64u << 20);
+  CHECK(status.at("lost_writes").as_object().empty());  // there are no modules
   CHECK(status.at("dictionaries").at("limit_bytes") == 680u << 20);
   CHECK(status.at("intercept").at("state") == "down");
   CHECK(status.at("intercept").at("bypassed").at("over_rate") == 7u);
@@ -142,7 +145,7 @@ TEST_CASE("flows are filtered by peer, reason and port") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:1-10.0.2.2:445");
   api.daemon.add_flow("10.0.0.1:2-10.0.2.2:80");
-  api.daemon.add_flow("10.0.0.1:3-192.0.2.1:80", Reason::no_peer_for_network);
+  api.daemon.add_flow("10.0.0.1:3-192.0.2.1:80", reasons::no_peer_for_network);
   api.start();
   const auto ids = [&](const std::string& query) {
     std::vector<std::uint64_t> found;
@@ -177,13 +180,13 @@ TEST_CASE("questions about flows that make no sense get one sentence") {
 
 TEST_CASE("why explains a live flow by number and by its ends") {
   RunningApi api;
-  api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", Reason::no_peer_for_network);
+  api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", reasons::no_peer_for_network);
   api.start();
   const auto target =
       GENERATE(as<std::string>{}, "/v1/why?flow=1", "/v1/why?tuple=10.0.0.1:5000-192.0.2.1:80",
                "/v1/why?tuple=10.0.0.1%3A5000-192.0.2.1%3A80");
   const auto why = get(api, target).json();
-  const auto& row = longhaul::flows::explain(Reason::no_peer_for_network);
+  const auto& row = reasons::no_peer_for_network;
   CHECK(why.at("reason") == json::value(row.code));
   CHECK(why.at("sentence") == json::value(row.sentence));
   CHECK(why.at("remedy") == json::value(row.remedy));
@@ -193,7 +196,7 @@ TEST_CASE("why explains a live flow by number and by its ends") {
 
 TEST_CASE("why reports how a recent flow ended, and what would happen now") {
   RunningApi api;
-  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:80", Reason::link_down);
+  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:80", reasons::link_down);
   api.daemon.table.remove(1, FlowTable::End::reset);
   api.start();
   CHECK(get(api, "/v1/why?flow=1").json().at("flow").at("state") == "reset");
@@ -301,10 +304,54 @@ TEST_CASE("a reload tells what has changed, or what is wrong with the new config
   CHECK(get(api, "/v1/reload").status == 405);
 }
 
+namespace {
+
+// A module that has promised and lost.
+class Loser final : public longhaul::modules::Instance {
+ public:
+  std::unique_ptr<longhaul::modules::Module> make_near(const longhaul::modules::Ends&) override { return nullptr; }
+  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&) override { return nullptr; }
+  longhaul::modules::Losses* losses() override { return &reports; }
+
+  std::shared_ptr<longhaul::smb::LostWrites> lost = std::make_shared<longhaul::smb::LostWrites>();
+  longhaul::smb::LossReports reports{lost};
+};
+
+}  // namespace
+
+TEST_CASE("losses are counted by module in the metrics, and shown together in status and why") {
+  RunningApi api;
+  const auto client = boost::asio::ip::make_address("10.0.0.1"), server = boost::asio::ip::make_address("10.0.2.2");
+  const auto ends = longhaul::flows::ends_of(client, {{}, server, 445});
+  std::vector<longhaul::modules::Listed> list;
+  for (const char* name : {"one", "two"}) {
+    const auto loser = std::make_shared<Loser>();
+    loser->lost->add({.ends = ends, .share = u"SHARE", .path = u"A"},
+                     {.cause = longhaul::smb::Cause::link_lost, .ranges = {{0, 4096}}});
+    list.push_back({.descriptor = {.name = name}, .instance = loser});
+  }
+  api.daemon.now.modules = list;
+  api.start();
+  const auto status = get(api, "/v1/status").json();
+  const auto lost = status.at("lost_writes").at("lost");
+  CHECK(lost.at("link_lost") == 2u);
+  CHECK(lost.at("refused") == 0u);
+  CHECK(status.at("lost_writes").at("waiting") == 2u);
+  const auto files = get(api, "/v1/why?tuple=10.0.0.1-10.0.2.2:445").json().at("lost_files").as_array();
+  REQUIRE(files.size() == 2);
+  CHECK(json::serialize(files[1]) == R"({"file":"SHARE\\A","cause":"link_lost","ranges":[[0,4096]]})");
+  CHECK(get(api, "/v1/why?tuple=10.0.0.9-10.0.2.2:445").json().at("lost_files").as_array().empty());
+  const std::string metrics = "\n" + get(api, "/metrics").body;
+  for (const char* name : {"one", "two"})
+    for (const char* line : {"_promises_lost_total{cause=\"link_lost\"} 1", "_promises_lost_total{cause=\"refused\"} 0",
+                             "_promises_reported_total{how=\"next_open\"} 0", "_promises_forgotten_total 0", "_lost_files 1"})
+      CHECK(metrics.find("\nlonghaul_" + std::string(name) + line + "\n") != std::string::npos);
+}
+
 TEST_CASE("the metrics are Prometheus text, one type for each name, a counter for each reason") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {7, 0, 0, 9};
-  api.daemon.add_flow("10.0.0.1:5001-10.0.2.2:445", Reason::link_down).bytes = {1, 0, 0, 0};
+  api.daemon.add_flow("10.0.0.1:5001-10.0.2.2:445", reasons::link_down).bytes = {1, 0, 0, 0};
   api.daemon.table.remove(2, FlowTable::End::reset);
   api.daemon.now.links[0].peer = "quo\"ted\\\n";
   api.start();
@@ -330,8 +377,8 @@ TEST_CASE("the metrics are Prometheus text, one type for each name, a counter fo
   CHECK(has("longhaul_disk_dictionary_segments_total{event=\"refused\"} 2"));
   CHECK(has("longhaul_disk_dictionary_bytes{kind=\"stored\"} 1073741824"));
   CHECK(has("longhaul_port_bytes_total{port=\"445\",side=\"lan\",direction=\"in\"} 8"));
-  for (const auto& row : kReasonTable)
-    CHECK(reply.body.find("longhaul_flows_reason_total{reason=\"" + std::string(row.code) + "\"}") !=
+  for (const Reason reason : longhaul::flows::all_reasons())
+    CHECK(reply.body.find("longhaul_flows_reason_total{reason=\"" + std::string(reason->code) + "\"}") !=
           std::string::npos);
 
   // Every sample stands under its own TYPE line, and no name has two.

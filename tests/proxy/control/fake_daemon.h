@@ -27,7 +27,7 @@ class FakeDaemon final : public Controlled {
     Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
     const auto network = *config::parse_network("10.0.2.0/24");
     if (!tuple.destination.host.empty() || !config::contains(network, tuple.destination.address)) {
-      forecast = {.reason = flows::Reason::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
+      forecast = {.reason = flows::reasons::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
       forecast.path = fail_closed ? Path::refused : Path::past_link;
     }
     if (tuple.destination.port == 445) forecast.rule = 1;
@@ -53,7 +53,7 @@ class FakeDaemon final : public Controlled {
     return std::vector<std::string>{"[[peer]] datacenter: fingerprint"};
   }
 
-  flows::FlowRecord& add_flow(const std::string& ends, flows::Reason reason = flows::Reason::optimised) {
+  flows::FlowRecord& add_flow(const std::string& ends, flows::Reason reason = flows::reasons::optimised) {
     const auto tuple = flows::parse_tuple(ends).value();
     flows::FlowRecord record;
     record.client = tuple.client;
@@ -61,7 +61,7 @@ class FakeDaemon final : public Controlled {
     record.reason = reason;
     record.features = in_force;
     record.started = std::chrono::steady_clock::now();
-    if (reason == flows::Reason::optimised) record.peer = "datacenter";
+    if (reason == flows::reasons::optimised) record.peer = "datacenter";
     return table.add(std::move(record));
   }
 

@@ -37,6 +37,7 @@ class TestGuard final : public modules::Guard {
   }
   bool is_done() const override { return done_; }
   std::size_t held_bytes() const override { return held_.size(); }
+  modules::Reason reason() const override { return {}; }
 
   bool gave_up = false;
 

@@ -104,7 +104,7 @@ struct LinkLostBench {
 };
 
 // On a machine that stood still for a second the link was silent before it was cut.
-bool is_past(Reason reason) { return reason == Reason::link_down || reason == Reason::link_silent; }
+bool is_past(Reason reason) { return reason == reasons::link_down || reason == reasons::link_silent; }
 
 }  // namespace
 
@@ -184,7 +184,7 @@ TEST_CASE("while an answer of the peer is overdue a new flow keeps its first byt
     co_await write(server, "answer");
     const std::string answer = co_await read_exactly(client, 6);
     CHECK(answer == "answer");
-    CHECK((is_past(b.flow().reason) || (!is_lost && b.flow().reason == Reason::optimised)));
+    CHECK((is_past(b.flow().reason) || (!is_lost && b.flow().reason == reasons::optimised)));
     CHECK(b.nobody_came());
   }(bench, lost));
 }
@@ -240,7 +240,7 @@ TEST_CASE("a flow that was answered waits for the link") {
     co_await read_exactly(client, 1);
     b.line.cut();
     co_await b.until([&] { return !b.link().usable(); });
-    CHECK(b.flow().reason == Reason::optimised);
+    CHECK(b.flow().reason == reasons::optimised);
     CHECK(b.nobody_came());
     CHECK(b.table().live().size() == 1);
   }(bench));

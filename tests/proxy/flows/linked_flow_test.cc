@@ -3,6 +3,7 @@
 #include "proxy/flows/linked_flow.h"
 
 #include "probe_module.h"
+#include "proxy/modules/smb/reasons.h"
 #include "two_sites.h"
 
 using namespace longhaul;
@@ -27,12 +28,10 @@ struct Bench {
         far_list{entry(far_version)},
         sites(io, list, far_list, reduces) {}
   modules::Listed entry(std::uint64_t version) {
-    return {.name = "probe",
-            .version = version,
-            .ports = {acceptor.local_endpoint().port()},
-            .feature = &config::Features::smb,
-            .make_near = [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
-            .make_far = [this](const modules::Ends&) { return make(halves.far, halves.dress_far); }};
+    return {.descriptor = {.name = "probe", .version = version, .ports = ports, .feature = &config::Features::smb},
+            .instance = std::make_shared<modules::ProbeInstance>(
+                [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
+                [this](const modules::Ends&) { return make(halves.far, halves.dress_far); })};
   }
   static std::unique_ptr<modules::Module> make(Probe*& at, const std::function<void(Probe&)>& dress) {
     auto probe = std::make_unique<Probe>();
@@ -63,6 +62,7 @@ struct Bench {
   asio::io_context io;
   tcp::acceptor acceptor;
   Halves halves;
+  std::array<std::uint16_t, 1> ports{acceptor.local_endpoint().port()};
   std::vector<modules::Listed> list, far_list;
   TwoSites sites;
 };
@@ -164,7 +164,7 @@ TEST_CASE("after a module has stepped aside it is destroyed, and the flow contin
   bench.halves.dress_near = [](Probe& near) {
     near.lan = [](Probe& self, Slice bytes) {
       self.say(modules::ToStream{std::move(bytes)});
-      self.say(modules::StepAside{Way::to_stream, Reason::smb_signed});
+      self.say(modules::StepAside{Way::to_stream, smb::reasons::smb_signed});
       self.say(modules::ToTwin{Probe::slice("you, too")});
     };
   };
@@ -183,7 +183,7 @@ TEST_CASE("after a module has stepped aside it is destroyed, and the flow contin
     const auto got_9 = co_await read_exactly(pair.near, 1);
     CHECK(got_9 == "y");
     co_await b.until([&] { return b.near_flow().module->steps_aside && b.far_flow().module->steps_aside; });
-    CHECK(b.near_flow().reason == Reason::smb_signed);
+    CHECK(b.near_flow().reason == smb::reasons::smb_signed);
     CHECK(b.far_flow().module->counters.round_trips_saved == 7);
     co_await exchange(pair, 2'000'000, 3'000'000);
     co_await b.until([&] { return b.sites.near->table.live().empty(); });
@@ -196,7 +196,7 @@ TEST_CASE("both halves run or neither does") {
     Bench bench(Reduces::no, 2);
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
       SocketPair pair = co_await b.connected();
-      CHECK(b.near_flow().reason == Reason::module_not_at_peer);
+      CHECK(b.near_flow().reason == reasons::module_not_at_peer);
       CHECK(b.near_flow().module == nullptr);
       CHECK(b.far_flow().module == nullptr);
       co_await exchange(pair, 10, 20);
@@ -209,7 +209,7 @@ TEST_CASE("both halves run or neither does") {
       co_await b.sites.link_up();
       co_await b.until([&] { return !b.sites.near->links[0]->session().peer_allowed().smb; });
       SocketPair pair = co_await b.connected();
-      CHECK(b.near_flow().reason == Reason::optimised);
+      CHECK(b.near_flow().reason == reasons::optimised);
       CHECK(b.near_flow().module == nullptr);
       CHECK(b.far_flow().module == nullptr);
       CHECK(b.halves.near == nullptr);
@@ -218,7 +218,7 @@ TEST_CASE("both halves run or neither does") {
   SECTION("the flow is for another port") {
     Bench bench;
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
-      b.list[0].ports[0] = static_cast<std::uint16_t>(b.list[0].ports[0] ^ 1);
+      b.ports[0] ^= 1;
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().module == nullptr);
       CHECK(b.far_flow().module == nullptr);
@@ -267,7 +267,7 @@ TEST_CASE("a half's deadline wakes it while nothing else happens") {
 TEST_CASE("the speed of flows with and without a module", "[.speed]") {
   const int kind = GENERATE(0, 1, 2, 0, 1, 2, 0, 1, 2);
   Bench bench;
-  if (kind == 0) bench.list[0].ports[0] = 1;
+  if (kind == 0) bench.ports[0] = 1;
   if (kind == 2) {
     bench.halves.dress_near = bench.halves.dress_far = [](Probe& half) {
       half.surroundings_changed = [](Probe& self) {

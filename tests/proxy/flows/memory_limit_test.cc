@@ -41,28 +41,28 @@ TEST_CASE("a flow bypasses the link while unread bytes of others use up the memo
   run(io, [](TwoSites& s, tcp::acceptor& a) -> asio::awaitable<void> {
     co_await s.link_up();
     Reason reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);
+    CHECK(reason == reasons::optimised);
     link::CreditPool& pool = s.near->pool;
     const std::uint64_t held = pool.free_bytes();
     pool.take(held);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);  // granted, but not used
+    CHECK(reason == reasons::optimised);  // granted, but not used
     const std::uint64_t unread = pool.granted_bytes();
     pool.arrived(unread);
     CHECK(s.near->links[0]->memory_used_up());
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::memory_limit);
-    CHECK(s.near->table.totals().by_reason[static_cast<std::size_t>(Reason::memory_limit)] == 1);
+    CHECK(reason == reasons::memory_limit);
+    CHECK(count(s.near->table.totals().by_reason, reasons::memory_limit) == 1);
     pool.taken(unread);
     pool.give(held);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);
+    CHECK(reason == reasons::optimised);
     s.near->retained.add(64 << 20);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::memory_limit);
+    CHECK(reason == reasons::memory_limit);
     s.near->retained.remove(64 << 20);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);
+    CHECK(reason == reasons::optimised);
   }(sites, acceptor));
 }
 
@@ -71,26 +71,25 @@ TEST_CASE("a flow crosses the link without its module while modules hold all the
   tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
   const auto make = [](const modules::Ends&) { return std::make_unique<modules::Probe>(); };
   const auto memory = std::make_shared<modules::Memory>(1000);
-  const std::vector<modules::Listed> list{{.name = "probe",
-                                           .ports = {acceptor.local_endpoint().port()},
-                                           .feature = &config::Features::smb,
-                                           .make_near = make,
-                                           .make_far = make,
-                                           .memory = memory}};
+  const std::array ports{acceptor.local_endpoint().port()};
+  const std::vector<modules::Listed> list{
+      {.descriptor = {.name = "probe", .ports = ports, .feature = &config::Features::smb},
+       .instance = std::make_shared<modules::ProbeInstance>(make, make),
+       .memory = memory}};
   TwoSites sites(io, list, list);
   run(io, [](TwoSites& s, tcp::acceptor& a, modules::Memory& of_modules) -> asio::awaitable<void> {
     co_await s.link_up();
     Reason reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);
+    CHECK(reason == reasons::optimised);
     of_modules.add(1000);
     const auto flows_with = [&s] { return s.far->table.by_module_so_far().begin()->second.flows; };
     CHECK(flows_with() == 1);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::memory_limit);
+    CHECK(reason == reasons::memory_limit);
     CHECK(flows_with() == 1);
     of_modules.remove(1000);
     reason = co_await exchange(s, a);
-    CHECK(reason == Reason::optimised);
+    CHECK(reason == reasons::optimised);
     CHECK(flows_with() == 2);
   }(sites, acceptor, *memory));
 }

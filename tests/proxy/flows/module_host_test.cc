@@ -2,6 +2,7 @@
 #include "proxy/flows/module_host.h"
 
 #include "hosted_flow.h"
+#include "proxy/modules/smb/reasons.h"
 
 using namespace longhaul;
 using namespace longhaul::flows;
@@ -126,7 +127,7 @@ TEST_CASE("a half that steps aside loses and doubles nothing, wherever it does")
       self.say(ToTwin{Probe::slice("m")});
       if (up_seen <= up_at) return self.say(ToStream{std::move(bytes)});
       // What is held follows.
-      self.say(StepAside{Way::to_stream, Reason::smb_not_understood});
+      self.say(StepAside{Way::to_stream, smb::reasons::smb_not_understood});
       self.say(ToStream{std::move(bytes)});
     };
     flow.far.probe->lan = [&](Probe& self, Slice bytes) {
@@ -160,7 +161,7 @@ TEST_CASE("a half that steps aside loses and doubles nothing, wherever it does")
     CHECK((flow.near.received == down));
     CHECK(flow.near.host->passes(Way::to_stream));
     if (!late) CHECK(flow.near.host->passes(Way::to_lan));
-    CHECK(flow.near.host->reason() == Reason::smb_not_understood);
+    CHECK(flow.near.host->reason() == smb::reasons::smb_not_understood);
     if (!late) CHECK(after == 0);
   }
 }

@@ -28,7 +28,7 @@ TEST_CASE("what modules hold of all flows is counted, bounded, and given up wher
         if (self.messages.empty()) return;
         ++gave_up;
         self.held = 0;
-        self.say(StepAside{Way::to_stream, Reason::memory_limit});
+        self.say(StepAside{Way::to_stream, flows::reasons::memory_limit});
         for (const std::string& part : std::exchange(self.messages, {}))
           self.say(ToStream{Probe::slice(part)});
       };
@@ -48,7 +48,7 @@ TEST_CASE("what modules hold of all flows is counted, bounded, and given up wher
     std::size_t plain = 0;
     for (auto& flow : flows) {
       CHECK(flow->near.to_send.empty());
-      if (flow->near.host->reason() != Reason::memory_limit) continue;
+      if (flow->near.host->reason() != flows::reasons::memory_limit) continue;
       ++plain;
       CHECK((flow->far.received == sent));
     }
@@ -66,7 +66,7 @@ TEST_CASE("a flow that holds little goes on while others have used up the module
   REQUIRE(flow.run_until([&] { return flow.complete(); }));
   CHECK((flow.far.received == pattern(500'000, 3)));
   CHECK((flow.near.received == pattern(700'000, 4)));
-  CHECK(flow.near.host->reason() == Reason::optimised);
+  CHECK(flow.near.host->reason() == flows::reasons::optimised);
 }
 
 TEST_CASE("if memory is short, a half with much state continues without its module") {
@@ -80,7 +80,7 @@ TEST_CASE("if memory is short, a half with much state continues without its modu
   much.near.probe->memory_gone = [&](Probe& self) {
     if (std::exchange(asked_much, true)) return;
     self.state = 0;
-    self.say(StepAside{Way::to_stream, Reason::memory_limit});
+    self.say(StepAside{Way::to_stream, flows::reasons::memory_limit});
   };
   const auto run = [&](link::Duration time) {
     for (link::Duration at{0}; at < time; at += 30ms)
@@ -96,7 +96,7 @@ TEST_CASE("if memory is short, a half with much state continues without its modu
   CHECK(asked_much);
   CHECK_FALSE(asked_little);
   CHECK_FALSE(memory->is_short());
-  CHECK(much.near.host->reason() == Reason::memory_limit);
+  CHECK(much.near.host->reason() == flows::reasons::memory_limit);
 }
 
 TEST_CASE("where memory is short a half that waits for the server's answers is given little more to queue") {

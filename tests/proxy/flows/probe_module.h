@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "proxy/modules/module.h"
+#include "proxy/modules/descriptor.h"
 
 namespace longhaul::modules {
 
@@ -38,7 +38,7 @@ class Probe final : public Module {
   std::size_t held = 0, queued = 0, state = 0;
   Wakes memory_gone = [](Probe&) {};
   Counters count;
-  flows::Reason why = flows::Reason::optimised;
+  Reason why;
 
   void say(Output output) { outputs_.push_back(std::move(output)); }
   static std::string text(const Slice& bytes) {
@@ -99,10 +99,22 @@ class Probe final : public Module {
   }
   std::optional<TimePoint> next_timeout() const override { return deadline; }
   const Counters& counters() const override { return count; }
-  flows::Reason reason() const override { return why; }
+  Reason reason() const override { return why; }
 
  private:
   std::deque<Output> outputs_;
+};
+
+// A module whose halves a test makes.
+class ProbeInstance final : public Instance {
+ public:
+  using Maker = std::function<std::unique_ptr<Module>(const Ends&)>;
+  ProbeInstance(Maker near, Maker far) : near_(std::move(near)), far_(std::move(far)) {}
+  std::unique_ptr<Module> make_near(const Ends& ends) override { return near_(ends); }
+  std::unique_ptr<Module> make_far(const Ends& ends) override { return far_(ends); }
+
+ private:
+  Maker near_, far_;
 };
 
 }  // namespace longhaul::modules

@@ -7,58 +7,28 @@
 #include <iterator>
 #include <set>
 
+#include "proxy/modules/modules.h"
+
 using namespace longhaul::flows;
 
-namespace {
-
-// No default: a new enumerator that nobody adds here is a compiler's error, and the test then asks for its
-// row.
-bool named(Reason reason) {
-  switch (reason) {
-    case Reason::optimised:
-    case Reason::transport_off:
-    case Reason::no_peer_for_network:
-    case Reason::link_never_up:
-    case Reason::link_down:
-    case Reason::link_silent:
-    case Reason::peer_refused:
-    case Reason::client_not_in_networks:
-    case Reason::destination_refused:
-    case Reason::flow_limit:
-    case Reason::source_limit:
-    case Reason::memory_limit:
-    case Reason::source_fallback:
-    case Reason::module_not_at_peer:
-    case Reason::smb_signed:
-    case Reason::smb_encrypted:
-    case Reason::smb_multichannel:
-    case Reason::smb_session:
-    case Reason::smb_not_understood:
-    case Reason::lost_writes:
-    case Reason::smb_client_caches:
-    case Reason::smb_other_paths:
-    case Reason::smb_hides_errors:
-      return true;
+TEST_CASE("every reason has a code of its own, a sentence and a remedy") {
+  std::set<std::string_view> codes;
+  for (const Reason reason : all_reasons()) {
+    CHECK(codes.insert(reason->code).second);
+    CHECK(reason->sentence.ends_with('.'));
+    CHECK_FALSE(reason->remedy.empty());
+    CHECK(reason->code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+    CHECK(reason_of(reason->code) == reason);
   }
-  return false;
+  CHECK_FALSE(reason_of("no such code"));
 }
 
-}  // namespace
-
-TEST_CASE("every reason has one row with a code, a sentence and a remedy") {
-  std::set<std::string_view> codes;
-  for (std::size_t row = 0; row < kReasonTable.size(); ++row) {
-    const auto reason = static_cast<Reason>(row);
-    CHECK(named(reason));
-    CHECK(explain(reason).reason == reason);
-    CHECK(codes.insert(explain(reason).code).second);
-    CHECK(explain(reason).sentence.ends_with('.'));
-    CHECK_FALSE(explain(reason).remedy.empty());
-    CHECK(explain(reason).code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
-    CHECK(reason_of(explain(reason).code) == reason);
-  }
-  CHECK_FALSE(named(static_cast<Reason>(kReasonTable.size())));
-  CHECK_FALSE(reason_of("no such code"));
+TEST_CASE("a module's reasons are reasons of flows, after the flows' own") {
+  const auto all = all_reasons();
+  CHECK(all.front() == Reason{});
+  CHECK(all[longhaul::flows::reasons::kOwn.size() - 1] == longhaul::flows::reasons::module_not_at_peer);
+  for (const longhaul::modules::Descriptor* module : longhaul::modules::descriptors())
+    for (const ReasonText* row : module->reasons) CHECK(reason_of(row->code) == Reason(*row));
 }
 
 TEST_CASE("the troubleshooting page shows the reason table as it is") {

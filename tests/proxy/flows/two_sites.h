@@ -15,7 +15,7 @@ enum class Reduces : std::uint8_t { no, yes };
 
 inline std::vector<link::ModuleName> names_of(modules::List list) {
   std::vector<link::ModuleName> names;
-  for (const modules::Listed& module : list) names.push_back({std::string(module.name), module.version});
+  for (const modules::Listed& module : list) names.push_back({std::string(module.descriptor.name), module.descriptor.version});
   return names;
 }
 

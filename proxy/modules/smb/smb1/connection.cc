@@ -74,7 +74,7 @@ void Connection::on_request(const Message& request) {
   // [MS-CIFS] 2.2.3.1: while a session is set up the bit only offers.
   if (header.is_signed() && header.command != Command::negotiate &&
       header.command != Command::session_setup_andx)
-    why_untouchable_ = flows::Reason::smb_signed;
+    why_untouchable_ = reasons::smb_signed;
   Pending pending{.header = header, .chained = request.is_chained(), .effect = effect_of(request)};
   for (const Block& block : request.blocks) on_block(request, block, pending);
   if (const Open* open = open_of(request)) pending.serial = open->serial;
@@ -232,7 +232,7 @@ Connection::Answered Connection::on_reply(const Message& reply) {
 void Connection::on_negotiated(const Message& reply, const Pending& request) {
   const auto negotiated = parse_negotiate_reply(reply.first());
   if (!negotiated || !negotiated->nt_lm_012 || !std::ranges::count(request.dialects, negotiated->dialect)) {
-    why_untouchable_ = flows::Reason::smb_not_understood;
+    why_untouchable_ = reasons::smb_not_understood;
     return;
   }
   ready_ = true;
@@ -240,7 +240,7 @@ void Connection::on_negotiated(const Message& reply, const Pending& request) {
   constexpr std::uint16_t kMostMpx = 256;
   max_mpx_ = std::min(negotiated->max_mpx, kMostMpx);
   capabilities_ = negotiated->capabilities;
-  if (negotiated->security_mode & kSigningRequired) why_untouchable_ = flows::Reason::smb_signed;
+  if (negotiated->security_mode & kSigningRequired) why_untouchable_ = reasons::smb_signed;
 }
 
 void Connection::on_opened(const Message& reply, const Block& block, Pending& request, Answered& answered) {

@@ -11,8 +11,8 @@
 
 #include "codecs/keyed_hash.h"
 #include "proxy/config/features.h"
-#include "proxy/flows/reason.h"
 #include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"
 #include "proxy/modules/smb/smb1/records.h"
@@ -126,8 +126,8 @@ class Connection {
   std::size_t state_bytes() const { return opens_.size() * kOpenBytes + pending_.size() * kOpenBytes; }
 
   // NT LM 0.12 was agreed on, nothing is signed.
-  bool is_ready() const { return ready_ && why_untouchable_ == flows::Reason::optimised; }
-  flows::Reason why_untouchable() const { return why_untouchable_; }
+  bool is_ready() const { return ready_ && why_untouchable_ == reasons::optimised; }
+  modules::Reason why_untouchable() const { return why_untouchable_; }
   std::uint16_t max_mpx() const { return max_mpx_; }
   bool large_reads() const { return (capabilities_ & client_capabilities_ & kCapLargeReadX) != 0; }
   // The largest READ that one answer may carry to this client.
@@ -144,7 +144,7 @@ class Connection {
   void close_where(Which&& which, Answered& answered);
 
   bool ready_ = false;
-  flows::Reason why_untouchable_ = flows::Reason::optimised;
+  modules::Reason why_untouchable_ = reasons::optimised;
   std::uint16_t max_mpx_ = 1;
   std::uint32_t capabilities_ = 0, client_capabilities_ = 0;
   std::uint32_t client_buffer_ = 0;

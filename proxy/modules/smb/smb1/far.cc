@@ -365,9 +365,9 @@ void Far::stream_opaque(TimePoint) {
   settle();
 }
 
-flows::Reason Far::leave_alone() const {
+modules::Reason Far::leave_alone() const {
   // Answers to requests of ours must not be taken for the client's.
-  if (!quiet() || leg_.listens()) return flows::Reason::optimised;
+  if (!quiet() || leg_.listens()) return reasons::optimised;
   return connection_.why_untouchable();
 }
 

@@ -41,7 +41,7 @@ class Far final : public Half {
   Bare bare_from_lan() const override { return leg_.raw().bare_from_server(); }
   Bare bare_from_stream() const override { return leg_.raw().bare_from_client(); }
   bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
-  flows::Reason leave_alone() const override;
+  modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;

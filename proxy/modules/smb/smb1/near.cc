@@ -418,8 +418,8 @@ bool Near::quiet() const {
          searches_.is_idle() && questions_.is_idle();
 }
 
-flows::Reason Near::leave_alone() const {
-  if (not_understood_) return flows::Reason::smb_not_understood;
+modules::Reason Near::leave_alone() const {
+  if (not_understood_) return reasons::smb_not_understood;
   return connection_.why_untouchable();
 }
 

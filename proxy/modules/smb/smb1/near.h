@@ -61,10 +61,10 @@ class Near final : public Half, private LiveLedger {
   Bare bare_from_lan() const override { return raw_.bare_from_client(); }
   Bare bare_from_stream() const override { return raw_.bare_from_server(); }
   bool quiet() const override;
-  flows::Reason leave_alone() const override;
-  flows::Reason reason() const override {
-    const flows::Reason why = leave_alone();
-    return why != flows::Reason::optimised ? why : reason_;
+  modules::Reason leave_alone() const override;
+  modules::Reason reason() const override {
+    const modules::Reason why = leave_alone();
+    return why != reasons::optimised ? why : reason_;
   }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
@@ -169,7 +169,7 @@ class Near final : public Half, private LiveLedger {
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
   bool unheard_ = false;
-  flows::Reason reason_ = flows::Reason::optimised;  // why WRITEs that could be promised are not
+  modules::Reason reason_ = reasons::optimised;  // why WRITEs that could be promised are not
   bool aborted_ = false;
 };
 

@@ -36,7 +36,7 @@ bool Near::policy_allows(Open& open) {
   const bool caches = !open.on_behalf && !features(&config::Features::smb_write_behind_cached);
   if (!caches && !hides_errors_) return true;
   if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
-  reason_ = caches ? flows::Reason::smb_client_caches : flows::Reason::smb_hides_errors;
+  reason_ = caches ? reasons::smb_client_caches : reasons::smb_hides_errors;
   return false;
 }
 

@@ -153,7 +153,7 @@ Changes Connection::on_request(const Message& message) {
   for (const Element& element : message.elements) note(element, chain, changes);
   if (pending_.size() > kMostPending) {
     while (!pending_.empty()) (void)take(pending_.begin());
-    leave_alone(flows::Reason::smb_not_understood);
+    leave_alone(reasons::smb_not_understood);
   }
   return changes;
 }
@@ -167,7 +167,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
   if (!header.is_related() || header.session_id != kPreviousSession) chain.session = header.session_id;
   if (!header.is_related() || header.tree_id != kPreviousTree) chain.tree = header.tree_id;
   if (header.command == Command::cancel) return;
-  if (header.is_signed() && is_ordinary(element)) make_untouchable(chain.session, flows::Reason::smb_signed);
+  if (header.is_signed() && is_ordinary(element)) make_untouchable(chain.session, reasons::smb_signed);
 
   Pending request;
   request.command = header.command;
@@ -184,7 +184,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
       break;
     case Command::session_setup: {
       auto setup = parse_session_setup_request(element.bytes);
-      if (setup && setup->binding) make_untouchable(chain.session, flows::Reason::smb_multichannel);
+      if (setup && setup->binding) make_untouchable(chain.session, reasons::smb_multichannel);
       begin_session_anew(chain.session);
       if (!opens_.empty()) void_file(files_.any(), request, Alone::no, changes);
       break;
@@ -311,7 +311,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   if (!create) {
     open.name.exact = false;
     open.group = files_.any();
-    return leave_alone(flows::Reason::smb_not_understood);
+    return leave_alone(reasons::smb_not_understood);
   }
   open.name = file_name_of(request.tree, *create, element.header);
   open.access = mapped(create->desired_access);
@@ -328,7 +328,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
 }
 
 void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& chain) {
-  if (!file) return leave_alone(flows::Reason::smb_not_understood);
+  if (!file) return leave_alone(reasons::smb_not_understood);
   if (*file != kPreviousFile) {
     chain.create.reset();
     chain.file = *file;
@@ -395,12 +395,12 @@ void Connection::cannot_be_replayed(MessageId create) {
 
 // ---- questions
 
-void Connection::leave_alone(flows::Reason reason) {
+void Connection::leave_alone(modules::Reason reason) {
   all_untouchable_ = true;
   untouchable_since(reason);
 }
 
-void Connection::make_untouchable(SessionId session, flows::Reason reason) {
+void Connection::make_untouchable(SessionId session, modules::Reason reason) {
   if (sessions_.contains(session) || sessions_.size() < kMostSessions) {
     sessions_[session].untouchable = true;
   } else {
@@ -415,12 +415,12 @@ void Connection::session_expired(SessionId session) {
   } else {
     all_untouchable_ = true;
   }
-  untouchable_since(flows::Reason::smb_session);
+  untouchable_since(reasons::smb_session);
 }
 
-void Connection::untouchable_since(flows::Reason reason) {
+void Connection::untouchable_since(modules::Reason reason) {
   if (!any_untouchable()) why_untouchable_ = reason;
-  if (reason != flows::Reason::smb_not_understood && reason != flows::Reason::smb_session)
+  if (reason != reasons::smb_not_understood && reason != reasons::smb_session)
     ids_are_fixed_ = true;
 }
 

@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "proxy/flows/reason.h"
+#include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb2/files.h"
 #include "proxy/modules/smb/smb2/records.h"
 #include "proxy/modules/smb/twin_messages.h"
@@ -167,7 +167,7 @@ class Connection {
   Outcome answered_here(MessageId id);
 
   // Requests of the session come over another connection as well.
-  void bound_elsewhere(SessionId session) { make_untouchable(session, flows::Reason::smb_multichannel); }
+  void bound_elsewhere(SessionId session) { make_untouchable(session, reasons::smb_multichannel); }
   // The server has said so in an answer that did not come here.
   void session_expired(SessionId session);
 
@@ -175,7 +175,7 @@ class Connection {
   void cannot_be_replayed(MessageId create);
 
   // A frame was encrypted, or makes no sense: nothing on this connection may be touched from here on.
-  void leave_alone(flows::Reason reason);
+  void leave_alone(modules::Reason reason);
 
   Dialect dialect() const { return dialect_; }
   bool multi_credit() const { return multi_credit_; }
@@ -189,8 +189,8 @@ class Connection {
   bool untouchable(SessionId session) const;
   bool expired(SessionId session) const;
   // Some session of this connection is untouchable: nothing is done any more that would not have to be.
-  bool any_untouchable() const { return why_untouchable_ != flows::Reason::optimised; }
-  flows::Reason why_untouchable() const { return why_untouchable_; }
+  bool any_untouchable() const { return why_untouchable_ != reasons::optimised; }
+  modules::Reason why_untouchable() const { return why_untouchable_; }
   // Messages may be signed or encrypted: none may be given another id, and nothing of ours be sent. Where it
   // is only that something was not understood, ids go on being kept apart.
   bool ids_are_fixed() const { return ids_are_fixed_; }
@@ -249,8 +249,8 @@ class Connection {
   void close_all(SessionId session, std::optional<TreeId> tree, MessageId by, Outcome& outcome);
   void share_lease(Open& open, const Lease& lease);
   void broken(const Element& element, Outcome& outcome);
-  void make_untouchable(SessionId session, flows::Reason reason);
-  void untouchable_since(flows::Reason reason);
+  void make_untouchable(SessionId session, modules::Reason reason);
+  void untouchable_since(modules::Reason reason);
 
   Dialect dialect_ = Dialect::none;
   bool multi_credit_ = false;
@@ -280,7 +280,7 @@ class Connection {
     std::size_t opens = 0;      // all
   };
   std::unordered_map<LeaseKey, Sharers, LeaseHash> leases_;
-  flows::Reason why_untouchable_ = flows::Reason::optimised;
+  modules::Reason why_untouchable_ = reasons::optimised;
 };
 
 OpenKey key_of(SessionId session, TreeId tree, const FileId& file);

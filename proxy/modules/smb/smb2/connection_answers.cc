@@ -48,25 +48,25 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
       max_read_bytes_ = std::min(answer->max_read_bytes, kLargestTransfer);
       max_write_bytes_ = std::min(answer->max_write_bytes, kLargestTransfer);
       max_transact_bytes_ = std::min(answer->max_transact_bytes, kLargestTransfer);
-      if (answer->signing_required()) leave_alone(flows::Reason::smb_signed);
+      if (answer->signing_required()) leave_alone(reasons::smb_signed);
       break;
     }
     case Command::session_setup: {
       if (!success) break;
-      if (sessions_.size() >= kMostSessions) return leave_alone(flows::Reason::smb_not_understood);
+      if (sessions_.size() >= kMostSessions) return leave_alone(reasons::smb_not_understood);
       sessions_[header.session_id].expired = false;
       auto answer = parse_session_setup_response(element.bytes);
       if (answer && answer->flags & session_flags::encrypt_data)
-        make_untouchable(header.session_id, flows::Reason::smb_encrypted);
+        make_untouchable(header.session_id, reasons::smb_encrypted);
       break;
     }
     case Command::tree_connect: {
       auto answer = parse_tree_connect_response(element.bytes);
       if (!success || !answer) break;
-      if (trees_.size() >= kMostTrees) return leave_alone(flows::Reason::smb_not_understood);
+      if (trees_.size() >= kMostTrees) return leave_alone(reasons::smb_not_understood);
       trees_[{request.session, header.tree_id}] = {answer->type, answer->flags, answer->capabilities};
       if (answer->flags & share_flags::encrypt_data)
-        make_untouchable(request.session, flows::Reason::smb_encrypted);
+        make_untouchable(request.session, reasons::smb_encrypted);
       break;
     }
     case Command::create:
@@ -119,7 +119,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
 
 void Connection::opened(const Element& element, Pending& request, Outcome& outcome) {
   auto answer = parse_create_response(element.bytes);
-  if (!answer) return leave_alone(flows::Reason::smb_not_understood);
+  if (!answer) return leave_alone(reasons::smb_not_understood);
   close(answer->file, request.id, outcome);  // a number used again: the one before is gone
   if (opens_.size() >= kMostOpens) return;
   auto open = std::make_unique<Open>(*request.opening);
@@ -205,7 +205,7 @@ void Connection::close_all(SessionId session, std::optional<TreeId> tree, Messag
 
 void Connection::broken(const Element& element, Outcome& outcome) {
   auto parsed = parse_break(element.bytes);
-  if (!parsed) return leave_alone(flows::Reason::smb_not_understood);
+  if (!parsed) return leave_alone(reasons::smb_not_understood);
   if (auto* oplock = std::get_if<OplockBreak>(&*parsed)) {
     Open* open = this->open(oplock->file);
     if (!open) return;

@@ -7,7 +7,7 @@
 
 namespace longhaul::smb::smb2 {
 
-using flows::Reason;
+using modules::Reason;
 using modules::Ending;
 
 namespace {
@@ -96,13 +96,13 @@ void Far::release(TimePoint now) {
 // touched.
 std::optional<Message> Far::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
-    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? Reason::smb_encrypted
-                                                                    : Reason::smb_not_understood);
+    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
+                                                                    : reasons::smb_not_understood);
     return std::nullopt;
   }
   auto message = parse_message(frame);
   if (message) return std::move(*message);
-  connection_.leave_alone(Reason::smb_not_understood);
+  connection_.leave_alone(reasons::smb_not_understood);
   return std::nullopt;
 }
 
@@ -298,8 +298,8 @@ bool Far::quiet() const {
 // Only behind the near half, which does so before anything was added or answered: from then on the ids of
 // both legs differ, and somebody has to keep account of that.
 Reason Far::leave_alone() const {
-  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet()) return Reason::optimised;
-  return connection_.any_untouchable() ? connection_.why_untouchable() : Reason::smb_not_understood;
+  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet()) return reasons::optimised;
+  return connection_.any_untouchable() ? connection_.why_untouchable() : reasons::smb_not_understood;
 }
 
 // ---- surroundings and time

@@ -41,8 +41,8 @@ class Far final : public Half, private FarSide {
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
-  flows::Reason leave_alone() const override;
-  flows::Reason reason() const override { return connection_.why_untouchable(); }
+  modules::Reason leave_alone() const override;
+  modules::Reason reason() const override { return connection_.why_untouchable(); }
   std::size_t queued_bytes() const override;
   std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;

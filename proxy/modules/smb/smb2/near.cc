@@ -5,7 +5,7 @@
 
 namespace longhaul::smb::smb2 {
 
-using flows::Reason;
+using modules::Reason;
 using modules::Ending;
 
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost,
@@ -83,13 +83,13 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
 // touched.
 std::optional<Message> Near::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
-    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? Reason::smb_encrypted
-                                                                    : Reason::smb_not_understood);
+    connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
+                                                                    : reasons::smb_not_understood);
     return std::nullopt;
   }
   auto message = parse_message(frame);
   if (message) return std::move(*message);
-  connection_.leave_alone(Reason::smb_not_understood);
+  connection_.leave_alone(reasons::smb_not_understood);
   return std::nullopt;
 }
 
@@ -181,7 +181,7 @@ void Near::lan_opaque(TimePoint now) {
 // Bytes of the server pass as they come from here on: nothing of ours may lie between them. What was promised
 // or waits cannot be settled any more.
 void Near::stream_opaque(TimePoint) {
-  connection_.leave_alone(Reason::smb_not_understood);
+  connection_.leave_alone(reasons::smb_not_understood);
   if (!quiet()) out_.abort();
 }
 
@@ -208,7 +208,7 @@ bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut();
 // has to keep account of that.
 Reason Near::leave_alone() const {
   bool untouched = !used_ && connection_.opens().empty() && quiet();
-  return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : Reason::optimised;
+  return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : reasons::optimised;
 }
 
 // ---- surroundings and time

@@ -39,8 +39,8 @@ class Near final : public Half, private NearSide {
   void lan_opaque(TimePoint now) override;
   void stream_opaque(TimePoint now) override;
   bool quiet() const override;
-  flows::Reason leave_alone() const override;
-  flows::Reason reason() const override {
+  modules::Reason leave_alone() const override;
+  modules::Reason reason() const override {
     return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
   }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;

@@ -129,16 +129,16 @@ bool NearWrites::policy_allows(Open& open) {
   // A client that caches files itself writes them back on its own time, and Linux and Windows do not tell the
   // program when that, or the CLOSE, fails.
   if (!open.on_behalf && !side_.surroundings().features.smb_write_behind_cached)
-    return declined(open, flows::Reason::smb_client_caches);
-  if (hides_errors_) return declined(open, flows::Reason::smb_hides_errors);
+    return declined(open, reasons::smb_client_caches);
+  if (hides_errors_) return declined(open, reasons::smb_hides_errors);
   const auto bypassed = side_.may_be_bypassed(open.session);
-  if (bypassed.value_or(false)) return declined(open, flows::Reason::smb_other_paths);
+  if (bypassed.value_or(false)) return declined(open, reasons::smb_other_paths);
   // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both. Where
   // the client is just learning of addresses, the server answers.
   return bypassed || !room_.knows(disk_tree(open.session, open.tree));
 }
 
-bool NearWrites::declined(Open& open, flows::Reason reason) {
+bool NearWrites::declined(Open& open, modules::Reason reason) {
   if (!std::exchange(open.unpromised, true)) ++side_.counters().unpromised_files;
   reason_ = reason;
   return false;

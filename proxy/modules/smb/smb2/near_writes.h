@@ -70,7 +70,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
-  flows::Reason reason() const { return reason_; }
+  modules::Reason reason() const { return reason_; }
   // What is owed now cannot be kept any more: for who opens those files again.
   void lose(Cause cause);
 
@@ -85,7 +85,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   Taken write(TimePoint now, const Message& message);
   // Whether promises are to be made on this open at all; where not, the reason is kept for people.
   bool policy_allows(Open& open);
-  bool declined(Open& open, flows::Reason reason);
+  bool declined(Open& open, modules::Reason reason);
   void answer_early(TimePoint now, MessageId id);
   void answer_held(TimePoint now);
   void told_room(TimePoint now, const Room& room);
@@ -117,7 +117,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   Guid client_{};              // as NEGOTIATE named it
   bool hides_errors_ = false;  // see silent_clients.h
   std::vector<NewStatus> late_;                               // for the message whose outcome was told last
-  flows::Reason reason_ = flows::Reason::optimised;
+  modules::Reason reason_ = reasons::optimised;
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;
 };

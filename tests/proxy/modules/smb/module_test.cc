@@ -25,7 +25,7 @@ TEST_CASE(
   REQUIRE(aside);
   REQUIRE(std::holds_alternative<modules::StepAside>(*aside));
   CHECK(std::get<modules::StepAside>(*aside).way == modules::Way::to_stream);
-  CHECK(module.reason() == flows::Reason::memory_limit);
+  CHECK(module.reason() == smb::reasons::memory_limit);
   const auto rest = module.poll_output();
   REQUIRE(rest);
   REQUIRE(std::holds_alternative<modules::ToStream>(*rest));

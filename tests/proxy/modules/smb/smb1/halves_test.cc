@@ -208,8 +208,8 @@ TEST_CASE("SMB1: signed sessions are left alone") {
   pair.run();
   REQUIRE(pair.at_client.size() == 1);
   CHECK(pair.server.handles.begin()->second.oplock == 0);
-  CHECK(pair.near.leave_alone() == flows::Reason::smb_signed);
-  CHECK(pair.far.leave_alone() == flows::Reason::smb_signed);
+  CHECK(pair.near.leave_alone() == smb::reasons::smb_signed);
+  CHECK(pair.far.leave_alone() == smb::reasons::smb_signed);
   CHECK(pair.far.counters().injected == 0);
 }
 

@@ -17,8 +17,8 @@ TEST_CASE("SMB1: a raw read goes to the server alone, and what comes after it is
   CHECK(data_of(*pair.ask_here(read(fid, 50'000, 50'000, 13))) == file.substr(50'000, 50'000));
   pair.run();
   CHECK(pair.server.seen[kRead] >= before);
-  CHECK(pair.near.leave_alone() == flows::Reason::optimised);
-  CHECK(pair.far.leave_alone() == flows::Reason::optimised);
+  CHECK(pair.near.leave_alone() == smb::reasons::optimised);
+  CHECK(pair.far.leave_alone() == smb::reasons::optimised);
   CHECK(text_of(pair.ask(read_raw(fid, 500'000, 1000, 14))).empty());  // at the end
   CHECK(status_of(*pair.ask_here(close(fid, 15))) == 0);
 }
@@ -113,7 +113,7 @@ TEST_CASE("SMB1: multiplexed transfers pass, and the rest stays accelerated") {
   }
   CHECK(data_of(pair.ask(read(fid, 0, 3000, 12))) == pair.server.files["F"].substr(0, 3000));
   CHECK(pair.ask_here(read(fid, 3000, 3000, 13)));
-  CHECK(pair.near.leave_alone() == flows::Reason::optimised);
+  CHECK(pair.near.leave_alone() == smb::reasons::optimised);
 }
 
 }  // namespace

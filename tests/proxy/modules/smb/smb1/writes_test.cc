@@ -56,7 +56,7 @@ TEST_CASE("SMB1: clients that ask for oplocks of their own are promised somethin
   }
   CHECK(pair.near.counters().promises_made == 0);
   CHECK(pair.near.counters().unpromised_files == 1);
-  CHECK(pair.near.reason() == flows::Reason::smb_client_caches);
+  CHECK(pair.near.reason() == smb::reasons::smb_client_caches);
   const std::uint16_t on_behalf = fid_of(pair.ask(create("F", 14, {.disposition = 5})));
   CHECK(pair.ask_here(write(on_behalf, 0, as_bytes("hello"), 15)));
 }
@@ -126,7 +126,7 @@ TEST_CASE("SMB1: nothing is promised to jcifs") {
   pair.ask(session_setup(9, is_jcifs ? "jCIFS" : "another"));
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
   CHECK(pair.ask_here(write(fid, 0, as_bytes(some_bytes(100)), 11)).has_value() == !is_jcifs);
-  CHECK(pair.near.reason() == (is_jcifs ? flows::Reason::smb_hides_errors : flows::Reason::optimised));
+  CHECK(pair.near.reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
 TEST_CASE("SMB1: the server ends with promises outstanding: the client is reset, never closed cleanly") {

@@ -59,7 +59,7 @@ TEST_CASE("a server that demands signing leaves nothing to touch") {
              negotiate_answer_body(Dialect::smb_3_0, 0,
                                    security_mode::signing_enabled | security_mode::signing_required)));
   CHECK(connection.untouchable(kSession));
-  CHECK(connection.why_untouchable() == flows::Reason::smb_signed);
+  CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
 }
 
 TEST_CASE("an answered CREATE is an open file with what was granted") {
@@ -368,7 +368,7 @@ TEST_CASE("a session is left alone from its first ordinary request that is signe
   connection.on_request(request(Command::echo, 6, empty_body(), is_signed));
   CHECK(connection.untouchable(kSession));
   CHECK_FALSE(connection.untouchable(kSession + 1));
-  CHECK(connection.why_untouchable() == flows::Reason::smb_signed);
+  CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
 }
 
 TEST_CASE("sessions that are encrypted, bound or expired are left alone") {
@@ -383,7 +383,7 @@ TEST_CASE("sessions that are encrypted, bound or expired are left alone") {
     Connection connection;
     connection.on_request(request(Command::session_setup, 1, session_setup_request_body(true)));
     CHECK(connection.untouchable(kSession));
-    CHECK(connection.why_untouchable() == flows::Reason::smb_multichannel);
+    CHECK(connection.why_untouchable() == smb::reasons::smb_multichannel);
   }
   {
     Connection connection;

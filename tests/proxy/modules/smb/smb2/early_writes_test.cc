@@ -68,8 +68,8 @@ TEST_CASE("a client that asks for oplocks of its own is promised something only 
   }
   CHECK(world.near_counters().promises_made == 0);
   CHECK(world.near_counters().unpromised_files == 1);
-  CHECK(world.near().reason() == flows::Reason::smb_client_caches);
-  CHECK(world.near().leave_alone() == flows::Reason::optimised);
+  CHECK(world.near().reason() == smb::reasons::smb_client_caches);
+  CHECK(world.near().leave_alone() == smb::reasons::optimised);
   const auto on_behalf = world.create("on behalf", Disposition::overwrite_if, kNone);
   REQUIRE(on_behalf);
   world.settle();
@@ -238,7 +238,7 @@ TEST_CASE("nothing is promised to jcifs-ng, which shows its machine's number twi
   world.settle();
   world.server_idle = true;
   CHECK(world.answers.contains(world.send_write(*file, 0, "hello")) == !is_jcifs);
-  CHECK(world.near().reason() == (is_jcifs ? flows::Reason::smb_hides_errors : flows::Reason::optimised));
+  CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
 TEST_CASE("whatever the order, files are what the client wrote and reads are what it believes") {

@@ -95,7 +95,7 @@ TEST_CASE("where both sides support multichannel the server's addresses decide w
     CHECK_FALSE(is_promised(world, "b"));
     CHECK(world.server.done[Command::ioctl] == 1);
     CHECK(world.near_counters().unpromised_files == 2);
-    CHECK(world.near().reason() == flows::Reason::smb_other_paths);
+    CHECK(world.near().reason() == smb::reasons::smb_other_paths);
   }
   SECTION("the server does not say") {
     announce(world);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/lost_keeper.h"
+#include "proxy/state_keeper.h"
 
 #include <catch2/catch.hpp>
 
+#include "proxy/modules/smb/descriptor.h"
+#include "proxy/modules/smb/loss_reports.h"
 #include "proxy/modules/smb/lost_book.h"
 #include "temporary_folder.h"
 
@@ -12,10 +14,11 @@ namespace {
 using smb::LostWrites;
 
 struct Daemon {
-  explicit Daemon(const TemporaryFolder& folder) : keeper(io, folder.path() / "lost-writes", lost) {}
+  explicit Daemon(const TemporaryFolder& folder) : keeper(io, folder.path(), smb::kDescriptor.state, reports) {}
   boost::asio::io_context io;
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
-  LostKeeper keeper;
+  smb::LossReports reports{lost};
+  StateKeeper keeper;
 };
 
 LostWrites::File named(std::u16string path) { return {.share = u"SHARE", .path = std::move(path)}; }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the program knows of a module: a table of constants in the module's folder, and an object that makes its halves.
+// modules.cc lists the descriptors; nothing else outside a module's folder names it.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proxy/modules/losses.h"
+#include "proxy/modules/memory.h"
+#include "proxy/modules/module.h"
+#include "proxy/modules/state.h"
+
+namespace longhaul::modules {
+
+// What a daemon has of one module: what its flows share lives as long as this.
+class Instance {
+ public:
+  virtual ~Instance() = default;
+  virtual std::unique_ptr<Module> make_near(const Ends& ends) = 0;  // before the client
+  virtual std::unique_ptr<Module> make_far(const Ends& ends) = 0;   // before the server
+  // Of data read ahead of client requests; what the halves count themselves is not among it.
+  virtual std::uint64_t ahead_bytes() const { return 0; }
+  virtual Losses* losses() { return nullptr; }  // null: it promises nothing
+  virtual State* state() { return nullptr; }    // null: it remembers nothing; otherwise Descriptor::state says where
+};
+
+struct Resources {
+  std::uint64_t ahead_bytes;    // what may be held for clients before they ask
+  std::uint64_t daemon_number;  // of this daemon from its start to its end, and of no other
+  // The peer whose client that is; empty: this site's.
+  std::function<std::string(const Address& client)> owner_of = [](const Address&) { return std::string(); };
+};
+
+struct Descriptor {
+  std::string_view name;                 // in OPEN, HELLO, views and metrics; at most 32 bytes
+  std::uint64_t version = 1;             // of the messages between the halves; another version is another module
+  std::span<const std::uint16_t> ports;  // of servers
+  bool config::Features::*feature = nullptr;
+  std::span<const ReasonText* const> reasons;  // in the order of the documentation
+  StateFile state{};
+  std::unique_ptr<Instance> (*make)(const Resources& resources) = nullptr;
+};
+
+}  // namespace longhaul::modules

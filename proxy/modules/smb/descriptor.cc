@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/descriptor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "proxy/modules/smb/loss_reports.h"
+#include "proxy/modules/smb/lost_book.h"
+#include "proxy/modules/smb/module.h"
+#include "proxy/modules/smb/reasons.h"
+
+namespace longhaul::smb {
+namespace {
+
+constexpr std::array<std::uint16_t, 2> kPorts{445, 139};
+
+Site site_with(const modules::Resources& resources) {
+  Site site;
+  site.lost = std::make_shared<LostWrites>(resources.daemon_number, resources.owner_of);
+  site.ahead->most_bytes = std::min(site.ahead->most_bytes, resources.ahead_bytes);
+  return site;
+}
+
+class Installed final : public modules::Instance {
+ public:
+  explicit Installed(const modules::Resources& resources)
+      : site_(site_with(resources)), reports_(site_.lost) {}
+  std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
+    return std::make_unique<SmbModule>(Side::near, ends, site_);
+  }
+  std::unique_ptr<modules::Module> make_far(const modules::Ends& ends) override {
+    return std::make_unique<SmbModule>(Side::far, ends, site_);
+  }
+  std::uint64_t ahead_bytes() const override { return site_.ahead->held_bytes; }
+  modules::Losses* losses() override { return &reports_; }
+  modules::State* state() override { return &reports_; }
+
+ private:
+  Site site_;
+  LossReports reports_;
+};
+
+}  // namespace
+
+constexpr modules::Descriptor kDescriptor{
+    .name = "smb",
+    .version = kModuleVersion,
+    .ports = kPorts,
+    .feature = &config::Features::smb,
+    .reasons = reasons::kAll,
+    .state = {.name = "lost-writes",
+              .most_bytes = kMostLostBookBytes,
+              .event = "lost_writes",
+              .not_read = "acknowledged writes that were lost before this start are not reported to clients",
+              .not_written = "after a restart, lost acknowledged writes are not reported to clients"},
+    .make = [](const modules::Resources& resources) -> std::unique_ptr<modules::Instance> {
+      return std::make_unique<Installed>(resources);
+    }};
+
+}  // namespace longhaul::smb
