@@ -417,6 +417,8 @@ void show_changed(const json::value& answer, std::ostream& out) {
   if (changed.empty()) out << "nothing changed: the features already have these values\n";
   for (const auto& name : changed)
     out << text(name) << " is now " << text(answer.at("features").at(name.as_string())) << '\n';
+  if (!changed.empty())
+    out << "until the daemon restarts; to keep it, also change [features] in the configuration file\n";
 }
 
 void show_cleared(const json::value& answer, std::ostream& out) {

@@ -47,4 +47,34 @@ std::optional<std::size_t> line_of_foreign_character(std::string_view toml) {
   return std::nullopt;
 }
 
+std::string slip_in_line(std::string_view toml, std::size_t line) {
+  for (; line > 1; --line) {
+    const auto end = toml.find('\n');
+    if (end == std::string_view::npos) return {};
+    toml.remove_prefix(end + 1);
+  }
+  toml = toml.substr(0, toml.find('\n'));
+  std::size_t at = 0;
+  while (at < toml.size() && toml[at] != '#') {
+    const char c = toml[at];
+    if (c != '"' && c != '\'') {
+      ++at;
+      continue;
+    }
+    const auto end = after_quotes(toml, at);
+    if (end == toml.size() && (end == at + 1 || toml[end - 1] != c)) return std::string(" A closing ") + c + " is missing.";
+    at = end;
+  }
+  // A text without quotes: KEY = word
+  const auto equals = toml.find('=');
+  if (equals == std::string_view::npos) return {};
+  const auto value = toml.find_first_not_of(" \t", equals + 1);
+  if (value == std::string_view::npos) return " There is no value after the equals sign.";
+  const bool letter = (toml[value] | 0x20) >= 'a' && (toml[value] | 0x20) <= 'z';
+  const std::string_view word = toml.substr(value, toml.find_first_of(" \t\r#", value) - value);
+  if ((letter || toml[value] == '/') && word != "true" && word != "false")
+    return " A text needs quotes: \"" + std::string(word) + "\".";
+  return {};
+}
+
 }  // namespace longhaul::config

@@ -15,6 +15,7 @@
 #include "proxy/config/listens.h"
 #include "proxy/config/plain_ascii.h"
 #include "proxy/config/section.h"
+#include "proxy/config/suggest.h"
 #include "proxy/config/units.h"
 #include "proxy/config/values.h"
 
@@ -72,7 +73,8 @@ class Reader {
     } catch (const toml::parse_error& error) {
       std::string reason(error.description());
       std::replace(reason.begin(), reason.end(), '\n', ' ');
-      fail_at(name_, error.source().begin.line, "this is not valid TOML: " + reason + ".");
+      const auto line = error.source().begin.line;
+      fail_at(name_, line, "this is not valid TOML: " + reason + "." + slip_in_line(text, line));
     }
   }
 
@@ -187,11 +189,24 @@ class Reader {
     if (!std::filesystem::is_regular_file(path, error) || !std::ifstream(path)) {
       const std::string reason = errno == EACCES || std::filesystem::exists(path, error)
                                      ? "cannot be read" + who_cannot(errno)
-                                     : "does not exist; `longhaul keygen " + config_.site + "` creates it";
+                                     : "does not exist" + instead_of(path);
       section.fail(typed.line, key,
                    "= \"" + typed.value + "\": the file " + path.string() + " " + reason + ".");
     }
     return path;
+  }
+
+  // A file of that kind that is there was probably meant; without one, the command that creates it.
+  std::string instead_of(const std::filesystem::path& missing) const {
+    std::error_code error;
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(missing.parent_path().empty() ? "." : missing.parent_path(), error))
+      if (entry.path().extension() == missing.extension()) names.push_back(entry.path().filename().string());
+    if (names.empty()) return "; `longhaul keygen " + config_.site + "` creates " + config_.site + missing.extension().string();
+    std::sort(names.begin(), names.end());
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string near(nearest(missing.filename().string(), known));
+    return "; its directory has " + (near.empty() ? names.front() : near);
   }
 
   void read_intercept(const Section& top) {
@@ -292,6 +307,11 @@ class Reader {
                     "carrier; set it in [features], or use \"auto\" or \"off\" here.");
   }
 
+  static std::string perhaps(const std::string& typed) {
+    const std::string meant = meant_size(typed);
+    return meant.empty() ? "" : " Did you mean \"" + meant + "\"?";
+  }
+
   // A size between the two, or 0: none of it.
   static std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key,
                                                    std::uint64_t least, std::uint64_t most) {
@@ -301,7 +321,7 @@ class Reader {
     if (bytes && (*bytes == 0 || (*bytes >= least && *bytes <= most))) return bytes;
     section.fail(typed->line, key,
                  "cannot be \"" + typed->value + "\"; it must be 0 (none) or a size from \"" +
-                     size_to_text(least) + "\" to \"" + size_to_text(most) + "\".");
+                     size_to_text(least) + "\" to \"" + size_to_text(most) + "\"." + perhaps(typed->value));
   }
 
   void read_dictionary(const Section& top) {
@@ -343,7 +363,7 @@ class Reader {
       if (!bytes || *bytes < (16ull << 20) || *bytes > (1ull << 40))
         section->fail(typed->line, "memory",
                       "cannot be \"" + typed->value +
-                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\".");
+                          "\"; it must be a size from \"16MiB\" to \"1TiB\", such as \"2GiB\"." + perhaps(typed->value));
       limits.memory_bytes = *bytes;
     }
   }

@@ -92,6 +92,21 @@ std::optional<std::uint64_t> parse_rate(std::string_view text) {
 
 std::optional<std::uint64_t> parse_size(std::string_view text) { return parse(text, kSizeUnits); }
 
+std::string meant_size(std::string_view text) {
+  const auto last = text.find_last_of("0123456789");
+  if (last == std::string_view::npos || last + 1 == text.size()) return {};
+  auto unit = text.substr(last + 1);
+  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  for (const Unit& known : kSizeUnits) {
+    if (known.name.size() != 3) continue;
+    const std::string_view letter = known.name.substr(0, 1);
+    if (!same_ignoring_case(unit, letter) && !same_ignoring_case(unit, std::string(letter) + "B")) continue;
+    const std::string meant = std::string(text.substr(0, last + 1)) + std::string(known.name);
+    return parse_size(meant) ? meant : "";
+  }
+  return {};
+}
+
 std::string rate_to_text(std::uint64_t bits_per_second) { return print(bits_per_second, kRateUnits); }
 
 std::string size_to_text(std::uint64_t bytes) { return print(bytes, kSizeUnits); }

@@ -15,6 +15,8 @@ std::optional<std::uint64_t> parse_rate(std::string_view text);
 
 // "65535", "64KiB", "512MiB", "1.5GiB": bytes. Nothing where the text is no size, or does not fit.
 std::optional<std::uint64_t> parse_size(std::string_view text);
+// What was probably meant by a size with another spelling of its unit ("1GB", "512M"); empty: cannot be guessed.
+std::string meant_size(std::string_view text);
 
 // The shortest text that parses back to the same number.
 std::string rate_to_text(std::uint64_t bits_per_second);

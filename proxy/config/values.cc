@@ -103,6 +103,14 @@ std::uint64_t rate(const Section& section, std::string_view key) {
 
 namespace {
 
+// Only where the number of digits alone is wrong: then something was cut off, or copied twice.
+std::string digits_found(std::string_view value) {
+  if (!value.starts_with("sha256:")) return {};
+  value.remove_prefix(7);
+  if (value.size() == 64 || value.find_first_not_of("0123456789abcdef") != std::string_view::npos) return {};
+  return ", not " + std::to_string(value.size());
+}
+
 std::string fingerprint(const Section& section, const Text& typed) {
   constexpr std::string_view kPrefix = "sha256:";
   std::string value = typed.value;
@@ -114,8 +122,8 @@ std::string fingerprint(const Section& section, const Text& typed) {
   if (!good)
     section.fail(
         typed.line, "fingerprint",
-        "must be \"sha256:\" and 64 hexadecimal digits; copy the line that `longhaul keygen` printed on "
-        "the peer.");
+        "must be \"sha256:\" and 64 hexadecimal digits" + digits_found(value) +
+            "; copy the line that `longhaul keygen` printed on the peer.");
   return value;
 }
 

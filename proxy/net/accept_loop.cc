@@ -37,7 +37,8 @@ std::string endpoint_text(const tcp::endpoint& at) {
 std::string why(const error_code& error, const tcp::endpoint& at) {
   switch (error.value()) {
     case EADDRINUSE:
-      return "another program already listens on port " + std::to_string(at.port());
+      return "another program already listens on port " + std::to_string(at.port()) +
+             ", perhaps a longhaul that runs already; ss -lntp shows which";
     case EACCES:
       return "ports below 1024 need root or CAP_NET_BIND_SERVICE";
     case EADDRNOTAVAIL:

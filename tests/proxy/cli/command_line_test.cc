@@ -82,7 +82,7 @@ TEST_CASE("check accepts the examples once their keys are made") {
     const std::string file = (folder.path() / (site + ".toml")).string();
     const Typed before = type({"check", file});
     CHECK(before.exit_code == 2);
-    CHECK(has(before.errors, "`longhaul keygen " + site + "` creates it"));
+    CHECK(has(before.errors, "`longhaul keygen " + site + "` creates " + site));
     const auto made = identity::keygen(site, folder.path());
     const Typed typed = type({"check", "--file-only", file});
     CHECK(typed.exit_code == 0);

@@ -157,6 +157,7 @@ TEST_CASE("set changes features with the token, and says what changed") {
   CHECK(typed.exit_code == 0);
   CHECK(has(typed.out, "smb is now false"));
   CHECK(has(typed.out, "fec is now 10:2"));
+  CHECK(has(typed.out, "until the daemon restarts"));
   CHECK_FALSE(api.on_loop([&] { return api.daemon.in_force.smb; }));
   CHECK(has(shell.type({"set", "smb=false"}).out, "nothing changed"));
 

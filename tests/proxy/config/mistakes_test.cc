@@ -103,6 +103,9 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:8: [[peer]] fingerprint must be \"sha256:\" and 64 hexadecimal digits; copy the line that "
        "`longhaul "
        "keygen` printed on the peer."},
+      {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = \"sha256:AB12\"\n"),
+       "dir/a.toml:8: [[peer]] fingerprint must be \"sha256:\" and 64 hexadecimal digits, not 4; copy the line that "
+       "`longhaul keygen` printed on the peer."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = []\n"),
        "dir/a.toml:8: [[peer]] fingerprint must not be empty; write for example [\"sha256:…\"]."},
       {after_head("[[peer]]\nname = \"b\"\naddress = \"b:1\"\nfingerprint = [\n\"sha256:" + kHex + "\",\n\"sha256:" +
@@ -228,7 +231,12 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [limits] handshakes must be a whole number from 1 to 10000; it is a fraction."},
       {"site = \"a\"\n[limits]\nmemory = \"512MB\"\n",
        "dir/a.toml:3: [limits] memory cannot be \"512MB\"; it must be a size from \"16MiB\" to \"1TiB\", such as "
-       "\"2GiB\"."},
+       "\"2GiB\". Did you mean \"512MiB\"?"},
+      {"site = \"a\"\n[dictionary]\ndisk = \"1g\"\n",
+       "dir/a.toml:3: [dictionary] disk cannot be \"1g\"; it must be 0 (none) or a size from \"64MiB\" to \"16TiB\". "
+       "Did you mean \"1GiB\"?"},
+      {"site = \"a\"\n[dictionary]\ndisk = \"much\"\n",
+       "dir/a.toml:3: [dictionary] disk cannot be \"much\"; it must be 0 (none) or a size from \"64MiB\" to \"16TiB\"."},
       {"site = \"a\"\n[log]\nlevel = \"verbose\"\n",
        "dir/a.toml:3: [log] level cannot be \"verbose\"; it must be \"info\", \"error\", \"warn\", \"debug\" or "
        "\"trace\"."},
@@ -281,4 +289,13 @@ TEST_CASE("listeners on different addresses or families share a port") {
   CHECK(sentence("site = \"a\"\n" + kIdentity +
                  "[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"b:1\"\n[[forward]]\nlisten = "
                  "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");
+}
+
+TEST_CASE("a line that is not TOML is explained where the slip is likely") {
+  CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
+  CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
+  CHECK(sentence("site = branch\n").ends_with(" A text needs quotes: \"branch\"."));
+  CHECK(sentence("site = /etc # here\n").ends_with(" A text needs quotes: \"/etc\"."));
+  CHECK(sentence("site =\n").ends_with(" There is no value after the equals sign."));
+  CHECK_FALSE(sentence("site = \"a\"\n[link\n").ends_with("missing."));
 }

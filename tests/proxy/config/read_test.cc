@@ -195,7 +195,7 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
   folder.write("a.toml", "site = \"a\"\n" + kIdentity);
   CHECK(file_sentence(folder.path() / "a.toml") ==
         at + "/a.toml:3: [identity] certificate = \"a.crt\": the file " + at +
-            "/a.crt does not exist; `longhaul keygen a` creates it.");
+            "/a.crt does not exist; `longhaul keygen a` creates a.crt.");
   folder.write("a.crt", "");
   CHECK(file_sentence(folder.path() / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
   folder.write("a.key", "");

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/host_findings.h"
+
+#include <catch2/catch.hpp>
+
+#include "proxy/config/read.h"
+
+using namespace longhaul;
+
+namespace {
+
+net::Interface interface(const std::string& name, const std::string& address, const std::string& network) {
+  return {.name = name, .addresses = {*config::parse_address(address)}, .networks = {*config::parse_network(network)}};
+}
+
+HostFacts host() {
+  return {.interfaces = {interface("lan0", "10.10.1.1", "10.10.1.0/24"), interface("wan0", "10.10.100.1", "10.10.100.0/24"),
+                         interface("lan0", "fd10:1::1", "fd10:1::/64")},
+          .towards_peers = {"wan0"},
+          .memory_bytes = 8ull << 30,
+          .disk_bytes = 100ull << 30};
+}
+
+HostFindings look(const std::string& more, const HostFacts& facts = host(), const std::string& peer = "",
+                  const std::string& address = "10.10.100.2:7600") {
+  const std::string text = "site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n" + more +
+                           "[[peer]]\nname = \"b\"\naddress = \"" + address + "\"\nfingerprint = \"sha256:" +
+                           std::string(64, 'a') + "\"\n" + peer;
+  return host_findings(config::read_text(text, "a.toml"), facts);
+}
+
+bool warns(const HostFindings& found, const std::string& of) {
+  CHECK(found.errors.empty());
+  return found.warnings.size() == 1 && found.warnings[0].find(of) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a configuration that fits its host gives no finding") {
+  const auto found = look("[link]\nlisten = \"10.10.100.1:7600\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n",
+                          host(), "networks = [\"10.10.2.0/24\", \"10.10.0.0/16\", \"0.0.0.0/0\"]\n");
+  CHECK(found.errors.empty());
+  CHECK(found.warnings.empty());
+}
+
+TEST_CASE("an address to listen on that no interface has is an error") {
+  CHECK(look("[link]\nlisten = \"10.9.9.9:7600\"\n").errors.size() == 1);
+  CHECK(look("[socks]\nlisten = \"[fd00::9]:1080\"\n").errors.size() == 1);
+  for (const std::string good : {"0.0.0.0:7600", "[::]:7600", "127.0.0.5:7600", "[fd10:1::1]:7600"})
+    CHECK(look("[link]\nlisten = \"" + good + "\"\n").errors.empty());
+  HostFacts floating = host();
+  floating.binds_foreign = true;
+  CHECK(look("[link]\nlisten = \"10.9.9.9:7600\"\n", floating).errors.empty());
+}
+
+TEST_CASE("the interface that leads to the peer is not for interception") {
+  const std::string intercept = "[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\", \"wan0\"]\n";
+  CHECK(warns(look(intercept), "leads through wan0"));
+  HostFacts unknown = host();
+  unknown.towards_peers = {""};
+  CHECK(look(intercept, unknown).warnings.empty());
+}
+
+TEST_CASE("a peer has neither this host's address nor its networks") {
+  CHECK(warns(look("", host(), "", "10.10.100.1:7600"), "this host's own (wan0)"));
+  CHECK(warns(look("", host(), "networks = [\"10.10.1.0/24\"]\n"), "interface lan0"));
+  CHECK(warns(look("", host(), "networks = [\"fd10:1::7\"]\n"), "interface lan0"));
+}
+
+TEST_CASE("dictionaries and memory fit the host") {
+  CHECK(warns(look("[dictionary]\ndisk = \"1TiB\"\n"), "the dictionary would fill it"));
+  CHECK(warns(look("[limits]\nmemory = \"16GiB\"\n"), "has only 8GiB"));
+}
