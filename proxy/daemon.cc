@@ -87,9 +87,11 @@ std::vector<link::ModuleName> names_of(modules::List modules) {
 
 }  // namespace
 
-Daemon::Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement)
+Daemon::Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
+               const process::ServiceManager& service)
     : config_(config),
       confinement_(std::move(confinement)),
+      service_(service),
       identity_(std::move(identity)),
       tls_(identity_),
       features_(config.features),
@@ -269,6 +271,18 @@ asio::awaitable<void> Daemon::shut_down() {
   io_.stop();
 }
 
+std::string Daemon::service_status() const {
+  return "Site " + config_.site + ", " + std::to_string(links_.size()) + (links_.size() == 1 ? " peer" : " peers");
+}
+
+// From the event loop: a loop that is blocked sends nothing, and the service manager restarts the daemon.
+asio::awaitable<void> Daemon::say_alive(std::chrono::microseconds period) {
+  for (asio::steady_timer timer(io_);; co_await timer.async_wait(asio::use_awaitable)) {
+    service_.alive();
+    timer.expires_after(period);
+  }
+}
+
 int Daemon::run() {
   raise_descriptor_limit();
   keep_freed_memory();
@@ -282,6 +296,7 @@ int Daemon::run() {
     if (error) return;
     hangup.cancel();
     log::info("stopping", {{"signal", number}});
+    service_.stopping();
     watchdog_.reset();
     asio::co_spawn(io_, shut_down(), asio::detached);
   });
@@ -290,16 +305,18 @@ int Daemon::run() {
                         {"fingerprint", identity_.fingerprint},
                         {"user", confinement_.user},
                         {"control", config::to_text(config_.control.listen)}});
+  service_.ready(service_status());
+  if (const auto period = service_.alive_period()) asio::co_spawn(io_, say_alive(*period), asio::detached);
   io_.run();
   log::info("stopped", {});
   return 0;
 }
 
-int run_daemon(const config::Config& config, identity::Identity identity,
-               process::Confinement confinement) {
+int run_daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
+               const process::ServiceManager& service) {
   // What cannot work on this host is one sentence; everything that was begun is undone by its owner.
   try {
-    Daemon daemon(config, std::move(identity), std::move(confinement));
+    Daemon daemon(config, std::move(identity), std::move(confinement), service);
     return daemon.run();
   } catch (const config::ConfigError&) {
     throw;

@@ -30,7 +30,8 @@ namespace longhaul {
 
 class Daemon final : public control::Controlled {
  public:
-  Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement);
+  Daemon(const config::Config& config, identity::Identity identity, process::Confinement confinement,
+         const process::ServiceManager& service);
 
   int run();
 
@@ -49,6 +50,9 @@ class Daemon final : public control::Controlled {
  private:
   void start();
   void reload_on_hangup(boost::asio::signal_set& signals);
+  boost::system::result<std::vector<std::string>, control::Refusal> read_again();
+  std::string service_status() const;
+  boost::asio::awaitable<void> say_alive(std::chrono::microseconds period);
   void add_link(const config::Peer& peer);
   void apply(config::Config config, identity::Identity identity);
   void apply_peers();
@@ -70,6 +74,7 @@ class Daemon final : public control::Controlled {
 
   config::Config config_;  // in force; a reload replaces what it holds
   const process::Confinement confinement_;
+  const process::ServiceManager& service_;
   boost::asio::io_context io_{1};
   identity::Identity identity_;
   link::TlsContext tls_;

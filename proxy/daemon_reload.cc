@@ -19,6 +19,13 @@ void Daemon::reload_on_hangup(asio::signal_set& signals) {
 }
 
 boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload() {
+  service_.reloading();
+  auto done = read_again();
+  service_.ready(done ? service_status() : "Reload refused: " + done.error().sentence);
+  return done;
+}
+
+boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_again() {
   const auto refuse = [](const std::string& sentence) {
     log::warn("reload_refused", {{"reason", sentence}, {"effect", "the previous configuration remains in use"}});
     return control::Refusal{sentence};

@@ -3,11 +3,13 @@
 #include "proxy/cli/command_line.h"
 
 #include <algorithm>
+#include <iostream>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "cli11.h"
+#include "manuals/options.h"
 #include "proxy/cli/check_command.h"
 #include "proxy/cli/fail_closed_command.h"
 #include "proxy/cli/keygen_command.h"
@@ -32,6 +34,21 @@ bool tell_unknown_command(const CLI::App& app, std::span<const char* const> word
   return true;
 }
 
+// What the definition of the commands does not say, for the manual page.
+std::vector<manuals::Section> manual_sections() {
+  return {{"Exit status",
+           "0: done. 1: the daemon or the host refused. 2: bad usage or bad configuration; nothing was started."},
+          {"Signals",
+           "longhaul run: SIGTERM and SIGINT end the daemon in order; SIGHUP reloads the configuration, as longhaul "
+           "reload does."},
+          {"Files",
+           "/etc/longhaul/longhaul.toml: the configuration that longhaul.service runs.\n\n"
+           "/etc/longhaul/NAME.toml: the configuration that longhaul@NAME.service runs; its state_dir is "
+           "/var/lib/longhaul-NAME.\n\n"
+           "/var/lib/longhaul: the default state_dir: the token of the control API, the dictionary on disk and its key."},
+          {"See also", "longhaul.toml(5), systemctl(1), journalctl(1), nft(8)"}};
+}
+
 }  // namespace
 
 int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors) {
@@ -45,6 +62,7 @@ int run_command_line(std::span<const char* const> words, std::ostream& out, std:
   add_keygen_command(app, out, errors, exit_code);
   add_steering_commands(app, out, errors, exit_code);
   add_fail_closed_command(app, out, errors, exit_code);
+  manuals::add_options(app, "longhaul", manual_sections());
   try {
     app.parse(static_cast<int>(words.size()), words.data());
     return exit_code;

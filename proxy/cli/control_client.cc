@@ -39,6 +39,10 @@ TextResult<json::value> fail(std::string sentence) { return TextError{std::move(
 
 }  // namespace
 
+Daemon daemon_of(const config::Config& config) {
+  return {.address = config.control.listen, .token_file = config.state_dir / config.control.token_file};
+}
+
 ControlClient::ControlClient(Daemon daemon) : daemon_(std::move(daemon)) {}
 
 TextResult<json::value> ControlClient::get(const std::string& target) {

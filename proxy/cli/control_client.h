@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 
+#include "proxy/config/config.h"
 #include "proxy/config/host_port.h"
 #include "proxy/config/text_error.h"
 
@@ -22,6 +23,9 @@ struct Daemon {
   std::filesystem::path token_file = "/var/lib/longhaul/control.token";
   std::chrono::milliseconds patience{10'000};  // for a connection, and for each answer
 };
+
+// The one that runs with this configuration on this host.
+Daemon daemon_of(const config::Config& config);
 
 class ControlClient {
  public:

@@ -20,22 +20,25 @@ using config::TextResult;
 
 struct FailClosedTyped {
   std::string action, file;
+  bool if_configured = false;
 };
 
 // A running daemon must do it itself: it also refuses flows, and would install the table again.
 TextResult<void> tell_daemon(const Config& config, const char* action) {
-  ControlClient daemon({.address = config.control.listen,
-                        .token_file = config.control.token_file.is_absolute()
-                                          ? config.control.token_file
-                                          : config.state_dir / config.control.token_file});
+  ControlClient daemon(daemon_of(config));
   const auto answer = daemon.post("/v1/intercept", boost::json::object{{"action", action}});
   if (answer.has_error()) return answer.error();
   return {};
 }
 
-TextResult<void> install_rules(const Config& config, intercept::ClosedDoor& door, std::ostream& out) {
+TextResult<void> install_rules(const Config& config, bool if_configured, intercept::ClosedDoor& door,
+                               std::ostream& out) {
   const auto rules = intercept::closed_rules(config);
   if (!rules) return rules.error();
+  if (if_configured && !rules->close_something()) {
+    out << "Nothing to install: " << config.file.string() << " closes nothing.\n";
+    return {};
+  }
   if (!rules->close_something())
     return config::TextError{config.file.string() +
                              " closes nothing: neither [intercept] nor a [[rule]] says fail = \"closed\", or no flow "
@@ -99,10 +102,12 @@ void add_fail_closed_command(CLI::App& app, std::ostream& out, std::ostream& err
       ->check(CLI::IsMember({"install", "remove", "print"}))
       ->type_name("");
   command->add_option("FILE", typed->file, "the daemon's configuration file")->required();
+  command->add_flag("--if-configured", typed->if_configured,
+                    "install: succeed without doing anything if the file closes nothing (for a unit at boot)");
   command->callback([typed, &out, &errors, &exit_code] {
     const Config config = config::read(typed->file);
     intercept::ClosedDoor door;
-    const auto done = typed->action == "install"  ? install_rules(config, door, out)
+    const auto done = typed->action == "install"  ? install_rules(config, typed->if_configured, door, out)
                       : typed->action == "remove" ? remove_rules(config, door, out)
                                                   : print_rules(config, door, out);
     exit_code = done ? kDone : kFailed;

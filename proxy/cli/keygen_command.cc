@@ -17,7 +17,7 @@ void add_keygen_command(CLI::App& app, std::ostream& out, std::ostream& errors, 
   };
   const auto typed = std::make_shared<Typed>();
   command->add_option("NAME", typed->name, "the site's name, such as branch")->required();
-  command->add_option("--dir", typed->folder, "the directory to write to")->capture_default_str();
+  command->add_option("--dir", typed->folder, "the directory to write to")->type_name("DIR")->capture_default_str();
   command->callback([typed, &out, &errors, &exit_code] {
     try {
       // Only the fingerprint goes to standard output, for scripts.

@@ -9,6 +9,7 @@
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/log/log.h"
 #include "proxy/process/confinement.h"
+#include "proxy/process/service_manager.h"
 
 namespace longhaul::cli {
 
@@ -24,12 +25,13 @@ void add_run_command(CLI::App& app, int& exit_code) {
     // Root's last acts: reading keys that root alone may read, then giving up root's rights. Both come before
     // the first thread, which is the log's.
     identity::Identity identity = identity::load(config);
+    const process::ServiceManager service;  // connects, which the confinement may forbid
     process::Confinement confinement = process::confine(config);
     const log::Session logging(config.log);
     if (closed) intercept::log_change(*closed, config);
     for (const std::string& warning : config::warnings(config))
       log::warn("configuration", {{"warning", warning}});
-    exit_code = run_daemon(config, std::move(identity), std::move(confinement));
+    exit_code = run_daemon(config, std::move(identity), std::move(confinement), service);
   });
 }
 

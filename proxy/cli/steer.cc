@@ -20,6 +20,7 @@
 #include "cli11.h"
 #include "proxy/cli/control_client.h"
 #include "proxy/cli/screens.h"
+#include "proxy/config/read.h"
 
 namespace longhaul::cli {
 namespace {
@@ -29,6 +30,7 @@ using config::TextError;
 using config::TextResult;
 
 struct Options {
+  std::string config;  // where control, state_dir and token_file are taken from
   std::string control = "127.0.0.1:7601";
   std::filesystem::path state_dir = "/var/lib/longhaul";
   std::filesystem::path token_file = "control.token";
@@ -152,9 +154,16 @@ class Steering {
 
  private:
   TextResult<void> try_to(const Command& command) {
+    if (!options.config.empty()) {
+      const config::Config config = config::read(options.config);
+      return ask(ControlClient{daemon_of(config)}, command);
+    }
     const auto address = config::parse_host_port(options.control, config::HostKind::address_or_name);
     if (address.has_error()) return TextError{"--control " + options.control + " " + address.error().message};
-    ControlClient daemon{{.address = *address, .token_file = options.state_dir / options.token_file}};
+    return ask(ControlClient{{.address = *address, .token_file = options.state_dir / options.token_file}}, command);
+  }
+
+  TextResult<void> ask(ControlClient&& daemon, const Command& command) {
     try {
       return command(daemon, options, out_);
     } catch (const boost::system::system_error& error) {
@@ -178,6 +187,9 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
   auto& options = steering->options;
   const auto add = [&](const std::string& name, const std::string& description, Command command) {
     auto* const sub = app.add_subcommand(name, description);
+    sub->add_option("--config", options.config,
+                    "the daemon's configuration file; instead of --control, --state-dir and --token-file")
+        ->type_name("FILE");
     sub->add_option("--control", options.control, "the daemon's control address")
         ->type_name("ADDRESS:PORT")
         ->capture_default_str();

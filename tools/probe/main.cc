@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli11.h"
+#include "manuals/options.h"
 #include "tools/probe/host_command.h"
 #include "tools/probe/options_command.h"
 #include "tools/probe/path_command.h"
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   HostCommand host{app};
   TcpCommand tcp{app};
   AgentCommand agent{app};
+  longhaul::manuals::add_options(app, "longhaul-probe");
   try {
     app.parse(argc, argv);
     std::signal(SIGPIPE, SIG_IGN);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "manuals/options.h"
 #include "tools/ttcp/options.h"
 
 namespace {
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
   const Finish finish_sweep = add_sweep(*sweep_command, sweep_words);
   CLI::App* plot_command = app.add_subcommand("plot", "draw the results of a sweep");
   add_plot(*plot_command, plot_words);
+  longhaul::manuals::add_options(app, "longhaul-ttcp");
   Stop stop;
   try {
     app.parse(argc, argv);

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "cli11.h"
+#include "manuals/options.h"
 #include "tools/measuring/trouble.h"
 #include "tools/txn/agent.h"
 #include "tools/txn/console.h"
@@ -236,6 +237,7 @@ int main(int argc, char** argv) {
   std::string run_token_file;
   CLI::App* run = add_run(app, options);
   add_token(run, run_token_file);
+  longhaul::manuals::add_options(app, "longhaul-txn");
   try {
     app.parse(argc, argv);
     if (*agent) {

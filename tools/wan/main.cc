@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli11.h"
+#include "manuals/options.h"
 #include "tools/wan/calibrate/calibrate.h"
 #include "tools/wan/control.h"
 #include "tools/wan/forwarder.h"
@@ -138,6 +139,7 @@ int main(int argc, char** argv) {
   calibration->add_option("--runs", calibrate_options.runs, "iperf3 runs for each rate; the mean is printed")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  longhaul::manuals::add_options(app, "longhaul-wan");
   try {
     app.parse(argc, argv);
     if (*run) run_line(run_options);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both options end the parsing as --version does: by CLI11's exception for what is printed with exit code 0.
+#include "manuals/options.h"
+
+#include "cli11.h"
+#include "manuals/completion.h"
+
+namespace longhaul::manuals {
+
+void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections) {
+  app.add_flag_callback(
+         "--manual",
+         [&app, program, sections = std::move(sections)] {
+           throw CLI::CallForVersion(manual(program, read(app), sections), 0);
+         },
+         "Print the manual page; to read it: " + program + " --manual | man -l -")
+      ->trigger_on_parse();
+  app.add_option_function<std::string>(
+         "--completion",
+         [&app, program](const std::string& shell) {
+           const Command command = read(app);
+           throw CLI::CallForVersion(shell == "bash"  ? bash_completion(program, command)
+                                     : shell == "zsh" ? zsh_completion(program, command)
+                                                      : fish_completion(program, command),
+                                     0);
+         },
+         "Print the completion script for a shell")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->type_name("SHELL")
+      ->trigger_on_parse();
+}
+
+}  // namespace longhaul::manuals

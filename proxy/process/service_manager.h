@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What systemd wants to know from a service of Type=notify: it listens, it reloads, it ends, it is alive. sd_notify(3)
+// describes the messages.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace longhaul::process {
+
+// Does nothing where no service manager started this process.
+class ServiceManager {
+ public:
+  // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Before confine(), which forbids new connections to abstract
+  // sockets.
+  ServiceManager();
+  ~ServiceManager();
+  ServiceManager(const ServiceManager&) = delete;
+  ServiceManager& operator=(const ServiceManager&) = delete;
+
+  // `status` is shown by `systemctl status`; one line.
+  void ready(const std::string& status) const;
+  void reloading() const;  // ready() follows
+  void stopping() const;
+  void alive() const;
+  // How often alive() is expected, twice within the time after which the process would be killed.
+  std::optional<std::chrono::microseconds> alive_period() const { return alive_period_; }
+
+ private:
+  void send(const std::string& message) const;
+
+  int socket_ = -1;
+  std::optional<std::chrono::microseconds> alive_period_;
+};
+
+}  // namespace longhaul::process

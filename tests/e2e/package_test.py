@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages: what is in them, the units, manual pages and completion scripts; with --long, a clean system in which
+they are installed and removed."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from lab import BUILD, REPOSITORY, long_test
+
+PROGRAM = BUILD / "proxy" / "longhaul"
+TOOLS = {name: BUILD / "tools" / name / f"longhaul-{name}" for name in ("probe", "ttcp", "txn", "wan")}
+ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8"}
+
+
+def run(*words, check=True, **options):
+    done = subprocess.run(list(map(str, words)), text=True, capture_output=True, check=False, timeout=540,
+                          env=ENVIRONMENT | options.pop("env", {}), **options)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+class Packages(unittest.TestCase):
+    """Of the programs under test, uncompressed and with their symbols: quick to make."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.folder.chmod(0o755)
+        run(REPOSITORY / "tools/package", "--out", cls.folder, "deb",
+            env={"LONGHAUL_BUILD": str(BUILD), "LONGHAUL_DEB_COMPRESSION": "none", "DEB_BUILD_OPTIONS": "nostrip"})
+        cls.debs = {file.name.partition("_")[0]: file for file in cls.folder.glob("*.deb")}
+        cls.root = cls.folder / "root"
+        for deb in cls.debs.values():
+            run("dpkg-deb", "-x", deb, cls.root)
+
+    def test_two_packages_of_the_programs_version(self):
+        self.assertEqual(set(self.debs), {"longhaul", "longhaul-tools"})
+        version = run("dpkg-deb", "-f", self.debs["longhaul"], "Version").stdout.strip()
+        self.assertEqual("longhaul " + version.rpartition("-")[0], run(PROGRAM, "--version").stdout.strip())
+
+    def test_every_program_has_a_manual_page_and_completions(self):
+        programs = sorted(file.name for file in (self.root / "usr/bin").iterdir())
+        self.assertEqual(programs, ["longhaul", "longhaul-probe", "longhaul-ttcp", "longhaul-ttcp-plot", "longhaul-txn",
+                                    "longhaul-wan"])
+        pages = [self.root / f"usr/share/man/man1/{name}.1.gz" for name in programs]
+        for page in (*pages, self.root / "usr/share/man/man5/longhaul.toml.5.gz"):
+            with self.subTest(page.name):
+                self.assertEqual(run("man", "--warnings", "-l", page, env={"MANWIDTH": "80"}).stderr, "")
+        for name in programs:
+            if name == "longhaul-ttcp-plot":
+                continue
+            for script in (f"bash-completion/completions/{name}", f"zsh/vendor-completions/_{name}",
+                           f"fish/vendor_completions.d/{name}.fish"):
+                with self.subTest(script):
+                    shell = script.partition("-")[0].partition("/")[0]
+                    run(shell, "-n", self.root / "usr/share" / script)
+
+    def test_the_manual_has_every_command_and_option_of_the_help(self):
+        page = self.root / "usr/share/man/man1/longhaul.1.gz"
+        text = run("man", "-l", page, env={"MANWIDTH": "200"}).stdout
+        commands = re.findall(r"^  ([a-z][a-z-]+)  ", run(PROGRAM, "--help").stdout, re.M)
+        self.assertIn("status", commands)
+        for command in commands:
+            self.assertRegex(text, rf"longhaul {command} \[options\]")
+            for option in re.findall(r"--[a-z][a-z-]+", run(PROGRAM, command, "--help").stdout):
+                self.assertIn(option, text)
+
+    def test_the_manual_of_the_configuration_has_every_key(self):
+        text = run("man", "-l", self.root / "usr/share/man/man5/longhaul.toml.5.gz", env={"MANWIDTH": "200"}).stdout
+        page = (REPOSITORY / "docs/configuration.md").read_text()
+        for key in re.findall(r"^\| `([a-z_.]+)` \|", page, re.M):
+            self.assertRegex(text, rf"(?m)^ +{re.escape(key)} \(")
+
+    def complete(self, *words):
+        script = self.root / "usr/share/bash-completion/completions/longhaul"
+        return run("bash", "-c", 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _longhaul 2>/dev/null; '
+                                 'printf "%s\\n" "${COMPREPLY[@]}"', script, "longhaul", *words,
+                   cwd=self.folder).stdout.split()
+
+    def test_bash_completes_commands_options_choices_and_files(self):
+        self.assertEqual(self.complete("sta"), ["status"])
+        self.assertEqual(self.complete("flows", "--pe"), ["--peer"])
+        self.assertEqual(sorted(self.complete("intercept", "")), ["down", "print", "up"])
+        (self.folder / "here.toml").touch()
+        self.assertEqual(self.complete("check", "her"), ["here.toml"])
+        self.assertEqual(self.complete("status", "--state-dir", "roo"), ["root"])
+        self.assertEqual(self.complete("--vers"), ["--version"])
+
+    def units(self):
+        """Copies that name the program under test, where systemd-analyze looks for it."""
+        folder = self.folder / "units"
+        folder.mkdir(exist_ok=True)
+        for unit in (self.root / "lib/systemd/system").iterdir():
+            (folder / unit.name.replace("@.", "@north.")).write_text(
+                unit.read_text().replace("/usr/bin/longhaul", str(PROGRAM)))
+        return sorted(folder.iterdir())
+
+    def test_systemd_finds_no_fault_with_the_units(self):
+        units = self.units()
+        self.assertEqual([unit.name for unit in units], ["longhaul-door.service", "longhaul-door@north.service",
+                                                         "longhaul.service", "longhaul@north.service"])
+        done = run("systemd-analyze", "verify", "--man=no", *units, check=False)
+        self.assertEqual([line for line in done.stderr.splitlines() if "longhaul" in line], [])
+        # 0: fully confined; 10: root without limits. Above 1: both capabilities, /proc/sys, and the network itself.
+        for unit in units:
+            run("systemd-analyze", "security", "--offline=true", "--no-pager", "--threshold=25", unit)
+
+    def test_the_shipped_example_passes_the_check(self):
+        examples = self.root / "usr/share/doc/longhaul/examples"
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("branch", "datacenter"):
+                run(PROGRAM, "keygen", name, "--dir", folder)
+                text = (examples / f"{name}.toml").read_text()
+                file = pathlib.Path(folder, f"{name}.toml")
+                file.write_text(text)
+                said = run(PROGRAM, "check", "--file-only", file).stdout
+                self.assertIn("Flows that enter here", said)
+
+
+class CleanSystem(unittest.TestCase):
+    """A minimal Debian in a directory; the packages come from the packages' own mirror."""
+
+    @long_test
+    def test_the_packages_install_run_and_are_removed_without_a_trace(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        run(REPOSITORY / "tools/package", "--out", folder, env={"LONGHAUL_BUILD": str(BUILD)})
+        debs = sorted(folder.glob("*.deb"))
+        problems = run("lintian", "--tag-display-limit", "0", "--fail-on", "error,warning", *debs, check=False).stdout
+        self.assertEqual([line for line in problems.splitlines() if line[:2] in ("E:", "W:")], [])
+
+        root = folder / "system"
+        run("mmdebstrap", "--variant=minbase", "--include=systemd", "bookworm", root)
+
+        def inside(*words, network=("--net",)):
+            return run("unshare", "--mount", *network, "--pid", "--fork", "--root", root, "--mount-proc", *words)
+
+        before = self.files(root)
+        for deb in debs:
+            run("cp", deb, root / "tmp")
+        inside("sh", "-c", "apt-get update && apt-get install -y --no-install-recommends /tmp/*.deb", network=())
+        self.assertIn("longhaul 0.", inside("longhaul", "--version").stdout)
+        self.assertRegex(inside("id", "longhaul").stdout, r"uid=\d+\(longhaul\)")
+        inside("sh", "-c", "cd /etc/longhaul && cp /usr/share/doc/longhaul/examples/branch.toml longhaul.toml && "
+                           "longhaul keygen branch && longhaul check --file-only longhaul.toml")
+        enabled = inside("systemctl", "is-enabled", "longhaul.service", "longhaul-door.service").stdout
+        self.assertEqual(enabled.split(), ["enabled", "enabled"])
+        for tool in TOOLS:
+            inside(f"longhaul-{tool}", "--help")
+
+        inside("apt-get", "remove", "-y", "longhaul", "longhaul-tools")
+        left = {path for path in self.files(root) - before if "longhaul" in path}
+        self.assertTrue(all(path.startswith(("/etc/longhaul", "/var/lib/longhaul", "/var/lib/dpkg/", "/tmp/"))
+                            or "deb-systemd-helper" in path for path in left), left)
+        self.assertTrue((root / "etc/longhaul/branch.key").exists())
+        inside("apt-get", "purge", "-y", "longhaul", "longhaul-tools")
+        left = {path for path in self.files(root) - before if "longhaul" in path and not path.startswith("/tmp/")}
+        self.assertEqual(left, set())
+
+    def files(self, root):
+        return {str(path).removeprefix(str(root)) for path in root.rglob("*")}
+
+    @long_test
+    def test_the_tarball_runs_without_the_libraries_of_the_system(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        run(REPOSITORY / "tools/package", "--out", folder, "tarball", env={"LONGHAUL_BUILD": str(BUILD)})
+        root = folder / "system"
+        run("mmdebstrap", "--variant=essential", "bookworm", root)
+        run("tar", "-C", root / "opt", "-xf", next(folder.glob("*.tar.gz")))
+        self.assertIn("longhaul 0.", run("chroot", root, "/opt/longhaul/bin/longhaul", "--version").stdout)
+        for tool in TOOLS:
+            run("chroot", root, f"/opt/longhaul/bin/longhaul-{tool}", "--help")
+
+    @long_test
+    def test_the_same_programs_give_the_same_packages(self):
+        made = []
+        for _ in range(2):
+            folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+            run(REPOSITORY / "tools/package", "--out", folder, env={"LONGHAUL_BUILD": str(BUILD)})
+            made.append({file.name: file.read_bytes() for file in folder.iterdir()})
+        self.assertEqual(len(made[0]), 3)
+        self.assertTrue(made[0] == made[1], "the packages differ")
+
+
+if __name__ == "__main__":
+    unittest.main()

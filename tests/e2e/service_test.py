@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a service: what it tells the service manager that started it, and what units call."""
+
+import pathlib
+import signal
+import socket
+import tempfile
+import unittest
+
+import tcp
+from lab import SERVER, Lab
+from pair import PROGRAM, Pair
+
+
+class Notified(unittest.TestCase):
+    """A socket like the one that systemd names in NOTIFY_SOCKET."""
+
+    def setUp(self):
+        self.lab = self.enterContext(Lab())
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.socket = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        self.socket.bind(f"{folder}/notify")
+        self.socket.settimeout(60)
+        pathlib.Path(folder).chmod(0o755)
+        self.pair = Pair(self.lab)
+        self.site = self.pair.branch
+        self.site.environment = {"NOTIFY_SOCKET": f"{folder}/notify", "WATCHDOG_USEC": "400000"}
+
+    def next(self, alive=False):
+        """The next message as a dict; those that only say that the daemon is alive are left out."""
+        while True:
+            message = dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
+            if alive or "WATCHDOG" not in message:
+                return message
+
+    def test_systemd_learns_that_the_daemon_listens_lives_reloads_and_ends(self):
+        self.pair.datacenter.start()
+        self.site.start_anyhow()
+        ready = self.next()
+        self.assertEqual(ready, {"READY": "1", "STATUS": "Site branch, 1 peer"})
+        self.assertEqual(self.site.status()["site"], "branch")  # it listens already
+        for _ in range(3):
+            self.assertEqual(self.next(alive=True), {"WATCHDOG": "1"})
+        self.pair.wait_link()
+        here, there = tcp.pair(self.lab, SERVER)
+
+        self.site.process.signal(signal.SIGHUP)
+        reloading = self.next()
+        self.assertEqual(reloading["RELOADING"], "1")
+        self.assertGreater(int(reloading["MONOTONIC_USEC"]), 0)
+        self.assertEqual(self.next()["READY"], "1")
+
+        good = self.site.file.read_text()
+        self.site.file.write_text("site = \n")
+        done = self.site.longhaul("reload", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.next()["RELOADING"], "1")
+        refused = self.next()
+        self.assertEqual(refused["READY"], "1")
+        self.assertIn("Reload refused", refused["STATUS"])
+        self.assertIn("branch.toml:1", refused["STATUS"])
+        self.site.file.write_text(good)
+
+        self.assertIn("nothing", self.lab.run("branch", PROGRAM, "reload", "--config", self.site.file).lower())
+        self.assertEqual(self.next()["RELOADING"], "1")
+        self.assertEqual(self.next()["READY"], "1")
+        here.send(b"still there")  # no reload has cost a flow
+        self.assertEqual(there.receive(11), b"still there")
+
+        self.site.process.signal(signal.SIGTERM)
+        self.assertEqual(self.next()["STOPPING"], "1")
+        self.assertEqual(self.site.process.wait(10), 0)
+
+    def test_a_notify_socket_that_is_gone_does_not_keep_the_daemon_from_running(self):
+        self.site.environment = {"NOTIFY_SOCKET": "/nonexistent/notify", "WATCHDOG_USEC": "100000"}
+        self.site.start()
+        self.assertEqual(self.site.status()["site"], "branch")
+        self.site.stop()
+
+
+class Door(unittest.TestCase):
+    def test_at_boot_the_rules_are_installed_only_where_the_file_closes_something(self):
+        lab = self.enterContext(Lab())
+        site = Pair(lab).branch
+        for fail, there in (("open", False), ("closed", True)):
+            site.settings["intercept"]["fail"] = fail
+            site.write()
+            with self.subTest(fail):
+                done = site.longhaul("fail-closed", "install", "--if-configured", site.file, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("longhaul" in site.rules(), there)
+        site.longhaul("fail-closed", "remove", site.file)
+
+
+if __name__ == "__main__":
+    unittest.main()
