@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks for what was not typed, checks everything before it writes, and changes nothing on the host but its own files.
+#include "proxy/cli/init_command.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+
+#include "proxy/cli/command_line.h"
+#include "proxy/cli/host_needs.h"
+#include "proxy/cli/init_texts.h"
+#include "proxy/config/read.h"
+#include "proxy/identity/identity.h"
+#include "proxy/identity/keygen.h"
+#include "proxy/net/interfaces.h"
+
+namespace longhaul::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace ip = boost::asio::ip;
+
+struct InitTyped {
+  std::string site, role, interface, own_address, folder;
+  std::vector<std::string> own_networks;
+  std::string peer, address, fingerprint;
+  std::vector<std::string> networks;
+};
+
+class Refused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A documentation address (RFC 5737): where the default route leads.
+const ip::address kSomewhere = ip::make_address("192.0.2.1");
+
+class Initialiser {
+ public:
+  Initialiser(const InitTyped& typed, std::istream& in, std::ostream& out, std::ostream& errors)
+      : typed_(typed), in_(in), out_(out), errors_(errors), folder_(typed.folder), interfaces_(net::interfaces()) {
+    if (folder_.empty()) folder_ = ::geteuid() == 0 ? "/etc/longhaul" : ".";
+    file_ = (folder_ / "longhaul.toml").lexically_normal();
+  }
+
+  void run() {
+    if (fs::exists(file_))
+      add_peer();
+    else
+      make_site();
+  }
+
+ private:
+  std::string ask(const std::string& value, const std::string& option, const std::string& question,
+                  const std::string& proposal = "") {
+    if (!value.empty()) return value;
+    errors_ << question << (proposal.empty() ? "" : " [" + proposal + "]") << ": " << std::flush;
+    std::string answer;
+    if (!std::getline(in_, answer)) {
+      errors_ << '\n';
+      throw Refused(option + " is missing, and there is no answer to the question; nothing was written");
+    }
+    const auto begin = answer.find_first_not_of(" \t"), end = answer.find_last_not_of(" \t\r");
+    answer = begin == std::string::npos ? proposal : answer.substr(begin, end - begin + 1);
+    if (answer.empty()) throw Refused(option + " is needed; nothing was written");
+    return answer;
+  }
+
+  static std::string own_host() {
+    char name[256] = "";
+    (void)::gethostname(name, sizeof name - 1);
+    return std::string(name).substr(0, std::string_view(name).find('.'));
+  }
+
+  // The only interface that is neither the loopback nor leads to the WAN.
+  std::string likely_lan() const {
+    const auto source = net::source_towards(wan_address());
+    const net::Interface* wan = source ? net::interface_with(interfaces_, *source) : nullptr;
+    std::string found;
+    for (const net::Interface& each : interfaces_) {
+      if (each.networks.empty() || each.name == "lo" || (wan != nullptr && each.name == wan->name)) continue;
+      if (!found.empty()) return {};
+      found = each.name;
+    }
+    return found;
+  }
+
+  ip::address wan_address() const {
+    const auto at = config::parse_host_port(typed_.address, config::HostKind::address_or_name);
+    const auto address = at ? config::parse_address(at->host) : std::nullopt;
+    return address.value_or(kSomewhere);
+  }
+
+  std::vector<std::string> networks_of(const std::string& interface) const {
+    std::vector<std::string> texts;
+    for (const net::Interface& each : interfaces_)
+      if (each.name == interface)
+        for (const config::Network& network : each.networks)
+          if (!network.address.is_v6() || !network.address.to_v6().is_link_local()) texts.push_back(to_text(network));
+    return texts;
+  }
+
+  std::optional<NewPeer> typed_peer() const {
+    if (typed_.peer.empty()) {
+      if (!typed_.fingerprint.empty() || !typed_.address.empty() || !typed_.networks.empty())
+        throw Refused("--address, --fingerprint and --networks are those of the peer: --peer NAME is missing; nothing was written");
+      return std::nullopt;
+    }
+    if (typed_.fingerprint.empty())
+      throw Refused("--fingerprint is missing: the fingerprint of the peer \"" + typed_.peer +
+                    "\", as longhaul init or keygen printed it there; nothing was written");
+    NewPeer peer{.name = typed_.peer, .fingerprint = typed_.fingerprint, .networks = typed_.networks};
+    if (!typed_.address.empty()) peer.address = typed_.address;
+    return peer;
+  }
+
+  NewSite asked_site() {
+    NewSite site{.peer = typed_peer()};
+    site.name = ask(typed_.site, "--site", "Name of this site", own_host());
+    // The site that has the peer's address connects to it.
+    site.role = site.peer && site.peer->address ? Role::branch : Role::datacenter;
+    site.interface = ask(typed_.interface, "--interface", "Interface towards the clients", likely_lan());
+    site.networks = typed_.own_networks.empty() ? networks_of(site.interface) : typed_.own_networks;
+    if (site.networks.empty())
+      throw Refused("the interface " + site.interface +
+                    " does not exist or has no address, so --own-networks is needed: the networks of this site; nothing was written");
+    return site;
+  }
+
+  // The role follows from the address; --role is for those who want to be sure.
+  void check_role() const {
+    if (typed_.role == "branch" && typed_.peer.empty())
+      throw Refused("a branch connects to the other site: run longhaul init there first, and type here the line that it "
+                    "prints; nothing was written");
+    if (typed_.role == "branch" && typed_.address.empty())
+      throw Refused("a branch connects to the other site: --address is missing, that of the peer; nothing was written");
+    if (typed_.role == "datacenter" && !typed_.address.empty())
+      throw Refused("--address is for a branch, which connects to it; nothing was written");
+  }
+
+  void make_site() {
+    check_role();
+    const NewSite site = asked_site();
+    const std::string text = configuration_text(site);
+    (void)config::read_text(text, file_);  // throws before anything is written
+    const std::string own = site.role == Role::datacenter ? asked_own_address() : "";
+
+    make_folder();
+    const identity::Made made = key_of(site.name);
+    write(file_, text);
+    out_ << "Created " << file_.string() << " and " << made.private_key.lexically_normal().string()
+         << " (private: keep it on this host).\n";
+    if (site.role == Role::datacenter && !site.peer)
+      out_ << "\nAt the other site, type:\n\n  ";
+    else
+      out_ << "\nAt the site \"" << site.peer->name << "\", unless it knows this site already, type:\n\n  ";
+    out_ << command_for_other_site(site, own, made.fingerprint) << "\n\n";
+    say_needs();
+  }
+
+  // The line that the other site printed, typed where this site's file exists.
+  void add_peer() {
+    const auto peer = typed_peer();
+    if (!peer)
+      throw Refused(file_.string() + " exists and is not overwritten. To add a peer to it, type the line that longhaul init "
+                    "printed at the other site");
+    const config::Config before = config::read(file_);
+    std::ifstream stream(file_, std::ios::binary);
+    std::stringstream old;
+    old << stream.rdbuf();
+    std::string text = old.str();
+    if (!text.empty() && text.back() != '\n') text += '\n';
+    text += peer_text(*peer);
+    (void)config::read_text(text, file_);
+    replace(text);
+    out_ << "Added the peer \"" << peer->name << "\" to " << file_.string() << ". A running daemon: longhaul reload.\n\n";
+    say_needs();
+  }
+
+  std::string asked_own_address() {
+    const auto own = net::source_towards(kSomewhere);
+    const std::string text =
+        ask(typed_.own_address, "--own-address", "Address of this host that the other site connects to", own ? own->to_string() : "");
+    const auto address = config::parse_address(text);
+    if (!address && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") != std::string::npos)
+      throw Refused("--own-address \"" + text + "\" is neither an address nor a name; nothing was written");
+    return address && address->is_v6() ? "[" + text + "]" : text;
+  }
+
+  void make_folder() const {
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    if (error) throw Refused("the directory " + folder_.string() + " cannot be created: " + error.message());
+  }
+
+  // That of an earlier attempt is used again.
+  identity::Made key_of(const std::string& site) const {
+    identity::Made made{folder_ / (site + ".crt"), folder_ / (site + ".key"), ""};
+    if (!fs::exists(made.private_key)) return identity::keygen(site, folder_);
+    made.fingerprint = identity::load(config::Identity{made.certificate, made.private_key}).fingerprint;
+    return made;
+  }
+
+  static void write(const fs::path& file, const std::string& text) {
+    const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const bool written = descriptor >= 0 && ::fchmod(descriptor, 0644) == 0 &&
+                         ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                         ::fsync(descriptor) == 0;
+    const int error = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    if (!written) throw Refused(file.string() + " cannot be written: " + std::strerror(error));
+  }
+
+  void replace(const std::string& text) const {
+    const fs::path other = file_.string() + ".new";
+    ::unlink(other.c_str());
+    write(other, text);
+    if (::rename(other.c_str(), file_.c_str()) != 0)
+      throw Refused(file_.string() + " cannot be replaced: " + std::strerror(errno));
+  }
+
+  void say_needs() {
+    const HostNeeds needs = needs_before_first_start(config::read(file_));
+    for (const std::string& sentence : needs.errors) out_ << "error: " << sentence << '\n';
+    for (const std::string& sentence : needs.warnings) out_ << "warning: " << sentence << '\n';
+    if (needs.errors.empty() && needs.warnings.empty()) out_ << "This host has what the configuration needs.\n";
+    out_ << "Nothing on this host was changed but these files.\n\nThen: longhaul check " << file_.string()
+         << "\n      systemctl start longhaul    (or: longhaul run " << file_.string() << ")\n";
+  }
+
+  const InitTyped& typed_;
+  std::istream& in_;
+  std::ostream& out_;
+  std::ostream& errors_;
+  fs::path folder_, file_;
+  const std::vector<net::Interface> interfaces_;
+};
+
+}  // namespace
+
+void add_init_command(CLI::App& app, std::istream& in, std::ostream& out, std::ostream& errors, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "init", "Create this site's key and configuration, and print what to type at the other site; asks for what is missing");
+  const auto typed = std::make_shared<InitTyped>();
+  command->add_option("--site", typed->site, "the name of this site")->type_name("NAME");
+  command->add_option("--role", typed->role, "branch: connects to the other site; datacenter: is connected to")
+      ->check(CLI::IsMember({"branch", "datacenter"}))
+      ->type_name("");
+  command->add_option("--interface", typed->interface, "the interface towards the clients")->type_name("NAME");
+  command->add_option("--own-networks", typed->own_networks, "the networks of this site (default: those of the interface)")
+      ->delimiter(',')
+      ->type_name("NETWORK");
+  command->add_option("--own-address", typed->own_address, "datacenter: the address of this host that the other site connects to")
+      ->type_name("ADDRESS");
+  command->add_option("--peer", typed->peer, "the name of the other site, if it is known already")->type_name("NAME");
+  command->add_option("--address", typed->address, "the peer's address")->type_name("ADDRESS:PORT");
+  command->add_option("--fingerprint", typed->fingerprint, "the peer's fingerprint")->type_name("sha256:HEX");
+  command->add_option("--networks", typed->networks, "the networks behind the peer")->delimiter(',')->type_name("NETWORK");
+  command->add_option("--dir", typed->folder, "the directory to write to (default: /etc/longhaul for root, else this one)")
+      ->type_name("DIR");
+  command->callback([typed, &in, &out, &errors, &exit_code] {
+    try {
+      Initialiser(*typed, in, out, errors).run();
+    } catch (const Refused& error) {
+      errors << "longhaul: " << error.what() << ".\n";
+      exit_code = kBadUsage;
+    } catch (const identity::KeygenError& error) {
+      errors << error.what() << '\n';
+      exit_code = kFailed;
+    }
+  });
+}
+
+}  // namespace longhaul::cli

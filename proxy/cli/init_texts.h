@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `longhaul init` writes and prints: a minimal configuration, a [[peer]] to add to one, and the command for the
+// other site. Pure; whether the values are valid is decided by reading the text as a configuration.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace longhaul::cli {
+
+enum class Role { branch, datacenter };  // connects; is connected to
+
+struct NewPeer {
+  std::string name;
+  std::optional<std::string> address;  // none: it connects to this site
+  std::string fingerprint;
+  std::vector<std::string> networks;
+};
+
+struct NewSite {
+  std::string name;
+  Role role = Role::branch;
+  std::string interface;              // towards the clients
+  std::vector<std::string> networks;  // of this site, where its servers are
+  std::optional<NewPeer> peer;        // none: added later
+};
+
+std::string configuration_text(const NewSite& site);
+std::string peer_text(const NewPeer& peer);
+
+// For a shell at the other site, which then has `site` as its peer.
+std::string command_for_other_site(const NewSite& site, const std::string& own_address, const std::string& fingerprint);
+
+}  // namespace longhaul::cli
