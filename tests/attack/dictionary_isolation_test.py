@@ -8,7 +8,6 @@ import struct
 import unittest
 
 import tcp
-import xxhash
 from dictionary_test import wait_stored
 from hostile_peer import (BLOCK, CONTROL_STREAM, DATA, DICTIONARY, OPEN_CREDIT, STREAM, HostilePeer, frame, read_varint,
                           record, varint)
@@ -60,9 +59,8 @@ class DictionaryPeer(HostilePeer):
         """Of all segments that the daemon said it has."""
         return {body[at:at + 8] for body in self.told(HAVE) for at in range(0, len(body), 8)}
 
-    def block(self, stream, codec, plain, ring_offset, content):
-        body = bytes([codec]) + varint(len(plain)) + xxhash.xxh3_64_digest(plain) + varint(ring_offset)
-        self.stream(stream, record(BLOCK, body + content))
+    def send_block(self, stream, codec, plain, ring_offset, content):
+        self.stream(stream, self.block(plain, codec, ring_offset, content))
 
     def guess(self, stream, segment, offset, plain, ring_offset):
         """A block that is right if the segment has the bytes `plain` there."""
@@ -72,7 +70,7 @@ class DictionaryPeer(HostilePeer):
         change = distance.to_bytes(2, "big")
         references = b"\x00" and bytes([2 << 5]) + varint(len(plain) - 8) + change
         content = varint(len(references)) + references
-        self.block(stream, IN_RING | REFERENCES | LOADS, plain, at, varint(len(loads)) + loads + content)
+        self.send_block(stream, IN_RING | REFERENCES | LOADS, plain, at, varint(len(loads)) + loads + content)
 
 
 class TwoBranches(unittest.TestCase):
@@ -207,7 +205,7 @@ class TwoBranches(unittest.TestCase):
             stream = attacker.open((SERVER, server.port), client=(SECOND_CLIENT, 40000), forward_credit=1024)
             # The history's head is far on: everything below it would be the peer's.
             end = RING_START + RING_BYTES - 16
-            attacker.block(stream, IN_RING, b"sixteen bytes...", end, b"sixteen bytes...")
+            attacker.send_block(stream, IN_RING, b"sixteen bytes...", end, b"sixteen bytes...")
             until(lambda: self.held(attacker, end), what="the block is in the history")
             for at in range(64):
                 attacker.says(SEALED, varint(RING_START + at * (1 << 16)) + varint(16 << 20) + bytes(16))

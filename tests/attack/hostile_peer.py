@@ -3,6 +3,7 @@
 whatever a test gives it. It implements just enough of proxy/link/PROTOCOL.md to reach the code under attack."""
 
 import contextlib
+import ctypes
 import ipaddress
 import os
 import socket
@@ -10,10 +11,9 @@ import ssl
 import struct
 import threading
 
-import xxhash
-
 from lab import DATACENTER_WAN
 from pair import LINK_PORT
+from tls_exporter import exported
 
 # Frame and record types, by their names in PROTOCOL.md.
 HELLO, STREAM, ACK, CREDIT, CREDIT_RETURN, RESET, RESET_DONE, PING, PONG, CLOSE, OPEN_CREDIT = range(1, 12)
@@ -62,10 +62,12 @@ def open_record(destination, client=None, source=0, forward_credit=0, reverse_cr
                   varint(reverse_credit) + varint(len(module)) + module.encode() + varint(module_version) + varint(0))
 
 
-def block_record(plain, codec=0, ring_offset=0, content=None):
-    """`content` is what is sent in the place of the plain bytes, `codec` says how."""
-    body = bytes([codec]) + varint(len(plain)) + xxhash.xxh3_64_digest(plain) + varint(ring_offset)
-    return record(BLOCK, body + (plain if content is None else content))
+def keyed_checksum(plain, secret):
+    """XXH3-64 with a secret, which the xxhash module does not have."""
+    library = ctypes.CDLL("libxxhash.so.0")
+    library.XXH3_64bits_withSecret.restype = ctypes.c_uint64
+    return struct.pack(">Q", library.XXH3_64bits_withSecret(plain, ctypes.c_size_t(len(plain)), secret,
+                                                            ctypes.c_size_t(len(secret))))
 
 
 class TlsConnection:
@@ -118,7 +120,7 @@ class HostilePeer:
     context. A thread reads what the daemon says; frames(KIND) gives the bodies of one kind so far."""
 
     def __init__(self, lab, site, node="branch", to=DATACENTER_WAN, port=LINK_PORT, source=None, epoch=0, udp_port=0,
-                 blocks=1, modules=(), answers_pings=True, ciphers=1):
+                 blocks=2, modules=(), answers_pings=True, ciphers=1):
         self.lab, self.site, self.node, self.to, self.port, self.source = lab, site, node, to, port, source
         self.answers_pings = answers_pings
         self.hello = {"epoch": epoch, "udp_port": udp_port, "ciphers": ciphers, "blocks": blocks,
@@ -139,6 +141,7 @@ class HostilePeer:
             plain = socket.create_connection((self.to, self.port), timeout=20,
                                              source_address=(self.source, 0) if self.source else None)
         self.socket = TlsConnection(plain, context)
+        self.block_secret = exported(self.socket.tls, b"EXPORTER-longhaul-blocks", b"", 192)
         self.send(self.hello_frame())
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -187,6 +190,11 @@ class HostilePeer:
         stream, self.next_stream = self.next_stream, self.next_stream + 2
         self.stream(stream, open_record(destination, **what))
         return stream
+
+    def block(self, plain, codec=0, ring_offset=0, content=None):
+        """A BLOCK record; `content` is what is sent in the place of the plain bytes, `codec` says how."""
+        body = bytes([codec]) + varint(len(plain)) + keyed_checksum(plain, self.block_secret) + varint(ring_offset)
+        return record(BLOCK, body + (plain if content is None else content))
 
     def dictionary(self, message):
         """A message between the block codecs, on the control stream."""

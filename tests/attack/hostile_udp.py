@@ -2,9 +2,7 @@
 """The UDP carrier of a hostile peer: packets that open at the daemon and hold whatever a test gives, and datagrams that
 do not open. Implements just enough of proxy/link/PROTOCOL.md, sections 11 and 12."""
 
-import _ssl
 import contextlib
-import ctypes
 import hashlib
 import hmac
 import itertools
@@ -16,6 +14,7 @@ import threading
 
 from hostile_peer import HELLO, HostilePeer, frame, read_varint, varint
 from lab import BRANCH_WAN, DATACENTER_WAN, REPOSITORY
+from tls_exporter import exported
 
 sys.path.append(os.fspath(REPOSITORY / "build" / "python" / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"))
 
@@ -23,19 +22,6 @@ from Cryptodome.Cipher import AES  # pylint: disable=wrong-import-position
 
 PACKET_ACK, PROBE, PATH_CHALLENGE, PATH_RESPONSE, SYMBOL, REPAIR, RECOVERED, PADDING = range(0x20, 0x28)
 AES_128_GCM = 1
-
-
-def exported(tls, label, context, size):
-    """RFC 8446, section 7.5. The ssl module has no call for it, so OpenSSL is asked about the connection inside."""
-    library = ctypes.CDLL(_ssl.__file__)  # and what it is linked to
-    behind_socket = 3 * ctypes.sizeof(ctypes.c_void_p)  # struct PySSLSocket: the object's head, the socket, SSL*
-    inside = ctypes.c_void_p.from_address(id(tls._sslobj) + behind_socket)  # pylint: disable=protected-access
-    out = ctypes.create_string_buffer(size)
-    done = library.SSL_export_keying_material(inside, out, ctypes.c_size_t(size), label, ctypes.c_size_t(len(label)),
-                                              context, ctypes.c_size_t(len(context)), 1)
-    if done != 1:
-        raise OSError("no keying material")
-    return out.raw
 
 
 def expand_label(secret, label, size):

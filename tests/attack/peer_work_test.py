@@ -11,7 +11,7 @@ import threading
 import zlib
 
 import tcp
-from hostile_peer import DICTIONARY, OPEN_CREDIT, RESET, STREAM, block_record, frame, open_record, record, varint
+from hostile_peer import DICTIONARY, OPEN_CREDIT, RESET, STREAM, frame, open_record, record, varint
 from lab import BRANCH_WAN, SERVER, until
 from rogue import ROGUE_PORT, BesiegedTest
 
@@ -52,7 +52,7 @@ class PeerWork(BesiegedTest):
             streams = [rogue.open((SERVER, server.port), forward_credit=60_000) for _ in range(12)]
             frames = b""
             for number, stream in enumerate(streams):
-                block = block_record(deflated, IN_RING | ZSTD | OPENED, FIRST_RING_OFFSET * (number + 1), encoded)
+                block = rogue.block(deflated, IN_RING | ZSTD | OPENED, FIRST_RING_OFFSET * (number + 1), encoded)
                 frames += frame(STREAM, varint(stream) + varint(rogue.offsets[stream]) + block)
             self.assertLess(len(frames), 100_000)
             rogue.send(frames)

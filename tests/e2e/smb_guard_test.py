@@ -32,7 +32,7 @@ class ComesBack(unittest.TestCase):
         write_blocks(file, made(300_000, 15))
         file.flush()
         self.lab.link("4mbit,40")  # so that much is on its way
-        write_blocks(file, made(900_000, 16), 300_000)
+        write_blocks(file, made(900_000, sum(name.encode())), 300_000)  # bytes that did not cross before
         self.assertGreater(sum(module["counters"]["promised_bytes"]
                                for module in self.pair.branch.status()["modules"]), 0)
         crash()
