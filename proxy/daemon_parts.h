@@ -24,6 +24,7 @@
 #include "proxy/path_keeper.h"
 #include "proxy/peer_addresses.h"
 #include "proxy/process/confinement.h"
+#include "proxy/process/service_manager.h"
 #include "proxy/state_keeper.h"
 
 namespace longhaul {
