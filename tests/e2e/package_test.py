@@ -129,7 +129,7 @@ class CleanSystem(unittest.TestCase):
     def test_the_packages_install_run_and_are_removed_without_a_trace(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        run(REPOSITORY / "tools/package", "--out", folder, env={"LONGHAUL_BUILD": str(BUILD)})
+        run(REPOSITORY / "tools/package", "--out", folder, "deb", env={"LONGHAUL_BUILD": str(BUILD)})
         debs = sorted(folder.glob("*.deb"))
         problems = run("lintian", "--tag-display-limit", "0", "--fail-on", "error,warning", *debs, check=False).stdout
         self.assertEqual([line for line in problems.splitlines() if line[:2] in ("E:", "W:")], [])
@@ -155,8 +155,9 @@ class CleanSystem(unittest.TestCase):
 
         inside("apt-get", "remove", "-y", "longhaul", "longhaul-tools")
         left = {path for path in self.files(root) - before if "longhaul" in path}
-        self.assertTrue(all(path.startswith(("/etc/longhaul", "/var/lib/longhaul", "/var/lib/dpkg/", "/tmp/"))
-                            or "deb-systemd-helper" in path for path in left), left)
+        # State, and what dpkg and systemd remember of a package that can come back.
+        kept = ("/etc/longhaul", "/var/lib/longhaul", "/var/lib/dpkg/", "/etc/systemd/system/", "/var/lib/systemd/", "/tmp/")
+        self.assertEqual({path for path in left if not path.startswith(kept)}, set())
         self.assertTrue((root / "etc/longhaul/branch.key").exists())
         inside("apt-get", "purge", "-y", "longhaul", "longhaul-tools")
         left = {path for path in self.files(root) - before if "longhaul" in path and not path.startswith("/tmp/")}
