@@ -140,6 +140,10 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
               .on_peer_doubted = [this](const link::PeerLink&) { guard_soon(); }},
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
+      history_keeper_(io_, config.state_dir / "history",
+                      [this] {
+                        return HistoryKeeper::Now{table_.bytes_so_far(), table_.live().size()};
+                      }),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config_, features_, table_, dialer_, links_, modules_),
       door_(io_, config_) {
@@ -267,6 +271,7 @@ asio::awaitable<void> Daemon::shut_down() {
   // What is being said is said within this; nothing that waits longer holds the end up.
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
+  history_keeper_.stop();
   for (auto& keeper : state_keepers_) keeper->stop();  // flows that were cut have told by now what they had promised
   io_.stop();
 }

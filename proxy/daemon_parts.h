@@ -12,6 +12,7 @@
 #include "proxy/control/server.h"
 #include "proxy/disk_dictionary.h"
 #include "proxy/flows/flows.h"
+#include "proxy/history_keeper.h"
 #include "proxy/identity/identity.h"
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/intercept/interception.h"
@@ -40,6 +41,7 @@ class Daemon final : public control::Controlled {
   control::Status status() const override;
   const flows::FlowTable& flows() const override { return table_; }
   const config::Features& features() const override { return features_; }
+  const control::History& history() const override { return history_keeper_.history(); }
   control::Forecast forecast(const flows::Tuple& tuple) const override;
   std::string intercept_rules() const override;
   std::string fail_closed_rules() override;
@@ -95,6 +97,7 @@ class Daemon final : public control::Controlled {
   PathKeeper path_keeper_;
   PeerAddresses peer_addresses_;
   flows::FlowTable table_;
+  HistoryKeeper history_keeper_;
   flows::Dialer dialer_;
   flows::Flows flows_;
   std::unique_ptr<link::LinkListener> link_listener_;

@@ -82,6 +82,7 @@ void Daemon::start() {
   asio::co_spawn(io_, control_->run(), asio::detached);
   for (auto& link : links_) link->start();
   path_keeper_.begin();
+  history_keeper_.begin();
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 

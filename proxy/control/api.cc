@@ -14,6 +14,9 @@
 
 #include "proxy/control/admission.h"
 #include "proxy/control/flow_queries.h"
+#include "proxy/control/history_view.h"
+#include "proxy/control/page.h"
+#include "proxy/control/talkers.h"
 #include "proxy/control/views.h"
 #include "proxy/flows/ends.h"
 
@@ -28,7 +31,7 @@ using http::verb;
 
 constexpr std::string_view kFlowPrefix = "/v1/flows/";
 
-enum class Topic { metrics, status, flows, flow, why, features, clear_cache, intercept, reload };
+enum class Topic { page, metrics, status, flows, flow, talkers, history, why, features, clear_cache, intercept, reload };
 
 struct Route {
   Topic topic;
@@ -41,6 +44,8 @@ constexpr std::array kRoutes{
     Route{Topic::status, "/v1/status", "GET, HEAD"},
     Route{Topic::flows, "/v1/flows", "GET, HEAD"},
     Route{Topic::flow, kFlowPrefix, "GET, HEAD"},
+    Route{Topic::talkers, "/v1/talkers", "GET, HEAD"},
+    Route{Topic::history, "/v1/history", "GET, HEAD"},
     Route{Topic::why, "/v1/why", "GET, HEAD"},
     Route{Topic::features, "/v1/features", "GET, HEAD, PATCH, POST"},
     Route{Topic::clear_cache, "/v1/clear-cache", "POST"},
@@ -48,7 +53,10 @@ constexpr std::array kRoutes{
     Route{Topic::reload, "/v1/reload", "POST"},
 };
 
+constexpr Route kPageRoute = {Topic::page, "/", "GET, HEAD"};
+
 const Route* find_route(std::string_view path) {
+  if (find_page_file(path) != nullptr) return &kPageRoute;
   const auto* const found = std::ranges::find_if(kRoutes, [path](const Route& route) {
     return route.path == path || (route.path == kFlowPrefix && path.starts_with(kFlowPrefix));
   });
@@ -64,6 +72,10 @@ bool allows(const Route& route, verb method) {
       return true;
   }
   return false;
+}
+
+bool takes_parameters(Topic topic) {
+  return topic == Topic::flows || topic == Topic::talkers || topic == Topic::history || topic == Topic::why;
 }
 
 bool only_reads(verb method) { return method == verb::get || method == verb::head; }
@@ -131,11 +143,58 @@ boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
       query.port = parse_number<std::uint16_t>(value);
       if (!query.port)
         return refusal(status::bad_request, "port must be a number from 0 to 65535, not " + in_quotes(value));
+    } else if (name == "client") {
+      query.client = config::parse_network(value);
+      if (!query.client)
+        return refusal(status::bad_request, "client must be an address or a network, not " + in_quotes(value));
+    } else if (name == "server") {
+      query.server = config::parse_network(value);
+      if (!query.server) query.server_name = value;
+    } else if (name == "search") {
+      query.search = value;
+      for (char& c : query.search)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
     } else {
-      return unknown_parameter(name, "limit, after, peer, reason and port");
+      return unknown_parameter(name, "limit, after, peer, client, server, port, reason and search");
     }
   }
   return query;
+}
+
+boost::system::result<TalkersQuery, Answer> read_talkers_query(const Target& target) {
+  TalkersQuery query;
+  for (const auto& [name, value] : target.parameters) {
+    if (name == "limit") {
+      const auto limit = parse_number<std::size_t>(value);
+      if (!limit || *limit == 0 || *limit > TalkersQuery::kMost)
+        return refusal(status::bad_request, "limit must be a number from 1 to " + std::to_string(TalkersQuery::kMost) +
+                                                ", not " + in_quotes(value));
+      query.limit = *limit;
+    } else if (name == "by") {
+      const auto by = talkers_by(value);
+      if (!by)
+        return refusal(status::bad_request, "by must be client, server, port or peer, not " + in_quotes(value));
+      query.by = *by;
+    } else {
+      return unknown_parameter(name, "by and limit");
+    }
+  }
+  return query;
+}
+
+Answer history(const Controlled& daemon, const Target& target) {
+  std::uint64_t step = 1, since = 0;
+  for (const auto& [name, value] : target.parameters) {
+    if (name != "step" && name != "since") return unknown_parameter(name, "step and since");
+    const auto number = parse_number<std::uint64_t>(value);
+    if (!number) return refusal(status::bad_request, name + " must be a number of seconds, not " + in_quotes(value));
+    (name == "step" ? step : since) = *number;
+  }
+  const auto* const series =
+      step > 3600 ? nullptr : daemon.history().find(std::chrono::seconds(static_cast<std::int64_t>(step)));
+  if (series == nullptr)
+    return refusal(status::bad_request, "step must be 1, 60 or 3600, not " + std::to_string(step));
+  return {.body = view_history(*series, since)};
 }
 
 Answer no_such_flow(flows::FlowId id) {
@@ -287,6 +346,15 @@ Answer no_such_path(std::string_view path) {
                  "not found: " + in_quotes(path) + "; the API is under /v1/, metrics are at /metrics");
 }
 
+// Browsers say which page sends a request. Another site's page may open the status page, and nothing else: it could
+// not read the answers, but it shall not make this daemon work either.
+bool is_of_another_page(const Request& request, const Route& route) {
+  if (!request.origin.empty() && request.origin != "http://" + request.host) return true;
+  const auto& site = request.fetch_site;
+  if (site.empty() || site == "same-origin" || site == "none") return false;
+  return route.topic != Topic::page || request.fetch_mode != "navigate";
+}
+
 // Requests from this machine may read without the token; changes, and requests from elsewhere, need it. A
 // wrong token is refused even where none is needed, because the client should learn that it is wrong.
 std::optional<Answer> refuse_token(const Request& request, std::string_view token) {
@@ -328,6 +396,8 @@ std::optional<Answer> Api::refuse(const Request& request) const {
     answer.allow = route->allow;
     return answer;
   }
+  if (is_of_another_page(request, *route))
+    return refusal(status::forbidden, "requests from pages of other sites are refused");
   return refuse_token(request, token_);
 }
 
@@ -336,7 +406,7 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
   if (!target) co_return refusal(status::bad_request, "the request's target is not a path");
   const auto* const route = find_route(target->path);
   if (route == nullptr) co_return no_such_path(target->path);
-  if (!target->parameters.empty() && route->topic != Topic::flows && route->topic != Topic::why)
+  if (!target->parameters.empty() && !takes_parameters(route->topic))
     co_return refusal(status::bad_request, in_quotes(target->path) + " takes no parameters");
   const bool reads = only_reads(request.method);
   switch (route->topic) {
@@ -349,10 +419,23 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
       page.body = co_await list_flows(daemon_, std::move(*query));
       co_return page;
     }
+    case Topic::page: {
+      const auto* const file = find_page_file(target->path);
+      co_return Answer{.body = std::string(file->text), .content_type = std::string(file->content_type)};
+    }
+    case Topic::talkers: {
+      auto query = read_talkers_query(*target);
+      if (query.has_error()) co_return query.error();
+      Answer answer;
+      answer.body = co_await list_talkers(daemon_, *query);
+      co_return answer;
+    }
+    case Topic::history:
+      co_return history(daemon_, *target);
     case Topic::flow:
       co_return one_flow(daemon_, std::string_view(target->path).substr(kFlowPrefix.size()));
     case Topic::metrics:
-      co_return Answer{.body = metrics_text(daemon_.status(), daemon_.flows(), counters),
+      co_return Answer{.body = metrics_text(daemon_.status(), daemon_.flows(), daemon_.features(), counters),
                        .content_type = "text/plain; version=0.0.4; charset=utf-8"};
     case Topic::status:
       co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features()));

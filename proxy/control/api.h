@@ -18,6 +18,8 @@ struct Request {
   std::string target;         // path and query as sent
   std::string host;           // header; empty: it was missing
   std::string authorization;  // header
+  // Headers of browsers that say which page sent the request, and how; empty: none.
+  std::string origin, fetch_site, fetch_mode;
   std::string body;
   boost::asio::ip::tcp::endpoint local, remote;
 };

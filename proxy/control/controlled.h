@@ -11,6 +11,7 @@
 
 #include "cache/store_counters.h"
 #include "proxy/config/features.h"
+#include "proxy/control/history.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
 #include "proxy/intercept/door_keeper.h"
@@ -96,6 +97,7 @@ class Controlled {
   virtual Status status() const = 0;
   virtual const flows::FlowTable& flows() const = 0;
   virtual const config::Features& features() const = 0;
+  virtual const History& history() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) const = 0;
   virtual std::string intercept_rules() const = 0;  // the text `intercept print` shows, in place or not
 

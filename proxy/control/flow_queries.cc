@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/json/serialize.hpp>
 #include <ranges>
 
@@ -21,6 +22,7 @@ namespace json = boost::json;
 // Between two turns of the loop: flows looked at (tens of nanoseconds each) and flows written (microseconds
 // each).
 constexpr std::size_t kLooksPerSlice = 2048;
+constexpr std::size_t kSearchesPerSlice = 128;  // a text is made for each
 constexpr std::size_t kViewsPerSlice = 32;
 // One request looks at no more than this; the next page goes on from there.
 constexpr std::size_t kLooksPerPage = 65'536;
@@ -29,9 +31,22 @@ asio::awaitable<void> let_the_loop_run() {
   co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
 }
 
+bool is_found(const std::string& search, const flows::FlowRecord& flow) {
+  std::string text = config::unmapped(flow.client.address()).to_string() + ':' + std::to_string(flow.client.port()) +
+                     ' ' + flow.destination.to_text() + ' ' + flow.peer + ' ';
+  text += flow.reason->code;
+  if (flow.module) text.append(" ").append(flow.module->name);
+  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return text.find(search) != std::string::npos;
+}
+
 bool wanted(const FlowQuery& query, const flows::FlowRecord& flow) {
   return (!query.peer || *query.peer == flow.peer) && (!query.reason || *query.reason == flow.reason) &&
-         (!query.port || *query.port == flow.destination.port);
+         (!query.port || *query.port == flow.destination.port) &&
+         (!query.client || config::contains(*query.client, flow.client.address())) &&
+         (!query.server || (flow.destination.host.empty() && config::contains(*query.server, flow.destination.address))) &&
+         (!query.server_name || boost::beast::iequals(*query.server_name, flow.destination.host)) &&
+         (query.search.empty() || is_found(query.search, flow));
 }
 
 }  // namespace
@@ -47,7 +62,7 @@ asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery quer
   bool more = true;
   for (std::size_t views = 0, looks = 0; views < query.limit && looks < kLooksPerPage;) {
     auto flow = live.upper_bound(last);
-    const auto slice_looks = looks + kLooksPerSlice;
+    const auto slice_looks = looks + (query.search.empty() ? kLooksPerSlice : kSearchesPerSlice);
     const auto slice_views = std::min(views + kViewsPerSlice, query.limit);
     for (; flow != live.end() && looks < slice_looks && views < slice_views; ++flow) {
       ++looks;
@@ -65,19 +80,27 @@ asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery quer
   co_return text;
 }
 
-asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon, flows::Tuple tuple) {
+asio::awaitable<void> for_each_live(const Controlled& daemon, std::size_t per_slice,
+                                    std::function<void(const flows::FlowRecord&)> look) {
   const auto& live = daemon.flows().live();
-  std::optional<flows::FlowId> newest;
   for (flows::FlowId last = 0;;) {
     auto flow = live.upper_bound(last);
-    for (std::size_t looks = 0; flow != live.end() && looks < kLooksPerSlice; ++flow, ++looks) {
+    for (std::size_t looks = 0; flow != live.end() && looks < per_slice; ++flow, ++looks) {
       last = flow->first;
-      if (matches(tuple, flow->second.client, flow->second.destination)) newest = last;
+      look(flow->second);
     }
     if (flow == live.end()) break;
     co_await let_the_loop_run();
   }
-  if (newest && !live.contains(*newest)) newest.reset();  // it ended while the loop ran
+}
+
+asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon, flows::Tuple tuple) {
+  std::optional<flows::FlowId> newest;
+  std::function<void(const flows::FlowRecord&)> look = [&](const flows::FlowRecord& flow) {
+    if (matches(tuple, flow.client, flow.destination)) newest = flow.id;
+  };
+  co_await for_each_live(daemon, kLooksPerSlice, look);
+  if (newest && !daemon.flows().live().contains(*newest)) newest.reset();  // it ended while the loop ran
   co_return newest;
 }
 

@@ -3,9 +3,11 @@
 // the loop that carries them. api.cc parses the URL.
 #pragma once
 #include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "proxy/config/network.h"
 #include "proxy/control/controlled.h"
 
 namespace longhaul::control {
@@ -18,11 +20,19 @@ struct FlowQuery {
   std::optional<std::string> peer;  // "" selects flows outside the link
   std::optional<flows::Reason> reason;
   std::optional<std::uint16_t> port;  // of the destination
+  std::optional<config::Network> client;
+  std::optional<config::Network> server;
+  std::optional<std::string> server_name;
+  std::string search;  // lower case, anywhere in what identifies a flow; empty: any
 };
 
 // JSON text: {"flows": […], "next": id or null, "live": n}. While "next" is an id there may be more after it;
 // a page may hold fewer flows than asked for, or none, and still have a next.
 boost::asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery query);
+
+// In slices of so many flows; the loop runs between them. A flow that ends meanwhile may be missed.
+boost::asio::awaitable<void> for_each_live(const Controlled& daemon, std::size_t per_slice,
+                                           std::function<void(const flows::FlowRecord&)> look);
 
 // The newest live flow between these ends.
 boost::asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon, flows::Tuple tuple);

@@ -2,62 +2,15 @@
 // Turns snapshots into Prometheus metric families; prometheus-cpp serializes them.
 #include "proxy/control/metrics.h"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
-#include <deque>
-#include <initializer_list>
-#include <locale>
-#include <sstream>
+#include <algorithm>
 #include <utility>
 
+#include "proxy/control/metrics_parts.h"
+#include "proxy/control/verdict.h"
 #include "proxy/control/views.h"
 
 namespace longhaul::control {
 namespace {
-
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-
-class Families {
- public:
-  class Family {
-   public:
-    explicit Family(MetricFamily& family) : family_(family) {}
-    Family& sample(Labels labels, double value) {
-      auto& metric = family_.metric.emplace_back();
-      for (const auto& [name, text] : labels) metric.label.push_back({std::string(name), std::string(text)});
-      (family_.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-      return *this;
-    }
-    Family& sample(Labels labels, std::uint64_t value) { return sample(labels, static_cast<double>(value)); }
-
-   private:
-    MetricFamily& family_;
-  };
-
-  Family gauge(std::string name, std::string help) {
-    return add(std::move(name), std::move(help), MetricType::Gauge);
-  }
-  Family counter(std::string name, std::string help) {
-    return add(std::move(name), std::move(help), MetricType::Counter);
-  }
-  std::string text() const {
-    std::ostringstream out;
-    out.imbue(std::locale::classic());
-    prometheus::TextSerializer{}.Serialize(out, {families_.begin(), families_.end()});
-    return std::move(out).str();
-  }
-
- private:
-  Family add(std::string name, std::string help, MetricType type) {
-    return Family{
-        families_.emplace_back(MetricFamily{"longhaul_" + std::move(name), std::move(help), type, {}})};
-  }
-  std::deque<MetricFamily> families_;  // a Family refers to one while others are added
-};
 
 void add_flows(Families& families, const Status& status, const flows::FlowTable& flows) {
   const auto& totals = flows.totals();
@@ -82,33 +35,21 @@ void add_flows(Families& families, const Status& status, const flows::FlowTable&
       .sample({{"side", "wan"}, {"direction", "out"}}, bytes.wan_out);
 }
 
-void add_links(Families& families, const Status& status) {
-  using link::LinkState;
-  auto state = families.gauge("link_state", "1 for the current state of the link, otherwise 0.");
-  auto rtt = families.gauge("link_rtt_seconds", "Smoothed round-trip time of the link.");
-  auto streams = families.gauge("link_streams", "Live streams on the link.");
-  auto bytes =
-      families.counter("link_bytes_total", "Bytes on TCP and UDP between the peers, with TLS and packet headers.");
-  auto carrier = families.gauge("link_carrier", "1 for the transport (tcp or udp) that carries the data, otherwise 0.");
-  auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate in bits per second.");
-  auto credit = families.gauge("link_credit_bytes", "Bytes that the peer may still send (receive credit).");
-  auto retained =
-      families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer.");
-  auto carriers = families.counter("link_carriers_total", "Transport connections (tcp and udp) used by the link.");
-  for (const auto& link : status.links) {
-    for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
-      state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);
-    rtt.sample({{"peer", link.peer}}, std::chrono::duration<double>(link.smoothed_rtt).count());
-    for (const auto each : {"tcp", "udp"})
-      carrier.sample({{"peer", link.peer}, {"carrier", each}}, link.carrier == each ? 1.0 : 0.0);
-    streams.sample({{"peer", link.peer}}, link.streams);
-    bytes.sample({{"peer", link.peer}, {"direction", "sent"}}, link.bytes_sent);
-    bytes.sample({{"peer", link.peer}, {"direction", "received"}}, link.bytes_received);
-    rate.sample({{"peer", link.peer}}, link.delivery_rate_bits);
-    credit.sample({{"peer", link.peer}}, link.credit_granted);
-    retained.sample({{"peer", link.peer}}, link.bytes_retained);
-    carriers.sample({{"peer", link.peer}}, link.carriers_attached);
-  }
+void add_verdict(Families& families, const Status& status, const config::Features& features) {
+  const auto found = problems(status, features);
+  const auto serious = static_cast<std::uint64_t>(std::ranges::count_if(found, &Problem::is_serious));
+  families.gauge("problems", "Problems that longhaul status reports in its first lines.")
+      .sample({{"severity", "serious"}}, serious)
+      .sample({{"severity", "minor"}}, found.size() - serious);
+  auto in_force = families.gauge("feature", "Always 1; the labels are a feature in force for new flows, and its value.");
+  for (const auto& [name, value] : config::to_text(features)) in_force.sample({{"feature", name}, {"value", value}}, 1.0);
+}
+
+void add_process(Families& families, const Status& status) {
+  families.gauge("process_system_call_filter", "1 while the filter of system calls is in force.")
+      .sample({}, status.confinement.filters_system_calls ? 1.0 : 0.0);
+  families.gauge("process_landlock_version", "Version of Landlock that confines the process; 0: none.")
+      .sample({}, static_cast<double>(status.confinement.landlock_version));
 }
 
 void add_ports(Families& families, const flows::FlowTable& flows) {
@@ -118,8 +59,13 @@ void add_ports(Families& families, const flows::FlowTable& flows) {
       "port_block_bytes_total",
       "Bytes of flows by destination port: before reduction (plain), after deduplication (deduped) and after "
       "compression (encoded).");
+  auto started = families.counter("port_flows_total", "Flows started, by destination port.");
+  auto block_counts = families.counter("port_blocks_total", "Blocks of flows, by destination port.");
   for (const auto& [number, totals] : flows.by_port_so_far()) {
     const std::string port = number == 0 ? "other" : std::to_string(number);
+    started.sample({{"port", port}}, totals.started);
+    block_counts.sample({{"port", port}, {"direction", "out"}}, totals.blocks.out.blocks)
+        .sample({{"port", port}, {"direction", "in"}}, totals.blocks.in.blocks);
     bytes.sample({{"port", port}, {"side", "lan"}, {"direction", "in"}}, totals.bytes.lan_in)
         .sample({{"port", port}, {"side", "lan"}, {"direction", "out"}}, totals.bytes.lan_out)
         .sample({{"port", port}, {"side", "wan"}, {"direction", "in"}}, totals.bytes.wan_in)
@@ -145,70 +91,6 @@ void add_modules(Families& families, const flows::FlowTable& flows) {
                                    std::string(counter.help) + ", counted at this site.");
     for (const auto& [of, module] : totals)
       family.sample({{"peer", of.first}, {"module", of.second}}, module.counters.*counter.value);
-  }
-}
-
-void add_reduction(Families& families, const Status& status) {
-  auto blocks = families.counter("reduction_blocks_total", "Blocks encoded (out) and decoded (in).");
-  auto bytes = families.counter(
-      "reduction_bytes_total",
-      "Bytes of data reduction by stage: plain (before), deduped (after deduplication), encoded (after "
-      "compression); copied and from_disk: plain bytes found in the memory and disk dictionaries; passed: "
-      "sent unreduced; opened: in blocks with deflate data that was recompressed; loaded: read from the disk "
-      "dictionary.");
-  auto copies = families.counter("reduction_copies_total", "Repeats found by deduplication, by length.");
-  auto events = families.counter("reduction_events_total", "Unusual events of data reduction.");
-  auto level = families.gauge("zstd_level", "Current zstd compression level.");
-  auto relief =
-      families.gauge("zstd_relief", "Levels by which zstd compression is lowered because the CPU is busy.");
-  auto common = families.gauge("disk_dictionary_common_segments", "Segments in the disk dictionaries of both sites.");
-  auto dictionary = families.gauge("dictionary_bytes", "The dictionary in memory: its size and its contents.");
-  for (const auto& link : status.links) {
-    const auto& peer = link.peer;
-    const auto& out = link.reduction.encoder;
-    const auto& in = link.reduction.decoder;
-    blocks.sample({{"peer", peer}, {"direction", "out"}}, out.blocks)
-        .sample({{"peer", peer}, {"direction", "in"}}, in.blocks);
-    const auto stages = [&](const char* direction, const reduction::BlockFigures& figures) {
-      bytes.sample({{"peer", peer}, {"direction", direction}, {"stage", "plain"}}, figures.plain_bytes)
-          .sample({{"peer", peer}, {"direction", direction}, {"stage", "deduped"}}, figures.after_dedup_bytes)
-          .sample({{"peer", peer}, {"direction", direction}, {"stage", "encoded"}}, figures.encoded_bytes);
-    };
-    stages("out", out.bytes);
-    stages("in", in.bytes);
-    bytes.sample({{"peer", peer}, {"direction", "out"}, {"stage", "copied"}}, out.bytes.copied_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "from_disk"}}, out.bytes.disk_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "passed"}}, out.passed_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "opened"}}, out.opened_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"stage", "loaded"}}, out.loaded_bytes)
-        .sample({{"peer", peer}, {"direction", "in"}, {"stage", "loaded"}}, in.loaded_bytes);
-    for (std::size_t i = 0; i < out.hits.size(); ++i) {
-      const std::string below =
-          i < reduction::kHitLengthBounds.size() ? std::to_string(reduction::kHitLengthBounds[i]) : "inf";
-      copies.sample({{"peer", peer}, {"below", below}}, out.hits[i]);
-    }
-    level.sample({{"peer", peer}}, static_cast<double>(out.zstd_level));
-    relief.sample({{"peer", peer}}, out.zstd_relief);
-    common.sample({{"peer", peer}}, link.reduction.common_segments);
-    const auto event = [&](const char* direction, const char* name, std::uint64_t count) {
-      events.sample({{"peer", peer}, {"direction", direction}, {"event", name}}, count);
-    };
-    event("out", "incompressible", out.incompressible_blocks);
-    event("out", "horizon_stall", out.horizon_stalls);
-    event("out", "need", out.needs);
-    event("out", "mismatch", out.mismatches);
-    event("out", "gone", out.gone);
-    event("out", "restart", out.restarts);
-    event("in", "need", in.needs);
-    event("in", "mismatch", in.mismatches);
-    event("in", "recovered", in.recovered);
-    event("in", "failed", in.failed);
-    event("in", "segment_refused", in.segments_refused);
-    dictionary.sample({{"peer", peer}, {"direction", "out"}, {"kind", "size"}}, out.ring_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"kind", "filled"}}, out.ring_filled_bytes)
-        .sample({{"peer", peer}, {"direction", "out"}, {"kind", "unanswered"}}, out.unanswered_bytes)
-        .sample({{"peer", peer}, {"direction", "in"}, {"kind", "size"}}, in.ring_bytes)
-        .sample({{"peer", peer}, {"direction", "in"}, {"kind", "filled"}}, in.ring_filled_bytes);
   }
 }
 
@@ -243,49 +125,6 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"kind", "hit"}}, disk.hits);
 }
 
-void add_udp(Families& families, const Status& status) {
-  using link::UdpState;
-  auto state = families.gauge("udp_state", "1 for the current state of UDP on the link, otherwise 0.");
-  auto rate = families.gauge("udp_pacing_rate_bits", "Pacing rate of UDP, in bits per second of IP packets.");
-  auto size = families.gauge("udp_datagram_bytes", "Largest UDP payload known to pass the path.");
-  auto packets =
-      families.counter("udp_packets_total",
-                       "UDP packets: sent, received, lost, spurious (declared lost and then acknowledged), dropped (received "
-                       "and discarded).");
-  auto bytes = families.counter("udp_bytes_total", "Bytes of UDP payload.");
-  auto repairs = families.counter("udp_repairs_total",
-                                  "Repair packets of forward error correction: sent, received, wasted (nothing to repair), late.");
-  auto recovered = families.counter("udp_recovered_total", "Lost packets recovered by repair packets.");
-  auto fallbacks = families.counter("udp_fallbacks_total", "Fallbacks to TCP because UDP was no longer answered.");
-  auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");
-  for (const auto& link : status.links) {
-    const auto& udp = link.udp;
-    const auto& peer = link.peer;
-    for (const auto each : {UdpState::none, UdpState::probing, UdpState::up, UdpState::failed})
-      state.sample({{"peer", peer}, {"state", to_text(each)}}, udp.state == each ? 1.0 : 0.0);
-    rate.sample({{"peer", peer}}, udp.pacing_rate_bits);
-    size.sample({{"peer", peer}}, udp.datagram_bytes);
-    packets.sample({{"peer", peer}, {"kind", "sent"}}, udp.packets_sent)
-        .sample({{"peer", peer}, {"kind", "received"}}, udp.packets_received)
-        .sample({{"peer", peer}, {"kind", "lost"}}, udp.packets_lost)
-        .sample({{"peer", peer}, {"kind", "spurious"}}, udp.spurious_losses)
-        .sample({{"peer", peer}, {"kind", "dropped"}}, udp.packets_dropped);
-    bytes.sample({{"peer", peer}, {"direction", "sent"}}, udp.bytes_sent)
-        .sample({{"peer", peer}, {"direction", "received"}}, udp.bytes_received);
-    repairs.sample({{"peer", peer}, {"kind", "sent"}}, udp.repairs_sent)
-        .sample({{"peer", peer}, {"kind", "received"}}, udp.repairs_received)
-        .sample({{"peer", peer}, {"kind", "wasted"}}, udp.repairs_wasted)
-        .sample({{"peer", peer}, {"kind", "late"}}, udp.repairs_late);
-    recovered.sample({{"peer", peer}}, udp.symbols_recovered);
-    fallbacks.sample({{"peer", peer}}, udp.fallbacks);
-    late.sample({{"peer", peer}}, std::chrono::duration<double>(udp.timer_lateness).count());
-  }
-  families
-      .counter("udp_unknown_datagrams_total",
-               "Datagrams to the link's port that belong to no connection and were dropped.")
-      .sample({}, status.unknown_datagrams);
-}
-
 void add_refusals(Families& families, const Status& status) {
   auto refused = families.counter("strangers_refused_total",
                                    "Connections to the link's port that were not authenticated, by reason.");
@@ -317,12 +156,15 @@ void add_losses(Families& families, const modules::Listed& module) {
 
 }  // namespace
 
-std::string metrics_text(const Status& status, const flows::FlowTable& flows, const ApiCounters& api) {
+std::string metrics_text(const Status& status, const flows::FlowTable& flows, const config::Features& features,
+                         const ApiCounters& api) {
   Families families;
   families.gauge("info", "Always 1; the labels identify the daemon.")
       .sample({{"site", status.site}, {"version", status.version}}, 1.0);
   families.gauge("uptime_seconds", "Time since the daemon started.")
       .sample({}, std::chrono::duration<double>(status.uptime).count());
+  add_verdict(families, status, features);
+  add_process(families, status);
   add_flows(families, status, flows);
   add_links(families, status);
   add_udp(families, status);

@@ -57,7 +57,16 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   http::response<http::string_body> response{answer.status, version};
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, "no-store");
+  // Of use to the status page alone, and harmless to the rest: it runs its own script and nothing else, is shown in
+  // no other page, and other pages can neither embed nor read what is answered here.
   response.set("X-Content-Type-Options", "nosniff");
+  response.set("Content-Security-Policy",
+               "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+               "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'");
+  response.set("X-Frame-Options", "DENY");
+  response.set("Referrer-Policy", "no-referrer");
+  response.set("Cross-Origin-Resource-Policy", "same-origin");
+  response.set("Cross-Origin-Opener-Policy", "same-origin");
   if (!answer.allow.empty()) response.set(http::field::allow, answer.allow);
   if (answer.asks_for_token) response.set(http::field::www_authenticate, "Bearer realm=\"longhaul\"");
   response.body() = std::move(answer.body);
@@ -85,6 +94,9 @@ Request make_request(const Header& header, const tcp::socket& socket) {
   // Two Host headers would let two readers see two hosts: RFC 9112, section 3.2 asks for a refusal.
   if (header.count(http::field::host) == 1) request.host = header[http::field::host];
   request.authorization = header[http::field::authorization];
+  request.origin = header[http::field::origin];
+  request.fetch_site = header["Sec-Fetch-Site"];
+  request.fetch_mode = header["Sec-Fetch-Mode"];
   error_code ignored;
   request.local = socket.local_endpoint(ignored);
   request.remote = socket.remote_endpoint(ignored);

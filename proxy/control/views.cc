@@ -5,6 +5,8 @@
 #include <boost/json/array.hpp>
 #include <charconv>
 
+#include "proxy/control/verdict.h"
+
 namespace longhaul::control {
 namespace {
 
@@ -391,6 +393,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
       {"site", status.site},
       {"version", status.version},
       {"uptime_s", status.uptime.count()},
+      {"verdict", view_verdict(status, features, flows.bytes_so_far())},
       {"process", view(status.confinement)},
       {"features", view(features)},
       {"links", std::move(links)},

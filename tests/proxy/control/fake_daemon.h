@@ -23,6 +23,7 @@ class FakeDaemon final : public Controlled {
   Status status() const override { return now; }
   const flows::FlowTable& flows() const override { return table; }
   const config::Features& features() const override { return in_force; }
+  const History& history() const override { return past; }
   Forecast forecast(const flows::Tuple& tuple) const override {
     Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
     const auto network = *config::parse_network("10.0.2.0/24");
@@ -91,6 +92,7 @@ class FakeDaemon final : public Controlled {
                                           .load_bytes = 3 << 20},
              .links = {}};
   flows::FlowTable table;
+  History past;
   config::Features in_force;
   Cleared cache{.memory_bytes = 1 << 20,
                 .disk_bytes = 5 << 20,

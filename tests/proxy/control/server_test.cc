@@ -67,7 +67,7 @@ TEST_CASE("an unknown path is not found, and a wrong method gets the allowed one
   RunningApi api;
   api.start();
   for (const auto* path :
-       {"/", "/v1", "/v1/", "/v2/status", "/v1/statusx", "/v1/flow", "/metrics/", "/v1/../metrics"})
+       {"/page", "/v1", "/v1/", "/v2/status", "/v1/statusx", "/v1/flow", "/metrics/", "/v1/../metrics"})
     CHECK(get(api, path).status == 404);
   const auto reply = HttpClient{api.endpoint()}.ask(http::verb::delete_, "/v1/features");
   CHECK(reply.status == 405);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes and flows over time, in three rings: seconds of the last ten minutes, minutes of a day, hours of thirty days.
+// Pure: the caller brings the time of day and keeps the file.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/flows/flow_table.h"
+
+namespace longhaul::control {
+
+class History {
+ public:
+  struct Slot {
+    flows::FlowBytes bytes;        // that passed in this interval
+    std::uint64_t most_flows = 0;  // that were live at once
+    std::uint64_t samples = 0;     // 0: no daemon was running
+    bool operator==(const Slot&) const = default;
+  };
+
+  class Series {
+   public:
+    Series(std::chrono::seconds step, std::size_t kept) : step_(step), slots_(kept) {}
+
+    std::chrono::seconds step() const { return step_; }
+    std::size_t kept() const { return slots_.size(); }
+    // The number of the newest slot; a slot begins at its number times `step`, in Unix time.
+    std::uint64_t newest() const { return newest_; }
+    // From newest() - kept() + 1 to newest().
+    const Slot& at(std::uint64_t number) const { return slots_[number % slots_.size()]; }
+
+    void add(std::uint64_t unix_seconds, const Slot& sample);
+
+   private:
+    friend class History;
+    void move_to(std::uint64_t number);
+
+    std::chrono::seconds step_;
+    std::vector<Slot> slots_;
+    std::uint64_t newest_ = 0;
+  };
+
+  History();
+
+  // A clock that was set back forgets the intervals that have not begun yet.
+  void add(std::uint64_t unix_seconds, const Slot& sample);
+  const std::array<Series, 3>& series() const { return series_; }
+  const Series* find(std::chrono::seconds step) const;  // null: there is none with that step
+
+  // What a file holds, with a checksum.
+  static constexpr std::size_t kMostBytes = 256 * 1024;
+  std::string text() const;
+  static std::optional<History> parse(std::string_view text);
+
+ private:
+  std::array<Series, 3> series_;
+};
+
+}  // namespace longhaul::control

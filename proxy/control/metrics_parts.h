@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sources of the exporter share. Included by them alone.
+#pragma once
+#include "proxy/control/controlled.h"
+#include "proxy/control/metric_families.h"
+
+namespace longhaul::control {
+
+void add_links(Families& families, const Status& status);
+void add_udp(Families& families, const Status& status);
+void add_reduction(Families& families, const Status& status);
+
+}  // namespace longhaul::control

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first line of every report: what is wrong, with a remedy, and what the pair has saved. Pure.
+#pragma once
+#include <boost/json/object.hpp>
+#include <string>
+#include <vector>
+
+#include "proxy/control/controlled.h"
+
+namespace longhaul::control {
+
+struct Problem {
+  std::string sentence, remedy;
+  bool is_serious = false;  // traffic is refused, unprotected or not optimised, or data was lost
+};
+
+// The serious ones first.
+std::vector<Problem> problems(const Status& status, const config::Features& features);
+
+boost::json::object view_verdict(const Status& status, const config::Features& features,
+                                 const flows::FlowBytes& bytes);
+
+}  // namespace longhaul::control
