@@ -35,6 +35,9 @@ class ControlClient {
   config::TextResult<boost::json::value> get(const std::string& target);
   config::TextResult<boost::json::value> post(const std::string& target, const boost::json::value& body);
 
+  // The token, for what a browser will send.
+  config::TextResult<std::string> secret() const { return token(boost::beast::http::verb::post); }
+
  private:
   struct Reply {
     unsigned status = 0;

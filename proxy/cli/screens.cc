@@ -4,24 +4,16 @@
 
 #include <algorithm>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <ostream>
 
+#include "proxy/cli/answer_values.h"
 #include "proxy/cli/table.h"
+#include "proxy/cli/verdict_lines.h"
 
 namespace longhaul::cli {
 namespace {
 
 namespace json = boost::json;
-
-std::uint64_t number(const json::value& value) { return value.to_number<std::uint64_t>(); }
-
-// Text without its quotes; "-" for null.
-std::string text(const json::value& value) {
-  if (value.is_null()) return "-";
-  if (value.is_string()) return std::string(value.get_string());
-  return json::serialize(value);
-}
 
 std::string rtt(const json::value& value) {
   return value.is_null() ? "-" : milliseconds_text(value.to_number<double>());
@@ -304,6 +296,7 @@ void show_status(const json::value& status, std::ostream& out) {
   const auto& flows = status.at("flows");
   const auto& memory = status.at("memory");
   const auto& intercept = status.at("intercept");
+  out << verdict_lines(status.at("verdict"), false);
   line(out, "site",
        text(status.at("site")) + ", longhaul " + text(status.at("version")) + ", up " +
            age(status.at("uptime_s")));

@@ -8,18 +8,22 @@
 #include <boost/json/serialize.hpp>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli11.h"
 #include "proxy/cli/control_client.h"
+#include "proxy/cli/live_screen.h"
 #include "proxy/cli/screens.h"
+#include "proxy/cli/top.h"
 #include "proxy/config/read.h"
 
 namespace longhaul::cli {
@@ -35,9 +39,12 @@ struct Options {
   std::filesystem::path state_dir = "/var/lib/longhaul";
   std::filesystem::path token_file = "control.token";
   bool json = false;
-  std::optional<std::string> peer, reason;
+  std::optional<std::string> peer, client, server, reason, search;
   std::optional<std::uint16_t> port;
   std::size_t limit = 0;  // 0: all
+  bool watch = false;
+  double interval_s = 1;
+  std::size_t count = 0;  // frames of a live view; 0: until it is ended
   std::string flow;
   std::vector<std::string> settings;
   std::string action;
@@ -58,28 +65,102 @@ TextResult<void> status(ControlClient& daemon, const Options& options, std::ostr
   return {};
 }
 
-TextResult<void> flows(ControlClient& daemon, const Options& options, std::ostream& out) {
-  constexpr std::size_t kPage = 1000;  // the most the daemon gives at once
-  const auto wanted = options.limit == 0 ? std::numeric_limits<std::size_t>::max() : options.limit;
-  std::string filters;
-  if (options.peer) filters += "&peer=" + encoded(*options.peer);
-  if (options.reason) filters += "&reason=" + encoded(*options.reason);
-  if (options.port) filters += "&port=" + std::to_string(*options.port);
-  json::array found;
+struct FoundFlows {
+  json::array flows;
   std::uint64_t live = 0;
-  for (json::value after = 0; !after.is_null() && found.size() < wanted;) {
-    const auto limit = std::min(kPage, wanted - found.size());
+};
+
+TextResult<FoundFlows> find_flows(ControlClient& daemon, const Options& options, std::size_t wanted) {
+  constexpr std::size_t kPage = 1000;  // the most the daemon gives at once
+  std::string filters;
+  for (const auto& [name, value] : {std::pair("&peer=", &options.peer), std::pair("&client=", &options.client),
+                                    std::pair("&server=", &options.server), std::pair("&reason=", &options.reason),
+                                    std::pair("&search=", &options.search)})
+    if (*value) filters += name + encoded(**value);
+  if (options.port) filters += "&port=" + std::to_string(*options.port);
+  FoundFlows found;
+  for (json::value after = 0; !after.is_null() && found.flows.size() < wanted;) {
+    const auto limit = std::min(kPage, wanted - found.flows.size());
     auto page =
         daemon.get("/v1/flows?limit=" + std::to_string(limit) + "&after=" + json::serialize(after) + filters);
     if (page.has_error()) return page.error();
-    for (auto& flow : page->at("flows").as_array()) found.push_back(std::move(flow));
+    for (auto& flow : page->at("flows").as_array()) found.flows.push_back(std::move(flow));
     after = page->at("next");
-    live = page->at("live").to_number<std::uint64_t>();
+    found.live = page->at("live").to_number<std::uint64_t>();
   }
+  return found;
+}
+
+LiveScreen::Options live_options(const Options& options) {
+  return {.interval = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * options.interval_s)),
+          .count = options.count};
+}
+
+TextResult<void> flows(ControlClient& daemon, const Options& options, std::ostream& out) {
+  if (options.watch && options.json) return TextError{"--watch shows tables; call longhaul flows --json again instead"};
+  if (options.watch) {
+    constexpr std::size_t kMostRows = 500;  // more than any terminal has
+    const auto wanted = options.limit == 0 ? kMostRows : options.limit;
+    LiveScreen screen{live_options(options), out};
+    return screen.run(
+        [&]() -> TextResult<std::string> {
+          const auto found = find_flows(daemon, options, wanted);
+          if (found.has_error()) return found.error();
+          std::ostringstream text;
+          show_flows(found->flows, found->live, text);
+          return {boost::system::in_place_value, std::move(text).str()};
+        },
+        [](char) {});
+  }
+  auto found = find_flows(daemon, options, options.limit == 0 ? std::numeric_limits<std::size_t>::max() : options.limit);
+  if (found.has_error()) return found.error();
   if (options.json)
-    print_json(json::object{{"flows", std::move(found)}, {"live", live}}, out);
+    print_json(json::object{{"flows", std::move(found->flows)}, {"live", found->live}}, out);
   else
-    show_flows(found, live, out);
+    show_flows(found->flows, found->live, out);
+  return {};
+}
+
+TextResult<void> top(ControlClient& daemon, const Options& options, std::ostream& out) {
+  Top view;
+  if (options.json) {
+    const auto status = daemon.get("/v1/status");
+    if (status.has_error()) return status.error();
+    const auto talkers = daemon.get("/v1/talkers?limit=100");
+    if (talkers.has_error()) return talkers.error();
+    print_json(json::object{{"status", *status}, {"clients", talkers->at("talkers")}}, out);
+    return {};
+  }
+  LiveScreen screen{live_options(options), out};
+  view.has_colour = screen.has_colour();
+  std::optional<std::chrono::steady_clock::time_point> last;
+  return screen.run(
+      [&]() -> TextResult<std::string> {
+        const auto status = daemon.get("/v1/status");
+        if (status.has_error()) return status.error();
+        const auto talkers = daemon.get("/v1/talkers?limit=100&by=" + view.by);
+        if (talkers.has_error()) return talkers.error();
+        const auto now = std::chrono::steady_clock::now();
+        const double seconds = last ? std::chrono::duration<double>(now - *last).count() : 0;
+        last = now;
+        return {boost::system::in_place_value, view.frame(*status, *talkers, seconds) +
+                                                   "\nq ends; c, s, p, l: by client, server, port, link\n"};
+      },
+      [&](char key) {
+        if (key == 'c') view.by = "client";
+        if (key == 's') view.by = "server";
+        if (key == 'p') view.by = "port";
+        if (key == 'l') view.by = "peer";
+      });
+}
+
+TextResult<void> page(ControlClient& daemon, const Options& options, std::ostream& out) {
+  const auto alive = daemon.get("/v1/features");
+  if (alive.has_error()) return alive.error();
+  const auto secret = daemon.secret();
+  if (secret.has_error()) return secret.error();
+  const auto address = "http://" + options.control + "/#token=" + encoded(*secret);
+  options.json ? print_json(json::object{{"address", address}}, out) : void(out << address << '\n');
   return {};
 }
 
@@ -213,8 +294,22 @@ void add_steering_commands(CLI::App& app, std::ostream& out, std::ostream& error
       ->type_name("NAME");
   flows_command->add_option("--reason", options.reason, "only flows with this reason code")
       ->type_name("CODE");
+  flows_command->add_option("--client", options.client, "only flows of this client")->type_name("ADDRESS|NETWORK");
+  flows_command->add_option("--server", options.server, "only flows to this server")->type_name("ADDRESS|NETWORK|NAME");
   flows_command->add_option("--port", options.port, "only flows to this port")->type_name("PORT");
+  flows_command->add_option("--search", options.search, "only flows with this text in client, server, peer, reason or module")
+      ->type_name("TEXT");
   flows_command->add_option("--limit", options.limit, "list at most this many")->type_name("N");
+  flows_command->add_flag("--watch", options.watch, "show them again and again; q ends");
+  auto* const top_command = add("top", "Show links, rates and the largest clients, live; q ends", top);
+  for (auto* const live : {flows_command, top_command}) {
+    live->add_option("--interval", options.interval_s, "seconds between two frames of a live view")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->type_name("S")
+        ->capture_default_str();
+    live->add_option("--count", options.count, "end a live view after so many frames")->type_name("N");
+  }
+  add("page", "Print the address of the status page, with the token for changes; treat it like a password", page);
   auto* const why_command = add("why", "Explain why a flow is, is not, or would be optimised", why);
   why_command->add_option("flow", options.flow, "a flow's number, or CLIENT:PORT-SERVER:PORT, such as 10.0.0.1:5000-10.0.2.2:445")
       ->required()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that steer a running daemon: status, flows, why, set, clear-cache, reload, intercept. Each sends one or a
+// The commands that steer a running daemon: status, flows, top, page, why, set, clear-cache, reload, intercept. Each sends one or a
 // few requests to the control API; screens.h formats the answers.
 #pragma once
 #include <iosfwd>

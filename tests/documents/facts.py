@@ -44,14 +44,9 @@ def refusals(tree):
 
 
 def metrics(tree):
-<<<<<<< HEAD
-    source = tree.text("proxy/control/metrics.cc")
+    source = "".join(tree.text(path) for path in tree.sources if path.match("proxy/control/metrics*.cc"))
     found = set(re.findall(rf"(?:gauge|counter)\(\s*{TEXT},", source))
     each = re.findall(rf"of_module\(module, {TEXT}\)", source)
-=======
-    sources = "".join(tree.text(path) for path in tree.sources if path.match("proxy/control/metrics*.cc"))
-    found = set(re.findall(rf"(?:gauge|counter)\(\s*{TEXT},", sources))
->>>>>>> d128b76 (Status page: verdict, savings, links, traffic over time, talkers, flows and features in a browser)
     counters = re.findall(rf"CounterName\{{{TEXT}", tree.text("proxy/modules/counters.h"))
     return ({f"longhaul_{name}" for name in found} | {f"longhaul_module_{name}_total" for name in counters} |
             {f"longhaul_{module}_{name}" for module in modules(tree) for name in each})

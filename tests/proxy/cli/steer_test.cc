@@ -268,3 +268,43 @@ TEST_CASE("an invalid control address is reported as typed") {
   CHECK(exit_code == 1);
   CHECK(has(errors.str(), "--control 7601 has no port"));
 }
+
+TEST_CASE("flows are selected by client, server and text, and shown again and again") {
+  RunningApi api;
+  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
+  api.daemon.add_flow("10.0.9.1:5000-10.0.2.3:80");
+  api.start();
+  const Shell shell{api.port()};
+  CHECK_FALSE(has(shell.type({"flows", "--client", "10.0.0.0/24"}).out, "10.0.9.1"));
+  CHECK_FALSE(has(shell.type({"flows", "--server", "10.0.2.3"}).out, "10.0.0.1"));
+  CHECK_FALSE(has(shell.type({"flows", "--search", ":445"}).out, "10.0.9.1"));
+  const auto watched = shell.type({"flows", "--watch", "--count", "2", "--interval", "0.1", "--client", "10.0.9.1"});
+  CHECK(watched.exit_code == 0);
+  const auto first = watched.out.find("10.0.9.1");
+  CHECK(watched.out.find("10.0.9.1", first + 1) != std::string::npos);
+  CHECK_FALSE(has(watched.out, "10.0.0.1"));
+  CHECK(shell.type({"flows", "--client", "somebody"}).exit_code == 1);
+}
+
+TEST_CASE("top is one frame where no terminal shows it") {
+  RunningApi api;
+  api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {1 << 20, 0, 0, 1 << 10};
+  api.start();
+  const Shell shell{api.port()};
+  const auto typed = shell.type({"top"});
+  CHECK(typed.exit_code == 0);
+  CHECK(has(typed.out, "datacenter"));
+  CHECK(has(typed.out, "10.0.0.1"));
+  CHECK(json::parse(shell.type({"top", "--json"}).out).at("clients").at(0).at("name") == "10.0.0.1");
+}
+
+TEST_CASE("page prints the address of the page with the token behind the number sign") {
+  RunningApi api;
+  api.start();
+  const Shell shell{api.port()};
+  CHECK(shell.type({"page"}).out == "http://" + shell.address() + "/#token=" + control::kTestToken + "\n");
+  fs::remove(shell.token_file());
+  const auto without = shell.type({"page"});
+  CHECK(without.exit_code == 1);
+  CHECK(has(without.errors, "control token"));
+}

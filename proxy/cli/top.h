@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `longhaul top` shows: the verdict, links, and who uses the line, with rates between two answers of the daemon.
+// Pure.
+#pragma once
+#include <boost/json/value.hpp>
+#include <map>
+#include <string>
+
+namespace longhaul::cli {
+
+class Top {
+ public:
+  // What is summed in the last table: client, server, port or peer.
+  std::string by = "client";
+  bool has_colour = false;
+
+  // `seconds` have passed since the call before.
+  std::string frame(const boost::json::value& status, const boost::json::value& talkers, double seconds);
+
+ private:
+  using Sums = std::map<std::string, std::uint64_t>;  // bytes by what they are of
+  std::string rate(const std::string& of, std::uint64_t bytes, double seconds);
+
+  Sums before_, now_;
+};
+
+}  // namespace longhaul::cli

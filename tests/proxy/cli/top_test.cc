@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests what the live views show, and that nothing from the network can steer the terminal.
+#include "proxy/cli/top.h"
+
+#include <boost/json/parse.hpp>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "proxy/cli/live_screen.h"
+#include "proxy/cli/verdict_lines.h"
+#include "tests/proxy/cli/typed.h"
+
+namespace longhaul::cli {
+namespace {
+
+namespace json = boost::json;
+
+json::value status(std::uint64_t lan, std::uint64_t wan) {
+  auto answer = json::parse(R"({"site": "branch", "version": "1", "uptime_s": 90,
+    "verdict": {"ok": true, "problems": [], "saved_bytes": 512, "saved_share": 0.5},
+    "memory": {"bytes": 1024, "limit_bytes": 2048},
+    "flows": {"live": 2, "limit": 10, "bytes": {"lan_in": 0, "lan_out": 0, "wan_in": 0, "wan_out": 0}},
+    "links": [{"peer": "datacenter", "state": "up", "carrier": "udp", "rtt_ms": 40.5, "bytes_sent": 0, "bytes_received": 0,
+      "streams": 2, "udp": {"packets_sent": 100, "packets_lost": 3, "spurious_losses": 1, "symbols_recovered": 7,
+      "rate": {"queue_ms": 1.5}}}, {"peer": "b", "state": "down", "carrier": null, "rtt_ms": null, "bytes_sent": 0,
+      "bytes_received": 0, "streams": 0, "udp": null}]})");
+  auto& bytes = answer.at("flows").at("bytes").as_object();
+  bytes["lan_in"] = lan;
+  bytes["wan_out"] = wan;
+  return answer;
+}
+
+json::value talkers(std::uint64_t lan) {
+  auto answer = json::parse(R"({"count": 1, "talkers": [{"name": "10.0.0.1", "flows": 2,
+    "bytes": {"lan_in": 0, "lan_out": 0, "wan_in": 0, "wan_out": 0}}]})");
+  answer.at("talkers").at(0).at("bytes").as_object()["lan_in"] = lan;
+  return answer;
+}
+
+TEST_CASE("top shows rates between two answers, and the savings of each talker") {
+  Top top;
+  const auto first = top.frame(status(1'000'000, 500'000), talkers(1000), 0);
+  CHECK(first.starts_with("OK; saved 512 B (50.0 %)\n"));
+  CHECK(has(first, "LAN -, WAN -"));
+  CHECK(has(first, "datacenter  up"));
+  CHECK(has(first, "2.0 %"));  // one of three was lost in appearance alone
+  const auto second = top.frame(status(2'000'000, 750'000), talkers(251'000), 2);
+  CHECK(has(second, "LAN 4.00 Mbit/s, WAN 1.00 Mbit/s"));
+  CHECK(has(second, "10.0.0.1      2  1.00 Mbit/s"));
+  std::istringstream lines(second);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  const auto restarted = top.frame(status(10, 10), talkers(10), 2);
+  CHECK(has(restarted, "LAN -, WAN -"));  // a daemon that began anew has no negative rate
+}
+
+TEST_CASE("the verdict names each problem with its remedy, with colour or without") {
+  const auto verdict = json::parse(R"({"ok": false, "saved_bytes": -2, "saved_share": -0.1, "problems": [
+    {"sentence": "The link is down.", "remedy": "look", "serious": true}]})");
+  CHECK(verdict_lines(verdict, false) ==
+        "1 problem; the WAN carried 2 B more than the LAN\n  The link is down.\n    remedy: look\n");
+  CHECK(verdict_lines(verdict, true).starts_with("\x1b[31m1 problem\x1b[0m; "));
+}
+
+TEST_CASE("a frame is cut to the terminal, and only colours are let through") {
+  CHECK(fit("abc\ndef\nghi\n", 2, 2) == "ab\nde\n");
+  CHECK(fit("", 5, 5).empty());
+  CHECK(fit("no end", 80, 1) == "no end\n");
+  CHECK(fit("\x1b[31mred\x1b[0m", 2, 1) == "\x1b[31mre\x1b[0m\n");
+  CHECK(fit("a\x1b]0;title\x07\x1b[2Jb\r\t\x7f", 80, 1) == "a?]0;title??[2Jb???\n");
+  CHECK(fit("\u00e4\u00f6\u00fc", 2, 1) == "\u00e4\u00f6\n");
+}
+
+TEST_CASE("a live view that no terminal shows is as many frames as were asked for") {
+  std::ostringstream out;
+  LiveScreen screen{{.interval = std::chrono::milliseconds(1), .count = 3}, out};
+  int frames = 0;
+  const auto done = screen.run(
+      [&]() -> config::TextResult<std::string> {
+        return {boost::system::in_place_value, std::to_string(++frames)};
+      },
+      [](char) {});
+  CHECK(done.has_value());
+  CHECK(out.str() == "1\n\n2\n\n3\n\n");
+}
+
+TEST_CASE("a live view ends with the error of its frame") {
+  std::ostringstream out;
+  LiveScreen screen{{}, out};
+  const auto done = screen.run(
+      []() -> config::TextResult<std::string> { return config::TextError{"the daemon is gone"}; }, [](char) {});
+  REQUIRE(done.has_error());
+  CHECK(done.error().message == "the daemon is gone");
+}
+
+}  // namespace
+}  // namespace longhaul::cli
