@@ -63,6 +63,11 @@ class Mistakes(unittest.TestCase):
         name = "longhaul_smb_lost_files"
         self.assertIn(f"metric `{name}` exists", self.missing_row("docs/operation.md", name))
 
+    def test_a_panel_or_a_rule_with_a_metric_that_does_not_exist(self):
+        for file in ("dashboard.json", "alerts.yml"):
+            self.assertIn(f"examples/monitoring/{file}: there is no metric longhaul_link_mood",
+                          self.found(f"examples/monitoring/{file}", "longhaul_link_state", "longhaul_link_mood"))
+
     def test_a_refusal_without_a_row(self):
         self.assertIn("refusal `not_tls` exists", self.missing_row("docs/troubleshooting.md", "not_tls"))
 
