@@ -47,7 +47,7 @@ function withUnit(value, step, units) {
 
 const bytesText = bytes => withUnit(bytes, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
 const rateText = bits => withUnit(bits, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s']);
-const percent = share => (100 * share).toFixed(share > 0.0995 && share < 0.9995 ? 0 : 1) + '\u00a0%';
+const percent = share => (100 * share).toFixed(share > 0.0995 && share < 0.985 ? 0 : 1) + '\u00a0%';
 const orDash = (value, text) => value === null || value === undefined ? '–' : text(value);
 const msText = ms => threeDigits(Math.max(ms, 0)) + '\u00a0ms';
 
@@ -371,7 +371,7 @@ const linksTable = () => new Table(get('links'), [
   {title: 'RTT', number: true, text: link => orDash(link.rtt_ms, msText)},
   {title: 'Loss', number: true, text: link => lossText(link.udp)},
   {title: 'Queue', number: true, text: link => link.udp && link.udp.rate ? msText(link.udp.rate.queue_ms) : '–'},
-  {title: 'Rate', number: true, text: link => link.state === 'up' ? orDash(link.udp && link.udp.pacing_rate_bits || link.delivery_rate_bits, rateText) : '–'},
+  {title: 'Rate', number: true, text: link => link.state === 'up' ? orDash(link.carrier === 'udp' && link.udp.pacing_rate_bits || link.delivery_rate_bits, rateText) : '–'},
   {title: 'Recovered', number: true, text: link => link.udp ? String(link.udp.symbols_recovered) : '–'},
   {title: 'Sent', number: true, text: link => bytesText(link.bytes_sent)},
   {title: 'Received', number: true, text: link => bytesText(link.bytes_received)},
@@ -401,7 +401,7 @@ function fillSaved(cell, bytes) {
     cell.bar = el('i');
     cell.replaceChildren(cell.number, el('span', {class: 'bar', 'aria-hidden': 'true'}, cell.bar));
   }
-  setText(cell.number, lan > 0 ? percent(share) : '–');
+  setText(cell.number, lan >= 1024 ? percent(share) : '–');  // the frames of a few bytes say nothing
   cell.bar.style.width = 100 * Math.max(0, Math.min(1, share)) + '%';
 }
 
@@ -544,6 +544,7 @@ function showModules(status) {
 // ---- features
 
 const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', fec: 'off, adaptive, or K:M such as 10:2',
+  'smb.metadata': 'false, strict or relaxed',
   preset: 'B, T, A, F or A+F'};
 
 function showFeatures(features) {
