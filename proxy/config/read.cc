@@ -196,13 +196,13 @@ class Reader {
     return path;
   }
 
-  // A file of that kind that is there was probably meant; without one, the command that creates it.
+  // The command that creates it, unless it has another name than that would give it and there are others of its kind.
   std::string instead_of(const std::filesystem::path& missing) const {
     std::error_code error;
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(missing.parent_path().empty() ? "." : missing.parent_path(), error))
       if (entry.path().extension() == missing.extension()) names.push_back(entry.path().filename().string());
-    if (names.empty()) return "; `longhaul keygen " + config_.site + "` creates " + config_.site + missing.extension().string();
+    if (names.empty() || missing.stem() == config_.site) return "; `longhaul keygen " + config_.site + "` creates " + config_.site + missing.extension().string();
     std::sort(names.begin(), names.end());
     const std::vector<std::string_view> known(names.begin(), names.end());
     const std::string near(nearest(missing.filename().string(), known));

@@ -196,6 +196,9 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
   CHECK(file_sentence(folder.path() / "a.toml") ==
         at + "/a.toml:3: [identity] certificate = \"a.crt\": the file " + at +
             "/a.crt does not exist; `longhaul keygen a` creates a.crt.");
+  folder.write("b.toml", "site = \"b\"\n[identity]\ncertificate = \"bb.crt\"\nprivate_key = \"b.key\"\n");
+  folder.write("b.crt", "");
+  CHECK(file_sentence(folder.path() / "b.toml").ends_with("/bb.crt does not exist; its directory has b.crt."));
   folder.write("a.crt", "");
   CHECK(file_sentence(folder.path() / "a.toml").starts_with(at + "/a.toml:4: [identity] private_key"));
   folder.write("a.key", "");
