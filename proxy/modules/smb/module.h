@@ -16,7 +16,7 @@ class Channels;
 }
 
 // Of what the halves say to each other: another one is another module.
-inline constexpr std::uint64_t kModuleVersion = 7;
+inline constexpr std::uint64_t kModuleVersion = 8;
 
 enum class Side : std::uint8_t { near, far };  // the client's, the server's
 

@@ -25,10 +25,12 @@ class Far final : public Half {
         losses_(connection_, std::move(lost), ends),
         leg_(out),
         reads_(out, leg_, connection_, counters_),
-        searches_(out, leg_, connection_, counters_),
+        watch_(
+            out, leg_, connection_, counters_, [this](const OpenKey& open) { reads_.drop(open); },
+            [this](const OpenKey& search) { searches_.changed(search); }),
+        searches_(out, leg_, connection_, watch_, counters_),
         questions_(out, leg_, connection_, counters_),
-        looks_(out, leg_, connection_, counters_),
-        watch_(out, leg_, connection_, counters_, [this](const OpenKey& open) { reads_.drop(open); }) {}
+        looks_(out, leg_, connection_, counters_) {}
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;
@@ -43,7 +45,7 @@ class Far final : public Half {
   bool quiet() const override { return leg_.is_idle() && reads_.is_idle() && breaks_.empty(); }
   modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
-  std::size_t state_bytes() const override { return connection_.state_bytes(); }
+  std::size_t state_bytes() const override { return connection_.state_bytes() + searches_.held_bytes(); }
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
@@ -75,10 +77,10 @@ class Far final : public Half {
   FarLosses losses_;
   ServerLeg leg_;
   FarReads reads_;
+  FarWatch watch_;
   FarSearches searches_;
   FarQuestions questions_;
   FarLooks looks_;
-  FarWatch watch_;
   std::optional<Asked> asked_;           // about the next frame
   std::optional<Promised> promised_;     // about the next frame
   std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock

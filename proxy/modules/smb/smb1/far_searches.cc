@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/far_searches.h"
 
+#include "proxy/modules/smb/status.h"
+
 namespace longhaul::smb::smb1 {
 
 namespace {
@@ -30,15 +32,19 @@ Buffer find_next(std::uint16_t sid, const FindFirst& asked, std::uint32_t resume
 std::optional<Slice> FarSearches::request(const Message& message, const Slice& frame) {
   const Header& header = message.header;
   if (header.command == Command::find_close2 && message.first().words.size() >= 2)
-    searches_.erase(search_key(header.uid, header.tid, u16_at(message.first().words, 0)));
+    erase(searches_.find(search_key(header.uid, header.tid, u16_at(message.first().words, 0))));
   if (header.command != Command::trans2) return frame;
   const auto part = parse_transaction(message, message.first());
   if (!part || !part->is_whole()) return frame;
   if (static_cast<Trans2>(part->function) == Trans2::find_first2) {
     const auto first = parse_find_first(part->parameters);
-    if (first && connection_.is_ready() && features_.smb_metadata && features_.smb_metadata_relaxed && firsts_.size() < kMostSearches)
+    if (first && connection_.is_ready() && features_.smb_metadata && firsts_.size() < kMostSearches)
       firsts_.insert_or_assign(number_of(header),
-                               First{*first, static_cast<std::uint16_t>(part->max_data), header.flags2, {}});
+                               First{*first,
+                                     file_name(header.tid, part->parameters.subspan(kPatternAt), header.is_unicode()),
+                                     static_cast<std::uint16_t>(part->max_data),
+                                     header.flags2,
+                                     {}});
     return frame;
   }
   if (static_cast<Trans2>(part->function) != Trans2::find_next2) return frame;
@@ -47,20 +53,118 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   const auto found = searches_.find(search_key(header.uid, header.tid, next->sid));
   if (found == searches_.end()) return frame;
   Search& search = found->second;
-  if (!search.plain && (search.fetching || !search.pushed.empty())) return std::nullopt;
-  // Pushed answers were not taken, or there are none: the client goes on by itself from where it is.
-  const bool moved = search.plain || search.over;
-  const Position client = std::move(search.client);
-  const FindFirst asked = search.asked;
+  // What was pushed is before it on its way, whatever else has been told since.
+  if (!search.plain && search.pushed != 0) return std::nullopt;
+  if (!search.plain && !search.changed && search.fetching) {
+    search.owed = true;
+    return std::nullopt;
+  }
+  // The client goes on by itself. Where the server is further on, it has to go back.
+  if (search.is_ahead() && ask_again(search, *next, header, *part)) return std::nullopt;
+  erase(found);
+  return frame;
+}
+
+bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& header, const Transaction& part) {
+  const bool goes_on = (next.flags & kContinueFromLast) != 0 || same_name(next.name, search.client.name);
+  const MessageNumber number = number_of(header);
+  if (!goes_on || again_.contains(number)) return false;
+  if (again_.size() >= kMostSearches) out_.abort();  // no client searches so much at a time
+  again_.emplace(number, Again{search_key(header.uid, header.tid, next.sid), header, next.count, next.level,
+                               next.flags, part.max_data, {}});
+  // The server must not close it while something is kept.
+  const FindFirst same{next.count, 0, next.level};
+  const Buffer parameters = find_next(next.sid, same, search.client.resume_key, search.client.name,
+                                      next.flags & kResumeKeys, header.is_unicode());
+  leg_.send_renumbered(
+      trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part.function, parameters,
+                     static_cast<std::uint16_t>(part.max_parameters), static_cast<std::uint16_t>(part.max_data)),
+      {ServerLeg::Scope::Of::everything, {}, {}},
+      [this, number](const Message& answer) { return asked_again(number, answer); });
+  return true;
+}
+
+ServerLeg::Parts FarSearches::asked_again(MessageNumber number, const Message& message) {
+  const auto asked = again_.find(number);
+  if (asked == again_.end()) return ServerLeg::Parts::last;
+  const auto part = parse_transaction(message, message.first());
+  const bool fits = message.header.status == 0 && part && asked->second.answer.add(*part);
+  if (fits && !asked->second.answer.is_complete()) return ServerLeg::Parts::more;
+  const Again again = std::move(asked->second);
+  again_.erase(asked);
+  const auto reply = fits ? parse_find_next_reply(again.answer.parameters()) : Result<FindReply>(Error::malformed_record);
+  const auto search = searches_.find(again.key);
+  if (search != searches_.end() && !search->second.pages.empty() && (!reply || reply->count == 0)) {
+    give_kept(search, again);
+    return ServerLeg::Parts::last;
+  }
+  if (reply) {
+    answer(again.header, 0, again.answer.parameters(), again.answer.data());
+  } else {
+    const auto status = fits ? static_cast<std::uint32_t>(Status::unsuccessful) : message.header.status;
+    answer(again.header, status, {}, {});
+  }
+  if (search == searches_.end()) return ServerLeg::Parts::last;
+  // From here on the server is where the client is.
+  if ((reply && reply->end_of_search) || (again.flags & kCloseAfter) != 0) {
+    finish(search, again.flags);
+  } else {
+    erase(search);
+  }
+  return ServerLeg::Parts::last;
+}
+
+// The server has lost the position.
+void FarSearches::give_kept(Searches::iterator found, const Again& again) {
+  Search& search = found->second;
+  const Page page = take_page(search);
+  const auto told = split_answer(page.attached.bytes());
+  const auto reply = told ? parse_find_next_reply(told->parameters) : Result<FindReply>(Error::malformed_record);
+  const bool fits = page.status != 0 || (reply && reply->count <= again.count && told->data.size() <= again.max_data &&
+                                         again.level == search.asked.level &&
+                                         (again.flags & kResumeKeys) == (search.asked.flags & kResumeKeys));
+  if (!fits) {
+    answer(again.header, static_cast<std::uint32_t>(Status::unsuccessful), {}, {});
+    return erase(found);
+  }
+  answer(again.header, page.status, told->parameters, told->data);
+  search.client = page.end;
+  search.astray = true;
+  if ((search.over && search.pages.empty()) || (again.flags & kCloseAfter) != 0) finish(found, again.flags);
+}
+
+void FarSearches::answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data) {
+  if (status != 0) return out_.pass_on(empty_reply(request, status));
+  for (Slice& part : trans2_reply(request, 0, parameters, data, connection_.max_answer_bytes()))
+    out_.pass_on(std::move(part));
+}
+
+FarSearches::Page FarSearches::take_page(Search& search) {
+  Page page = std::move(search.pages.front());
+  search.pages.pop_front();
+  if (search.pushed != 0) --search.pushed;
+  search.page_bytes -= page.attached.size();
+  held_bytes_ -= page.attached.size();
+  return page;
+}
+
+// [MS-CIFS] 2.2.6.2.1: the client asked that the search be closed; our requests did not.
+void FarSearches::finish(Searches::iterator found, std::uint16_t flags) {
+  const Search& search = found->second;
+  if ((flags & (kCloseAtEnd | kCloseAfter)) != 0) {
+    leg_.inject(
+        search.uid, search.tid, search.flags2, std::nullopt,
+        [&](const Ids& ids) { return find_close2_request(ids, search.sid); },
+        [](const Message&) { return ServerLeg::Parts::last; });
+  }
+  erase(found);
+}
+
+void FarSearches::erase(Searches::iterator found) {
+  if (found == searches_.end()) return;
+  held_bytes_ -= found->second.page_bytes;
+  watch_.listed(found->first);
   searches_.erase(found);
-  if (!moved || (next->flags & kContinueFromLast) == 0) return frame;
-  FindFirst same{next->count, asked.flags, next->level};
-  const auto flags = static_cast<std::uint16_t>(next->flags & ~kContinueFromLast);
-  const Buffer parameters =
-      find_next(next->sid, same, client.resume_key, client.name, flags, header.is_unicode());
-  return trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part->function,
-                        parameters, static_cast<std::uint16_t>(part->max_parameters),
-                        static_cast<std::uint16_t>(part->max_data));
 }
 
 void FarSearches::answered(const Message& answer, const std::optional<Pending>& request) {
@@ -89,14 +193,20 @@ void FarSearches::begun(const Header& header, First& first) {
   search.asked = first.asked;
   search.server = {last->resume_key, owned(last->name)};
   search.client = search.server;
-  searches_.insert_or_assign(search_key(search.uid, search.tid, search.sid), std::move(search));
+  const OpenKey key = search_key(search.uid, search.tid, search.sid);
+  erase(searches_.find(key));
+  Header asked = header;
+  asked.flags2 = first.flags2;
+  if (features_.smb_metadata_relaxed || watch_.listing(key, asked, first.pattern))
+    searches_.emplace(key, std::move(search));
 }
 
 void FarSearches::pump() {
   for (auto& [key, search] : searches_) {
-    if (search.fetching || search.over || search.plain || stopped_ || search.pushed_bytes >= kMostAheadBytes)
+    if (search.fetching || search.over || search.plain || search.changed || stopped_ ||
+        search.page_bytes >= kMostAheadBytes || !(features_.smb_metadata_relaxed || watch_.listens(key)))
       continue;
-    if (!leg_.has_room()) return;
+    if (held_bytes_ >= kMostHeldBytes || !leg_.has_room()) return;
     fetch(key, search);
   }
 }
@@ -132,7 +242,8 @@ ServerLeg::Parts FarSearches::fetched(const OpenKey& key, const Message& answer)
     push(key, search, 0);
   } else {
     search.answer = {};
-    push(key, search, answer.header.status != 0 ? answer.header.status : 0x80000006);  // no more files
+    const auto none = static_cast<std::uint32_t>(Status::no_more_files);
+    push(key, search, answer.header.status != 0 ? answer.header.status : none);
   }
   return Parts::last;
 }
@@ -149,38 +260,38 @@ void FarSearches::push(const OpenKey& key, Search& search, std::uint32_t status)
   answer.request = Slice::copy_of(parameters);
   const Slice attached = joined_answer(search.answer.parameters(), search.answer.data());
   answer.response_bytes = static_cast<std::uint32_t>(attached.size());
-  out_.tell(answer, attached);
+  if ((!search.changed && !search.plain) || search.owed) {
+    out_.tell(answer, attached);
+    ++search.pushed;
+  }
+  search.owed = false;
   if (last) search.server = {last->resume_key, owned(last->name)};
-  search.pushed.push_back(search.server);
-  search.sizes.push_back(attached.size());
-  search.pushed_bytes += attached.size();
+  search.pages.push_back({search.server, status, attached});
+  search.page_bytes += attached.size();
+  held_bytes_ += attached.size();
   search.answer = {};
 }
 
 // The near half has given one pushed answer to the client.
 void FarSearches::consumed(const More& more) {
   const auto found = searches_.find(more.open);
-  if (found == searches_.end() || found->second.pushed.empty()) return;
+  if (found == searches_.end() || found->second.pushed == 0) return;
   Search& search = found->second;
-  search.client = std::move(search.pushed.front());
-  search.pushed.pop_front();
-  search.pushed_bytes -= search.sizes.front();
-  search.sizes.pop_front();
-  if (!search.over || !search.pushed.empty()) return;
-  // [MS-CIFS] 2.2.6.2.1: the client asked that the search be closed with its last entry; our requests did
-  // not.
-  if (search.asked.flags & kCloseAtEnd) {
-    leg_.inject(
-        search.uid, search.tid, search.flags2, std::nullopt,
-        [&](const Ids& ids) { return find_close2_request(ids, search.sid); },
-        [](const Message&) { return ServerLeg::Parts::last; });
-  }
-  searches_.erase(found);
+  search.client = take_page(search).end;
+  if (search.over && search.pages.empty()) finish(found, search.asked.flags);
 }
 
 void FarSearches::near_dropped(const Drop& drop) {
   const auto found = searches_.find(drop.open);
-  if (found != searches_.end()) found->second.plain = true;
+  if (found == searches_.end()) return;
+  found->second.plain = true;
+  watch_.listed(drop.open);
+}
+
+void FarSearches::changed(const OpenKey& key) {
+  const auto found = searches_.find(key);
+  if (found == searches_.end() || std::exchange(found->second.changed, true)) return;
+  if (found->second.pushed != 0) out_.tell(Drop{key, 0});
 }
 
 }  // namespace longhaul::smb::smb1

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's searches: goes on with a client's FIND_FIRST2 to its end and pushes each answer, as the
-// client's own FIND_NEXT2 would have got it. A FIND_NEXT2 that finds answers on their way is swallowed; one
-// that asks for something else ends the fetching, and gets the position that its client believes in.
+// client's own FIND_NEXT2 would have got it, while the folder is watched (far_watch.h). A FIND_NEXT2 that finds
+// answers on their way is swallowed; one that asks for something else, or follows a change, ends the fetching,
+// and gets the position that its client believes in.
+//
+// A server may not find that position any more: the entry is deleted, and smbd remembers the last hundred names
+// alone. It then says that the listing is over. So what was pushed is kept until the client has passed it, and
+// given to it in that case: entries that were changed, but none that is missing.
 #pragma once
 #include <deque>
 #include <unordered_map>
 
+#include "proxy/modules/smb/smb1/far_watch.h"
 #include "proxy/modules/smb/smb1/search.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
@@ -13,8 +19,8 @@ namespace longhaul::smb::smb1 {
 
 class FarSearches {
  public:
-  FarSearches(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
-      : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
+  FarSearches(Outputs& out, ServerLeg& leg, Connection& connection, FarWatch& watch, modules::Counters& counters)
+      : out_(out), leg_(leg), connection_(connection), watch_(watch), counters_(counters) {}
 
   void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
   // A request of the client: the frame that is to go to the server, or none: it is swallowed.
@@ -23,8 +29,11 @@ class FarSearches {
   void answered(const Message& answer, const std::optional<Pending>& request);
   void consumed(const More& more);
   void near_dropped(const Drop& drop);
+  // What is ahead of the client was changed, or may be changed without notice from now on.
+  void changed(const OpenKey& key);
   void stop() { stopped_ = true; }
   void pump();
+  std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Position {
@@ -33,38 +42,66 @@ class FarSearches {
   };
   struct First {  // a FIND_FIRST2 without its answer
     FindFirst asked;
+    FileName pattern;
     std::uint16_t max_data = 0, flags2 = 0;
     Assembly answer;
+  };
+  struct Page {
+    Position end;
+    std::uint32_t status = 0;
+    Slice attached;
   };
   struct Search {
     std::uint16_t uid = 0, tid = 0, sid = 0, flags2 = 0, max_data = 0;
     FindFirst asked;
-    Position server;              // where the server goes on
-    Position client;              // where the client believes it goes on
-    std::deque<Position> pushed;  // ends of the answers that the client has not taken yet
-    std::size_t pushed_bytes = 0;
-    std::deque<std::size_t> sizes;
+    Position server;         // where the server goes on
+    Position client;         // where the client believes it goes on
+    std::deque<Page> pages;  // that the client has not passed yet
+    std::size_t pushed = 0;  // so many of them, the first
+    std::size_t page_bytes = 0;
     bool fetching = false;
-    bool over = false;   // its last entry is pushed
-    bool plain = false;  // nothing more is pushed: the client goes its own way
+    bool owed = false;     // a swallowed FIND_NEXT2 is answered by what is being fetched
+    bool over = false;     // its last entry is among the pages
+    bool changed = false;  // nothing more is pushed, but what is owed
+    bool plain = false;    // the near half knows that
+    bool astray = false;   // the server is not where `server` says
+    Assembly answer;
+    bool is_ahead() const { return astray || fetching || !pages.empty(); }
+  };
+  using Searches = std::unordered_map<OpenKey, Search, OpenKeyHash>;
+  struct Again {  // a FIND_NEXT2 of the client that gets the client's position
+    OpenKey key;
+    Header header;
+    std::uint16_t count = 0, level = 0, flags = 0;
+    std::uint32_t max_data = 0;
     Assembly answer;
   };
   void begun(const Header& header, First& first);
   void fetch(const OpenKey& key, Search& search);
   ServerLeg::Parts fetched(const OpenKey& key, const Message& answer);
   void push(const OpenKey& key, Search& search, std::uint32_t status);
+  Page take_page(Search& search);
+  void finish(Searches::iterator search, std::uint16_t flags);
+  void erase(Searches::iterator search);
+  bool ask_again(Search& search, const FindNext& next, const Header& header, const Transaction& part);
+  ServerLeg::Parts asked_again(MessageNumber number, const Message& answer);
+  void give_kept(Searches::iterator search, const Again& again);
+  void answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data);
 
-  // As much listing as is ahead of one client at most.
-  static constexpr std::size_t kMostAheadBytes = 2 << 20;
+  // As much of one listing, and of all, is ahead of the client at most.
+  static constexpr std::size_t kMostAheadBytes = 2 << 20, kMostHeldBytes = 8 << 20;
   static constexpr std::size_t kMostSearches = 64;
 
   Outputs& out_;
   ServerLeg& leg_;
   Connection& connection_;
+  FarWatch& watch_;
   modules::Counters& counters_;
   config::Features features_;
   std::unordered_map<MessageNumber, First> firsts_;
-  std::unordered_map<OpenKey, Search, OpenKeyHash> searches_;
+  Searches searches_;
+  std::unordered_map<MessageNumber, Again> again_;
+  std::size_t held_bytes_ = 0;
   bool stopped_ = false;
 };
 

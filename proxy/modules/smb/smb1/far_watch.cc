@@ -20,17 +20,48 @@ std::u16string last_part(const std::u16string& path) { return path.substr(path.r
 
 }  // namespace
 
-void FarWatch::opening(const Header& header, const FileName& name) {
-  if (stopped_ || !header.is_unicode()) return;
+void FarWatch::opening(const Header& header, const FileName& name) { (void)has_or_opens(header, name); }
+
+bool FarWatch::listing(const OpenKey& search, const Header& header, const FileName& pattern) {
+  if (!connection_.is_disk(header.tid) || !has_or_opens(header, pattern)) return false;
+  const Number number = by_path_.at(Path{header.uid, header.tid, folder_of(pattern)});
+  Folder& folder = folders_.at(number);
+  if (folder.failed) return false;
+  folder.listings.insert(search);
+  listings_.insert_or_assign(search, number);
+  return true;
+}
+
+bool FarWatch::listens(const OpenKey& search) const {
+  const auto found = listings_.find(search);
+  return found != listings_.end() && folders_.at(found->second).watches;
+}
+
+void FarWatch::listed(const OpenKey& search) {
+  const auto found = listings_.extract(search);
+  if (found.empty()) return;
+  Folder& folder = folders_.at(found.mapped());
+  folder.listings.erase(search);
+  if (folder.is_unused()) folder.since = now_;
+}
+
+// A listing can go on without: then no more of it is fetched ahead.
+bool FarWatch::makes_room() {
+  if (folders_.size() < kMostFolders) return true;
+  auto least = std::find_if(folders_.begin(), folders_.end(), [](const auto& each) { return each.second.is_unused(); });
+  if (least == folders_.end())
+    least = std::find_if(folders_.begin(), folders_.end(), [](const auto& each) { return each.second.opens.empty(); });
+  if (least == folders_.end()) return false;
+  release(least);
+  return true;
+}
+
+// The folder in which `name` lies.
+bool FarWatch::has_or_opens(const Header& header, const FileName& name) {
+  if (stopped_ || !header.is_unicode()) return false;
   const Path path{header.uid, header.tid, folder_of(name)};
-  if (by_path_.contains(path)) return;
-  if (folders_.size() >= kMostFolders) {
-    const auto unused =
-        std::find_if(folders_.begin(), folders_.end(), [](const auto& each) { return each.second.opens.empty(); });
-    if (unused == folders_.end()) return;
-    release(unused);
-  }
-  if (!leg_.has_room()) return;
+  if (by_path_.contains(path)) return true;
+  if (!leg_.has_room() || !makes_room()) return false;
   const Number number = ++last_;
   by_path_.emplace(path, number);
   folders_.emplace(number, Folder{.path = path, .flags2 = header.flags2, .since = now_});
@@ -56,6 +87,7 @@ void FarWatch::opening(const Header& header, const FileName& name) {
         }
         return ServerLeg::Parts::last;
       });
+  return true;
 }
 
 void FarWatch::listen(Number number, Folder& folder) {
@@ -95,6 +127,8 @@ void FarWatch::told(Number number, const Message& answer) {
     if (meant != names.end() && meant->second) gone.push_back(key);
   }
   folder.listens_at = now_ + kRest;
+  counters_.changes_noticed += folder.listings.size();
+  void_listings(folder);
   for (const OpenKey& key : changed) {
     ++counters_.changes_noticed;
     changed_(key);
@@ -110,6 +144,15 @@ void FarWatch::fail(Folder& folder) {
   folder.failed = true;
   folder.listens_at.reset();
   for (const auto& [key, name] : folder.opens) set_watched(key, false);
+  void_listings(folder);
+}
+
+void FarWatch::void_listings(Folder& folder) {
+  for (const OpenKey& key : std::exchange(folder.listings, {})) {
+    listings_.erase(key);
+    listing_void_(key);
+  }
+  if (folder.is_unused()) folder.since = now_;
 }
 
 void FarWatch::set_watched(const OpenKey& key, bool watched) {
@@ -136,7 +179,7 @@ void FarWatch::closed(TimePoint now, const OpenKey& key) {
   if (found.empty()) return;
   Folder& folder = folders_.at(found.mapped());
   folder.opens.erase(key);
-  if (folder.opens.empty()) folder.since = now;
+  if (folder.is_unused()) folder.since = now;
 }
 
 void FarWatch::before(TimePoint now, const Message& message) {
@@ -182,6 +225,7 @@ void FarWatch::release(Folders::iterator found) {
     set_watched(key, false);
     opens_.erase(key);
   }
+  void_listings(folder);
   if (folder.fid) {
     ++counters_.injected;
     leg_.inject(
@@ -202,7 +246,7 @@ void FarWatch::on_timeout(TimePoint now) {
   for (auto each = folders_.begin(); each != folders_.end();) {
     const auto found = each++;
     Folder& folder = found->second;
-    if (folder.opens.empty() && now >= folder.since + kLinger) {
+    if (folder.is_unused() && now >= folder.since + kLinger) {
       release(found);
     } else if (folder.listens_at && now >= *folder.listens_at) {
       if (leg_.raw().under_way() || stopped_) {
@@ -220,7 +264,7 @@ std::optional<TimePoint> FarWatch::next_timeout() const {
     if (!first || time < *first) first = time;
   };
   for (const auto& [number, folder] : folders_) {
-    if (folder.opens.empty()) at(folder.since + kLinger);
+    if (folder.is_unused()) at(folder.since + kLinger);
     if (folder.listens_at) at(*folder.listens_at);
   }
   return first;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for changes that are made beside the SMB server: keeps a handle and a NOTIFY_CHANGE of
-// its own on the folders of files whose oplock was asked on the client's behalf (smb2/far_watch.h says why
-// timestamps do not do). The client's own listings are not watched.
+// its own on the folders of files whose oplock was asked on the client's behalf, and on those that the client
+// lists (smb2/far_watch.h says why timestamps do not do).
 //
 // SMB1 does not tell that a server listens. It does from when the request was read: the folder is opened before
-// the file that lies in it, and what is fetched of the file is asked behind the NOTIFY_CHANGE.
+// the file that lies in it, and what is fetched of the file, or of the listing, is asked behind the
+// NOTIFY_CHANGE.
 #pragma once
 #include <functional>
 #include <map>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "proxy/modules/smb/smb1/server_leg.h"
 
@@ -20,14 +22,26 @@ class FarWatch {
  public:
   // `changed`: by others, or by the client, of which the server tells as well.
   using OnChange = std::function<void(const OpenKey& open)>;
-  FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed)
-      : out_(out), leg_(leg), connection_(connection), counters_(counters), changed_(std::move(changed)) {}
+  // `listing_void`: something in its folder was changed, or is not watched any more. The listing is forgotten.
+  FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed,
+           OnChange listing_void)
+      : out_(out),
+        leg_(leg),
+        connection_(connection),
+        counters_(counters),
+        changed_(std::move(changed)),
+        listing_void_(std::move(listing_void)) {}
 
   // A file is about to be opened that is to be watched.
   void opening(const Header& header, const FileName& name);
   // It was opened. What others change in it is told from here on, or `open` is not watched.
   void opened(TimePoint now, Open& open);
   void closed(TimePoint now, const OpenKey& key);
+  // A search with this pattern has more to tell than its first answer. False: its folder cannot be watched.
+  bool listing(const OpenKey& search, const Header& header, const FileName& pattern);
+  // What is asked from now on, and changed afterwards, is told.
+  bool listens(const OpenKey& search) const;
+  void listed(const OpenKey& search);  // to its end, or nothing is ahead any more
   // A request of the client for which nothing of ours may be open in folders, or wait for an answer.
   void before(TimePoint now, const Message& message);
   void stop() { stopped_ = true; }
@@ -43,14 +57,19 @@ class FarWatch {
     std::optional<std::uint16_t> fid;
     bool watches = false, failed = false;
     std::optional<TimePoint> listens_at;  // again
-    TimePoint since{};                    // when the last of its opens was closed
+    TimePoint since{};                    // when the last of its opens and listings was closed
     std::unordered_map<OpenKey, FileName, OpenKeyHash> opens;
+    std::unordered_set<OpenKey, OpenKeyHash> listings;
+    bool is_unused() const { return opens.empty() && listings.empty(); }
   };
   using Folders = std::map<Number, Folder>;
 
+  bool has_or_opens(const Header& header, const FileName& name);
+  bool makes_room();
   void listen(Number number, Folder& folder);
   void told(Number number, const Message& answer);
   void fail(Folder& folder);
+  void void_listings(Folder& folder);
   void release(Folders::iterator folder);
   void release_all();
   void set_watched(const OpenKey& key, bool watched);
@@ -64,10 +83,10 @@ class FarWatch {
   ServerLeg& leg_;
   Connection& connection_;
   modules::Counters& counters_;
-  OnChange changed_;
+  OnChange changed_, listing_void_;
   Folders folders_;
   std::map<Path, Number> by_path_;
-  std::unordered_map<OpenKey, Number, OpenKeyHash> opens_;
+  std::unordered_map<OpenKey, Number, OpenKeyHash> opens_, listings_;
   Number last_ = 0;
   TimePoint now_{};  // as of the last call
   bool stopped_ = false;

@@ -19,6 +19,15 @@ std::optional<FileName> named_by_path(const Message& message) {
   return file_name(message.header.tid, block.bytes.subspan(1 + pad), message.header.is_unicode());
 }
 
+// A name that a listing has to show, and nothing that is known of open files.
+bool may_create(const Message& message) {
+  return std::any_of(message.blocks.begin(), message.blocks.end(), [&](const Block& block) {
+    if (block.command != Command::nt_create_andx) return block.command == Command::open_andx;
+    const auto create = parse_nt_create_request(block, message.header);
+    return !create || create->disposition != static_cast<std::uint32_t>(Disposition::open);
+  });
+}
+
 }  // namespace
 
 void Near::frame_from_lan(TimePoint now, const Frame& frame) {
@@ -190,6 +199,7 @@ void Near::give_up_same_name(const FileName& name) {
 // change.
 void Near::void_by(const Message& message) {
   const Effect effect = effect_of(message);
+  if (effect == Effect::file || effect == Effect::names || may_create(message)) searches_.changed();
   if (effect == Effect::none) return;
   looks_.drop();
   const Open* meant = connection_.open_of(message);
@@ -210,6 +220,7 @@ void Near::watch_contact(TimePoint now) {
   unheard_ = is_unheard(now, surroundings_.contact, surroundings_);
   if (!doubts) return;
   looks_.drop();
+  searches_.changed();
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.watched) continue;
     drop(open);
@@ -267,6 +278,7 @@ void Near::reply(TimePoint now, const Frame& frame, const Message& message) {
   // An answer that crossed with a change may be older than it.
   if (answered.request->effect != Effect::none) {
     looks_.drop();
+    searches_.changed();
     const Open* meant =
         answered.request->serial ? connection_.open_of_serial(*answered.request->serial) : nullptr;
     if (meant) {
@@ -330,6 +342,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   } else if (const auto* drop = std::get_if<Drop>(&message)) {
     cache_.far_dropped(drop->open, drop->epoch);
     questions_.drop(drop->open);
+    searches_.far_dropped(drop->open);
     looks_.drop();
   } else if (const auto* kept_now = std::get_if<Kept>(&message)) {
     moved_at_ = now;

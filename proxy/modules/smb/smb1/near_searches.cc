@@ -5,17 +5,6 @@
 
 namespace longhaul::smb::smb1 {
 
-namespace {
-
-Bytes without_end(Bytes name) {
-  while (!name.empty() && name.back() == std::byte{0}) name = name.first(name.size() - 1);
-  return name;
-}
-
-bool equal(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
-
-}  // namespace
-
 void NearSearches::erase_pages(const OpenKey& key) {
   const auto pages = pages_.extract(key);
   if (pages.empty()) return;
@@ -32,13 +21,20 @@ bool NearSearches::request(const Message& message, const Slice& frame) {
   if (header.command == Command::find_close2 && message.first().words.size() >= 2) {
     const OpenKey key = search_key(header.uid, header.tid, u16_at(message.first().words, 0));
     erase_pages(key);
+    running_.erase(key);
     if (plain_.size() >= kMostPlain) out_.abort();
     plain_.insert(key);
     return false;
   }
   if (header.command != Command::trans2 || message.is_chained()) return false;
   const auto part = parse_transaction(message, message.first());
-  if (!part || !part->is_whole() || static_cast<Trans2>(part->function) != Trans2::find_next2) return false;
+  if (!part || !part->is_whole()) return false;
+  if (static_cast<Trans2>(part->function) == Trans2::find_first2) {
+    const auto first = parse_find_first(part->parameters);
+    if (first && firsts_.size() < kMostWaiting)
+      firsts_.insert_or_assign(number_of(header), First{changes_, (first->flags & kCloseAfter) != 0});
+  }
+  if (static_cast<Trans2>(part->function) != Trans2::find_next2) return false;
   const auto next = parse_find_next(part->parameters);
   if (!next) return false;
   const OpenKey key = search_key(header.uid, header.tid, next->sid);
@@ -70,16 +66,18 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
   if (asked->level != fetched->level || (asked->flags & kSame) != (fetched->flags & kSame) ||
       (asked->flags & kCloseAfter) != 0 || max_data < answer->data.size())
     return false;
-  if ((asked->flags & kContinueFromLast) == 0 && !equal(without_end(asked->name), without_end(fetched->name)))
+  if ((asked->flags & kContinueFromLast) == 0 && !same_name(asked->name, fetched->name))
     return false;
   if (page.status == 0) {
     const auto reply = parse_find_next_reply(answer->parameters);
     if (!reply || reply->count > asked->count) return false;
+    if (reply->end_of_search) running_.erase(key);
     for (Slice& part :
          trans2_reply(header, 0, answer->parameters, answer->data, connection_.max_answer_bytes()))
       out_.to_lan(std::move(part));
   } else {
     out_.to_lan(empty_reply(header, page.status));
+    running_.erase(key);
   }
   connection_.answered_here(number_of(header));
   out_.tell(More{key, page.attached.size()});
@@ -88,38 +86,63 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
   return true;
 }
 
+// A FIND_NEXT2 that the far half has taken is still answered from what comes.
 void NearSearches::go_plain(const OpenKey& key) {
   erase_pages(key);
+  running_.erase(key);
+  if (plain_.size() >= kMostPlain) out_.abort();
   plain_.insert(key);
   out_.tell(Drop{key, 0});
+}
+
+void NearSearches::far_dropped(const OpenKey& key) {
+  if (pages_.contains(key) && !plain_.contains(key)) go_plain(key);
+}
+
+void NearSearches::changed() {
+  ++changes_;
+  while (!running_.empty()) go_plain(OpenKey(*running_.begin()));
 }
 
 void NearSearches::answered(const Message& answer, const Pending* request) {
   if (!request || request->header.command != Command::trans2) return;
   const auto function = static_cast<Trans2>(request->function);
+  const auto part = parse_transaction(answer, answer.first());
   if (function == Trans2::find_next2) {
     const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const auto& each) {
       return number_of(each.second.header) == number_of(answer.header);
     });
-    if (waiting != waiting_.end()) forget_waiting(OpenKey(waiting->first));
-  } else if (function == Trans2::find_first2 && answer.header.status == 0) {
+    if (waiting == waiting_.end()) return;
+    const OpenKey key = waiting->first;
+    forget_waiting(key);
+    const auto reply = part && answer.header.status == 0 ? parse_find_next_reply(part->parameters)
+                                                         : Result<FindReply>(Error::malformed_record);
+    if (!reply || reply->end_of_search) running_.erase(key);
+  } else if (function == Trans2::find_first2) {
+    const auto first = firsts_.extract(number_of(answer.header));
+    if (answer.header.status != 0) return;
     // A handle of this number begins anew.
-    const auto part = parse_transaction(answer, answer.first());
     if (!part || part->parameters_at != 0 || part->parameters.size() < 2) return;
     const OpenKey key = search_key(answer.header.uid, answer.header.tid, u16_at(part->parameters, 0));
     erase_pages(key);
     plain_.erase(key);
     forget_waiting(key);
+    const auto reply = parse_find_first_reply(part->parameters);
+    if (!reply || reply->end_of_search || (!first.empty() && first.mapped().closes)) return;
+    if (running_.size() >= kMostWaiting) changed();
+    // What the client has changed since it asked may be missing in what is fetched now.
+    if (first.empty() || first.mapped().changes != changes_) return go_plain(key);
+    running_.insert(key);
   }
 }
 
 bool NearSearches::pushed(const Answer& answer, const Slice& attached) {
   if (answer.command != static_cast<std::uint16_t>(Command::trans2) || answer.open.id[2] != std::byte{'S'})
     return false;
-  if (plain_.contains(answer.open)) return true;
   Page page{answer.status, answer.request, attached};
   const auto found = waiting_.find(answer.open);
   if (found == waiting_.end()) {
+    if (plain_.contains(answer.open)) return true;
     held_bytes_ += page.request.size() + page.attached.size();
     if (held_bytes_ > kMostHeldBytes) out_.abort();
     pages_[answer.open].push_back(std::move(page));

@@ -23,6 +23,10 @@ class NearSearches {
   void answered(const Message& answer, const Pending* request);
   // False: no answer about a search.
   bool pushed(const Answer& answer, const Slice& attached);
+  // What is ahead of this search holds no more.
+  void far_dropped(const OpenKey& key);
+  // What is ahead of any search: the client changes something, or changes of others may not have been told.
+  void changed();
   bool is_idle() const { return waiting_.empty(); }
   std::size_t held_bytes() const { return held_bytes_; }
 
@@ -38,6 +42,10 @@ class NearSearches {
     std::uint32_t max_data = 0;
     Slice parameters;
   };
+  struct First {  // a FIND_FIRST2 without its answer
+    std::uint64_t changes = 0;
+    bool closes = false;  // at once
+  };
   bool give(const OpenKey& key, const Page& page, const Header& header, Bytes parameters,
             std::uint32_t max_data);
   void go_plain(const OpenKey& key);
@@ -51,8 +59,11 @@ class NearSearches {
   Connection& connection_;
   modules::Counters& counters_;
   std::size_t held_bytes_ = 0;
+  std::uint64_t changes_ = 0;
+  std::unordered_map<MessageNumber, First> firsts_;
   std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
   std::unordered_set<OpenKey, OpenKeyHash> plain_;  // what is pushed for these is dropped
+  std::unordered_set<OpenKey, OpenKeyHash> running_;  // something may be pushed for these
   std::unordered_map<OpenKey, Waiting, OpenKeyHash> waiting_;
 };
 

@@ -57,6 +57,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const OpenKey key = open->key;
   drop(*open);
   questions_.changed(*open);
+  searches_.changed();
   looks_.drop();
   const MessageNumber number = ++promised_;
   const auto verdict = promises_.promise(key, number, {write->offset, length});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the halves name a search to each other, among opens.
 #pragma once
+#include <algorithm>
+
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/questions.h"
 
@@ -11,6 +13,17 @@ inline OpenKey search_key(std::uint16_t uid, std::uint16_t tid, std::uint16_t si
   OpenKey key = key_of(uid, tid, sid);
   key.id[2] = std::byte{'S'};
   return key;
+}
+
+// Entries' names: some clients and servers count the zero at their end.
+inline bool same_name(Bytes a, Bytes b) {
+  const auto without_end = [](Bytes name) {
+    while (!name.empty() && name.back() == std::byte{0}) name = name.first(name.size() - 1);
+    return name;
+  };
+  a = without_end(a);
+  b = without_end(b);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 }  // namespace longhaul::smb::smb1

@@ -168,7 +168,7 @@ bool Assembly::add(const Transaction& part) {
 }
 
 Result<FindFirst> parse_find_first(Bytes parameters) {
-  if (parameters.size() < 12) return make_error_code(Error::malformed_record);
+  if (parameters.size() < kPatternAt) return make_error_code(Error::malformed_record);
   return FindFirst{u16_at(parameters, 2), u16_at(parameters, 4), u16_at(parameters, 6)};
 }
 

@@ -65,6 +65,7 @@ class Assembly {
 };
 
 // [MS-CIFS] 2.2.6.2.1
+inline constexpr std::size_t kPatternAt = 12;  // in the parameters of FIND_FIRST2
 inline constexpr std::uint16_t kCloseAfter = 0x1, kCloseAtEnd = 0x2, kResumeKeys = 0x4,
                                kContinueFromLast = 0x8;
 struct FindFirst {

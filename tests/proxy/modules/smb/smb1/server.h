@@ -2,6 +2,7 @@
 // A small SMB1 file server in memory, which the tests of the halves speak to. Written from the specification
 // apart from the code under test, but for the constants.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -21,12 +22,15 @@ class Server {
   std::size_t page_entries = 10;  // of one answer to a search
   bool signing = false;
   bool refuses_oplocks = false;
+  bool refuses_folders = false;      // to be opened
+  std::size_t folders_at_rename = 0;  // that were open
 
   struct Handle {
     std::string name;
     int oplock = 0;
     bool breaking = false;
     bool looks = false;
+    bool folder = false;
   };
   std::map<std::uint16_t, Handle> handles;
   std::deque<Slice> out;             // answers in order
@@ -49,6 +53,23 @@ class Server {
     for (const auto& [fid, handle] : handles)
       if (handle.name == name && (handle.breaking || handle.oplock == 1 || handle.oplock == 2)) return false;
     return true;
+  }
+
+  // Something is done to a file in a folder that is listened to.
+  void notify(const std::string& name, unsigned action = 3) {
+    Buffer letters;
+    for (const char letter : name) letters.insert(letters.end(), {std::byte(letter), std::byte{0}});
+    const Buffer entry = Fields{}.u32(0).u32(action).u32(letters.size()).raw(letters).bytes;
+    const auto size = entry.size();
+    for (const auto& [fid, head] : std::exchange(listening_, {}))
+      answer(head,
+             Fields{}.u8(0).u16(0).u32(size).u32(0).u32(size).u32(72).u32(0).u32(0).u32(0).u32(0).u8(0).bytes,
+             Fields{}.u8(0).raw(entry).bytes);
+  }
+  bool listens() const { return !listening_.empty(); }
+  std::size_t folders() const {
+    return static_cast<std::size_t>(
+        std::count_if(handles.begin(), handles.end(), [](const auto& each) { return each.second.folder; }));
   }
 
   // The next frame is the data of a WRITE_RAW, whatever it looks like.
@@ -122,11 +143,20 @@ class Server {
                               (load_le<std::uint16_t>(words, 14) & 1) != 0};
         head.flags = 0;  // as Samba sends it
         return answer(head, Fields{}.u16(0xFFFF).bytes);
+      case 0xA0:
+        listening_.insert_or_assign(load_le<std::uint16_t>(words, 42), head);
+        return;
       case 0x04:
+        if (const auto listens = listening_.extract(load_le<std::uint16_t>(words, 0)); !listens.empty()) {
+          Head cancelled = listens.mapped();
+          cancelled.status = 0xC0000120;
+          answer(cancelled, {});
+        }
         if (!handles.erase(load_le<std::uint16_t>(words, 0))) head.status = 0xC0000008;
         return answer(head, {});
       case 0x06:
       case 0x07:  // names: nothing that matters here
+        folders_at_rename = folders();
         return answer(head, {});
       case 0x05:
       case 0x34:
@@ -150,13 +180,23 @@ class Server {
   }
 
  private:
+  static constexpr unsigned kUnicodeFlag = 0x8000;
+  // Up to its end; letters beyond ASCII do not occur.
+  static std::string text_of(const Head& head, Bytes bytes) {
+    std::string text;
+    const std::size_t width = head.flags2 & kUnicodeFlag ? 2 : 1;
+    for (std::size_t at = 0; at < bytes.size() && bytes[at] != std::byte{0}; at += width)
+      text.push_back(static_cast<char>(bytes[at]));
+    return text;
+  }
   void answer(const Head& head, const Buffer& words, const Buffer& bytes = {}) {
     out.push_back(make_frame(head, words, bytes));
   }
 
   void open(Head head, Bytes message, Bytes words) {
     const std::size_t size = load_le<std::uint16_t>(words, 5);
-    std::string name(as_text(message.subspan(33 + 48 + 2, size)));
+    const std::size_t pad = head.flags2 & kUnicodeFlag ? 1 : 0;
+    std::string name = text_of(head, message.subspan(33 + 48 + 2 + pad, size));
     for (char& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
     const std::uint32_t flags = load_le<std::uint32_t>(words, 7);
     const bool looks = (load_le<std::uint32_t>(words, 15) & ~0x100180u) == 0;  // at attributes only
@@ -165,7 +205,12 @@ class Server {
       return break_oplock(name);
     }
     const std::uint32_t disposition = load_le<std::uint32_t>(words, 35);
-    if (!files.contains(name) && disposition == 1) {
+    const bool folder = (load_le<std::uint32_t>(words, 39) & 1) != 0;
+    if (folder && refuses_folders) {
+      head.status = 0xC0000022;
+      return answer(head, {});
+    }
+    if (!folder && !files.contains(name) && disposition == 1) {
       head.status = 0xC0000034;
       return answer(head, {});
     }
@@ -175,9 +220,9 @@ class Server {
     while (handles.contains(fid)) ++fid;
     bool alone = true;
     for (const auto& [other, handle] : handles) alone = alone && (handle.name != name || handle.looks);
-    const int oplock = refuses_oplocks || !alone || looks ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
-    handles[fid] = {name, oplock, false, looks};
-    const std::uint64_t end = files[name].size();
+    const int oplock = refuses_oplocks || folder || !alone || looks ? 0 : flags & 4 ? 2 : flags & 2 ? 1 : 0;
+    handles[fid] = {name, oplock, false, looks, folder};
+    const std::uint64_t end = folder ? 0 : files[name].size();
     answer(head, Fields{}
                      .andx()
                      .u8(static_cast<unsigned>(oplock))
@@ -251,17 +296,13 @@ class Server {
         message.subspan(load_le<std::uint16_t>(words, 20), load_le<std::uint16_t>(words, 18));
     switch (load_le<std::uint16_t>(words, 28)) {
       case 1:
-        position_ = 0;
+        told_.reset();
         return page(head, true);
       case 2:
         if (!(load_le<std::uint16_t>(parameters, 10) & 8)) {
-          // By name: the one behind it.
-          const std::string name(as_text(parameters.subspan(12)).data());
-          position_ = 0;
-          for (const auto& [file, content] : files) {
-            ++position_;
-            if (file == name) break;
-          }
+          // By name: the one behind it. A name that is gone is found where it was told last, else nowhere.
+          const std::string name = text_of(head, parameters.subspan(12));
+          if (name != told_) told_ = files.contains(name) ? name : "\xFF";
         }
         return page(head, false);
       case 3:
@@ -300,10 +341,18 @@ class Server {
   void page(const Head& head, bool first) {
     Buffer data;
     unsigned count = 0;
+    const auto as_sent = [&head](const std::string& name) {
+      Buffer letters;
+      for (const char letter : name) {
+        letters.push_back(std::byte(letter));
+        if (head.flags2 & kUnicodeFlag) letters.push_back(std::byte{0});
+      }
+      return letters;
+    };
     std::size_t last_at = 0;
-    auto at = files.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(std::min(position_, files.size())));
-    for (; at != files.end() && count < page_entries; ++at, ++count, ++position_) {
+    auto at = told_ ? files.upper_bound(*told_) : files.begin();
+    for (; at != files.end() && count < page_entries; ++at, ++count) {
+      told_ = at->first;
       if (count) {
         while (data.size() % 8) data.push_back(std::byte{0});
         store_le<std::uint32_t>(data.data() + last_at, static_cast<std::uint32_t>(data.size() - last_at));
@@ -311,7 +360,7 @@ class Server {
       last_at = data.size();
       append(data, Fields{}
                        .u32(0)
-                       .u32(position_ + 1)
+                       .u32(count + 1)
                        .u64(0)
                        .u64(0)
                        .u64(0)
@@ -319,12 +368,12 @@ class Server {
                        .u64(at->second.size())
                        .u64(0)
                        .u32(0x80)
-                       .u32(at->first.size())
+                       .u32(as_sent(at->first).size())
                        .u32(0)
                        .u8(0)
                        .u8(0)
                        .raw(Buffer(24))
-                       .text(at->first)
+                       .raw(as_sent(at->first))
                        .bytes);
     }
     Fields parameters;
@@ -360,7 +409,8 @@ class Server {
     bool through = false;
   };
   std::optional<RawWrite> raw_write_;
-  std::size_t position_ = 0;
+  std::map<std::uint16_t, Head> listening_;  // by FID
+  std::optional<std::string> told_;  // of a listing, the last
 };
 
 }  // namespace longhaul::smb::smb1::testing
