@@ -2,13 +2,14 @@
 """The daemon as a service: what it tells the service manager that started it, and what units call."""
 
 import pathlib
+import shutil
 import signal
 import socket
 import tempfile
 import unittest
 
 import tcp
-from lab import SERVER, Lab
+from lab import SERVER, Lab, until
 from pair import PROGRAM, Pair
 
 
@@ -76,6 +77,28 @@ class Notified(unittest.TestCase):
         self.site.start()
         self.assertEqual(self.site.status()["site"], "branch")
         self.site.stop()
+
+
+class AsItsUser(unittest.TestCase):
+    def test_started_by_its_user_with_two_capabilities_the_daemon_does_all_that_root_starts_it_for(self):
+        lab = self.enterContext(Lab())
+        pair = Pair(lab)
+        site = pair.branch
+        site.write()
+        shutil.chown(site.folder / "state", "longhaul", "longhaul")
+        two = "-all,+net_admin,+net_bind_service"
+        site.process = lab.start("branch", "setpriv", "--reuid=longhaul", "--regid=longhaul", "--clear-groups",
+                                 f"--inh-caps={two}", f"--ambient-caps={two}", f"--bounding-set={two}", "--no-new-privs",
+                                 PROGRAM, "run", site.file, name="longhaul-branch", clean_end=True)
+        pair.datacenter.start()
+        until(lambda: "started" in site.process.log(), 30, "the daemon has started")
+        pair.wait_link()
+        self.assertEqual(sorted(site.status()["process"]["capabilities"]), ["net_admin", "net_bind_service"])
+        here, there = tcp.pair(lab, SERVER)
+        here.send(b"question")
+        self.assertEqual(there.receive(8), b"question")
+        self.assertEqual(site.flows()[0]["reason"], "optimised")
+        lab.run("branch", PROGRAM, "reload", "--config", site.file)
 
 
 class Door(unittest.TestCase):
