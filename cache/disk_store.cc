@@ -143,8 +143,7 @@ std::vector<SegmentName> DiskStore::list() const {
 
 std::vector<SegmentName> DiskStore::list(std::span<const reduction::SiteId> sites) const {
   std::vector<SegmentName> names;
-  inventory_.each_readable(sites,
-                           [&](const Inventory::Segment& segment) { names.push_back(segment.name); });
+  inventory_.each_readable(sites, [&](const Inventory::Segment& segment) { names.push_back(segment.name); });
   return names;
 }
 
@@ -232,8 +231,9 @@ void DiskStore::start() {
   state_ = State::starting;
   found_.clear();
   writer_.post([this, start = ++starts_] {
-    bool usable = folder_.start(
-        [&](Record&& record) { mailbox_.put_below(kFoundAhead, Found{start, std::move(record)}); });
+    bool usable = folder_.start([&](Record&& record) {
+      mailbox_.put_below(kFoundAhead, Found{start, std::move(record)});
+    });
     mailbox_.put(Started{start, usable, folder_.overhead_bytes()});
   });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments on a disk: which are kept and evicted, and which listeners are informed. Disk input and output happens on
-// two threads, one that writes and one that reads; the store itself is used on its owner's thread, never blocks it
-// and has no clock. segment_folder.h handles the files.
+// Segments on a disk: which are kept and evicted, and which listeners are informed. Disk input and output
+// happens on two threads, one that writes and one that reads; the store itself is used on its owner's thread,
+// never blocks it and has no clock. segment_folder.h handles the files.
 #pragma once
 #include <map>
 #include <variant>

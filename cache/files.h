@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file operations of the store, as an interface, so that tests can make any of them fail. RocksDB does its own
-// input and output.
+// The file operations of the store, as an interface, so that tests can make any of them fail. RocksDB does
+// its own input and output.
 #pragma once
 #include <functional>
 #include <memory>

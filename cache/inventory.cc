@@ -30,8 +30,7 @@ Slot Inventory::add(const reduction::SegmentName& name, std::uint64_t number, st
     return kNoSlot;
   }
   Shelf& shelf = shelves_[name.sites()];
-  slots_[slot] = {
-      .name = name, .number = number, .disk_bytes = disk_bytes, .state = state, .shelf = &shelf};
+  slots_[slot] = {.name = name, .number = number, .disk_bytes = disk_bytes, .state = state, .shelf = &shelf};
   names_.insert(slot);
   push_back(shelf.fresh, slot);
   shelf.bytes += disk_bytes;
@@ -100,8 +99,8 @@ void Inventory::discount_useful(Slot slot) {
   --useful_count_;
 }
 
-// The longest unused ones, of the link that has most of them, stand first among those of it that never were of
-// use: they were not requested for a long time.
+// The longest unused ones, of the link that has most of them, stand first among those of it that never were
+// of use: they were not requested for a long time.
 void Inventory::bound_useful() {
   while ((useful_bytes_ > useful_limit_ || useful_count_ > useful_most_) && useful_count_ > 1) {
     const bool bytes = useful_bytes_ > useful_limit_;
@@ -164,8 +163,8 @@ void Inventory::release_all() {
 
 std::size_t Inventory::memory_bytes() const {
   constexpr std::size_t kNode = 32;  // of the set, with what malloc adds
-  return slots_.size() * sizeof(Segment) + shelves_.size() * (sizeof(Shelves::value_type) + kNode) + free_.capacity() * sizeof(Slot) +
-         names_.bucket_count() * sizeof(void*) + names_.size() * kNode;
+  return slots_.size() * sizeof(Segment) + shelves_.size() * (sizeof(Shelves::value_type) + kNode) +
+         free_.capacity() * sizeof(Slot) + names_.bucket_count() * sizeof(void*) + names_.size() * kNode;
 }
 
 void Inventory::push_back(List& list, Slot slot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments there are, what they take from the disk, and which is evicted first (FORMAT.md, section 7). Pure;
-// leaves what is in them to hook_index.h and files to segment_folder.h.
+// Which segments there are, what they take from the disk, and which is evicted first (FORMAT.md, section 7).
+// Pure; leaves what is in them to hook_index.h and files to segment_folder.h.
 #pragma once
 #include <deque>
 #include <map>
@@ -92,7 +92,8 @@ class Inventory {
   template <class Visit>
   void each_readable(std::span<const reduction::SiteId> sites, Visit&& visit) const {
     for (const auto& [link, shelf] : shelves_) {
-      if (std::none_of(sites.begin(), sites.end(), [&](const auto& site) { return link.has(site); })) continue;
+      if (std::none_of(sites.begin(), sites.end(), [&](const auto& site) { return link.has(site); }))
+        continue;
       for (const List* list : {&shelf.fresh, &shelf.useful})
         for (Slot slot = list->first; slot != kNoSlot; slot = slots_[slot].after)
           if (slots_[slot].state == State::readable) visit(slots_[slot]);

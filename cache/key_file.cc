@@ -49,7 +49,8 @@ Result<void> write_key(int file, const KeyBytes& key) {
 
 // What is wrong with an open key file; empty: nothing.
 std::string fault_of(int file, const std::string& path) {
-  struct stat about {}, folder {};
+  struct stat about{};
+  struct stat folder{};
   if (::fstat(file, &about) != 0) return last_error().message();
   if (!S_ISREG(about.st_mode)) return "it is not a regular file";
   // The folder's owner can put any file there anyway.

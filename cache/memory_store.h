@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simple in-memory store with the same contract, on one thread: for tests of users of a store, and as a reference
-// for the disk store.
+// A simple in-memory store with the same contract, on one thread: for tests of users of a store, and as a
+// reference for the disk store.
 #pragma once
 #include <deque>
 #include <functional>

@@ -54,7 +54,7 @@ SegmentFolder::SegmentFolder(Options options)
   auto taken = DirectoryLock::take(options_.path + "/lock", taken_by);
   if (!taken && !taken_by.empty())
     throw StoreInUse("the dictionary's directory " + options_.path + " is used by another process (pid " +
-                        taken_by + "): each daemon needs its own");
+                     taken_by + "): each daemon needs its own");
   if (!taken)
     throw StoreUnusable("the dictionary's directory " + options_.path +
                         " cannot be used: " + taken.error().message());

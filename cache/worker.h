@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that runs jobs in order, and a queue in which it leaves results for another thread. The caller bounds
-// the number of posted jobs.
+// A thread that runs jobs in order, and a queue in which it leaves results for another thread. The caller
+// bounds the number of posted jobs.
 #pragma once
 #include <condition_variable>
 #include <deque>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of data reduction: encodes a plain block to fewer bytes and decodes it. The link calls it for every
-// block of a stream whose features enable it; dictionaries and compressors implement it. Pure: a codec outputs
-// messages for its twin on the other side (held ranges, missing blocks, loads), which the session carries.
+// The interface of data reduction: encodes a plain block to fewer bytes and decodes it. The link calls it for
+// every block of a stream whose features enable it; dictionaries and compressors implement it. Pure: a codec
+// outputs messages for its twin on the other side (held ranges, missing blocks, loads), which the session
+// carries.
 #pragma once
 #include <array>
 #include <optional>
@@ -24,8 +25,9 @@ struct BlockHeader {
 
 inline constexpr std::size_t kMaxBlockPlainBytes = 64 * 1024;
 
-// XXH3-64 with a secret that only the two ends of a session know. Peers that share dictionaries could otherwise
-// choose bytes that pass the check in place of another peer's (XXH3 without a secret is not collision resistant).
+// XXH3-64 with a secret that only the two ends of a session know. Peers that share dictionaries could
+// otherwise choose bytes that pass the check in place of another peer's (XXH3 without a secret is not
+// collision resistant).
 class BlockChecksum {
  public:
   static constexpr std::size_t kSecretBytes = 192;
@@ -41,8 +43,8 @@ class BlockChecksum {
   std::array<std::byte, kSecretBytes> secret_;
 };
 
-// What may be done to the bytes of one flow. Without dedup_memory the flow is isolated: no references between it
-// and other flows, and compression sees only its own bytes.
+// What may be done to the bytes of one flow. Without dedup_memory the flow is isolated: no references between
+// it and other flows, and compression sees only its own bytes.
 struct ReductionStages {
   bool dedup_memory = true;
   bool dedup_disk = true;
@@ -59,8 +61,8 @@ class BlockCodec {
   virtual std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                             Buffer& out) = 0;
 
-  // Returns the plain bytes, verified by the checksum. Nothing: not yet possible; the stream keeps the block and
-  // all that follows it, and retries when poll_ready() returns it. An error resets the stream.
+  // Returns the plain bytes, verified by the checksum. Nothing: not yet possible; the stream keeps the block
+  // and all that follows it, and retries when poll_ready() returns it. An error resets the stream.
   virtual Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
                                               Bytes encoded) = 0;
   // A stream whose waiting block should be tried again.

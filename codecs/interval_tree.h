@@ -14,7 +14,7 @@ namespace longhaul {
 class IntervalTree {
  public:
   bool empty() const { return intervals_.empty(); }
-  std::size_t count() const { return intervals_.size(); }  // of intervals
+  std::size_t count() const { return intervals_.size(); }                                     // of intervals
   Interval front() const { return {intervals_.begin()->first, intervals_.begin()->second}; }  // if not empty
   void pop_front() { intervals_.erase(intervals_.begin()); }
 
@@ -23,7 +23,8 @@ class IntervalTree {
     return after != intervals_.begin() && value < std::prev(after)->second;
   }
 
-  // Joins the neighbours that it touches: each of those was added once, so the time is logarithmic on average.
+  // Joins the neighbours that it touches: each of those was added once, so the time is logarithmic on
+  // average.
   void add(Interval added) {
     if (added.begin >= added.end) return;
     auto next = intervals_.upper_bound(added.begin);

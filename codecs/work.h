@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the work that this thread does for peers (without measuring time), so that a loop can limit the share of one
-// peer in a turn.
+// Counts the work that this thread does for peers (without measuring time), so that a loop can limit the
+// share of one peer in a turn.
 #pragma once
 #include <cstdint>
 #include <limits>

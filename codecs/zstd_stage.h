@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compresses one block with zstd and decompresses it, with the preceding bytes as context; chooses the level, and
-// when not to compress. Each thread has one zstd context of each kind for all its streams.
+// Compresses one block with zstd and decompresses it, with the preceding bytes as context; chooses the level,
+// and when not to compress. Each thread has one zstd context of each kind for all its streams.
 #pragma once
 #include <optional>
 

@@ -55,10 +55,9 @@ class OpensslAead final : public Aead {
   bool open(const unsigned char* tag) override {
     unsigned char none[16];
     int written = 0;
-    const OSSL_PARAM set[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, const_cast<unsigned char*>(tag),
-                                          kAeadTagBytes),
-        OSSL_PARAM_construct_end()};
+    const OSSL_PARAM set[] = {OSSL_PARAM_construct_octet_string(
+                                  OSSL_CIPHER_PARAM_AEAD_TAG, const_cast<unsigned char*>(tag), kAeadTagBytes),
+                              OSSL_PARAM_construct_end()};
     return EVP_CIPHER_CTX_set_params(context_.get(), set) == 1 &&
            EVP_CipherFinal_ex(context_.get(), none, &written) == 1;
   }
@@ -205,23 +204,22 @@ class VectorChaCha final : public Aead {
 }  // namespace
 
 bool Aead::seal_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
-                              unsigned char* tag) {
+                      unsigned char* tag) {
   return start(nonce, associated) && add(text, raw(text)) && seal(tag);
 }
 
 bool Aead::open_whole(Nonce nonce, std::span<const unsigned char> associated, MutableBytes text,
-                              const unsigned char* tag) {
+                      const unsigned char* tag) {
   return start(nonce, associated) && add(text, raw(text)) && open(tag);
 }
 
-std::unique_ptr<Aead> make_openssl_aead(int nid, std::span<const unsigned char> key,
-                                                  Aead::Use use) {
+std::unique_ptr<Aead> make_openssl_aead(int nid, std::span<const unsigned char> key, Aead::Use use) {
   return std::make_unique<OpensslAead>(nid, key, use);
 }
 
 std::unique_ptr<Aead> make_vector_aead([[maybe_unused]] int nid,
-                                                 [[maybe_unused]] std::span<const unsigned char> key,
-                                                 [[maybe_unused]] Aead::Use use) {
+                                       [[maybe_unused]] std::span<const unsigned char> key,
+                                       [[maybe_unused]] Aead::Use use) {
 #ifdef LONGHAUL_IPSEC_MB
   IMB_MGR* functions = vector_functions();
   if (!functions) return nullptr;
@@ -232,8 +230,7 @@ std::unique_ptr<Aead> make_vector_aead([[maybe_unused]] int nid,
   return nullptr;
 }
 
-std::unique_ptr<Aead> make_aead(int nid, std::span<const unsigned char> key,
-                                                 Aead::Use use) {
+std::unique_ptr<Aead> make_aead(int nid, std::span<const unsigned char> key, Aead::Use use) {
   auto vector = make_vector_aead(nid, key, use);
   return vector ? std::move(vector) : make_openssl_aead(nid, key, use);
 }

@@ -36,12 +36,9 @@ class Aead {
 
 // The fastest implementation of `nid` (NID_aes_128_gcm, NID_aes_256_gcm, NID_chacha20_poly1305), for use by
 // the calling thread alone. Throws std::bad_alloc when OpenSSL has no memory.
-std::unique_ptr<Aead> make_aead(int nid, std::span<const unsigned char> key,
-                                                 Aead::Use use);
+std::unique_ptr<Aead> make_aead(int nid, std::span<const unsigned char> key, Aead::Use use);
 // Each by itself: none where the library, the processor or the cipher does not fit.
-std::unique_ptr<Aead> make_openssl_aead(int nid, std::span<const unsigned char> key,
-                                                  Aead::Use use);
-std::unique_ptr<Aead> make_vector_aead(int nid, std::span<const unsigned char> key,
-                                                 Aead::Use use);
+std::unique_ptr<Aead> make_openssl_aead(int nid, std::span<const unsigned char> key, Aead::Use use);
+std::unique_ptr<Aead> make_vector_aead(int nid, std::span<const unsigned char> key, Aead::Use use);
 
 }  // namespace longhaul

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides how many repair packets to send, and when, from the measured loss, its burstiness, and the tolerable delay
-// of a class of traffic. The caller makes and sends the repairs.
+// Decides how many repair packets to send, and when, from the measured loss, its burstiness, and the
+// tolerable delay of a class of traffic. The caller makes and sends the repairs.
 #pragma once
 #include <array>
 #include <chrono>

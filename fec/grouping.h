@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses after how many messages of an interactive flow how many repairs must follow, so that messages are in time.
+// Chooses after how many messages of an interactive flow how many repairs must follow, so that messages are
+// in time.
 #pragma once
 #include <cstdint>
 

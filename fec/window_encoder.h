@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the last source symbols and makes repairs over any window of them. The controller decides how many and
-// when; the carrier puts them into packets.
+// Keeps the last source symbols and makes repairs over any window of them. The controller decides how many
+// and when; the carrier puts them into packets.
 #pragma once
 #include <vector>
 

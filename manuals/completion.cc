@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every text that a script quotes comes from our own sources; quoting keeps an apostrophe in a help text harmless.
+// Every text that a script quotes comes from our own sources; quoting keeps an apostrophe in a help text
+// harmless.
 #include "manuals/completion.h"
 
 #include <algorithm>
@@ -25,9 +26,11 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
 
 // What follows an option, or stands for a positional argument.
 std::string bash_values(const Word& word) {
-  if (!word.choices.empty()) return "COMPREPLY=($(compgen -W '" + joined(word.choices, " ") + "' -- \"$current\"))";
+  if (!word.choices.empty())
+    return "COMPREPLY=($(compgen -W '" + joined(word.choices, " ") + "' -- \"$current\"))";
   if (word.value == Value::file) return "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$current\"))";
-  if (word.value == Value::directory) return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$current\"))";
+  if (word.value == Value::directory)
+    return "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$current\"))";
   return "COMPREPLY=()";
 }
 
@@ -42,7 +45,8 @@ std::string bash_case(const Command& command) {
   }
   if (!after.empty()) text += "      case $previous in\n" + after + "      esac\n";
   std::vector<std::string> words = names_of(command.commands);
-  for (const Word& word : command.positionals) words.insert(words.end(), word.choices.begin(), word.choices.end());
+  for (const Word& word : command.positionals)
+    words.insert(words.end(), word.choices.begin(), word.choices.end());
   const auto file = std::find_if(command.positionals.begin(), command.positionals.end(),
                                  [](const Word& word) { return word.value >= Value::file; });
   text += "      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W '" + joined(options, " ") +
@@ -77,14 +81,16 @@ std::string zsh_words(const Command& command) {
       text += "'";
     }
   for (const Word& word : command.positionals)
-    text += " \\\n        '" + std::string(word.repeated ? "*" : "") + ":" + zsh_text(word.names.front()) + ":" +
-            zsh_action(word) + "'";
+    text += " \\\n        '" + std::string(word.repeated ? "*" : "") + ":" + zsh_text(word.names.front()) +
+            ":" + zsh_action(word) + "'";
   return text;
 }
 
 // ------------------------------------------------------------------------------------------------ fish
 
-std::string fish_quoted(const std::string& text) { return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'"; }
+std::string fish_quoted(const std::string& text) {
+  return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
+}
 
 std::string fish_words(const std::string& program, const std::string& when, const Command& command) {
   std::string text;
@@ -108,7 +114,8 @@ std::string fish_words(const std::string& program, const std::string& when, cons
   }
   for (const Word& word : command.positionals) {
     if (!word.choices.empty())
-      text += "complete -c " + program + " -n " + fish_quoted(when) + " -a " + fish_quoted(joined(word.choices, " ")) + "\n";
+      text += "complete -c " + program + " -n " + fish_quoted(when) + " -a " +
+              fish_quoted(joined(word.choices, " ")) + "\n";
     else if (word.value >= Value::file)
       text += "complete -c " + program + " -n " + fish_quoted(when) + " -F\n";
   }
@@ -119,8 +126,9 @@ std::string fish_words(const std::string& program, const std::string& when, cons
 
 std::string bash_completion(const std::string& program, const Command& command) {
   const std::string function = function_name(program);
-  std::string text = "# bash completion for " + program + "\n" + function + "() {\n" +
-                     "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word\n";
+  std::string text =
+      "# bash completion for " + program + "\n" + function + "() {\n" +
+      "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} command= word\n";
   if (!command.commands.empty())
     text += "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case $word in " +
             joined(names_of(command.commands), "|") + ") command=$word; break ;; esac\n  done\n";
@@ -133,12 +141,14 @@ std::string bash_completion(const std::string& program, const Command& command) 
 std::string zsh_completion(const std::string& program, const Command& command) {
   const std::string function = function_name(program);
   std::string text = "#compdef " + program + "\n" + function + "() {\n  local state line\n";
-  if (command.commands.empty()) return text + "  _arguments" + zsh_words(command) + "\n}\n" + function + " \"$@\"\n";
+  if (command.commands.empty())
+    return text + "  _arguments" + zsh_words(command) + "\n}\n" + function + " \"$@\"\n";
   text += "  _arguments -C" + zsh_words({.options = command.options}) +
           " \\\n        '1: :->command' \\\n        '*:: :->arguments'\n";
   text += "  case $state in\n    command)\n      local -a commands=(\n";
   for (const Command& below : command.commands)
-    text += "        '" + below.name + ":" + replaced(replaced(below.description, "'", "'\\''"), ":", "\\:") + "'\n";
+    text += "        '" + below.name + ":" + replaced(replaced(below.description, "'", "'\\''"), ":", "\\:") +
+            "'\n";
   text += "      )\n      _describe command commands\n      ;;\n    arguments)\n      case $words[1] in\n";
   for (const Command& below : command.commands)
     text += "      " + below.name + ")\n        _arguments" + zsh_words(below) + "\n        ;;\n";

@@ -39,7 +39,8 @@ std::string usage(const std::string& program, const Command& command) {
 
 void add_word(std::string& page, const Word& word) {
   std::vector<std::string> names;
-  for (const std::string& name : word.names) names.push_back(name.starts_with("-") ? bold(name) : italic(name));
+  for (const std::string& name : word.names)
+    names.push_back(name.starts_with("-") ? bold(name) : italic(name));
   page += ".TP\n" + joined(names, ", ");
   if (!word.choices.empty())
     page += " " + escaped(joined(word.choices, "|"));

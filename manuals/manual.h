@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual page of a program, from the same definition as its --help. What only a person knows, such as the files it
-// uses, is given as sections.
+// The manual page of a program, from the same definition as its --help. What only a person knows, such as the
+// files it uses, is given as sections.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry to this folder: gives a program the options --manual and --completion, which print what packages install.
+// The entry to this folder: gives a program the options --manual and --completion, which print what packages
+// install.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace longhaul::manuals {
 
-// After everything else was added to `app`, which must outlive parsing. The options print and end as --help does.
+// After everything else was added to `app`, which must outlive parsing. The options print and end as --help
+// does.
 void add_options(CLI::App& app, const std::string& program, std::vector<Section> sections = {});
 
 }  // namespace longhaul::manuals

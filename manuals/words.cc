@@ -38,7 +38,8 @@ Word word_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return word;
   const std::string type = option.get_type_name();
   word.choices = choices_in(type);
-  word.type = type.substr(0, std::min(type.find(":{"), type.find(" in [") == std::string::npos ? type.size() : type.find(':')));
+  word.type = type.substr(
+      0, std::min(type.find(":{"), type.find(" in [") == std::string::npos ? type.size() : type.find(':')));
   word.value = value_of(option.nonpositional() ? word.type : word.type + word.names.front());
   return word;
 }

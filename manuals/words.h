@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line accepts, read out of its CLI11 definition: commands, options, and what to complete after each.
-// manual.cc and completion.cc print it.
+// What a command line accepts, read out of its CLI11 definition: commands, options, and what to complete
+// after each. manual.cc and completion.cc print it.
 #pragma once
 #include <string>
 #include <vector>

@@ -38,9 +38,10 @@ HistoryKeeper::HistoryKeeper(asio::io_context& io, std::filesystem::path file, s
   if (history)
     history_ = std::move(*history);
   else
-    log::warn("history", {{"file", file_.string()},
-                          {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
-                          {"effect", "the status page shows no traffic from before this start"}});
+    log::warn("history",
+              {{"file", file_.string()},
+               {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
+               {"effect", "the status page shows no traffic from before this start"}});
 }
 
 void HistoryKeeper::begin() {

@@ -19,8 +19,8 @@ class HistoryKeeper {
     flows::FlowBytes bytes;  // since the start of the daemon
     std::uint64_t flows = 0;
   };
-  // Reads the file; an unreadable or damaged one is logged, and the history begins empty. `collect` is called on the
-  // loop from begin() to stop().
+  // Reads the file; an unreadable or damaged one is logged, and the history begins empty. `collect` is called
+  // on the loop from begin() to stop().
   HistoryKeeper(boost::asio::io_context& io, std::filesystem::path file, std::function<Now()> collect);
 
   const control::History& history() const { return history_; }

@@ -28,7 +28,8 @@ void look_at_listens(const config::Config& config, const HostFacts& host, HostFi
     const auto address = config::parse_address(at.host);
     if (!address || address->is_unspecified() || address->is_loopback() || host.binds_foreign) return;
     if (net::interface_with(host.interfaces, *address) == nullptr)
-      found.errors.push_back(entry + " = \"" + to_text(at) + "\": no interface of this host has the address " + at.host +
+      found.errors.push_back(entry + " = \"" + to_text(at) +
+                             "\": no interface of this host has the address " + at.host +
                              ". Remedy: use one of this host's (ip -brief address), or [::] for all.");
   };
   if (config.link.listen) look(*config.link.listen, "[link] listen");
@@ -42,9 +43,10 @@ void look_at_networks(const config::Peer& peer, const HostFacts& host, HostFindi
     for (const net::Interface& each : host.interfaces)
       for (const config::Network& own : each.networks)
         if (own.prefix_length <= network.prefix_length && config::contains(own, network.address)) {
-          found.warnings.push_back("The network " + to_text(network) + " of the peer \"" + peer.name +
-                                   "\" is part of " + to_text(own) + ", which is connected to this host's interface " +
-                                   each.name + ", so flows to it never use the link. networks are those behind the peer.");
+          found.warnings.push_back(
+              "The network " + to_text(network) + " of the peer \"" + peer.name + "\" is part of " +
+              to_text(own) + ", which is connected to this host's interface " + each.name +
+              ", so flows to it never use the link. networks are those behind the peer.");
           return;
         }
 }
@@ -62,23 +64,26 @@ void look_at_peers(const config::Config& config, const HostFacts& host, HostFind
     }
     const std::string& way = host.towards_peers[i];
     const auto& taken = config.intercept.interfaces;
-    if (config.intercept.mode == config::Intercept::Mode::tproxy && std::find(taken.begin(), taken.end(), way) != taken.end())
-      found.warnings.push_back("The way to the peer \"" + peer.name + "\" leads through " + way +
-                               ", which [intercept] interfaces names; that list is for the interfaces towards the clients, "
-                               "not the WAN. Ignore this if the host has one interface only (one-armed).");
+    if (config.intercept.mode == config::Intercept::Mode::tproxy &&
+        std::find(taken.begin(), taken.end(), way) != taken.end())
+      found.warnings.push_back(
+          "The way to the peer \"" + peer.name + "\" leads through " + way +
+          ", which [intercept] interfaces names; that list is for the interfaces towards the clients, "
+          "not the WAN. Ignore this if the host has one interface only (one-armed).");
   }
 }
 
 void look_at_room(const config::Config& config, const HostFacts& host, HostFindings& found) {
   if (host.memory_bytes != 0 && config.limits.memory_bytes > host.memory_bytes)
     found.warnings.push_back("[limits] memory is " + config::size_to_text(config.limits.memory_bytes) +
-                             ", but this host has only " + config::size_to_text(host.memory_bytes >> 20 << 20) +
+                             ", but this host has only " +
+                             config::size_to_text(host.memory_bytes >> 20 << 20) +
                              ": the kernel would end the daemon before the limit is reached.");
   if (!config.peers.empty() && host.disk_bytes != 0 && config.dictionary.disk_bytes > host.disk_bytes)
-    found.warnings.push_back("[dictionary] disk is " + config::size_to_text(config.dictionary.disk_bytes) +
-                             ", but the file system of " + (config.state_dir / config.dictionary.directory).string() +
-                             " has only " + config::size_to_text(host.disk_bytes >> 20 << 20) +
-                             ": the dictionary would fill it.");
+    found.warnings.push_back(
+        "[dictionary] disk is " + config::size_to_text(config.dictionary.disk_bytes) +
+        ", but the file system of " + (config.state_dir / config.dictionary.directory).string() +
+        " has only " + config::size_to_text(host.disk_bytes >> 20 << 20) + ": the dictionary would fill it.");
 }
 
 }  // namespace
@@ -95,7 +100,8 @@ HostFacts host_facts(const config::Config& config) {
   std::ifstream("/proc/sys/net/ipv4/ip_nonlocal_bind") >> setting;
   host.binds_foreign = setting == "1";
   const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
-  if (pages > 0 && page > 0) host.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  if (pages > 0 && page > 0)
+    host.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
   host.disk_bytes = file_system_bytes(config.state_dir / config.dictionary.directory);
   return host;
 }

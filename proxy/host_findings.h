@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration says of this host that is not so, or probably not meant: addresses, networks, disk, memory. For
-// `longhaul check`. Interception's own needs are in intercept/host_checks.h, the directories' in process/confinement.h.
+// What a configuration says of this host that is not so, or probably not meant: addresses, networks, disk,
+// memory. For `longhaul check`. Interception's own needs are in intercept/host_checks.h, the directories' in
+// process/confinement.h.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,10 +19,11 @@ struct HostFindings {
 
 struct HostFacts {
   std::vector<net::Interface> interfaces;
-  std::vector<std::string> towards_peers;  // for each peer: the interface that leads to its address; empty: not known
-  bool binds_foreign = false;              // ip_nonlocal_bind
-  std::uint64_t memory_bytes = 0;          // of the host; 0: not known
-  std::uint64_t disk_bytes = 0;            // of the file system of the dictionary; 0: not known
+  std::vector<std::string>
+      towards_peers;               // for each peer: the interface that leads to its address; empty: not known
+  bool binds_foreign = false;      // ip_nonlocal_bind
+  std::uint64_t memory_bytes = 0;  // of the host; 0: not known
+  std::uint64_t disk_bytes = 0;    // of the file system of the dictionary; 0: not known
 };
 
 HostFacts host_facts(const config::Config& config);

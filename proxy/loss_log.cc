@@ -33,9 +33,10 @@ void LossLog::reported(const modules::LostFile& file, std::string_view how) {
 }
 
 void LossLog::forgotten(const modules::LostFile& file) {
-  log::error("promise_forgotten", {{"file", file.name},
-                                   {"client", flows::address_text(file.ends.client)},
-                                   {"reason", "too many files have lost writes: this loss is never reported to the client"}});
+  log::error("promise_forgotten",
+             {{"file", file.name},
+              {"client", flows::address_text(file.ends.client)},
+              {"reason", "too many files have lost writes: this loss is never reported to the client"}});
 }
 
 }  // namespace longhaul

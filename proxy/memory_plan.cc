@@ -19,8 +19,8 @@ constexpr std::uint64_t kCatalogue = 16 * kMiB;
 constexpr std::uint64_t kLeastQueue = 16 * kMiB, kMostQueue = 64 * kMiB;
 
 // A history of h bytes takes, in both directions, 2 h; for finding repeats h / 16 (codecs/dedup/README.md);
-// for what is read ahead from the disk h / 8 (DiskTier::memory_bytes), and for segments that are being made as
-// much again whatever h is. In sixteenths:
+// for what is read ahead from the disk h / 8 (DiskTier::memory_bytes), and for segments that are being made
+// as much again whatever h is. In sixteenths:
 constexpr std::uint64_t kInMemory = 33, kFromDisk = 2;
 constexpr std::uint64_t kSegmentsInTheMaking = 8 * kMiB;
 constexpr std::uint64_t kHistoryStep = 64 << 10;
@@ -122,14 +122,12 @@ std::vector<std::string> memory_warnings(const config::Config& config) {
   const std::uint64_t disk = config.dictionary.disk_bytes;
   std::vector<std::string> list;
   if (!config.peers.empty() && disk > 0 && plan.disk_bytes == 0)
-    list.push_back(cap +
-                   " has no room for the index of the dictionary on disk, so it is not used. Raise it to \"" +
-                   whole_mib(4 * (kCatalogue + 2 * kLeastQueue + kMiB)) +
-                   "\" or more, or set [dictionary] disk = 0.");
+    list.push_back(
+        cap + " has no room for the index of the dictionary on disk, so it is not used. Raise it to \"" +
+        whole_mib(4 * (kCatalogue + 2 * kLeastQueue + kMiB)) + "\" or more, or set [dictionary] disk = 0.");
   else if (!config.peers.empty() && plan.disk_bytes < disk)
     list.push_back(cap + " has room to index only " + config::size_to_text(plan.disk_bytes) +
-                   " of the dictionary on disk, instead of " +
-                   config::size_to_text(disk) +
+                   " of the dictionary on disk, instead of " + config::size_to_text(disk) +
                    ". Raise [limits] memory (the index takes 4 MiB for each GiB), or lower [dictionary] "
                    "disk.");
   const auto shares = history_shares(config, plan);

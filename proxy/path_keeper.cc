@@ -27,9 +27,10 @@ PathKeeper::PathKeeper(boost::asio::io_context& io, std::filesystem::path file,
   if (book)
     written_ = std::move(*book);
   else
-    log::warn("paths", {{"file", file_.string()},
-                        {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
-                        {"effect", "the rates of all paths are measured again"}});
+    log::warn("paths",
+              {{"file", file_.string()},
+               {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
+               {"effect", "the rates of all paths are measured again"}});
 }
 
 void PathKeeper::begin() { wait(); }

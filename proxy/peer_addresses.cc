@@ -45,9 +45,11 @@ void PeerAddresses::save() {
   for (const auto& [peer, address] : last_) text += peer + ' ' + address.to_string() + '\n';
   const auto replaced = process::replace_private_file(file_, text);
   if (replaced || std::exchange(complained_, true)) return;
-  log::warn("peer_addresses", {{"file", file_.string()},
-                               {"reason", "cannot be written: " + process::reason_of(replaced.error())},
-                               {"effect", "after a restart, no handshakes are reserved for known peers that connect to this site"}});
+  log::warn(
+      "peer_addresses",
+      {{"file", file_.string()},
+       {"reason", "cannot be written: " + process::reason_of(replaced.error())},
+       {"effect", "after a restart, no handshakes are reserved for known peers that connect to this site"}});
 }
 
 }  // namespace longhaul

@@ -11,16 +11,16 @@ namespace longhaul {
 
 namespace asio = boost::asio;
 
-StateKeeper::StateKeeper(asio::io_context& io, const std::filesystem::path& folder, const modules::StateFile& what,
-                         modules::State& state)
+StateKeeper::StateKeeper(asio::io_context& io, const std::filesystem::path& folder,
+                         const modules::StateFile& what, modules::State& state)
     : io_(io), what_(what), file_(folder / what.name), state_(state) {
   const auto read = process::read_private_file(file_, what_.most_bytes + 1);
   const bool is_new = !read && read.error() == boost::system::errc::no_such_file_or_directory;
   if (!is_new && !(read && state_.restore(read->text)))
-    log::error(what_.event,
-               {{"file", file_.string()},
-                {"reason", read ? "damaged, or written by another version" : process::reason_of(read.error())},
-                {"effect", what_.not_read}});
+    log::error(what_.event, {{"file", file_.string()},
+                             {"reason", read ? "damaged, or written by another version"
+                                             : process::reason_of(read.error())},
+                             {"effect", what_.not_read}});
   state_.on_change([this] { changed(); });
 }
 

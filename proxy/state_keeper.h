@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a module's state: read at the start, and written by a thread whenever the state has changed. What it says is
-// the module's (proxy/modules/state.h).
+// The file of a module's state: read at the start, and written by a thread whenever the state has changed.
+// What it says is the module's (proxy/modules/state.h).
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -13,8 +13,8 @@ namespace longhaul {
 class StateKeeper {
  public:
   // Reads the file. An unreadable or damaged file is logged and ignored. The state outlives this object.
-  StateKeeper(boost::asio::io_context& io, const std::filesystem::path& folder, const modules::StateFile& what,
-              modules::State& state);
+  StateKeeper(boost::asio::io_context& io, const std::filesystem::path& folder,
+              const modules::StateFile& what, modules::State& state);
   ~StateKeeper();
   StateKeeper(const StateKeeper&) = delete;
   StateKeeper& operator=(const StateKeeper&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the positions of 32-byte pieces in the history: a table of 8-byte entries that takes at most 64 MiB per
-// GiB of history and grows with its contents. Answers are hints: the caller compares the bytes.
+// Finds the positions of 32-byte pieces in the history: a table of 8-byte entries that takes at most 64 MiB
+// per GiB of history and grows with its contents. Answers are hints: the caller compares the bytes.
 #pragma once
 #include "codecs/dedup/lazy_memory.h"
 #include "codecs/dedup/sampler.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocates pages before they are needed: in a virtual machine the first touch of a huge page can take 5 ms and
-// more, which a writer of the history should not wait for. One thread for all, started by the first request.
+// Allocates pages before they are needed: in a virtual machine the first touch of a huge page can take 5 ms
+// and more, which a writer of the history should not wait for. One thread for all, started by the first
+// request.
 #pragma once
 #include <condition_variable>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops over every byte, in three implementations of which the best for the CPU is chosen at run time: which
-// positions are sampled, how far two pieces are equal, where they are equal again. All give the same results.
+// The loops over every byte, in three implementations of which the best for the CPU is chosen at run time:
+// which positions are sampled, how far two pieces are equal, where they are equal again. All give the same
+// results.
 #pragma once
 #include "codecs/bytes.h"
 

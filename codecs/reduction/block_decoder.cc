@@ -14,7 +14,7 @@
 namespace longhaul::reduction {
 namespace {
 
-constexpr std::size_t kMaxUnsealed = 4096;  // ranges
+constexpr std::size_t kMaxUnsealed = 4096;     // ranges
 constexpr std::uint64_t kWorkPerBlock = 1000;  // beside its bytes
 
 // Where opened content lies until it is closed: of each thread that meets any.
@@ -61,8 +61,7 @@ Result<std::optional<Slice>> BlockDecoder::decode(std::uint64_t stream, const Bl
   ++counters_.needs;
   waiting_.emplace(stream, Waiting{header.ring_offset, header.checksum, header.plain_bytes,
                                    Waiting::State::asked, Slice{}});
-  ask_for(header,
-          outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable);
+  ask_for(header, outcome == Outcome::mismatch ? Need::Reason::mismatch : Need::Reason::unreachable);
   count(header, *block, encoded.size());
   return std::nullopt;
 }
@@ -161,8 +160,8 @@ void BlockDecoder::leave_out(Interval range) {
   if (ring_ && ring_->fits(range.begin, range.size())) ring_->leave_out(range);
 }
 
-Result<std::optional<Slice>> BlockDecoder::resume(
-    KeyedMap<std::uint64_t, Waiting>::iterator waiting, const BlockHeader& sent) {
+Result<std::optional<Slice>> BlockDecoder::resume(KeyedMap<std::uint64_t, Waiting>::iterator waiting,
+                                                  const BlockHeader& sent) {
   if (waiting->second.state == Waiting::State::asked) return std::nullopt;
   Waiting block = std::move(waiting->second);
   waiting_.erase(waiting);

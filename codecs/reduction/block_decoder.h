@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of reduction: decodes blocks, verifies them, stores them in the history and acknowledges them
-// to the twin. A block that cannot be decoded is requested again and delays only its own stream; the session holds
-// back the stream's later bytes.
+// The receiving half of reduction: decodes blocks, verifies them, stores them in the history and acknowledges
+// them to the twin. A block that cannot be decoded is requested again and delays only its own stream; the
+// session holds back the stream's later bytes.
 #pragma once
 #include <deque>
 #include <optional>
@@ -57,8 +57,8 @@ class BlockDecoder {
   dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
-  // Ranges that wait to be told. An encoder has no more blocks without an answer (SharedHistory::kMaxBlocks), so
-  // only a twin that leaves gaps on purpose reaches this; what it sends then is restored and not kept.
+  // Ranges that wait to be told. An encoder has no more blocks without an answer (SharedHistory::kMaxBlocks),
+  // so only a twin that leaves gaps on purpose reaches this; what it sends then is restored and not kept.
   static constexpr std::size_t kMaxUntold = 65'536;
   // Answers go with the ACKs, unless so large a part of the ring waits for one: an eighth of the horizon.
   static constexpr std::uint64_t kHeldPerRing = 32;

@@ -38,7 +38,10 @@ std::size_t whole_ring(std::size_t bytes) {
 }  // namespace
 
 BlockEncoder::BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch, const BlockChecksum& checksum)
-    : checksum_(checksum), asked_ring_bytes_(whole_ring(ring_bytes)), epoch_(epoch), hello_due_(asked_ring_bytes_ > 0) {}
+    : checksum_(checksum),
+      asked_ring_bytes_(whole_ring(ring_bytes)),
+      epoch_(epoch),
+      hello_due_(asked_ring_bytes_ > 0) {}
 
 BlockEncoder::Flow& BlockEncoder::flow_of(std::uint64_t stream) { return flows_[stream]; }
 

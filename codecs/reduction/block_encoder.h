@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of reduction: replaces repeats by references to history that the twin has, and compresses the
-// rest with zstd. Keeps the history, and sends blocks again on request.
+// The sending half of reduction: replaces repeats by references to history that the twin has, and compresses
+// the rest with zstd. Keeps the history, and sends blocks again on request.
 #pragma once
 #include <deque>
 #include <memory>
@@ -58,8 +58,8 @@ class BlockEncoder {
   // same place. Nothing: there is no room before the horizon.
   std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
   void announce_load(std::uint64_t stream, Bytes load);
-  // The twin cannot bring what was put there for this stream: it will never be answered, and nothing may refer
-  // to it.
+  // The twin cannot bring what was put there for this stream: it will never be answered, and nothing may
+  // refer to it.
   void give_up(std::uint64_t stream, Interval range);
   // What the last block had in common with the history, and how much of that came from disk.
   const std::vector<dedup::Copy>& copies() const { return copies_; }
@@ -110,10 +110,10 @@ class BlockEncoder {
   std::optional<History> history_;
   KeyedMap<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
-  std::deque<Range> needed_;       // what the twin asked for
+  std::deque<Range> needed_;        // what the twin asked for
   std::uint64_t needed_bytes_ = 0;  // ever
-  std::uint64_t given_up_at_ = 0;  // the head, when something was given up last
-  std::uint64_t reclaimed_ = 0;    // ring memory before this offset was given back
+  std::uint64_t given_up_at_ = 0;   // the head, when something was given up last
+  std::uint64_t reclaimed_ = 0;     // ring memory before this offset was given back
   std::uint64_t line_rate_ = 0;
   unsigned relief_ = 0;
   ZstdEffort effort_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segments that this side has for its peer, those that the twin has announced, and so those that both can load.
-// peer_segments.h checks access, disk_tier.h informs the twin.
+// The segments that this side has for its peer, those that the twin has announced, and so those that both can
+// load. peer_segments.h checks access, disk_tier.h informs the twin.
 #pragma once
 #include <map>
 

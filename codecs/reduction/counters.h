@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of reduction, per session and direction, and the sizes of one block: plain numbers, returned by
-// value.
+// The counters of reduction, per session and direction, and the sizes of one block: plain numbers, returned
+// by value.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -206,7 +206,8 @@ std::uint64_t closing_steps(Bytes plain, int level) {
     if (i >= counted) {
       steps += std::min<std::uint32_t>(count[hash], most);
       while (run_end < plain.size() && (run_end <= i || plain[run_end] == plain[i])) ++run_end;
-      // In a run of one byte the nearest candidate is the longest match there can be, and zlib goes on behind.
+      // In a run of one byte the nearest candidate is the longest match there can be, and zlib goes on
+      // behind.
       if (run_end - i > kLongest) counted = i + 1 + kLongest;
     }
     ++count[hash];
@@ -236,7 +237,8 @@ bool open_deflated(Bytes content, Buffer& out) {
     if (inflated->plain + kMostOfMap > left) continue;
     const Bytes plain{scratch(), inflated->plain};
     work += kClosingWork * plain.size();
-    const int level = level_of(*candidate, plain, content.subspan(candidate->begin, inflated->deflated), steps);
+    const int level =
+        level_of(*candidate, plain, content.subspan(candidate->begin, inflated->deflated), steps);
     if (level == 0) continue;
     writer.varint(candidate->begin - done);
     writer.varint(inflated->plain);

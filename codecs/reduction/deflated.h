@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deflate streams that lie completely in a block (small gzip files, members of zip archives, parts of PDF): they are
-// unpacked so that zstd sees their contents, and packed again to the same bytes. Only streams that zlib reproduces
-// exactly are unpacked; the caller ensures that the zlib of both sides does.
+// Deflate streams that lie completely in a block (small gzip files, members of zip archives, parts of PDF):
+// they are unpacked so that zstd sees their contents, and packed again to the same bytes. Only streams that
+// zlib reproduces exactly are unpacked; the caller ensures that the zlib of both sides does.
 #pragma once
 #include <optional>
 

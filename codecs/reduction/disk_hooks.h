@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index entries by which content is found on disk: a few of the positions that the memory dictionary samples,
-// with their fingerprints. The store keeps them.
+// The index entries by which content is found on disk: a few of the positions that the memory dictionary
+// samples, with their fingerprints. The store keeps them.
 #pragma once
 #include "codecs/reduction/segments.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disk dictionary of one session: writes new parts of the histories as segments, agrees with the twin on the
-// segments that both have, and loads useful ones before the blocks that refer to them. The store keeps segments;
-// the encoder finds repeats once they are in the history.
+// The disk dictionary of one session: writes new parts of the histories as segments, agrees with the twin on
+// the segments that both have, and loads useful ones before the blocks that refer to them. The store keeps
+// segments; the encoder finds repeats once they are in the history.
 #pragma once
 #include <map>
 #include <unordered_map>
@@ -49,8 +49,8 @@ class DiskTier final : private SegmentListener {
   bool finished() const { return !remembering_ && !has_message() && !has_work(); }
   // The history begins anew.
   void on_cleared();
-  // The same, and the twin drops from its disk what came over this link. Dropping what is on this side's is the
-  // store's owner's affair, after this.
+  // The same, and the twin drops from its disk what came over this link. Dropping what is on this side's is
+  // the store's owner's affair, after this.
   void forget_both();
   // How many bytes the twin dropped; nothing as long as it has not answered.
   std::optional<std::uint64_t> forgotten_by_twin() const {

@@ -17,8 +17,8 @@ constexpr std::uint64_t kFirstAhead = 4u << 20, kMostAhead = 16u << 20;
 constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats a little back
 // What cannot be had and is not told yet; a twin that asks on and never listens breaks the protocol.
 constexpr std::size_t kMaxCannot = 16'384;
-// Loads for the decoder: so much at once, the others wait, so that no peer has the disk to itself; and no honest
-// one has so many under way.
+// Loads for the decoder: so much at once, the others wait, so that no peer has the disk to itself; and no
+// honest one has so many under way.
 constexpr std::uint64_t kBroughtAtOnce = 8u << 20;
 constexpr std::size_t kMaxToBring = 16'384;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits a peer to the segments of its own link and of the links of peers that share with it. A session sees the
-// store only through this. The daemon decides which peers share.
+// Limits a peer to the segments of its own link and of the links of peers that share with it. A session sees
+// the store only through this. The daemon decides which peers share.
 #pragma once
 #include "codecs/reduction/segments.h"
 

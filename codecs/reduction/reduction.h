@@ -85,7 +85,7 @@ class Reduction final : public BlockCodec {
  private:
   std::unique_ptr<BlockEncoder> encoder_;
   std::unique_ptr<BlockDecoder> decoder_;
-  std::unique_ptr<DiskTier> disk_;  // null without a store
+  std::unique_ptr<DiskTier> disk_;           // null without a store
   std::uint64_t decoded_at_last_quiet_ = 0;  // blocks
 };
 

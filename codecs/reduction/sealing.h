@@ -20,8 +20,8 @@ class SealingSegment {
  public:
   enum class Of { own, twin };  // whose history: the encoder's, or the decoder's
 
-  // `name.length` bytes from `name.first` on. Where the history is this side's own the name's digest is filled
-  // in here; otherwise the name has the one that the bytes must have.
+  // `name.length` bytes from `name.first` on. Where the history is this side's own the name's digest is
+  // filled in here; otherwise the name has the one that the bytes must have.
   SealingSegment(Of of, const SegmentName& name);
   ~SealingSegment();
   SealingSegment(SealingSegment&&) noexcept;

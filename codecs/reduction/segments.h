@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface to a disk: pieces of a history that outlive the session, and a way to find them by content. cache/
-// implements it with files, threads and eviction; nothing here blocks.
+// The interface to a disk: pieces of a history that outlive the session, and a way to find them by content.
+// cache/ implements it with files, threads and eviction; nothing here blocks.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -88,8 +88,8 @@ class SegmentListener {
   virtual void on_loaded(LoadId load, std::optional<Slice> bytes) = 0;
 };
 
-// What all of a site's links have stored. Who may read what of it is decided in peer_segments.h; a session uses
-// a store only through that. Used on one thread.
+// What all of a site's links have stored. Who may read what of it is decided in peer_segments.h; a session
+// uses a store only through that. Used on one thread.
 class SegmentStore {
  public:
   enum class Put {
@@ -106,8 +106,8 @@ class SegmentStore {
   virtual void detach(SegmentListener& listener) = 0;
 
   // `parts` one behind the other are the segment; the caller has checked the digest. To make room it may drop
-  // others, and say so, before it returns: of the link whose segments take most, so that no link can take more
-  // than an equal share from the others.
+  // others, and say so, before it returns: of the link whose segments take most, so that no link can take
+  // more than an equal share from the others.
   virtual Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) = 0;
   virtual void drop(const SegmentName& name) = 0;
   // What can be loaded, of the links that one of these sites is an end of.

@@ -72,8 +72,7 @@ void SharedHistory::add(std::uint64_t stream, StreamTrack& track, std::uint64_t 
                         For whom) {
   assert(offset >= head_);
   std::uint64_t number = first_number_ + blocks_.size();
-  blocks_.push_back(
-      {offset, stream, track.last, static_cast<std::uint32_t>(size), State::unanswered, whom});
+  blocks_.push_back({offset, stream, track.last, static_cast<std::uint32_t>(size), State::unanswered, whom});
   head_ = offset + size;
   track.last = number + 1;
   if (track.run.end == offset) {
@@ -106,8 +105,8 @@ void SharedHistory::on_held(Interval range) {
   if (ranges.size() > kMaxHeldRanges) held_.remove({0, ranges[ranges.size() / 2].begin});
 }
 
-// From its last block to the one before, and no further than what may be unanswered: a stream pays for its own
-// blocks and not for those of others that stand between.
+// From its last block to the one before, and no further than what may be unanswered: a stream pays for its
+// own blocks and not for those of others that stand between.
 void SharedHistory::abandon(const StreamTrack& track) {
   const std::uint64_t oldest = std::max(first_number_, oldest_);
   for (std::uint64_t last = track.last; last > oldest && last - 1 - first_number_ < blocks_.size();) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the encoder knows of the twin's history: which blocks are unacknowledged, which ranges the twin has, and
-// so what a block may refer to without making one stream wait for another.
+// What the encoder knows of the twin's history: which blocks are unacknowledged, which ranges the twin has,
+// and so what a block may refer to without making one stream wait for another.
 #pragma once
 #include <deque>
 
@@ -10,8 +10,8 @@ namespace longhaul::reduction {
 
 // What the history keeps per stream; its owner is the encoder.
 struct StreamTrack {
-  Interval run;             // its last blocks, as far as they stand behind each other
-  std::uint64_t last = 0;   // one past the number of its last block; 0: none
+  Interval run;            // its last blocks, as far as they stand behind each other
+  std::uint64_t last = 0;  // one past the number of its last block; 0: none
 };
 
 class SharedHistory {

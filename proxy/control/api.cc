@@ -31,7 +31,20 @@ using http::verb;
 
 constexpr std::string_view kFlowPrefix = "/v1/flows/";
 
-enum class Topic { page, metrics, status, flows, flow, talkers, history, why, features, clear_cache, intercept, reload };
+enum class Topic {
+  page,
+  metrics,
+  status,
+  flows,
+  flow,
+  talkers,
+  history,
+  why,
+  features,
+  clear_cache,
+  intercept,
+  reload
+};
 
 struct Route {
   Topic topic;
@@ -112,7 +125,8 @@ Answer unknown_parameter(std::string_view name, std::string_view known) {
 
 std::string reason_codes() {
   std::string text;
-  for (const flows::Reason reason : flows::all_reasons()) text += (text.empty() ? "" : ", ") + std::string(reason->code);
+  for (const flows::Reason reason : flows::all_reasons())
+    text += (text.empty() ? "" : ", ") + std::string(reason->code);
   return text;
 }
 
@@ -146,7 +160,8 @@ boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
     } else if (name == "client") {
       query.client = config::parse_network(value);
       if (!query.client)
-        return refusal(status::bad_request, "client must be an address or a network, not " + in_quotes(value));
+        return refusal(status::bad_request,
+                       "client must be an address or a network, not " + in_quotes(value));
     } else if (name == "server") {
       query.server = config::parse_network(value);
       if (!query.server) query.server_name = value;
@@ -167,13 +182,15 @@ boost::system::result<TalkersQuery, Answer> read_talkers_query(const Target& tar
     if (name == "limit") {
       const auto limit = parse_number<std::size_t>(value);
       if (!limit || *limit == 0 || *limit > TalkersQuery::kMost)
-        return refusal(status::bad_request, "limit must be a number from 1 to " + std::to_string(TalkersQuery::kMost) +
-                                                ", not " + in_quotes(value));
+        return refusal(status::bad_request, "limit must be a number from 1 to " +
+                                                std::to_string(TalkersQuery::kMost) + ", not " +
+                                                in_quotes(value));
       query.limit = *limit;
     } else if (name == "by") {
       const auto by = talkers_by(value);
       if (!by)
-        return refusal(status::bad_request, "by must be client, server, port or peer, not " + in_quotes(value));
+        return refusal(status::bad_request,
+                       "by must be client, server, port or peer, not " + in_quotes(value));
       query.by = *by;
     } else {
       return unknown_parameter(name, "by and limit");
@@ -187,7 +204,8 @@ Answer history(const Controlled& daemon, const Target& target) {
   for (const auto& [name, value] : target.parameters) {
     if (name != "step" && name != "since") return unknown_parameter(name, "step and since");
     const auto number = parse_number<std::uint64_t>(value);
-    if (!number) return refusal(status::bad_request, name + " must be a number of seconds, not " + in_quotes(value));
+    if (!number)
+      return refusal(status::bad_request, name + " must be a number of seconds, not " + in_quotes(value));
     (name == "step" ? step : since) = *number;
   }
   const auto* const series =
@@ -346,8 +364,8 @@ Answer no_such_path(std::string_view path) {
                  "not found: " + in_quotes(path) + "; the API is under /v1/, metrics are at /metrics");
 }
 
-// Browsers say which page sends a request. Another site's page may open the status page, and nothing else: it could
-// not read the answers, but it shall not make this daemon work either.
+// Browsers say which page sends a request. Another site's page may open the status page, and nothing else: it
+// could not read the answers, but it shall not make this daemon work either.
 bool is_of_another_page(const Request& request, const Route& route) {
   if (!request.origin.empty() && request.origin != "http://" + request.host) return true;
   const auto& site = request.fetch_site;

@@ -42,7 +42,7 @@ struct Status {
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
   std::uint64_t handshakes_limit = 0;
   link::RefusalCounts strangers_refused{};  // connections to the link's port, by reason
-  std::uint64_t memory_bytes = 0;      // of all parts
+  std::uint64_t memory_bytes = 0;           // of all parts
   std::uint64_t memory_limit_bytes = 0;
   std::vector<MemoryPart> memory_parts;
   std::uint64_t module_bytes = 0;      // among them, what application modules hold of flows
@@ -56,9 +56,9 @@ struct Status {
   std::vector<std::pair<std::string_view, std::uint64_t>> bypassed;
   std::string intercept_error;  // why the rules could not be installed; empty: no error
   FailClosed fail_closed = FailClosed::not_configured;
-  std::string fail_closed_error;  // why its rules are missing
+  std::string fail_closed_error;        // why its rules are missing
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
-  modules::List modules;  // lives as long as the daemon
+  modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };

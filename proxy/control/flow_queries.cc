@@ -32,11 +32,13 @@ asio::awaitable<void> let_the_loop_run() {
 }
 
 bool is_found(const std::string& search, const flows::FlowRecord& flow) {
-  std::string text = config::unmapped(flow.client.address()).to_string() + ':' + std::to_string(flow.client.port()) +
-                     ' ' + flow.destination.to_text() + ' ' + flow.peer + ' ';
+  std::string text = config::unmapped(flow.client.address()).to_string() + ':' +
+                     std::to_string(flow.client.port()) + ' ' + flow.destination.to_text() + ' ' + flow.peer +
+                     ' ';
   text += flow.reason->code;
   if (flow.module) text.append(" ").append(flow.module->name);
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text.find(search) != std::string::npos;
 }
 
@@ -44,7 +46,8 @@ bool wanted(const FlowQuery& query, const flows::FlowRecord& flow) {
   return (!query.peer || *query.peer == flow.peer) && (!query.reason || *query.reason == flow.reason) &&
          (!query.port || *query.port == flow.destination.port) &&
          (!query.client || config::contains(*query.client, flow.client.address())) &&
-         (!query.server || (flow.destination.host.empty() && config::contains(*query.server, flow.destination.address))) &&
+         (!query.server ||
+          (flow.destination.host.empty() && config::contains(*query.server, flow.destination.address))) &&
          (!query.server_name || boost::beast::iequals(*query.server_name, flow.destination.host)) &&
          (query.search.empty() || is_found(query.search, flow));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings, and their file: a line that names the format, numbers of eight bytes, and the checksum of all before it.
+// The rings, and their file: a line that names the format, numbers of eight bytes, and the checksum of all
+// before it.
 #include "proxy/control/history.h"
 
 #include <xxhash.h>
@@ -24,13 +25,14 @@ void put(std::string& text, std::uint64_t number) {
 std::uint64_t checksum(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
 auto numbers_of(auto& slot) {
-  return std::array{&slot.bytes.lan_in, &slot.bytes.lan_out, &slot.bytes.wan_in,
-                    &slot.bytes.wan_out, &slot.most_flows,   &slot.samples};
+  return std::array{&slot.bytes.lan_in,  &slot.bytes.lan_out, &slot.bytes.wan_in,
+                    &slot.bytes.wan_out, &slot.most_flows,    &slot.samples};
 }
 
 }  // namespace
 
-// Slots between the newest and `number` are empty; so are those that a clock which was set back has not reached yet.
+// Slots between the newest and `number` are empty; so are those that a clock which was set back has not
+// reached yet.
 void History::Series::move_to(std::uint64_t number) {
   const bool forward = number > newest_;
   const auto distance = forward ? number - newest_ : newest_ - number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and flows over time, in three rings: seconds of the last ten minutes, minutes of a day, hours of thirty days.
-// Pure: the caller brings the time of day and keeps the file.
+// Bytes and flows over time, in three rings: seconds of the last ten minutes, minutes of a day, hours of
+// thirty days. Pure: the caller brings the time of day and keeps the file.
 #pragma once
 #include <array>
 #include <chrono>

@@ -7,8 +7,8 @@
 
 namespace longhaul::control {
 
-// {"step_s", "from_s", "slots": [[lan_in, lan_out, wan_in, wan_out, most_flows], …]}: intervals that begin at `since`
-// (Unix time) or later, the newest last; null where no daemon was running.
+// {"step_s", "from_s", "slots": [[lan_in, lan_out, wan_in, wan_out, most_flows], …]}: intervals that begin at
+// `since` (Unix time) or later, the newest last; null where no daemon was running.
 std::string view_history(const History::Series& series, std::uint64_t since);
 
 }  // namespace longhaul::control

@@ -28,7 +28,9 @@ class Families {
       (family_.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
       return *this;
     }
-    Family& sample(MetricLabels labels, std::uint64_t value) { return sample(labels, static_cast<double>(value)); }
+    Family& sample(MetricLabels labels, std::uint64_t value) {
+      return sample(labels, static_cast<double>(value));
+    }
 
    private:
     prometheus::MetricFamily& family_;
@@ -49,8 +51,8 @@ class Families {
 
  private:
   Family add(std::string name, std::string help, prometheus::MetricType type) {
-    return Family{
-        families_.emplace_back(prometheus::MetricFamily{"longhaul_" + std::move(name), std::move(help), type, {}})};
+    return Family{families_.emplace_back(
+        prometheus::MetricFamily{"longhaul_" + std::move(name), std::move(help), type, {}})};
   }
   std::deque<prometheus::MetricFamily> families_;  // a Family refers to one while others are added
 };

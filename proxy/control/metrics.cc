@@ -20,15 +20,17 @@ void add_flows(Families& families, const Status& status, const flows::FlowTable&
     live.sample({{"reason", reason->code}}, flows::count(totals.live_by_reason, reason));
     given.sample({{"reason", reason->code}}, flows::count(totals.by_reason, reason));
   }
-  families.gauge("flows_limit", "Maximum number of live flows ([limits] flows).").sample({}, status.flows_limit);
+  families.gauge("flows_limit", "Maximum number of live flows ([limits] flows).")
+      .sample({}, status.flows_limit);
   families.counter("flows_started_total", "Flows started.").sample({}, totals.started);
   families.counter("flows_ended_total", "Flows ended, by how they ended.")
       .sample({{"end", "closed"}}, totals.ended - totals.reset)
       .sample({{"end", "reset"}}, totals.reset);
   const auto bytes = flows.bytes_so_far();
   families
-      .counter("flow_bytes_total",
-               "Bytes of flows: application bytes on the LAN side, link frames before encryption on the WAN side.")
+      .counter(
+          "flow_bytes_total",
+          "Bytes of flows: application bytes on the LAN side, link frames before encryption on the WAN side.")
       .sample({{"side", "lan"}, {"direction", "in"}}, bytes.lan_in)
       .sample({{"side", "lan"}, {"direction", "out"}}, bytes.lan_out)
       .sample({{"side", "wan"}, {"direction", "in"}}, bytes.wan_in)
@@ -41,8 +43,10 @@ void add_verdict(Families& families, const Status& status, const config::Feature
   families.gauge("problems", "Problems that longhaul status reports in its first lines.")
       .sample({{"severity", "serious"}}, serious)
       .sample({{"severity", "minor"}}, found.size() - serious);
-  auto in_force = families.gauge("feature", "Always 1; the labels are a feature in force for new flows, and its value.");
-  for (const auto& [name, value] : config::to_text(features)) in_force.sample({{"feature", name}, {"value", value}}, 1.0);
+  auto in_force =
+      families.gauge("feature", "Always 1; the labels are a feature in force for new flows, and its value.");
+  for (const auto& [name, value] : config::to_text(features))
+    in_force.sample({{"feature", name}, {"value", value}}, 1.0);
 }
 
 void add_process(Families& families, const Status& status) {
@@ -100,7 +104,9 @@ void add_disk(Families& families, const Status& status) {
   families.gauge("disk_dictionary_ready", "1 when the directory of the disk dictionary has been read.")
       .sample({}, disk.ready ? 1.0 : 0.0);
   families.gauge("disk_dictionary_segments", "Segments in the disk dictionary.").sample({}, disk.segments);
-  families.gauge("disk_dictionary_bytes", "Bytes of the disk dictionary: stored, limit, queued for writing, index in memory.")
+  families
+      .gauge("disk_dictionary_bytes",
+             "Bytes of the disk dictionary: stored, limit, queued for writing, index in memory.")
       .sample({{"kind", "stored"}}, disk.disk_bytes)
       .sample({{"kind", "limit"}}, disk.cap_bytes)
       .sample({{"kind", "queued"}}, disk.queued_bytes)
@@ -113,7 +119,9 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"event", "made_room"}}, disk.made_room)
       .sample({{"event", "damaged"}}, disk.damaged)
       .sample({{"event", "lost"}}, disk.lost);
-  families.counter("disk_dictionary_moved_bytes_total", "Bytes written to, refused by and read from the disk dictionary.")
+  families
+      .counter("disk_dictionary_moved_bytes_total",
+               "Bytes written to, refused by and read from the disk dictionary.")
       .sample({{"event", "put"}}, disk.put_bytes)
       .sample({{"event", "refused"}}, disk.refused_bytes)
       .sample({{"event", "loaded"}}, disk.load_bytes);
@@ -127,7 +135,7 @@ void add_disk(Families& families, const Status& status) {
 
 void add_refusals(Families& families, const Status& status) {
   auto refused = families.counter("strangers_refused_total",
-                                   "Connections to the link's port that were not authenticated, by reason.");
+                                  "Connections to the link's port that were not authenticated, by reason.");
   for (const auto& row : link::kRefusalTable)
     refused.sample({{"reason", row.code}}, status.strangers_refused[static_cast<std::size_t>(row.refusal)]);
 }
@@ -150,14 +158,15 @@ void add_losses(Families& families, const modules::Listed& module) {
                "Losses of acknowledged writes dropped for lack of room and never reported.")
       .sample({}, counts.forgotten);
   families
-      .gauge(of_module(module, "lost_files"), "Files with lost writes whose client has not been notified yet.")
+      .gauge(of_module(module, "lost_files"),
+             "Files with lost writes whose client has not been notified yet.")
       .sample({}, counts.waiting);
 }
 
 }  // namespace
 
-std::string metrics_text(const Status& status, const flows::FlowTable& flows, const config::Features& features,
-                         const ApiCounters& api) {
+std::string metrics_text(const Status& status, const flows::FlowTable& flows,
+                         const config::Features& features, const ApiCounters& api) {
   Families families;
   families.gauge("info", "Always 1; the labels identify the daemon.")
       .sample({{"site", status.site}, {"version", status.version}}, 1.0);
@@ -173,7 +182,8 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
   add_ports(families, flows);
   add_modules(families, flows);
   families.gauge("handshakes", "TLS handshakes in progress.").sample({}, status.handshakes);
-  families.gauge("handshakes_limit", "Maximum number of TLS handshakes in progress ([limits] handshakes).").sample({}, status.handshakes_limit);
+  families.gauge("handshakes_limit", "Maximum number of TLS handshakes in progress ([limits] handshakes).")
+      .sample({}, status.handshakes_limit);
   add_refusals(families, status);
   for (const modules::Listed& module : status.modules) add_losses(families, module);
   auto part_bytes = families.gauge("memory_part_bytes", "Memory used by each part.");
@@ -187,19 +197,24 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows, co
       .sample({}, status.memory_limit_bytes);
   families.gauge("module_memory_bytes", "Memory that application modules use for flows.")
       .sample({}, status.module_bytes);
-  families.gauge("memory_short", "1 while the memory limit leaves no room for new flows (flows) or for application modules (modules).")
+  families
+      .gauge("memory_short",
+             "1 while the memory limit leaves no room for new flows (flows) or for application modules "
+             "(modules).")
       .sample({{"of", "flows"}}, status.memory_short ? 1.0 : 0.0)
       .sample({{"of", "modules"}}, status.module_memory_short ? 1.0 : 0.0);
   families.gauge("ahead_bytes", "Memory used for data read ahead of client requests.")
       .sample({}, status.ahead_bytes);
-  families.gauge("dictionary_memory_bytes", "Memory used by the dictionaries of all links and by the disk dictionary.")
+  families
+      .gauge("dictionary_memory_bytes",
+             "Memory used by the dictionaries of all links and by the disk dictionary.")
       .sample({}, status.dictionary_bytes);
   families.gauge("dictionary_memory_limit_bytes", "Memory limit of the dictionaries.")
       .sample({}, status.dictionary_limit_bytes);
   families.gauge("intercept_up", "1 while the packet rules of transparent mode are installed.")
       .sample({}, status.intercept == InterceptState::up ? 1.0 : 0.0);
-  auto bypassed = families.counter(
-      "bypassed_connections_total", "New connections that bypassed the proxy because of a limit.");
+  auto bypassed = families.counter("bypassed_connections_total",
+                                   "New connections that bypassed the proxy because of a limit.");
   for (const auto& [limit, connections] : status.bypassed) bypassed.sample({{"limit", limit}}, connections);
   families.gauge("fail_closed", "1 for the current state of the packet rules of fail = closed.")
       .sample({{"state", std::string(to_text(status.fail_closed))}}, 1.0);

@@ -18,7 +18,7 @@ struct ApiCounters {
   std::uint64_t refused = 0;  // requests answered with 4xx
 };
 
-std::string metrics_text(const Status& status, const flows::FlowTable& flows, const config::Features& features,
-                         const ApiCounters& api);
+std::string metrics_text(const Status& status, const flows::FlowTable& flows,
+                         const config::Features& features, const ApiCounters& api);
 
 }  // namespace longhaul::control

@@ -21,14 +21,15 @@ void add_links(Families& families, const Status& status) {
   auto age = families.gauge("link_state_age_seconds", "Time since the link entered its current state.");
   auto rtt = families.gauge("link_rtt_seconds", "Smoothed round-trip time of the link.");
   auto streams = families.gauge("link_streams", "Live streams on the link.");
-  auto bytes =
-      families.counter("link_bytes_total", "Bytes on TCP and UDP between the peers, with TLS and packet headers.");
-  auto carrier = families.gauge("link_carrier", "1 for the transport (tcp or udp) that carries the data, otherwise 0.");
+  auto bytes = families.counter("link_bytes_total",
+                                "Bytes on TCP and UDP between the peers, with TLS and packet headers.");
+  auto carrier =
+      families.gauge("link_carrier", "1 for the transport (tcp or udp) that carries the data, otherwise 0.");
   auto rate = families.gauge("link_delivery_rate_bits", "Measured delivery rate in bits per second.");
   auto credit = families.gauge("link_credit_bytes", "Bytes that the peer may still send (receive credit).");
-  auto retained =
-      families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer.");
-  auto carriers = families.counter("link_carriers_total", "Transport connections (tcp and udp) used by the link.");
+  auto retained = families.gauge("link_retained_bytes", "Bytes sent and not yet acknowledged by the peer.");
+  auto carriers =
+      families.counter("link_carriers_total", "Transport connections (tcp and udp) used by the link.");
   for (const auto& link : status.links) {
     for (const auto each : {LinkState::never_up, LinkState::up, LinkState::silent, LinkState::down})
       state.sample({{"peer", link.peer}, {"state", to_text(each)}}, link.state == each ? 1.0 : 0.0);
@@ -52,7 +53,8 @@ void add_reduction(Families& families, const Status& status) {
       "reduction_bytes_total",
       "Bytes of data reduction by stage: plain (before), deduped (after deduplication), encoded (after "
       "compression); copied and from_disk: plain bytes found in the memory and disk dictionaries; passed: "
-      "sent unreduced; compressed: given to zstd; opened: in blocks with deflate data that was recompressed; loaded: read from the disk "
+      "sent unreduced; compressed: given to zstd; opened: in blocks with deflate data that was recompressed; "
+      "loaded: read from the disk "
       "dictionary.");
   auto copies = families.counter("reduction_copies_total", "Repeats found by deduplication, by length.");
   auto events = families.counter("reduction_events_total", "Unusual events of data reduction.");
@@ -60,8 +62,10 @@ void add_reduction(Families& families, const Status& status) {
   auto level = families.gauge("zstd_level", "Current zstd compression level.");
   auto relief =
       families.gauge("zstd_relief", "Levels by which zstd compression is lowered because the CPU is busy.");
-  auto common = families.gauge("disk_dictionary_common_segments", "Segments in the disk dictionaries of both sites.");
-  auto dictionary = families.gauge("dictionary_bytes", "The dictionary in memory: its size and its contents.");
+  auto common =
+      families.gauge("disk_dictionary_common_segments", "Segments in the disk dictionaries of both sites.");
+  auto dictionary =
+      families.gauge("dictionary_bytes", "The dictionary in memory: its size and its contents.");
   for (const auto& link : status.links) {
     const auto& peer = link.peer;
     const auto& out = link.reduction.encoder;
@@ -118,27 +122,34 @@ void add_udp(Families& families, const Status& status) {
   auto state = families.gauge("udp_state", "1 for the current state of UDP on the link, otherwise 0.");
   auto rate = families.gauge("udp_pacing_rate_bits", "Pacing rate of UDP, in bits per second of IP packets.");
   auto size = families.gauge("udp_datagram_bytes", "Largest UDP payload known to pass the path.");
-  auto packets =
-      families.counter("udp_packets_total",
-                       "UDP packets: sent, received, lost, spurious (declared lost and then acknowledged), dropped (received "
-                       "and discarded).");
+  auto packets = families.counter(
+      "udp_packets_total",
+      "UDP packets: sent, received, lost, spurious (declared lost and then acknowledged), dropped (received "
+      "and discarded).");
   auto bytes = families.counter("udp_bytes_total", "Bytes of UDP payload.");
-  auto repairs = families.counter("udp_repairs_total",
-                                  "Repair packets of forward error correction: sent, received, wasted (nothing to repair), late.");
+  auto repairs = families.counter(
+      "udp_repairs_total",
+      "Repair packets of forward error correction: sent, received, wasted (nothing to repair), late.");
   auto recovered = families.counter("udp_recovered_total", "Lost packets recovered by repair packets.");
-  auto fallbacks = families.counter("udp_fallbacks_total", "Fallbacks to TCP because UDP was no longer answered.");
+  auto fallbacks =
+      families.counter("udp_fallbacks_total", "Fallbacks to TCP because UDP was no longer answered.");
   auto rtt = families.gauge("udp_rtt_seconds", "Smoothed round-trip time of the UDP path.");
   auto base = families.gauge("udp_base_rtt_seconds", "Round-trip time of the UDP path without a queue.");
   auto queue = families.gauge("udp_queue_seconds", "Time that packets wait in the queue of the line.");
-  auto delivered = families.gauge("udp_delivery_rate_bits", "Measured delivery rate of UDP in bits per second.");
-  auto line = families.gauge("udp_line_rate_bits", "Rate of the line as the rate law sees it, in bits per second; 0: not known yet.");
-  auto law = families.gauge(
-      "udp_rate_law",
-      "1 for the rate law in force: told (configured rate), guarded (below the configured rate, because the line carries "
-      "less) or measured.");
+  auto delivered =
+      families.gauge("udp_delivery_rate_bits", "Measured delivery rate of UDP in bits per second.");
+  auto line =
+      families.gauge("udp_line_rate_bits",
+                     "Rate of the line as the rate law sees it, in bits per second; 0: not known yet.");
+  auto law = families.gauge("udp_rate_law",
+                            "1 for the rate law in force: told (configured rate), guarded (below the "
+                            "configured rate, because the line carries "
+                            "less) or measured.");
   auto competes = families.gauge("udp_competes", "1 while other traffic keeps the queue of the line full.");
-  auto policed = families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");
-  auto erasures = families.gauge("udp_erasure_ratio", "Share of packets lost at random, as error correction sees it.");
+  auto policed =
+      families.gauge("udp_policed", "1 while the line drops packets above its rate without queueing them.");
+  auto erasures =
+      families.gauge("udp_erasure_ratio", "Share of packets lost at random, as error correction sees it.");
   auto gso = families.gauge("udp_segments_in_kernel", "1 while the kernel segments UDP (GSO).");
   auto worst = families.gauge("udp_worst_timer_lateness_seconds", "Largest lateness of a pacing timer.");
   auto late = families.gauge("udp_timer_lateness_seconds", "Average lateness of the pacing timers.");

@@ -57,12 +57,13 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   http::response<http::string_body> response{answer.status, version};
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, "no-store");
-  // Of use to the status page alone, and harmless to the rest: it runs its own script and nothing else, is shown in
-  // no other page, and other pages can neither embed nor read what is answered here.
+  // Of use to the status page alone, and harmless to the rest: it runs its own script and nothing else, is
+  // shown in no other page, and other pages can neither embed nor read what is answered here.
   response.set("X-Content-Type-Options", "nosniff");
-  response.set("Content-Security-Policy",
-               "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-               "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'");
+  response.set(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'");
   response.set("X-Frame-Options", "DENY");
   response.set("Referrer-Policy", "no-referrer");
   response.set("Cross-Origin-Resource-Policy", "same-origin");
@@ -141,8 +142,9 @@ Server::Server(asio::io_context& loop, Controlled& daemon, std::string token, co
              : ""));
   }
   if (!endpoint_.address().is_loopback())
-    log::warn("control", {{"listen", config::to_text(listen)},
-                          {"warning", "requests from other machines send the token over the network unencrypted"}});
+    log::warn("control",
+              {{"listen", config::to_text(listen)},
+               {"warning", "requests from other machines send the token over the network unencrypted"}});
 }
 
 asio::awaitable<void> Server::run() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the live flows in slices; flows that come or go meanwhile may be missed, which the next call sees.
+// One walk over the live flows in slices; flows that come or go meanwhile may be missed, which the next call
+// sees.
 #include "proxy/control/talkers.h"
 
 #include <algorithm>

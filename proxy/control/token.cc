@@ -50,15 +50,16 @@ void make_directories(const fs::path& directory) {
 }
 
 // Written under another name and linked into place, so that a reader sees the whole token or none, and of two
-// daemons that start at once only one makes it. Synced before it has its name: a daemon refuses to start with an empty
-// token, as a power cut would leave it.
+// daemons that start at once only one makes it. Synced before it has its name: a daemon refuses to start with
+// an empty token, as a power cut would leave it.
 void make_token(const fs::path& file) {
   const auto fail = [&file](const std::string& reason) {
     throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason);
   };
   const auto draft = file.string() + "." + std::to_string(::getpid());
   ::unlink(draft.c_str());
-  if (const auto made = process::make_private_file(draft, random_token() + "\n", process::Durable::yes); !made)
+  if (const auto made = process::make_private_file(draft, random_token() + "\n", process::Durable::yes);
+      !made)
     fail(process::reason_of(made.error()));
   const int linked = ::link(draft.c_str(), file.c_str());
   const int error = errno;
@@ -71,20 +72,23 @@ void make_token(const fs::path& file) {
 boost::system::result<std::string, TokenError> read_token(const fs::path& file) {
   const auto read = process::read_private_file(file, kMostCharacters + 2);
   if (!read)
-    return TokenError{"cannot read the control token " + file.string() + ": " + process::reason_of(read.error()) +
-                          "; the daemon's user must be able to read it. If it does not exist, the daemon creates it",
-                      read.error() == boost::system::errc::no_such_file_or_directory};
+    return TokenError{
+        "cannot read the control token " + file.string() + ": " + process::reason_of(read.error()) +
+            "; the daemon's user must be able to read it. If it does not exist, the daemon creates it",
+        read.error() == boost::system::errc::no_such_file_or_directory};
   if ((read->mode & 077) != 0)
-    return TokenError{"the control token " + file.string() +
-                      " can be read by other users: remove the file; the daemon creates a new one at its next start"};
+    return TokenError{
+        "the control token " + file.string() +
+        " can be read by other users: remove the file; the daemon creates a new one at its next start"};
 
   std::string_view text = read->text;
   while (text.ends_with('\n') || text.ends_with('\r') || text.ends_with(' ')) text.remove_suffix(1);
   const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
   if (text.size() < kLeastCharacters || text.size() > kMostCharacters || !printable)
-    return TokenError{"the control token " + file.string() + " is not " + std::to_string(kLeastCharacters) +
-                      " to " + std::to_string(kMostCharacters) +
-                      " printable characters: remove the file; the daemon creates a new one at its next start"};
+    return TokenError{
+        "the control token " + file.string() + " is not " + std::to_string(kLeastCharacters) + " to " +
+        std::to_string(kMostCharacters) +
+        " printable characters: remove the file; the daemon creates a new one at its next start"};
   return {boost::system::in_place_value, text};
 }
 
@@ -96,8 +100,7 @@ std::string load_or_make_token(const fs::path& state_dir, const fs::path& token_
     make_token(file);
     token = read_token(file);
   }
-  if (token.has_error())
-    throw std::runtime_error(token.error().sentence);
+  if (token.has_error()) throw std::runtime_error(token.error().sentence);
   return *token;
 }
 

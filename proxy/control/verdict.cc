@@ -30,36 +30,41 @@ void look_at_link(const link::LinkStatus& link, std::vector<Problem>& found) {
       break;
     case link::LinkState::down:
       found.push_back({"The link to " + of_peer(link) + " is down" + in_brackets(link.last_error) + ".",
-                       "check that the peer's daemon runs and is reachable; the link reconnects by itself", true});
+                       "check that the peer's daemon runs and is reachable; the link reconnects by itself",
+                       true});
       break;
     case link::LinkState::silent:
       found.push_back({"The peer " + of_peer(link) + " stopped answering.",
-                       "check the WAN between the sites; new flows use the link again when the peer answers", true});
+                       "check the WAN between the sites; new flows use the link again when the peer answers",
+                       true});
       break;
     case link::LinkState::up:
       if (link.udp.state == link::UdpState::failed)
-        found.push_back({"UDP to " + of_peer(link) + " is not answered, so TCP carries the link: slow on lossy lines.",
-                         "let the firewalls between the sites pass UDP on the link's port"});
+        found.push_back(
+            {"UDP to " + of_peer(link) + " is not answered, so TCP carries the link: slow on lossy lines.",
+             "let the firewalls between the sites pass UDP on the link's port"});
       break;
   }
 }
 
 void look_at_kernel(const Status& status, std::vector<Problem>& found) {
   if (status.fail_closed == FailClosed::missing)
-    found.push_back({"The packet rules of fail = \"closed\" are missing" + in_brackets(status.fail_closed_error) + ".",
-                     "traffic may leave unencrypted; see the log (fail_closed_missing)", true});
+    found.push_back(
+        {"The packet rules of fail = \"closed\" are missing" + in_brackets(status.fail_closed_error) + ".",
+         "traffic may leave unencrypted; see the log (fail_closed_missing)", true});
   if (status.fail_closed == FailClosed::lifted)
     found.push_back({"The packet rules of fail = \"closed\" were removed by command.",
                      "install them again with longhaul fail-closed install FILE", true});
   if (status.intercept == InterceptState::down)
-    found.push_back({"Interception is down, so new connections bypass this proxy" + in_brackets(status.intercept_error) +
-                         ".",
+    found.push_back({"Interception is down, so new connections bypass this proxy" +
+                         in_brackets(status.intercept_error) + ".",
                      "run longhaul intercept up", true});
 }
 
 void look_at_memory(const Status& status, std::vector<Problem>& found) {
   if (status.memory_short)
-    found.push_back({"The memory limit is reached: new flows bypass the link.", "raise [limits] memory", true});
+    found.push_back(
+        {"The memory limit is reached: new flows bypass the link.", "raise [limits] memory", true});
   else if (status.module_memory_short)
     found.push_back({"Application modules have no memory left: new flows are not accelerated by protocol.",
                      "raise [limits] memory"});
@@ -79,13 +84,15 @@ std::vector<Problem> problems(const Status& status, const config::Features& feat
   look_at_kernel(status, found);
   for (const auto& link : status.links) look_at_link(link, found);
   if (features.transport == config::Transport::off)
-    found.push_back({"transport = off is in force, so no flow uses a link.", "run longhaul set transport=auto", true});
+    found.push_back(
+        {"transport = off is in force, so no flow uses a link.", "run longhaul set transport=auto", true});
   look_at_memory(status, found);
   std::ranges::stable_partition(found, &Problem::is_serious);
   return found;
 }
 
-json::object view_verdict(const Status& status, const config::Features& features, const flows::FlowBytes& bytes) {
+json::object view_verdict(const Status& status, const config::Features& features,
+                          const flows::FlowBytes& bytes) {
   json::array list;
   for (const Problem& problem : problems(status, features))
     list.push_back(json::object{

@@ -63,7 +63,8 @@ json::object by_reason(const flows::CountByReason& counts) {
 
 json::object by_refusal(const link::RefusalCounts& counts) {
   json::object object;
-  for (const auto& row : link::kRefusalTable) object[row.code] = counts[static_cast<std::size_t>(row.refusal)];
+  for (const auto& row : link::kRefusalTable)
+    object[row.code] = counts[static_cast<std::size_t>(row.refusal)];
   return object;
 }
 
@@ -379,7 +380,8 @@ json::array view_lost_files(const Status& status, const modules::Ends& ends) {
     for (const modules::LostFile& file : losses->files(ends, kMostShown - files.size())) {
       json::array ranges;
       for (const Interval& range : file.ranges) ranges.push_back(json::array{range.begin, range.end});
-      files.push_back(json::object{{"file", file.name}, {"cause", file.cause}, {"ranges", std::move(ranges)}});
+      files.push_back(
+          json::object{{"file", file.name}, {"cause", file.cause}, {"ranges", std::move(ranges)}});
     }
   }
   return files;

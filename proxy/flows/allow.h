@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which addresses this machine may connect to for others, from the `allow` list and its own addresses.
-// Pure; the dialer resolves names and provides the own addresses.
+// Decides which addresses this machine may connect to for others, from the `allow` list and its own
+// addresses. Pure; the dialer resolves names and provides the own addresses.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <vector>
@@ -24,8 +24,8 @@ bool peer_may_dial(const std::vector<config::Network>& allow, const boost::asio:
                    const std::vector<boost::asio::ip::address>& own);
 
 // Whether servers may be shown this client's address for a peer (one of `peers`): an address belongs to the
-// peer whose networks hold it with the longest prefix, unless this machine is itself in a network with the same
-// prefix or a longer one. Loopback, link-local and multicast addresses belong to no peer.
+// peer whose networks hold it with the longest prefix, unless this machine is itself in a network with the
+// same prefix or a longer one. Loopback, link-local and multicast addresses belong to no peer.
 bool peer_may_show(const std::vector<config::Peer>& peers, const config::Peer& peer,
                    const std::vector<config::Network>& own_networks, const boost::asio::ip::address& client);
 

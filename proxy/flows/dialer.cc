@@ -151,8 +151,7 @@ asio::awaitable<void> Dialer::dial_address(const DialRequest& request, milliseco
     // Where clients' addresses were answered before, silence is the server's or the line's, not the route's.
     const bool may_fall_back = automatic && known == SourceMemory::Known::nothing;
     // A client without a port may be shown with any.
-    const Shown shown =
-        request.client->port() == 0 ? Shown::client_address : Shown::client_address_and_port;
+    const Shown shown = request.client->port() == 0 ? Shown::client_address : Shown::client_address_and_port;
     result.error = co_await try_source(result.socket, server, *request.client, shown,
                                        may_fall_back ? std::min(limit, config_.client_address_limit) : limit);
     if (!result.error || result.error == asio::error::connection_refused)

@@ -12,9 +12,9 @@
 
 #include "proxy/config/config.h"
 #include "proxy/flows/accepted.h"
-#include "proxy/net/name_resolver.h"
 #include "proxy/flows/own_addresses.h"
 #include "proxy/flows/source_memory.h"
+#include "proxy/net/name_resolver.h"
 
 namespace longhaul::flows {
 

@@ -16,7 +16,8 @@ void Doubt::remove(const modules::Ends& ends, const link::PeerLink& link) {
 }
 
 bool Doubt::about(const modules::Ends& ends) const {
-  return std::ranges::any_of(links_, [&](const auto& each) { return each.second.contains(ends) && is_doubted_(*each.first); });
+  return std::ranges::any_of(
+      links_, [&](const auto& each) { return each.second.contains(ends) && is_doubted_(*each.first); });
 }
 
 std::vector<modules::Ends> Doubt::all(std::size_t most) const {
@@ -26,7 +27,8 @@ std::vector<modules::Ends> Doubt::all(std::size_t most) const {
   std::vector<modules::Ends> ends;
   for (const Flows* flows : doubted) {
     std::size_t left = most / doubted.size();
-    for (auto each = flows->begin(); each != flows->end() && left > 0; ++each, --left) ends.push_back(each->first);
+    for (auto each = flows->begin(); each != flows->end() && left > 0; ++each, --left)
+      ends.push_back(each->first);
   }
   return ends;
 }

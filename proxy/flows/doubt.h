@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and it may
-// come back past its peer before anybody knows. Which peers those are is the caller's to say.
+// Clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
+// it may come back past its peer before anybody knows. Which peers those are is the caller's to say.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,7 +13,8 @@ namespace longhaul::flows {
 
 class Doubt {
  public:
-  explicit Doubt(std::function<bool(const link::PeerLink&)> is_doubted) : is_doubted_(std::move(is_doubted)) {}
+  explicit Doubt(std::function<bool(const link::PeerLink&)> is_doubted)
+      : is_doubted_(std::move(is_doubted)) {}
 
   // For each flow over the link whose module may have promised something; removed as often.
   void add(const modules::Ends& ends, const link::PeerLink& link);

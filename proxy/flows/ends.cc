@@ -21,7 +21,8 @@ AddressBytes bytes_of(const asio::ip::address& address) {
   return result;
 }
 
-// Of no host: 0100::/64 (RFC 6666) of servers by name; with a peer's number before the second half, of its clients.
+// Of no host: 0100::/64 (RFC 6666) of servers by name; with a peer's number before the second half, of its
+// clients.
 constexpr std::byte kDiscardPrefix{0x01};
 constexpr std::size_t kNumberAt = 4, kDigestAt = 8;
 
@@ -36,8 +37,9 @@ AddressBytes of_no_host(std::uint32_t number, XXH64_hash_t digest) {
 
 // Names are equal whatever their case.
 AddressBytes bytes_of(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; });
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  });
   return of_no_host(0, digest_of(name));
 }
 
@@ -76,7 +78,8 @@ modules::Ends ends_of(const asio::ip::address& client, const Destination& server
           .server_port = server.port};
 }
 
-modules::Ends ends_of_peers_client(const std::string& peer, const asio::ip::address& client, const Destination& server) {
+modules::Ends ends_of_peers_client(const std::string& peer, const asio::ip::address& client,
+                                   const Destination& server) {
   modules::Ends ends = ends_of(client, server);
   const std::string_view address(reinterpret_cast<const char*>(ends.client.data()), ends.client.size());
   ends.client = of_no_host(peer_number(peer), digest_of(address));

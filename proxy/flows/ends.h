@@ -16,8 +16,8 @@ boost::asio::ip::address address_in(const std::array<std::byte, 16>& bytes);
 // As people write it. A name is known by its digest alone.
 std::string address_text(const std::array<std::byte, 16>& address);
 
-// Of a client for which a peer does not speak (peer_may_show): what is on record for that peer's clients of this
-// address concerns no other site's.
+// Of a client for which a peer does not speak (peer_may_show): what is on record for that peer's clients of
+// this address concerns no other site's.
 modules::Ends ends_of_peers_client(const std::string& peer, const boost::asio::ip::address& client,
                                    const Destination& server);
 // Which peer that was, of those that may have been; zero: none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of all live flows. The flow's own code updates its record; the control API and the metrics read it.
-// Used on one event loop, so there are no locks.
+// The records of all live flows. The flow's own code updates its record; the control API and the metrics read
+// it. Used on one event loop, so there are no locks.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -39,8 +39,8 @@ struct FlowRecord {
   boost::asio::ip::tcp::endpoint client;
   Destination destination;
   Origin origin = Origin::forward;
-  bool far_side = false;              // true on the proxy that stands before the server
-  std::string peer;                   // empty: not over a link
+  bool far_side = false;               // true on the proxy that stands before the server
+  std::string peer;                    // empty: not over a link
   Reason reason = reasons::optimised;  // changed by FlowTable::give_reason alone, which counts
   config::Features features;
   std::chrono::steady_clock::time_point started;
@@ -69,7 +69,7 @@ struct FlowTotals {
   std::uint64_t started = 0;
   std::uint64_t ended = 0;  // the reset ones among them
   std::uint64_t reset = 0;
-  FlowBytes bytes;            // of ended flows; `bytes_so_far` counts the live ones too
+  FlowBytes bytes;          // of ended flows; `bytes_so_far` counts the live ones too
   CountByReason by_reason;  // how often a flow was given the reason: at its start, and when it changed
   CountByReason live_by_reason;
 };

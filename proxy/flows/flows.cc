@@ -68,7 +68,8 @@ Decision Flows::decide(const asio::ip::address& client, const Destination& desti
   };
   if (decision.policy.features.transport == config::Transport::off) return past(reasons::transport_off);
   if (!peer) return past(reasons::no_peer_for_network);
-  auto link = std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l->peer().name == peer->name; });
+  auto link =
+      std::find_if(links_.begin(), links_.end(), [&](const auto& l) { return l->peer().name == peer->name; });
   if (link == links_.end()) return past(reasons::link_never_up);
   if (Reason reason = reason_of((*link)->state()); reason != reasons::optimised) return past(reason);
   // What both sides allow is in force, so the peer can switch the transport off, too.
@@ -91,7 +92,8 @@ void Flows::set_closed(Closed closed) {
     const auto found = table_.live().find(id);
     if (found == table_.live().end()) continue;
     const FlowRecord& record = found->second;
-    if (!may_leave(record.client.address(), record.destination)) signal.emit(asio::cancellation_type::terminal);
+    if (!may_leave(record.client.address(), record.destination))
+      signal.emit(asio::cancellation_type::terminal);
   }
 }
 
@@ -100,7 +102,9 @@ bool Flows::has_room(const asio::ip::address& client) const {
 }
 
 // All clients of this site have one share.
-std::string Flows::sharer_of(const FlowRecord& record) { return record.far_side ? record.peer : std::string(); }
+std::string Flows::sharer_of(const FlowRecord& record) {
+  return record.far_side ? record.peer : std::string();
+}
 
 FlowRecord& Flows::enter(FlowRecord record) {
   FlowRecord& entered = table_.add(std::move(record));

@@ -55,9 +55,9 @@ class Flows {
   bool decides_anew(const link::PeerLink& link) const;
   // The peer's process has ended: what it has not answered, nobody will.
   void on_peer_gone(const link::PeerLink& link);
-  // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost, and
-  // it may come back past its peer before anybody knows. Its flows past the link wait until that is settled.
-  // At most `most` of them, without ports.
+  // Of clients of peers that are perhaps gone, to servers here: what such a client was promised may be lost,
+  // and it may come back past its peer before anybody knows. Its flows past the link wait until that is
+  // settled. At most `most` of them, without ports.
   std::vector<modules::Ends> in_doubt(std::size_t most) const { return doubt_.all(most); }
   // Features in force changed: running flows of our clients change at the next block.
   void apply_features();
@@ -121,7 +121,7 @@ class Flows {
   Dialer& dialer_;
   std::vector<std::unique_ptr<link::PeerLink>>& links_;
   modules::List modules_;
-  SourceLimits sources_;   // of this site's clients
+  SourceLimits sources_;  // of this site's clients
   bool is_full_ = false;  // as `Crowded::everyone` was told
   Relay relay_;
   OwnAddresses own_;

@@ -15,21 +15,22 @@ namespace {
 // What the near side is told about a flow that is not begun here for that reason.
 ConnectOutcome outcome_of(Reason reason) {
   return reason == reasons::client_not_in_networks ? ConnectOutcome::client_not_allowed
-                                                  : ConnectOutcome::failed;
+                                                   : ConnectOutcome::failed;
 }
 
 }  // namespace
 
 // The peers, and this site's clients where it has any.
 std::size_t Flows::sharers() const {
-  const bool has_clients = config_.intercept.mode != config::Intercept::Mode::off || !config_.forwards.empty() ||
-                           config_.socks.listen.has_value();
+  const bool has_clients = config_.intercept.mode != config::Intercept::Mode::off ||
+                           !config_.forwards.empty() || config_.socks.listen.has_value();
   return config_.peers.size() + (has_clients ? 1 : 0);
 }
 
 // Whether the client's address belongs to the peer.
 bool Flows::peer_speaks_for(const link::PeerLink& link, const asio::ip::address& client) {
-  return peer_may_show(config_.peers, link.peer(), own_.networks_at(std::chrono::steady_clock::now()), client);
+  return peer_may_show(config_.peers, link.peer(), own_.networks_at(std::chrono::steady_clock::now()),
+                       client);
 }
 
 // optimised: the flow begins.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of flows when the link or the peer is lost: decided anew, reset, or in doubt. Each flow has its turn
-// (sweeps.h).
+// What becomes of flows when the link or the peer is lost: decided anew, reset, or in doubt. Each flow has
+// its turn (sweeps.h).
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -58,7 +58,8 @@ void Flows::decide_anew(FlowId id, LinkedFlow& flow) {
 
 // A client that is reset at once tries again, and past the link; one that waits would wait for a minute, and
 // then be reset. Flows that were answered keep to that minute: they have more to lose, if we should be wrong.
-// What their modules believe to have been promised is written down now: their clients may come back past the peer.
+// What their modules believe to have been promised is written down now: their clients may come back past the
+// peer.
 void Flows::on_peer_gone(const link::PeerLink& link) {
   const auto visit = [](FlowId, LinkedFlow& flow) {
     if (!flow.unanswered() && !flow.record().far_side) return;

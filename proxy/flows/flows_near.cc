@@ -44,7 +44,10 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
   auto flow = std::make_unique<LinkedFlow>(std::move(accepted.socket), link, stream, record, forget());
   LinkedFlow& started = *flow;
   own(std::move(flow));
-  if (module) started.use_module(*module, module->instance->make_near(ends_of(record.client.address(), record.destination)), tell_reason());
+  if (module)
+    started.use_module(*module,
+                       module->instance->make_near(ends_of(record.client.address(), record.destination)),
+                       tell_reason());
   // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
   // the flow goes past it, and if not it has lost a round trip.
   const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());

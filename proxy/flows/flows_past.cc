@@ -35,9 +35,8 @@ void refuse(Accepted& accepted) {
 // `first`: what was read of the client already.
 void Flows::start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first) {
   if (refused) {
-    log::info("flow_refused", {{"flow", record.id},
-                               {"to", accepted.destination.to_text()},
-                               {"reason", record.reason->code}});
+    log::info("flow_refused",
+              {{"flow", record.id}, {"to", accepted.destination.to_text()}, {"reason", record.reason->code}});
     refuse(accepted);
     return remove(record.id, FlowTable::End::reset);
   }
@@ -87,8 +86,8 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
   remove(record.id, end);
 }
 
-// As long as its module has to tell the client something. Nothing: the plain relay has the rest, without `first`
-// where that has gone.
+// As long as its module has to tell the client something. Nothing: the plain relay has the rest, without
+// `first` where that has gone.
 asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
                                                            FlowRecord& record, Buffer& first) {
   std::optional<RelayEnd> end;

@@ -56,7 +56,9 @@ class GuardedRelay {
   asio::awaitable<std::optional<RelayEnd>> run(Bytes first);
 
  private:
-  bool moves() { return write(client_) + write(server_) + read(client_, server_) + read(server_, client_) > 0; }
+  bool moves() {
+    return write(client_) + write(server_) + read(client_, server_) + read(server_, client_) > 0;
+  }
   bool read(GuardedSide& from, const GuardedSide& to);
   bool write(GuardedSide& to);
   void say(const GuardedSide& from, Slice bytes);
@@ -148,7 +150,8 @@ asio::awaitable<void> GuardedRelay::wait() {
   using Wait = decltype(client_.socket.async_wait(tcp::socket::wait_read, asio::deferred));
   std::vector<Wait> waits;
   const auto add = [&](GuardedSide& side, const GuardedSide& other) {
-    if (may_read(side, other)) waits.push_back(side.socket.async_wait(tcp::socket::wait_read, asio::deferred));
+    if (may_read(side, other))
+      waits.push_back(side.socket.async_wait(tcp::socket::wait_read, asio::deferred));
     if (!side.out.empty()) waits.push_back(side.socket.async_wait(tcp::socket::wait_write, asio::deferred));
   };
   add(client_, server_);

@@ -37,7 +37,8 @@ void LinkedFlow::run_module() {
   int reads_left = kReadsPerTurn;
   for (bool moved = true; moved;) {
     const link::Session& session = link_.session();
-    const bool ran = module_->host.run(link::Clock::now(), {session.line_rate(), session.smoothed_rtt(), session.contact()});
+    const bool ran = module_->host.run(link::Clock::now(),
+                                       {session.line_rate(), session.smoothed_rtt(), session.contact()});
     any |= ran;
     moved = deliver_for_module() || ran;
     moved = read_for_module(reads_left) || moved;

@@ -84,8 +84,8 @@ bool ModuleHost::lan_is_held_back() const {
 bool ModuleHost::stream_is_held_back() const { return memory_->is_short() && queued_bytes_ > kHeldInAnyCase; }
 
 // First nothing more is read from the LAN. That alone could last for ever, since parts of frames are of no
-// use to anybody: a flow with nothing else to wait for goes on without its module. So does one that knows much of its
-// connection, which is read meanwhile: what is closed, the LAN has to say.
+// use to anybody: a flow with nothing else to wait for goes on without its module. So does one that knows
+// much of its connection, which is read meanwhile: what is closed, the LAN has to say.
 void ModuleHost::watch_memory(TimePoint now) {
   count_memory();
   const bool may_give_up = !to_stream_passes_ && !aborts_;

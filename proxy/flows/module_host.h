@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, orders its
-// output, frames its messages, and lets bytes pass after it has stepped aside. linked_flow.h has the sockets,
-// timers and the end of the flow.
+// Runs one half of a module between a socket and a stream: feeds it within backpressure and credit, orders
+// its output, frames its messages, and lets bytes pass after it has stepped aside. linked_flow.h has the
+// sockets, timers and the end of the flow.
 #pragma once
 #include <deque>
 #include <memory>

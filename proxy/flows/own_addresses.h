@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The addresses and networks of this machine's interfaces, asked from the kernel and remembered for a second. What may be
-// done with them is decided in allow.h.
+// The addresses and networks of this machine's interfaces, asked from the kernel and remembered for a second.
+// What may be done with them is decided in allow.h.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <chrono>

@@ -42,8 +42,8 @@ class Pipe {
 
 class PipePool {
  public:
-  // A few flows get large pipes, which are a tenth faster. With the small ones after them the relay's 128 stay
-  // within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, what a user may have.
+  // A few flows get large pipes, which are a tenth faster. With the small ones after them the relay's 128
+  // stay within the 64 MiB of /proc/sys/fs/pipe-user-pages-soft, what a user may have.
   static constexpr std::size_t kLargeBytes = 1 << 20, kSmallBytes = 256 << 10;
   static constexpr std::size_t kLarge = 32;
   static constexpr std::size_t kKept = 16;  // empty pipes kept for the next flows

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the kernel reset a connection when this process dies, even by kill -9, instead of closing it in order,
-// which would make half a file look complete.
+// Makes the kernel reset a connection when this process dies, even by kill -9, instead of closing it in
+// order, which would make half a file look complete.
 #pragma once
 #include <sys/socket.h>
 

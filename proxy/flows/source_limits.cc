@@ -27,7 +27,8 @@ bool SourceLimits::is_crowded(const Source& source, std::uint32_t limit) {
 void SourceLimits::limits_changed() {
   const std::uint32_t most = limits_.flows_of_one_source();
   for (auto& [source, entry] : sources_)
-    entry.crowded = is_crowded(entry, !source.address.is_v4() && source.prefix_length == 64 ? 2 * most : most);
+    entry.crowded =
+        is_crowded(entry, !source.address.is_v4() && source.prefix_length == 64 ? 2 * most : most);
 }
 
 bool SourceLimits::change(const config::Network& source, std::uint32_t limit, std::int32_t by) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the flows of each client of this site and finds the clients at their limit. Pure; flows.h and the packet
-// rules act on it.
+// Counts the flows of each client of this site and finds the clients at their limit. Pure; flows.h and the
+// packet rules act on it.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Crowded {
   bool operator==(const Crowded&) const = default;
 };
 
-// A source is an address, and beside it the /64 of an IPv6 address, which may have twice as many flows: a host
-// chooses its addresses in there as it likes, but others live there as well.
+// A source is an address, and beside it the /64 of an IPv6 address, which may have twice as many flows: a
+// host chooses its addresses in there as it likes, but others live there as well.
 class SourceLimits {
  public:
   explicit SourceLimits(const config::Limits& limits) : limits_(limits) {}

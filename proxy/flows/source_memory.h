@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers for each destination whether replies to clients' addresses return through this proxy (source = auto).
-// Pure.
+// Remembers for each destination whether replies to clients' addresses return through this proxy (source =
+// auto). Pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <chrono>

@@ -26,7 +26,8 @@ void Sweeps::begin(Kind kind, const link::PeerLink* link, Visit visit, std::func
 }
 
 bool Sweeps::under_way(Kind kind, const link::PeerLink& link) const {
-  return std::ranges::any_of(sweeps_, [&](const Sweep& each) { return each.kind == kind && each.link == &link; });
+  return std::ranges::any_of(sweeps_,
+                             [&](const Sweep& each) { return each.kind == kind && each.link == &link; });
 }
 
 void Sweeps::turn_soon() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done to every flow over a link, or to every flow: some of them in each turn of the loop, for one
-// peer may have tens of thousands. What is done to a flow is the caller's business.
+// What is to be done to every flow over a link, or to every flow: some of them in each turn of the loop, for
+// one peer may have tens of thousands. What is done to a flow is the caller's business.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <deque>
@@ -23,7 +23,8 @@ class Sweeps {
   Sweeps(boost::asio::io_context& io, const LinkedFlows& flows);
   ~Sweeps();
 
-  // Of all links, where there is none. Flows that begin meanwhile are visited, too. `done` is called after the last.
+  // Of all links, where there is none. Flows that begin meanwhile are visited, too. `done` is called after
+  // the last.
   void begin(Kind kind, const link::PeerLink* link, Visit visit, std::function<void()> done = {});
   bool under_way(Kind kind, const link::PeerLink& link) const;
 

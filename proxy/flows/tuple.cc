@@ -70,7 +70,8 @@ bool matches(const Tuple& tuple, const tcp::endpoint& client, const Destination&
   if (tuple.client.port() != 0 && tuple.client.port() != client.port()) return false;
   if (tuple.destination.port != destination.port || tuple.destination.host != destination.host) return false;
   if (config::unmapped(tuple.client.address()) != config::unmapped(client.address())) return false;
-  return !destination.host.empty() || config::unmapped(tuple.destination.address) == config::unmapped(destination.address);
+  return !destination.host.empty() ||
+         config::unmapped(tuple.destination.address) == config::unmapped(destination.address);
 }
 
 }  // namespace longhaul::flows

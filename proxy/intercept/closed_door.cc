@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "proxy/intercept/closed_rules.h"
-#include "proxy/net/marks.h"
 #include "proxy/intercept/nft_rules.h"
 #include "proxy/intercept/policy_route.h"
+#include "proxy/net/marks.h"
 #include "proxy/process/private_file.h"
 
 namespace longhaul::intercept {

@@ -19,10 +19,10 @@ namespace {
 
 struct Family {
   bool v4;
-  const char* ip;         // of "ip daddr"
-  const char* peers;      // the set of the peers' networks
-  const char* type;       // of that set's elements
-  const char* any;        // every packet of the family
+  const char* ip;          // of "ip daddr"
+  const char* peers;       // the set of the peers' networks
+  const char* type;        // of that set's elements
+  const char* any;         // every packet of the family
   const char* later_part;  // fragments but the first: they have no ports
 };
 constexpr Family kIpFamilies[] = {
@@ -89,8 +89,9 @@ class Lines {
     const bool closed = rule.fail == Fail::closed;
     std::string ports, not_new;
     if (!rule.to_ports.empty())
-      ports = fmt::format("tcp {} {{ {} }} ", forth ? "dport" : "sport",
-                          joined_list(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); }));
+      ports =
+          fmt::format("tcp {} {{ {} }} ", forth ? "dport" : "sport",
+                      joined_list(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); }));
     // A new connection passes only for what it is. Nothing that may be closed passes for an answer.
     if (!forth && !closed) not_new = "tcp flags & (fin | syn | rst | ack) != syn ";
     bool both_at_once = false;
@@ -139,8 +140,8 @@ std::string chain(std::string_view name, std::string_view lines) {
   return fmt::format("  chain {} {{\n{}  }}\n", name, lines);
 }
 
-// Packets from a LAN: of a client here, or of a server here whose client is at a peer's site. Packets to a LAN
-// are the same with the roles changed.
+// Packets from a LAN: of a client here, or of a server here whose client is at a peer's site. Packets to a
+// LAN are the same with the roles changed.
 std::string judge(const ClosedRules& rules, std::string_view name, std::string_view peer_field,
                   std::string_view closed, Sender of_our_client) {
   const std::string otherwise = fmt::format("{}_otherwise", name);
@@ -167,8 +168,8 @@ bool ClosedRules::close_something() const {
 config::TextResult<ClosedRules> closed_rules(const config::Config& config) {
   const auto& intercept = config.intercept;
   const bool takes_flows = intercept.mode == config::Intercept::Mode::tproxy;
-  const bool shows_clients = (config.link.listen || !config.link.allow.empty()) &&
-                             intercept.source != config::Source::proxy;
+  const bool shows_clients =
+      (config.link.listen || !config.link.allow.empty()) && intercept.source != config::Source::proxy;
   ClosedRules closed{.interfaces = {}, .port = intercept.port, .peers = {}, .rules = {}};
   if (!takes_flows && !shows_clients) return closed;
   for (const std::string& name : intercept.interfaces)

@@ -35,8 +35,8 @@ std::string closed_table_text(const ClosedRules& rules);
 std::string replace_closed_text(const ClosedRules& rules);
 std::string remove_closed_text(std::uint16_t port);
 
-// For another table: the chain closed_flows, with what it needs, judges the SYN of a client on a LAN. `closed` is the
-// verdict for a flow that may only use the link; the chain's end is reached by all others.
+// For another table: the chain closed_flows, with what it needs, judges the SYN of a client on a LAN.
+// `closed` is the verdict for a flow that may only use the link; the chain's end is reached by all others.
 std::string closed_flows_text(const ClosedRules& rules, std::string_view closed);
 
 }  // namespace longhaul::intercept

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running daemon's part of fail = "closed": installs the table again if another program has removed it, and
-// remembers whether the operator has lifted it. flows.h refuses flows in the daemon.
+// The running daemon's part of fail = "closed": installs the table again if another program has removed it,
+// and remembers whether the operator has lifted it. flows.h refuses flows in the daemon.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -37,7 +37,8 @@ class DoorKeeper {
   // The table as the kernel has it; empty: there is none, or it cannot be asked.
   std::string listing();
 
-  // How long `nft flush ruleset` of somebody else can leave a gap, which matters only if this daemon dies in it.
+  // How long `nft flush ruleset` of somebody else can leave a gap, which matters only if this daemon dies in
+  // it.
   static constexpr std::chrono::seconds kLookEvery{2};
 
  private:

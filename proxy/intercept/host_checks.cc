@@ -53,11 +53,13 @@ void probe_nftables(const config::Config& config, std::vector<Finding>& findings
          "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
   const auto closing = closed_rules(config);
   if (!closing || !closing->close_something()) return;  // a wrong name is found below
-  const auto done = table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
+  const auto done =
+      table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
   if (!done)
-    findings.push_back({Weight::blocks,
-                        "The kernel rejects the packet rules of fail = \"closed\": " + done.error().message + ".",
-                        "modprobe -a nf_tables nft_reject_inet"});
+    findings.push_back(
+        {Weight::blocks,
+         "The kernel rejects the packet rules of fail = \"closed\": " + done.error().message + ".",
+         "modprobe -a nf_tables nft_reject_inet"});
 }
 
 }  // namespace
@@ -65,8 +67,7 @@ void probe_nftables(const config::Config& config, std::vector<Finding>& findings
 std::vector<Finding> interface_findings(const config::Intercept& intercept, const fs::path& root) {
   std::vector<Finding> findings;
   if (intercept.interfaces.empty())
-    findings.push_back({Weight::blocks,
-                        "[intercept] interfaces is empty, so no flow would be intercepted.",
+    findings.push_back({Weight::blocks, "[intercept] interfaces is empty, so no flow would be intercepted.",
                         "list the interfaces towards the clients, for example interfaces = [\"lan0\"]"});
   for (const std::string& name : intercept.interfaces) {
     if (!is_interface_name(name) || !fs::exists(root / "sys/class/net" / name)) {
@@ -79,8 +80,8 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
     }
   }
   if (value_of(root / "sys/class/net/lo/operstate") == "down")
-    findings.push_back(
-        {Weight::blocks, "The interface lo is down, but intercepted packets pass through it.", "ip link set lo up"});
+    findings.push_back({Weight::blocks, "The interface lo is down, but intercepted packets pass through it.",
+                        "ip link set lo up"});
   return findings;
 }
 
@@ -89,15 +90,18 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
   const fs::path net = root / "proc/sys/net";
   // Needed only by traffic that is not intercepted: refused and older flows, everything but TCP.
   if (value_of(net / "ipv4/ip_forward") == "0")
-    findings.push_back({Weight::warns,
-                        "This machine does not forward IPv4 packets, so packets that it does not intercept are lost.",
-                        "sysctl -w net.ipv4.ip_forward=1"});
+    findings.push_back(
+        {Weight::warns,
+         "This machine does not forward IPv4 packets, so packets that it does not intercept are lost.",
+         "sysctl -w net.ipv4.ip_forward=1"});
   if (value_of(net / "ipv6/conf/all/forwarding") == "0" &&
       value_of(net / "ipv6/conf/all/disable_ipv6") == "0")
-    findings.push_back({Weight::warns,
-                        "This machine does not forward IPv6 packets, so packets that it does not intercept are lost.",
-                        "sysctl -w net.ipv6.conf.all.forwarding=1"});
-  // A flood of SYNs fills the queue of half-open connections; without cookies no other client can connect then.
+    findings.push_back(
+        {Weight::warns,
+         "This machine does not forward IPv6 packets, so packets that it does not intercept are lost.",
+         "sysctl -w net.ipv6.conf.all.forwarding=1"});
+  // A flood of SYNs fills the queue of half-open connections; without cookies no other client can connect
+  // then.
   if (value_of(net / "ipv4/tcp_syncookies") == "0")
     findings.push_back({Weight::warns,
                         "SYN cookies are off, so a SYN flood from one host keeps all other clients from "
@@ -115,10 +119,11 @@ std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const f
     if (!is_interface_name(name)) continue;
     const std::string own = value_of(net / "ipv4/conf" / name / "rp_filter");
     if (std::max(all, own) != "1") continue;
-    findings.push_back({Weight::warns,
-                        "The reverse-path filter of " + name +
-                            " is strict, so packets that arrive by another interface than replies leave by are dropped.",
-                        "sysctl -w net.ipv4.conf." + name + ".rp_filter=2"});
+    findings.push_back(
+        {Weight::warns,
+         "The reverse-path filter of " + name +
+             " is strict, so packets that arrive by another interface than replies leave by are dropped.",
+         "sysctl -w net.ipv4.conf." + name + ".rp_filter=2"});
   }
   return findings;
 }
@@ -137,7 +142,8 @@ std::vector<Finding> host_findings(const config::Config& config) {
       const bool only = config.intercept.source == config::Source::client;
       findings.push_back(
           {only ? Weight::blocks : Weight::warns,
-           only ? "Connecting to servers with clients' addresses (source = \"client\") needs root or CAP_NET_ADMIN."
+           only ? "Connecting to servers with clients' addresses (source = \"client\") needs root or "
+                  "CAP_NET_ADMIN."
                 : "Without root or CAP_NET_ADMIN, servers see this proxy's address, not the client's.",
            "run as root, or set source = \"proxy\" in [intercept]"});
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether this machine meets the requirements of the configuration: one sentence for each problem, with the
-// command that fixes it. Used by `check` and at start-up.
+// Checks whether this machine meets the requirements of the configuration: one sentence for each problem,
+// with the command that fixes it. Used by `check` and at start-up.
 #pragma once
 #include <filesystem>
 #include <string>

@@ -27,7 +27,9 @@ Interception::Interception(asio::io_context& io, const config::Intercept& config
     : io_(io),
       start_(std::move(start)),
       has_room_(std::move(has_room)),
-      rules_{.interfaces = config.interfaces, .port = config.port, .peers = {},
+      rules_{.interfaces = config.interfaces,
+             .port = config.port,
+             .peers = {},
              .fast_connect = fast_connect,
              .new_flows_per_source = new_flows_per_source,
              .crowded = {}},
@@ -48,7 +50,8 @@ config::TextResult<void> Interception::reach(State wanted) {
   const bool was_closed = state_ == State::closed;
   if (wanted == State::up && !listener_) {
     if (rules_.interfaces.empty())
-      return config::TextError{"[intercept] interfaces is empty, so there is no interface to intercept flows on"};
+      return config::TextError{
+          "[intercept] interfaces is empty, so there is no interface to intercept flows on"};
     for (const std::string& name : rules_.interfaces)
       if (!is_interface_name(name))
         return config::TextError{"\"" + name + "\" is not a valid interface name"};
@@ -56,8 +59,7 @@ config::TextResult<void> Interception::reach(State wanted) {
   }
   // For what is guarded alone: without it those flows pass, like all others.
   if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
-    if (const auto listening = listen(); !listening)
-      warn_unguarded(listening.error());
+    if (const auto listening = listen(); !listening) warn_unguarded(listening.error());
   }
   config::TextResult<void> done = was_closed ? add(route_) : config::TextResult<void>();
   if (done) {
@@ -66,7 +68,8 @@ config::TextResult<void> Interception::reach(State wanted) {
     if (done)
       bypassed_before_ = std::move(bypassed_so_far);
     else
-      done = config::TextError{"cannot install the packet rules of transparent mode: " + done.error().message};
+      done =
+          config::TextError{"cannot install the packet rules of transparent mode: " + done.error().message};
   }
   if (done) {
     state_ = wanted;

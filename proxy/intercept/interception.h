@@ -73,13 +73,13 @@ class Interception {
   boost::asio::io_context& io_;
   flows::FlowStarter start_;
   net::AcceptLoop::HasRoom has_room_;
-  RuleSet rules_;  // as up() makes them
+  RuleSet rules_;                               // as up() makes them
   std::vector<std::uint64_t> bypassed_before_;  // by tables that are gone
   PolicyRoute route_;
   State state_ = State::closed;
   std::optional<TproxyListener> listener_;
   NftTable table_;
-  std::vector<boost::asio::ip::tcp::endpoint> refused_;  // not entered yet
+  std::vector<boost::asio::ip::tcp::endpoint> refused_;     // not entered yet
   bool crowded_changed_ = false, guarded_changed_ = false;  // not in force yet
   boost::asio::steady_timer change_timer_;
   bool change_is_due_ = false;

@@ -48,7 +48,8 @@ std::optional<Attribute> find_attribute(std::span<const char> attributes, std::u
     nlattr head;
     std::memcpy(&head, attributes.data(), sizeof head);
     if (head.nla_len < NLA_HDRLEN || head.nla_len > attributes.size()) return std::nullopt;
-    if ((head.nla_type & NLA_TYPE_MASK) == wanted) return attributes.subspan(NLA_HDRLEN, head.nla_len - NLA_HDRLEN);
+    if ((head.nla_type & NLA_TYPE_MASK) == wanted)
+      return attributes.subspan(NLA_HDRLEN, head.nla_len - NLA_HDRLEN);
     attributes = attributes.subspan(std::min<std::size_t>(NLA_ALIGN(head.nla_len), attributes.size()));
   }
   return std::nullopt;
@@ -70,7 +71,8 @@ std::uint64_t packets_in(std::span<const char> answer) {
 
 }  // namespace
 
-std::vector<std::uint64_t> counted_packets(const std::string& table, std::span<const std::string_view> counters) {
+std::vector<std::uint64_t> counted_packets(const std::string& table,
+                                           std::span<const std::string_view> counters) {
   std::vector<std::uint64_t> counts(counters.size(), 0);
   const int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
   if (socket < 0) return counts;

@@ -108,7 +108,8 @@ std::string first_rules(const RuleSet& rules) {
 }
 
 std::string text_of(const address& plain) {
-  return plain.is_v4() ? plain.to_string() : boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string();
+  return plain.is_v4() ? plain.to_string()
+                       : boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string();
 }
 
 // As `add element` takes them.
@@ -186,8 +187,8 @@ std::string table_text(const RuleSet& rules) {
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   if (!rules.closed_flows.empty()) text += guarded_rules();
   text += first_rules(rules);
-  // Before it is looked up whether a SYN was sent before: a client whose flow was refused may begin the next one
-  // from the same port.
+  // Before it is looked up whether a SYN was sent before: a client whose flow was refused may begin the next
+  // one from the same port.
   text +=
       "    ip daddr . tcp dport @refused4 goto plain\n"
       "    ip6 daddr . tcp dport @refused6 goto plain\n";
@@ -204,9 +205,9 @@ std::string table_text(const RuleSet& rules) {
   for (const SetFamily& family : kSetFamilies) text += plain_rule(family);
   text += "    jump crowded\n";
   for (const SetFamily& family : kSetFamilies)
-    text += fmt::format("    update @sources{} {{ {} limit rate {}/second burst {} packets }} goto judge\n",
-                        family.number, family.source, rules.new_flows_per_source,
-                        2 * rules.new_flows_per_source);
+    text +=
+        fmt::format("    update @sources{} {{ {} limit rate {}/second burst {} packets }} goto judge\n",
+                    family.number, family.source, rules.new_flows_per_source, 2 * rules.new_flows_per_source);
   text += "    counter name over_rate goto plain\n  }\n  chain crowded {\n";
   for (const std::string& rule : limit_rules(rules.crowded)) text += "    " + rule + "\n";
   text += "  }\n  chain judge {\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the packet rules of transparent mode. Pure, so that it can be printed and tested without a kernel;
-// nft_table.h installs it.
+// The text of the packet rules of transparent mode. Pure, so that it can be printed and tested without a
+// kernel; nft_table.h installs it.
 #pragma once
 #include <array>
 #include <boost/asio/ip/address.hpp>
@@ -30,11 +30,11 @@ struct RuleSet {
   bool fast_connect = true;                     // false: only destinations that answered lately are taken
   std::uint32_t new_flows_per_source = 1'000;   // taken in a second; twice as many at once
   flows::Crowded crowded;                       // whose new flows are not taken
-  // Whatever is limited, refused lately or not seen to answer; on any interface, unless there are closed flows:
-  // what comes from elsewhere may be one of those, and the closed door judges it.
+  // Whatever is limited, refused lately or not seen to answer; on any interface, unless there are closed
+  // flows: what comes from elsewhere may be one of those, and the closed door judges it.
   std::vector<GuardedFlows> guarded = {};
-  // closed_flows_text with the verdict `goto admit`: flows that may only use the link are taken whatever their
-  // destination answered lately. Empty: there are none.
+  // closed_flows_text with the verdict `goto admit`: flows that may only use the link are taken whatever
+  // their destination answered lately. Empty: there are none.
   std::string closed_flows = {};
 };
 
@@ -47,7 +47,7 @@ inline constexpr std::chrono::seconds kJudgedFor{5};
 inline constexpr std::size_t kJudgedEntries = 131'072;  // 21,000 connections a second
 inline constexpr std::chrono::seconds kSourceKnownFor{10};
 inline constexpr std::size_t kGuardedEntries = 4'096;  // more are not entered
-inline constexpr std::size_t kSetEntries = 65'536;  // for each set; some 100 bytes of kernel memory each
+inline constexpr std::size_t kSetEntries = 65'536;     // for each set; some 100 bytes of kernel memory each
 
 // A name the kernel takes for an interface, and that means nothing else in a rule.
 bool is_interface_name(std::string_view name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs nftables commands on a netlink socket of its own. A table made here with `flags owner` dies with this
-// process, `kill -9` included: the kernel removes it when that socket is closed. nft_rules.h and closed_rules.h
-// define the rules.
+// process, `kill -9` included: the kernel removes it when that socket is closed. nft_rules.h and
+// closed_rules.h define the rules.
 #pragma once
 #include <memory>
 #include <string>

@@ -29,8 +29,9 @@ TproxyListener::TproxyListener(asio::io_context& io, std::uint16_t port, flows::
   v4_.emplace(net::open_listener(io, {asio::ip::address_v4::loopback(), port}, kEntry, Transparent::yes),
               on_accepted, has_room);
   if (has_ipv6()) {
-    v6_.emplace(net::open_listener(io, {asio::ip::address_v6::loopback(), this->port()}, kEntry, Transparent::yes),
-                on_accepted, has_room);
+    v6_.emplace(
+        net::open_listener(io, {asio::ip::address_v6::loopback(), this->port()}, kEntry, Transparent::yes),
+        on_accepted, has_room);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the process when its event loop is blocked, so that the packet rules disappear and traffic bypasses the
-// proxy. A supervisor restarts the daemon.
+// Ends the process when its event loop is blocked, so that the packet rules disappear and traffic bypasses
+// the proxy. A supervisor restarts the daemon.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of one stream, or of many, before and after each stage of reduction. link/status.h has the counters of a
-// whole session.
+// Bytes of one stream, or of many, before and after each stage of reduction. link/status.h has the counters
+// of a whole session.
 #pragma once
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The destination of a flow, as given by listeners and carried by the link, and the outcome of the connect. The
-// dialer decides whether it is allowed.
+// The destination of a flow, as given by listeners and carried by the link, and the outcome of the connect.
+// The dialer decides whether it is allowed.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>

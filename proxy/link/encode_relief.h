@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects that compression slows down a fast line: a loop that is always busy with much to compress should use a
-// lower level, and a higher one again when it has time. Pure.
+// Detects that compression slows down a fast line: a loop that is always busy with much to compress should
+// use a lower level, and a higher one again when it has time. Pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>

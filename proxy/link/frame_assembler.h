@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits the input of a byte carrier into frames. Frames are parsed in place; only a frame that is split between
-// two pieces is copied.
+// Splits the input of a byte carrier into frames. Frames are parsed in place; only a frame that is split
+// between two pieces is copied.
 #pragma once
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames in sending order: small parts are written here, payloads stay in their stream's buffers, so that only the
-// encryption reads them. Valid until the next call of the session.
+// Frames in sending order: small parts are written here, payloads stay in their stream's buffers, so that
+// only the encryption reads them. Valid until the next call of the session.
 #pragma once
 #include <span>
 #include <vector>

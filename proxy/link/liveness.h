@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether the path is alive and measures its round-trip time, queues included: when to send pings, and when
-// the path counts as silent.
+// Checks whether the path is alive and measures its round-trip time, queues included: when to send pings, and
+// when the path counts as silent.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -16,8 +16,8 @@ namespace longhaul::link {
 // kApart after that, and a little for clocks, the peer may take it that he has stopped.
 inline constexpr Duration kApart = std::chrono::seconds(10);
 
-// While flows are open a ping goes out at least this often: one of them may be lost, and what was sent within the
-// last second and a round trip is confirmed all the same. Modules count on that.
+// While flows are open a ping goes out at least this often: one of them may be lost, and what was sent within
+// the last second and a round trip is confirmed all the same. Modules count on that.
 inline constexpr Duration kBusyPing = std::chrono::milliseconds(400);
 
 struct Contact {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data of a flow that is not in a block yet: plain bytes, and the records between them. Determines the size of the
-// next block; the stream encodes it and handles credit.
+// Data of a flow that is not in a block yet: plain bytes, and the records between them. Determines the size
+// of the next block; the stream encodes it and handles credit.
 #pragma once
 #include <algorithm>
 #include <optional>

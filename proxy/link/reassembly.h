@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving half of a stream in wire bytes: orders pieces that arrive out of order, repeatedly or in part, and
-// delivers every byte exactly once. records.h parses the bytes.
+// The receiving half of a stream in wire bytes: orders pieces that arrive out of order, repeatedly or in
+// part, and delivers every byte exactly once. records.h parses the bytes.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -32,8 +32,8 @@ class Reassembly {
     return {};
   }
 
-  // Nobody reads what comes any more: which bytes came is remembered, for they are acknowledged, and what they
-  // are is not.
+  // Nobody reads what comes any more: which bytes came is remembered, for they are acknowledged, and what
+  // they are is not.
   void stop_keeping() {
     keeps_ = false;
     for (auto& [offset, piece] : waiting_) piece.bytes = {};

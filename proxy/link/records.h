@@ -42,8 +42,8 @@ constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes +
 // What a flow needs to begin at the far side.
 struct OpenRequest {
   Destination destination;
-  std::optional<TcpAddress> client;  // as seen by the near side
-  config::Source source = config::Source::automatic;     // which address the server is to see
+  std::optional<TcpAddress> client;                   // as seen by the near side
+  config::Source source = config::Source::automatic;  // which address the server is to see
   config::Features features;
   std::string module;  // the application module both halves are to run; empty: none
   std::uint64_t module_version = 0;

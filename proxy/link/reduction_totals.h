@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of reduction for one peer since the daemon's start: sums over ended sessions and the current one.
+// The counters of reduction for one peer since the daemon's start: sums over ended sessions and the current
+// one.
 #pragma once
 #include "codecs/reduction/counters.h"
 

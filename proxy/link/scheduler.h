@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stream sends next: interactive streams before bulk, fair by turns within a class. Control frames precede
-// both and are not scheduled here.
+// Which stream sends next: interactive streams before bulk, fair by turns within a class. Control frames
+// precede both and are not scheduled here.
 #pragma once
 #include <array>
 #include <deque>

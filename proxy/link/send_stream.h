@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sending half of a stream in wire bytes: which bytes are stored, on which carrier they were sent, and which
-// must be retransmitted.
+// The sending half of a stream in wire bytes: which bytes are stored, on which carrier they were sent, and
+// which must be retransmitted.
 #pragma once
 #include <optional>
 #include <vector>
@@ -60,7 +60,7 @@ class SendStream {
   SliceQueue kept_;  // from the first byte not acknowledged to the last one written
   std::uint64_t next_unsent_ = 0;
   std::vector<Sent>
-      in_flight_;  // by offset, disjoint, neighbours on the same carrier joined: mostly one entry
+      in_flight_;      // by offset, disjoint, neighbours on the same carrier joined: mostly one entry
   IntervalTree lost_;  // the peer decides what it acknowledges
 };
 

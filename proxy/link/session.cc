@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kReclaimInterval = 500ms;
 // Of a stream that ends with its session: its flow, its socket and its place in the tables go with it.
 constexpr std::uint64_t kWorkPerEnd = 20'000;
-}
+}  // namespace
 
 Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained, BlockCodec* codec,
                  TimePoint now)

@@ -22,8 +22,8 @@ struct SessionConfig {
   std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened; more are reset
   std::chrono::seconds orphan_patience{60};  // how long streams live without a carrier
   config::Features allowed;                  // what this side allows for any flow
-  // What the peer may make this side do in one turn of the loop (codecs/work.h). With a bound, the driver says
-  // when a turn begins.
+  // What the peer may make this side do in one turn of the loop (codecs/work.h). With a bound, the driver
+  // says when a turn begins.
   std::uint64_t work_per_turn = WorkBudget::kUnlimited;
 };
 
@@ -85,15 +85,16 @@ class Session final : private StreamOwner {
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
 
-  // ---- Turns of the loop. What came and was more than a turn's work waits for go_on(), in a turn of its own.
+  // ---- Turns of the loop. What came and was more than a turn's work waits for go_on(), in a turn of its
+  // own.
   void begin_turn() { context_.work.begin_turn(); }
   bool has_work_left() const {
     return !over_ && (!reads_later_.empty() || !control_behind_.empty() || codec_waits_);
   }
   // The turn's work is done: transmit() writes no more than control frames.
   bool work_used_up() const { return context_.work.used_up(); }
-  // Also after the codec was told something from elsewhere (a disk): blocks that waited for it may be decodable.
-  // After an error the session was abandoned, as after receive().
+  // Also after the codec was told something from elsewhere (a disk): blocks that waited for it may be
+  // decodable. After an error the session was abandoned, as after receive().
   Result<void> go_on(TimePoint now);
 
   // ---- The same for carriers that lose packets.
@@ -133,8 +134,8 @@ class Session final : private StreamOwner {
 
   const CloseFrame& close_reason() const { return close_reason_; }
 
-  // The session is over now: nothing is sent or received any more, and `expired` is an event. Its streams are reset,
-  // and told so, by end_streams(), for there may be tens of thousands.
+  // The session is over now: nothing is sent or received any more, and `expired` is an event. Its streams are
+  // reset, and told so, by end_streams(), for there may be tens of thousands.
   void abandon(TimePoint now);
   // After abandon(): so many more of them. False: none is left, but those that flows have not released.
   bool end_streams(std::size_t most);
@@ -223,8 +224,9 @@ class Session final : private StreamOwner {
   CarrierId preferred_ = 0;        // 0: there is none
   StreamMap streams_;
   StreamMap::iterator next_to_end_;  // of a session that is over
-  Stream* recent_ = nullptr;           // of streams_: the next packet mostly belongs to the same
-  IntervalTree finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
+  Stream* recent_ = nullptr;         // of streams_: the next packet mostly belongs to the same
+  IntervalTree
+      finished_peer_streams_;  // (id / 2) of streams that the peer opened and that are forgotten here
   std::uint32_t peer_streams_ = 0;
   std::uint32_t unopened_ = 0;  // of these: some of their bytes came, but not all of their OPEN
   StreamId next_id_;

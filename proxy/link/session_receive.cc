@@ -16,11 +16,11 @@ constexpr std::size_t kFewBytes = 32 * 1024;
 constexpr Duration kAckDelayOfFew = 250ms;
 constexpr std::uint64_t kMaxControlAhead = 4 << 20;
 // Bounds on what a peer can make this side remember while it takes nothing that this side sends. An honest
-// peer has no more streams than it may have open, and waits for an answer for each. When the session ends all of
-// its streams end in one turn: tens of thousands would keep others waiting for that.
-constexpr std::size_t kMaxRefused = 8192;     // streams beyond the limit, until the peer knows
-constexpr std::size_t kMaxUnopened = 4096;    // streams of which something came and the end of OPEN did not
-constexpr std::size_t kMaxGaps = 65'536;      // in the numbers of finished streams, beyond the limit
+// peer has no more streams than it may have open, and waits for an answer for each. When the session ends all
+// of its streams end in one turn: tens of thousands would keep others waiting for that.
+constexpr std::size_t kMaxRefused = 8192;   // streams beyond the limit, until the peer knows
+constexpr std::size_t kMaxUnopened = 4096;  // streams of which something came and the end of OPEN did not
+constexpr std::size_t kMaxGaps = 65'536;    // in the numbers of finished streams, beyond the limit
 constexpr std::size_t kMaxDue = 262'144;
 // Of what this side has to say on the control stream because of the peer.
 constexpr std::uint64_t kMaxControlUnacknowledged = 32 << 20;
@@ -192,8 +192,8 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame, TimePoint now) {
 Result<Stream*> Session::admit(StreamId id) {
   // Up to the limit they live; those beyond it are reset as soon as their OPEN is read.
   if (peer_streams_ >= config_.max_peer_streams + kMaxRefused) return LinkError::too_many_streams;
-  // Those without credit have not begun, or are over and the peer does not say that it knows: the caps of flows
-  // and of credit do not bound them.
+  // Those without credit have not begun, or are over and the peer does not say that it knows: the caps of
+  // flows and of credit do not bound them.
   constexpr std::uint64_t kStreamCost = 1024;
   if ((streams_.size() - context_.credit.streams) * kStreamCost > pool_.cap_bytes())
     return LinkError::too_many_streams;

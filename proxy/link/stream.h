@@ -40,7 +40,7 @@ class StreamOwner {
   virtual void announce_credit(Stream& stream) = 0;
   virtual void announce_reset(Stream& stream) = 0;
   virtual Result<void> take_open_credit(
-      std::uint64_t bytes) = 0;                // the peer used some for a stream it opened
+      std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
   virtual bool admits(Stream& opened) = 0;  // by the peer, its OPEN is read: may it live?
   // Enough was done for this turn: Stream::read_on() is to be called in another one.
   virtual void reads_later(Stream& stream) = 0;

@@ -7,8 +7,8 @@ namespace longhaul::link {
 
 Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
   received_at_ = now;
-  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits is bounded
-  // for all streams together: no honest peer sends more ahead than it was granted.
+  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits is
+  // bounded for all streams together: no honest peer sends more ahead than it was granted.
   const std::uint64_t most = context_.owner.waiting_allowance(), before = receiving_.waiting_cost();
   std::uint64_t in_order = receiving_.contiguous();
   std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event per line: a short name and fields, as text (key=value) or JSON. Levels: error = act, warn = degraded, info = lifecycle, debug = flow, trace =
-// packet.
+// One event per line: a short name and fields, as text (key=value) or JSON. Levels: error = act, warn =
+// degraded, info = lifecycle, debug = flow, trace = packet.
 #pragma once
 #include <spdlog/common.h>
 
@@ -45,8 +45,8 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Logging is on during its lifetime. A separate thread writes the lines, so that a blocked stderr loses the oldest
-// lines but never blocks the loop. The destructor writes the remaining lines.
+// Logging is on during its lifetime. A separate thread writes the lines, so that a blocked stderr loses the
+// oldest lines but never blocks the loop. The destructor writes the remaining lines.
 class Session {
  public:
   explicit Session(const config::Log& settings);  // to stderr

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the logging of events that outsiders can cause to one line per minute and source, so that the log cannot
-// be flooded. The caller counts the events.
+// Limits the logging of events that outsiders can cause to one line per minute and source, so that the log
+// cannot be flooded. The caller counts the events.
 #pragma once
 #include <chrono>
 #include <map>

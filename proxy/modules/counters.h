@@ -26,7 +26,7 @@ struct Counters {
   std::uint64_t injected = 0;            // requests that the module sent to the server on its own
   std::uint64_t breaks = 0;              // oplock and lease breaks
   std::uint64_t changes_noticed = 0;     // by others, that no oplock break reports; cached data was dropped
-  std::uint64_t steps_aside = 0;         // 1 after this half stopped optimising both directions; the host counts it
+  std::uint64_t steps_aside = 0;  // 1 after this half stopped optimising both directions; the host counts it
 
   Counters& operator+=(const Counters& other);
   bool operator==(const Counters&) const = default;
@@ -39,20 +39,23 @@ struct CounterName {
 };
 
 inline constexpr std::array kCounterNames{
-    CounterName{"round_trips_saved", &Counters::round_trips_saved,
-                "Client requests answered locally"},
+    CounterName{"round_trips_saved", &Counters::round_trips_saved, "Client requests answered locally"},
     CounterName{"ahead_bytes", &Counters::ahead_bytes, "Bytes read ahead of client requests"},
     CounterName{"ahead_used_bytes", &Counters::ahead_used_bytes,
                 "Bytes read ahead that a client requested later"},
     CounterName{"ahead_wasted_bytes", &Counters::ahead_wasted_bytes,
                 "Bytes read ahead that no client requested"},
-    CounterName{"promises_made", &Counters::promises_made, "Write requests acknowledged to the client before the server acknowledged them"},
+    CounterName{"promises_made", &Counters::promises_made,
+                "Write requests acknowledged to the client before the server acknowledged them"},
     CounterName{"promised_bytes", &Counters::promised_bytes, "Bytes of writes acknowledged early"},
-    CounterName{"promises_kept", &Counters::promises_kept, "Early acknowledged requests that the server acknowledged"},
+    CounterName{"promises_kept", &Counters::promises_kept,
+                "Early acknowledged requests that the server acknowledged"},
     CounterName{"promises_failed", &Counters::promises_failed, "Early acknowledged requests that failed"},
-    CounterName{"late_errors", &Counters::late_errors, "Failures of early acknowledged requests reported with a later response"},
+    CounterName{"late_errors", &Counters::late_errors,
+                "Failures of early acknowledged requests reported with a later response"},
     CounterName{"unpromised_files", &Counters::unpromised_files,
-                "Files whose writes wait for the server although early acknowledgement is enabled (see the flow's reason)"},
+                "Files whose writes wait for the server although early acknowledgement is enabled (see the "
+                "flow's reason)"},
     CounterName{"metadata_answers", &Counters::metadata_answers,
                 "Directory queries, attribute queries, opens and closes answered locally"},
     CounterName{"opens_ahead", &Counters::opens_ahead, "Files opened ahead of client requests"},
@@ -63,7 +66,8 @@ inline constexpr std::array kCounterNames{
     CounterName{"injected", &Counters::injected, "Requests that the module sent to servers on its own"},
     CounterName{"breaks", &Counters::breaks, "Oplock and lease breaks"},
     CounterName{"changes_noticed", &Counters::changes_noticed,
-                "Changes by others, outside the protocol or to a directory, that invalidated data or names read ahead"},
+                "Changes by others, outside the protocol or to a directory, that invalidated data or names "
+                "read ahead"},
     CounterName{"steps_aside", &Counters::steps_aside, "Flows that the module stopped optimising"},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the program knows of a module: a table of constants in the module's folder, and an object that makes its halves.
-// modules.cc lists the descriptors; nothing else outside a module's folder names it.
+// All that the program knows of a module: a table of constants in the module's folder, and an object that
+// makes its halves. modules.cc lists the descriptors; nothing else outside a module's folder names it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,9 @@ class Instance {
   // Of data read ahead of client requests; what the halves count themselves is not among it.
   virtual std::uint64_t ahead_bytes() const { return 0; }
   virtual Losses* losses() { return nullptr; }  // null: it promises nothing
-  virtual State* state() { return nullptr; }    // null: it remembers nothing; otherwise Descriptor::state says where
+  virtual State* state() {
+    return nullptr;
+  }  // null: it remembers nothing; otherwise Descriptor::state says where
 };
 
 struct Resources {
@@ -36,8 +38,8 @@ struct Resources {
 };
 
 struct Descriptor {
-  std::string_view name;                 // in OPEN, HELLO, views and metrics; at most 32 bytes
-  std::uint64_t version = 1;             // of the messages between the halves; another version is another module
+  std::string_view name;      // in OPEN, HELLO, views and metrics; at most 32 bytes
+  std::uint64_t version = 1;  // of the messages between the halves; another version is another module
   std::span<const std::uint16_t> ports;  // of servers
   bool config::Features::*feature = nullptr;
   std::span<const ReasonText* const> reasons;  // in the order of the documentation

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of a module's guard, which reads a flow outside the link between client and server while the
-// module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes out;
-// proxy/flows/guarded_relay.h moves the bytes.
+// module must report something to the client, and then steps aside. Without I/O: bytes and ends in, bytes
+// out; proxy/flows/guarded_relay.h moves the bytes.
 #pragma once
 #include <vector>
 

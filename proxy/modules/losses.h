@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises that a module could not keep: which files they concern, what the operator is told of them, and the guards that
-// tell the client. A module that promises nothing has none.
+// Promises that a module could not keep: which files they concern, what the operator is told of them, and the
+// guards that tell the client. A module that promises nothing has none.
 #pragma once
 #include <cstdint>
 #include <functional>

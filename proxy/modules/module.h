@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of application modules, which parse one protocol and hide its round trips. There is one half on
-// each side of the link; the two halves of a flow are twins and exchange messages inside the flow's stream.
-// Without I/O: bytes, messages, ends and time in; bytes, messages, ends and a deadline out. descriptor.h
-// describes a module, proxy/flows/module_host.h runs them.
+// The interface of application modules, which parse one protocol and hide its round trips. There is one half
+// on each side of the link; the two halves of a flow are twins and exchange messages inside the flow's
+// stream. Without I/O: bytes, messages, ends and time in; bytes, messages, ends and a deadline out.
+// descriptor.h describes a module, proxy/flows/module_host.h runs them.
 #pragma once
 #include <array>
 #include <compare>
@@ -79,14 +79,14 @@ using Output = std::variant<ToLan, ToStream, ToTwin, EndLan, EndStream, StepAsid
 struct Surroundings {
   std::uint64_t line_bytes_per_second = 0;  // from here to the twin; 0: not measured yet
   Duration round_trip{0};                   // to the twin and back, smoothed; 0: not measured yet
-  std::size_t stream_room = 0;  // what the stream accepts now, beyond all earlier output
-  config::Features features;    // in force for this flow
-  link::Contact contact{};      // with the twin's side
+  std::size_t stream_room = 0;              // what the stream accepts now, beyond all earlier output
+  config::Features features;                // in force for this flow
+  link::Contact contact{};                  // with the twin's side
 };
 
-// Input from the LAN stops while too much output waits for the stream, input from the stream while too much waits
-// for the LAN: a module with about as much output as input need not count. After each input, poll_output() is
-// called until it is empty.
+// Input from the LAN stops while too much output waits for the stream, input from the stream while too much
+// waits for the LAN: a module with about as much output as input need not count. After each input,
+// poll_output() is called until it is empty.
 class Module {
  public:
   virtual ~Module() = default;
@@ -110,8 +110,8 @@ class Module {
   // soon as nothing of this way is held or owed; messages of the twin may still come.
   virtual void twin_stepped_aside(TimePoint now) = 0;
 
-  // The twin was cut off, or its proxy is or seems lost: messages of the twin that have not arrived may never arrive.
-  // The half is destroyed next, or continues if the twin is heard again.
+  // The twin was cut off, or its proxy is or seems lost: messages of the twin that have not arrived may never
+  // arrive. The half is destroyed next, or continues if the twin is heard again.
   virtual void twin_lost() {}
 
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
@@ -121,8 +121,8 @@ class Module {
 
   // Input that it holds, mostly incomplete frames.
   virtual std::size_t held_bytes() const { return 0; }
-  // In addition, complete frames from the stream that wait for the LAN. If memory is short, the stream is then no
-  // longer read.
+  // In addition, complete frames from the stream that wait for the LAN. If memory is short, the stream is
+  // then no longer read.
   virtual std::size_t queued_bytes() const { return 0; }
   // In addition, its state about the connection, which grows with open files and pending requests.
   virtual std::size_t state_bytes() const { return 0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a flow is, or is not, fully optimised, as a module and its host say it: a row of a table with a short code, a
-// sentence and a remedy. Each module has its own rows (descriptor.h), and so has proxy/flows/reason.h.
+// Why a flow is, or is not, fully optimised, as a module and its host say it: a row of a table with a short
+// code, a sentence and a remedy. Each module has its own rows (descriptor.h), and so has
+// proxy/flows/reason.h.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -9,16 +10,19 @@ namespace longhaul::modules {
 
 // A row. It lives as long as the program and is known by its address, so it cannot be copied.
 struct ReasonText {
-  constexpr ReasonText(std::string_view c, std::string_view s, std::string_view r) : code(c), sentence(s), remedy(r) {}
+  constexpr ReasonText(std::string_view c, std::string_view s, std::string_view r)
+      : code(c), sentence(s), remedy(r) {}
   ReasonText(const ReasonText&) = delete;
 
-  std::string_view code;      // what `longhaul flows` prints and metrics use as a label: never changes its meaning
+  std::string_view
+      code;  // what `longhaul flows` prints and metrics use as a label: never changes its meaning
   std::string_view sentence;  // what happened
   std::string_view remedy;    // what a person can do about it; "none needed" where nothing is wrong
 };
 
 namespace reasons {
-inline constexpr ReasonText optimised{"optimised", "The flow uses the link with the features shown.", "none needed"};
+inline constexpr ReasonText optimised{"optimised", "The flow uses the link with the features shown.",
+                                      "none needed"};
 inline constexpr ReasonText memory_limit{
     "memory_limit",
     "The memory limit is reached: new flows bypass the link, and flows with an application module "
@@ -35,7 +39,9 @@ class Reason {
   constexpr const ReasonText* operator->() const { return text_; }
 
   friend constexpr bool operator==(Reason a, Reason b) { return a.text_ == b.text_; }
-  friend bool operator<(Reason a, Reason b) { return std::less<>{}(a.text_, b.text_); }  // for maps: any order
+  friend bool operator<(Reason a, Reason b) {
+    return std::less<>{}(a.text_, b.text_);
+  }  // for maps: any order
 
  private:
   const ReasonText* text_ = &reasons::optimised;

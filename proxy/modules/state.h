@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module must remember over a restart: one short text, which the daemon reads when it starts and writes whenever it
-// has changed. Without I/O; proxy/state_keeper.h has the file.
+// What a module must remember over a restart: one short text, which the daemon reads when it starts and
+// writes whenever it has changed. Without I/O; proxy/state_keeper.h has the file.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -23,7 +23,7 @@ class State {
 struct StateFile {
   std::string_view name;  // in the daemon's state directory
   std::size_t most_bytes;
-  std::string_view event;                // of the log
+  std::string_view event;                  // of the log
   std::string_view not_read, not_written;  // its effects
 };
 

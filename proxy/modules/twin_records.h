@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of MODULE records (PROTOCOL.md, section 4) between the hosts of two twins: messages in pieces that
-// fit the credit, and the notice that a half has stepped aside. Framing only.
+// The contents of MODULE records (PROTOCOL.md, section 4) between the hosts of two twins: messages in pieces
+// that fit the credit, and the notice that a half has stepped aside. Framing only.
 #pragma once
 #include <optional>
 

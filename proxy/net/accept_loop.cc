@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int kSynAckRetries = 2;
-constexpr int kBurst = 64;      // connections taken before other flows have their turn
+constexpr int kBurst = 64;  // connections taken before other flows have their turn
 constexpr auto kFirstPause = 10ms;
 constexpr auto kLongestPause = 1000ms;
 
@@ -100,7 +100,8 @@ tcp::acceptor open_listener(asio::io_context& io, const tcp::endpoint& at, std::
   }
   if (!error && transparent == Transparent::yes) {
     const bool v4 = at.address().is_v4();
-    // Half-open connections go away after 7 s instead of 63: a client that heard no answer sends its SYN again.
+    // Half-open connections go away after 7 s instead of 63: a client that heard no answer sends its SYN
+    // again.
     ::setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_SYNCNT, &kSynAckRetries, sizeof kSynAckRetries);
     if (::setsockopt(acceptor.native_handle(), v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT,
                      &one, sizeof one) != 0)

@@ -51,7 +51,8 @@ std::vector<Interface> interfaces() {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return all;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    auto at = std::find_if(all.begin(), all.end(), [&](const Interface& each) { return each.name == entry->ifa_name; });
+    auto at = std::find_if(all.begin(), all.end(),
+                           [&](const Interface& each) { return each.name == entry->ifa_name; });
     if (at == all.end()) at = all.insert(at, {.name = entry->ifa_name});
     const auto address = address_in(entry->ifa_addr);
     if (!address) continue;
@@ -80,7 +81,8 @@ std::optional<ip::address> source_towards(const ip::address& destination) {
 
 const Interface* interface_with(const std::vector<Interface>& all, const ip::address& address) {
   for (const Interface& each : all)
-    if (std::find(each.addresses.begin(), each.addresses.end(), address) != each.addresses.end()) return &each;
+    if (std::find(each.addresses.begin(), each.addresses.end(), address) != each.addresses.end())
+      return &each;
   return nullptr;
 }
 

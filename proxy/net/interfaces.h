@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This host's interfaces with their addresses, and which of them leads to a destination; asked from the kernel.
+// This host's interfaces with their addresses, and which of them leads to a destination; asked from the
+// kernel.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <optional>

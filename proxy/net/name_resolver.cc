@@ -132,7 +132,8 @@ NameResolver::~NameResolver() {
 
 asio::awaitable<Result<Addresses>> NameResolver::resolve(std::string name, std::chrono::milliseconds limit) {
   boost::system::error_code no_literal;
-  if (const auto literal = asio::ip::make_address(name, no_literal); !no_literal) co_return Addresses{literal};
+  if (const auto literal = asio::ip::make_address(name, no_literal); !no_literal)
+    co_return Addresses{literal};
   const std::shared_ptr<Shared> shared = shared_;
   const auto executor = co_await asio::this_coro::executor;
   Question question(executor, limit);

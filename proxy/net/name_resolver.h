@@ -26,8 +26,8 @@ class NameResolver {
   NameResolver& operator=(const NameResolver&) = delete;
 
   // Every address of the name, in the order the system prefers (RFC 6724); never empty. An address is its own
-  // answer. Completes on the caller's executor. Errors: asio::error::host_not_found, host_not_found_try_again, timed_out,
-  // no_buffer_space.
+  // answer. Completes on the caller's executor. Errors: asio::error::host_not_found,
+  // host_not_found_try_again, timed_out, no_buffer_space.
   boost::asio::awaitable<Result<std::vector<boost::asio::ip::address>>> resolve(
       std::string name, std::chrono::milliseconds limit);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store's directory shows to an attacker who has copies of it and not the key, and what is left of it
-// when the key is destroyed, lost or another one.
+// What the store's directory shows to an attacker who has copies of it and not the key, and what is left of
+// it when the key is destroyed, lost or another one.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -94,8 +94,9 @@ TEST_CASE("clearing destroys the key: earlier copies are unreadable, later segme
     CHECK(place.files() == 1);
   }
   for (const auto& entry : fs::directory_iterator(place.folder.path() / "copy/segments"))
-    fs::copy(entry.path(), place.directory / "segments" / ("00000000000000f" + entry.path().string().substr(
-                                                               entry.path().string().size() - 1)));
+    fs::copy(entry.path(),
+             place.directory / "segments" /
+                 ("00000000000000f" + entry.path().string().substr(entry.path().string().size() - 1)));
   CHECK(place.files() == 6);
   DiskStore store(place.options());
   store.settle();

@@ -17,17 +17,16 @@ TEST_CASE("data written in many calls is read as a whole, whatever the size of t
   std::mt19937_64 random(1);
   std::vector<Buffer> parts;
   Buffer all;
-  for (const std::size_t size : {std::size_t{3}, std::size_t{700'001}, std::size_t{256} << 10,
-                                 (std::size_t{256} << 10) + 1, std::size_t{1}, std::size_t{90'000},
-                                 std::size_t{90'000}, std::size_t{90'000}}) {
+  for (const std::size_t size :
+       {std::size_t{3}, std::size_t{700'001}, std::size_t{256} << 10, (std::size_t{256} << 10) + 1,
+        std::size_t{1}, std::size_t{90'000}, std::size_t{90'000}, std::size_t{90'000}}) {
     Buffer& part = parts.emplace_back(size);
     for (std::byte& byte : part) byte = static_cast<std::byte>(random());
     append(all, part);
   }
   std::size_t next = 0;
-  REQUIRE(files.write(path, [&]() -> Result<Bytes> {
-    return next < parts.size() ? Bytes(parts[next++]) : Bytes();
-  }));
+  REQUIRE(files.write(
+      path, [&]() -> Result<Bytes> { return next < parts.size() ? Bytes(parts[next++]) : Bytes(); }));
   Buffer got(all.size());
   const std::array<MutableBytes, 1> into{MutableBytes(got)};
   REQUIRE(files.read(path, 0, into));

@@ -62,7 +62,8 @@ struct Model {
           most([&](const Segment& s) { return s.stamp ? (bytes > limit ? s.bytes : 1) : 0; });
       auto first = segments.end();
       for (auto at = segments.begin(); at != segments.end(); ++at)
-        if (at->stamp && at->link() == link && (first == segments.end() || at->stamp < first->stamp)) first = at;
+        if (at->stamp && at->link() == link && (first == segments.end() || at->stamp < first->stamp))
+          first = at;
       first->stamp = 0;
       first->place = static_cast<std::uint64_t>(--front);
     }

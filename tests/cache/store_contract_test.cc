@@ -131,7 +131,8 @@ TEMPLATE_TEST_CASE("content is found for the links that stored it, and for no ot
   CHECK(store.list(std::vector{site(1)}).empty());
 }
 
-TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from others", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from others", "", InMemory,
+                   OnDisk) {
   TestType made;
   auto& store = made.store;
   constexpr std::uint32_t kLength = 4 << 20;

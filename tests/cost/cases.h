@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs that were once too cheap for what they caused, each as large as one likes. A case plays the peer of a
-// machine and says how many bytes it had to send.
+// Inputs that were once too cheap for what they caused, each as large as one likes. A case plays the peer of
+// a machine and says how many bytes it had to send.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -26,7 +26,8 @@ class Decoder {
   Decoder() : decoder_(kRing) { (void)decoder_.on_hello({kVersion, 1, kRing}).has_value(); }
 
   void take(std::uint64_t stream, std::uint8_t codec, std::uint64_t offset, Bytes plain, Bytes encoded) {
-    const BlockHeader header{codec, static_cast<std::uint32_t>(plain.size()), BlockChecksum().of(plain), offset};
+    const BlockHeader header{codec, static_cast<std::uint32_t>(plain.size()), BlockChecksum().of(plain),
+                             offset};
     constexpr std::uint64_t kHead = 20;
     paid_ += kHead + encoded.size() + plain.size();
     (void)decoder_.decode(stream, header, encoded).has_value();
@@ -45,7 +46,8 @@ class Decoder {
 
 std::uint64_t blocks_that_leave_gaps(std::size_t size) {
   Decoder decoder;
-  for (std::size_t i = size; i > 0; --i) decoder.take(1, kInRing, kRingStart + 3 * i, as_bytes("x"), as_bytes("x"));
+  for (std::size_t i = size; i > 0; --i)
+    decoder.take(1, kInRing, kRingStart + 3 * i, as_bytes("x"), as_bytes("x"));
   decoder.say_all();
   return decoder.paid();
 }
@@ -152,7 +154,8 @@ std::uint64_t every_other_block_is_held(std::size_t size) {
 const std::vector<Case>& codec_cases() {
   static const std::vector<Case> cases = {
       {"codec: blocks that leave gaps in the history", 200, 100'000, blocks_that_leave_gaps},
-      {"codec: blocks that cannot be restored, of streams that end", 200, 50'000, blocks_that_cannot_be_restored},
+      {"codec: blocks that cannot be restored, of streams that end", 200, 50'000,
+       blocks_that_cannot_be_restored},
       {"codec: streams of deflate that zlib closes slowly", 400, 20, streams_that_zlib_closes_slowly},
       {"codec: streams that end between others", 400, 60'000, streams_that_end_between_others},
       {"codec: every other block is held", 400, 20'000, every_other_block_is_held},

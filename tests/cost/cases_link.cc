@@ -19,7 +19,9 @@ using namespace std::chrono_literals;
 class Peer {
  public:
   explicit Peer(std::uint64_t cap = 192 << 20, std::uint32_t streams = 32'768)
-      : pool_(cap, streams), retained_(cap), session_({.max_peer_streams = streams}, pool_, retained_, nullptr, now_) {
+      : pool_(cap, streams),
+        retained_(cap),
+        session_({.max_peer_streams = streams}, pool_, retained_, nullptr, now_) {
     session_.attach(1, now_, 20ms);
   }
   Peer(const Peer&) = delete;
@@ -137,7 +139,9 @@ std::uint64_t empty_messages(std::size_t size) {
   Buffer wire = an_open();
   for (std::size_t i = 0; i < size; ++i) add_record(RecordType::data, {}, wire);
   for (std::size_t at = 0; at < wire.size(); at += kMaxStreamPayload)
-    if (!peer.send_stream(peers(0), at, Bytes(wire).subspan(at, std::min(kMaxStreamPayload, wire.size() - at)))) break;
+    if (!peer.send_stream(peers(0), at,
+                          Bytes(wire).subspan(at, std::min(kMaxStreamPayload, wire.size() - at))))
+      break;
   return peer.paid();
 }
 
@@ -165,7 +169,8 @@ class Turns {
   std::uint64_t longest_ = 0;
 };
 
-// Of each kind: opened, unfinished OPENs, and those that are reset and of which the peer does not say that it knows.
+// Of each kind: opened, unfinished OPENs, and those that are reset and of which the peer does not say that it
+// knows.
 std::uint64_t a_session_of_many_streams_ends(std::size_t size) {
   constexpr std::size_t kMostUnopened = 4000;
   Peer peer(1 << 30, static_cast<std::uint32_t>(size));

@@ -24,7 +24,8 @@ void closes(const unsigned char* plain, std::size_t size) {
   static std::uint32_t count[1 << 15], hashes[kWindow];
   for (std::uint32_t& each : count) each = 0;
   for (std::size_t i = 0; i + 3 <= size; ++i) {
-    const std::uint32_t hash = (std::uint32_t{plain[i]} << 10 ^ std::uint32_t{plain[i + 1]} << 5 ^ plain[i + 2]) & 0x7fff;
+    const std::uint32_t hash =
+        (std::uint32_t{plain[i]} << 10 ^ std::uint32_t{plain[i + 1]} << 5 ^ plain[i + 2]) & 0x7fff;
     if (i >= kWindow) --count[hashes[i % kWindow]];
     counted += count[hash] < kMost ? count[hash] : kMost;
     ++count[hash];
@@ -94,13 +95,17 @@ int __wrap_inflate(z_stream* stream, int flush) {
   counted += before - stream->avail_out;
   return end;
 }
-std::size_t __real_ZSTD_decompressDCtx(void* context, void* to, std::size_t room, const void* from, std::size_t size);
-std::size_t __wrap_ZSTD_decompressDCtx(void* context, void* to, std::size_t room, const void* from, std::size_t size) {
+std::size_t __real_ZSTD_decompressDCtx(void* context, void* to, std::size_t room, const void* from,
+                                       std::size_t size);
+std::size_t __wrap_ZSTD_decompressDCtx(void* context, void* to, std::size_t room, const void* from,
+                                       std::size_t size) {
   counted += room / 2 + size;
   return __real_ZSTD_decompressDCtx(context, to, room, from, size);
 }
-std::size_t __real_ZSTD_compress2(void* context, void* to, std::size_t room, const void* from, std::size_t size);
-std::size_t __wrap_ZSTD_compress2(void* context, void* to, std::size_t room, const void* from, std::size_t size) {
+std::size_t __real_ZSTD_compress2(void* context, void* to, std::size_t room, const void* from,
+                                  std::size_t size);
+std::size_t __wrap_ZSTD_compress2(void* context, void* to, std::size_t room, const void* from,
+                                  std::size_t size) {
   counted += 4 * size;
   return __real_ZSTD_compress2(context, to, room, from, size);
 }

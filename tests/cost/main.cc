@@ -22,16 +22,18 @@
 namespace longhaul::cost {
 namespace {
 
-// A run of a fuzz target may cost `once`, for what it makes before it reads, and `per_byte` for each byte that
-// it hands to the machine (fuzz::paid_bytes), or of its input where it does not say.
+// A run of a fuzz target may cost `once`, for what it makes before it reads, and `per_byte` for each byte
+// that it hands to the machine (fuzz::paid_bytes), or of its input where it does not say.
 struct Bound {
   std::string_view target;
   std::uint64_t once, per_byte;
 };
 constexpr Bound kBounds[] = {
-    {"fuzz_frames", 20'000, 200},        {"fuzz_records", 20'000, 150},     {"fuzz_references", 200'000, 3'000},
-    {"fuzz_reduction", 2'000'000, 400},  {"fuzz_session", 100'000, 200},    {"fuzz_udp_carrier", 2'000'000, 600},
-    {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 500}, {"fuzz_smb1_halves", 300'000, 300},
+    {"fuzz_frames", 20'000, 200},        {"fuzz_records", 20'000, 150},
+    {"fuzz_references", 200'000, 3'000}, {"fuzz_reduction", 2'000'000, 400},
+    {"fuzz_session", 100'000, 200},      {"fuzz_udp_carrier", 2'000'000, 600},
+    {"fuzz_twin_records", 50'000, 100},  {"fuzz_smb2_module", 500'000, 500},
+    {"fuzz_smb1_halves", 300'000, 300},
 };
 constexpr std::uint64_t kOnce = 20'000'000;  // of a named case: the machine is made, its tables, its rings
 constexpr std::size_t kLongestInput = 16 * 1024;  // as the fuzz driver
@@ -100,9 +102,9 @@ class Measured {
     if (cost <= most) return true;
     const std::string name = std::string(bound.target) + ".cost";
     save(name, input);
-    std::printf("cost: %s: %llu steps for %llu bytes, the bound is %llu; the input is in ./%s\n", bound.target.data(),
-                static_cast<unsigned long long>(cost), static_cast<unsigned long long>(paid),
-                static_cast<unsigned long long>(most), name.c_str());
+    std::printf("cost: %s: %llu steps for %llu bytes, the bound is %llu; the input is in ./%s\n",
+                bound.target.data(), static_cast<unsigned long long>(cost),
+                static_cast<unsigned long long>(paid), static_cast<unsigned long long>(most), name.c_str());
     return false;
   }
   unsigned long long worst_per_mille() const { return worst_per_mille_; }
@@ -138,8 +140,8 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
 }  // namespace
 }  // namespace longhaul::cost
 
-// Arguments: the folder with a corpus for each target, and the names of targets or parts of the names of cases to
-// run; none: all.
+// Arguments: the folder with a corpus for each target, and the names of targets or parts of the names of
+// cases to run; none: all.
 int main(int argc, char** argv) {
   using namespace longhaul;
   using namespace longhaul::cost;
@@ -166,7 +168,8 @@ int main(int argc, char** argv) {
     fuzz::Target* target = fuzz::Listed::named(bound.target);
     if (!target || !wanted(bound.target)) continue;
     std::vector<std::filesystem::path> files;
-    const std::filesystem::path folder = std::filesystem::path(argv[1]) / bound.target.substr(std::strlen("fuzz_"));
+    const std::filesystem::path folder =
+        std::filesystem::path(argv[1]) / bound.target.substr(std::strlen("fuzz_"));
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       if (entry.is_regular_file()) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
@@ -178,8 +181,9 @@ int main(int argc, char** argv) {
     for (const Input& input : corpus) good &= measured.holds(bound, target, input);
     for (std::uint64_t i = 0; i < runs && good; ++i)
       good &= measured.holds(bound, target, mutated(corpus, random));
-    std::printf("cost: %s: %zu files and %llu mutations, at most %llu per mille of the bound\n", bound.target.data(),
-                corpus.size(), static_cast<unsigned long long>(runs), measured.worst_per_mille());
+    std::printf("cost: %s: %zu files and %llu mutations, at most %llu per mille of the bound\n",
+                bound.target.data(), corpus.size(), static_cast<unsigned long long>(runs),
+                measured.worst_per_mille());
   }
   return good ? 0 : 1;
 }

@@ -23,15 +23,14 @@ Text some(std::size_t size, std::mt19937& random) {
 }
 
 // Through the cipher in pieces of random sizes, or at once; empty when it says no.
-Text run(Aead& cipher, Aead::Use use, const Text& nonce, const Text& head, const Text& in,
-         Text& tag, std::mt19937& random) {
+Text run(Aead& cipher, Aead::Use use, const Text& nonce, const Text& head, const Text& in, Text& tag,
+         std::mt19937& random) {
   Text out = in;
   const Aead::Nonce number(nonce.data(), 12);
   if (use == Aead::Use::seal) tag.resize(kAeadTagBytes);
   if (random() % 2) {
     const auto text = std::as_writable_bytes(std::span(out));
-    if (use == Aead::Use::open)
-      return cipher.open_whole(number, head, text, tag.data()) ? out : Text{};
+    if (use == Aead::Use::open) return cipher.open_whole(number, head, text, tag.data()) ? out : Text{};
     REQUIRE(cipher.seal_whole(number, head, text, tag.data()));
     return out;
   }
@@ -58,9 +57,9 @@ TEST_CASE("the vector cipher seals and opens what OpenSSL opens and seals, in an
     WARN("no vector cipher on this machine");
     return;
   }
-  for (const auto& [sealing, opening] : {std::pair{&make_vector_aead, &make_openssl_aead},
-                                         std::pair{&make_openssl_aead, &make_vector_aead},
-                                         std::pair{&make_vector_aead, &make_vector_aead}}) {
+  for (const auto& [sealing, opening] :
+       {std::pair{&make_vector_aead, &make_openssl_aead}, std::pair{&make_openssl_aead, &make_vector_aead},
+        std::pair{&make_vector_aead, &make_vector_aead}}) {
     auto sealer = (*sealing)(nid, key, Aead::Use::seal);
     auto opener = (*opening)(nid, key, Aead::Use::open);
     for (int i = 0; i < 800; ++i) {
@@ -75,8 +74,7 @@ TEST_CASE("the vector cipher seals and opens what OpenSSL opens and seals, in an
       Text other_nonce = nonce, other_head = head, other_tag = tag;
       Text& other = i % 4 == 0 ? sealed : i % 4 == 1 ? other_nonce : i % 4 == 2 ? other_head : other_tag;
       other[random() % other.size()] ^= static_cast<unsigned char>(1 << random() % 8);
-      REQUIRE(
-          run(*opener, Aead::Use::open, other_nonce, other_head, sealed, other_tag, random).empty());
+      REQUIRE(run(*opener, Aead::Use::open, other_nonce, other_head, sealed, other_tag, random).empty());
     }
   }
 }

@@ -7,7 +7,6 @@
 
 using namespace longhaul;
 
-
 namespace {
 bool all_zero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });

@@ -7,7 +7,8 @@
 
 namespace longhaul::fuzz {
 
-// Sizes that length fields may say, so that a message is as large as its protocol allows without an input of that size.
+// Sizes that length fields may say, so that a message is as large as its protocol allows without an input of
+// that size.
 inline std::size_t size_number(unsigned number) {
   static constexpr std::size_t sizes[] = {0, 1, 300, 4'100, 66'000, 300'000, 2u << 20};
   return sizes[number % 7];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon finds in the file of its history: any bytes, and any numbers under a right checksum. Whatever is
-// believed takes samples at any time, and is written again within its limit.
+// What a daemon finds in the file of its history: any bytes, and any numbers under a right checksum. Whatever
+// is believed takes samples at any time, and is written again within its limit.
 #include <xxhash.h>
 
 #include "fuzz/choices.h"
@@ -18,7 +18,8 @@ void check(const std::string& text, std::uint64_t time) {
   longhaul::fuzz::require(history->text() == text);
   history->add(time, {.bytes = {1, 2, 3, 4}, .most_flows = 5, .samples = 1});
   const auto again = History::parse(history->text());
-  longhaul::fuzz::require(again && again->text() == history->text() && history->text().size() <= History::kMostBytes);
+  longhaul::fuzz::require(again && again->text() == history->text() &&
+                          history->text().size() <= History::kMostBytes);
 }
 
 }  // namespace

@@ -84,9 +84,8 @@ class Fuzzed {
  private:
   void live() {
     session_ = std::make_unique<Session>(
-        SessionConfig{
-            .side = side_, .max_peer_streams = kMaxStreams, .work_per_turn = work_per_turn_},
-        pool_, retained_, codec_, now_);
+        SessionConfig{.side = side_, .max_peer_streams = kMaxStreams, .work_per_turn = work_per_turn_}, pool_,
+        retained_, codec_, now_);
     carriers_.clear();
     control_offset_ = 0;
     own_ = 0;

@@ -145,7 +145,8 @@ class Fuzzed {
       write_header(header, message);
       append(message, body.bytes);
       // What nothing in the message refers to.
-      if (last && choices_.below(64) == 63) message.resize(message.size() + some_size(choices_), std::byte{0});
+      if (last && choices_.below(64) == 63)
+        message.resize(message.size() + some_size(choices_), std::byte{0});
       if (!last) message.resize(message.size() + padded - bytes, std::byte{0});
     }
     std::byte head[kFrameHeadBytes];

@@ -88,7 +88,8 @@ class World {
       case 3: {
         const unsigned chosen = choices_.byte();
         const auto length = static_cast<std::uint32_t>(100 + fuzz::size_number(chosen / 16));
-        return say(0, request(Command::read, next(), read_request_body({1, chosen % 16}, 0, length)).frame.bytes);
+        return say(
+            0, request(Command::read, next(), read_request_body({1, chosen % 16}, 0, length)).frame.bytes);
       }
       case 4:
         return say(0,
@@ -221,7 +222,8 @@ class World {
 
   fuzz::Choices& choices_;
   TimePoint now_{};
-  SmbModule halves_[2] = {SmbModule(Side::near, {.server_port = 445}, {}), SmbModule(Side::far, {.server_port = 445}, {})};
+  SmbModule halves_[2] = {SmbModule(Side::near, {.server_port = 445}, {}),
+                          SmbModule(Side::far, {.server_port = 445}, {})};
   Way streams_[2];
   std::mt19937 whole_;
   FrameSplitter from_far_{Framing::direct_tcp};

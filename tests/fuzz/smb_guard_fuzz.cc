@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded sessions, and anything else, through the guard of flows past the link. Inputs are those of smb_session:
-// a byte of options, then pieces with their side, length and bytes. Writes are taken to be lost of every file that
-// the client opens in the input. However the pieces are cut, the same comes out; without a loss, what went in.
+// Recorded sessions, and anything else, through the guard of flows past the link. Inputs are those of
+// smb_session: a byte of options, then pieces with their side, length and bytes. Writes are taken to be lost
+// of every file that the client opens in the input. However the pieces are cut, the same comes out; without a
+// loss, what went in.
 #include <algorithm>
 
 #include "codecs/little_endian.h"

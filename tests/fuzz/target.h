@@ -35,8 +35,8 @@ class Listed {
   static inline constinit const Listed* first_ = nullptr;
 };
 
-// What the run has handed to the machine under test in all, where an input is choices and not the bytes themselves:
-// tests/cost holds what it costs to that.
+// What the run has handed to the machine under test in all, where an input is choices and not the bytes
+// themselves: tests/cost holds what it costs to that.
 inline std::uint64_t paid_bytes = 0;
 
 inline void require(bool holds, int line = __builtin_LINE()) {

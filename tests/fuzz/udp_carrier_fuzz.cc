@@ -295,7 +295,8 @@ class Fuzzed {
 
   void time_passes() {
     unsigned step = choices_.byte();
-    // An ACK after months makes a round trip of months, and the next timeout of more: no clock goes on so long.
+    // An ACK after months makes a round trip of months, and the next timeout of more: no clock goes on so
+    // long.
     if (now_ > TimePoint{24h * 365}) return;
     if (auto next = carrier_->next_timeout(); next && step % 2) {
       now_ = std::max(now_, *next);

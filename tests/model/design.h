@@ -29,10 +29,12 @@ struct Design {
   bool ends_orphans = true;  // far: an OPEN ends connections of that client whose near half is gone
   bool fences_broken =
       true;  // far: nothing more passes on an open whose oplock the near half did not give back
-  bool keeps_aborted = true;  // far: an open whose server is gone is a record at once, which the near half may void
+  bool keeps_aborted =
+      true;  // far: an open whose server is gone is a record at once, which the near half may void
   bool late_errors_name_no_cause =
       true;  // a WRITE's answer bears "data lost" for an earlier one, not "disk full"
-  bool resets_for_close = true;  // a late error that only a CLOSE could bear: the client's connection is reset
+  bool resets_for_close =
+      true;  // a late error that only a CLOSE could bear: the client's connection is reset
   bool writes_records_at_once = false;  // before the client's connection is reset
   bool shares_records = false;          // each half gives the other one its records, if it reaches it
   bool marks_files = false;             // before its first promise a file is marked on both disks

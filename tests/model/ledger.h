@@ -13,14 +13,14 @@ enum class Answer : std::uint8_t { success, disk_full, lost, session_deleted };
 smb::Status status_of(Answer answer);
 
 struct Ledger {
-  std::uint8_t outstanding = 0;   // promised writes, a bit for each
-  std::uint8_t lost = 0;          // a promise of this open has failed: 1, and nobody was told yet: 2
+  std::uint8_t outstanding = 0;    // promised writes, a bit for each
+  std::uint8_t lost = 0;           // a promise of this open has failed: 1, and nobody was told yet: 2
   Answer cause = Answer::success;  // of the first; kept only by a design whose late errors name it
   bool operator==(const Ledger&) const = default;
 
-  bool promise(unsigned write);                                  // true: answer the client now
-  void kept(unsigned write, Answer answer);                      // the server's answer
-  Answer settle(Answer answer);                                  // what the client is to be answered
+  bool promise(unsigned write);              // true: answer the client now
+  void kept(unsigned write, Answer answer);  // the server's answer
+  Answer settle(Answer answer);              // what the client is to be answered
   bool owes() const;
 
  private:

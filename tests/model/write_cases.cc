@@ -88,8 +88,8 @@ void add_variants(std::vector<Case>& cases) {
       {.near_knows_better = false}, once);
   add("a late error says 'disk full' for another WRITE", kMissing, {.late_errors_name_no_cause = false},
       one(Failure::disk_full, Policy::waits_for_space));
-  cases.push_back(make("smbd is killed, and the near daemon for good, before the client was told", nullptr, {},
-                       two(Failure::smbd_killed | Failure::near_killed)));
+  cases.push_back(make("smbd is killed, and the near daemon for good, before the client was told", nullptr,
+                       {}, two(Failure::smbd_killed | Failure::near_killed)));
   add("a late error is told by CLOSE alone", kMissing, {.resets_for_close = false},
       one(Failure::disk_full, Policy::overlooks_close));
 

@@ -17,9 +17,8 @@ std::uint64_t carried(const control::History& history) {
 
 struct HistoryAtWork {
   HistoryAtWork(const TemporaryFolder& folder, std::uint64_t bytes)
-      : keeper(io, folder.path() / "history", [bytes] {
-          return HistoryKeeper::Now{.bytes = {.lan_in = bytes}, .flows = 1};
-        }) {}
+      : keeper(io, folder.path() / "history",
+               [bytes] { return HistoryKeeper::Now{.bytes = {.lan_in = bytes}, .flows = 1}; }) {}
   void run() {
     keeper.begin();
     keeper.stop();
@@ -42,7 +41,8 @@ TEST_CASE("a history goes on where the daemon before ended") {
 
 TEST_CASE("a damaged history is as good as none, and is replaced") {
   TemporaryFolder folder;
-  for (const std::string& text : {std::string(), std::string("longhaul history 1\n"), std::string(3 << 20, 'x')}) {
+  for (const std::string& text :
+       {std::string(), std::string("longhaul history 1\n"), std::string(3 << 20, 'x')}) {
     folder.write("history", text);
     HistoryAtWork keeper(folder, 5);
     CHECK(carried(keeper.keeper.history()) == 0);

@@ -10,11 +10,14 @@ using namespace longhaul;
 namespace {
 
 net::Interface interface(const std::string& name, const std::string& address, const std::string& network) {
-  return {.name = name, .addresses = {*config::parse_address(address)}, .networks = {*config::parse_network(network)}};
+  return {.name = name,
+          .addresses = {*config::parse_address(address)},
+          .networks = {*config::parse_network(network)}};
 }
 
 HostFacts host() {
-  return {.interfaces = {interface("lan0", "10.10.1.1", "10.10.1.0/24"), interface("wan0", "10.10.100.1", "10.10.100.0/24"),
+  return {.interfaces = {interface("lan0", "10.10.1.1", "10.10.1.0/24"),
+                         interface("wan0", "10.10.100.1", "10.10.100.0/24"),
                          interface("lan0", "fd10:1::1", "fd10:1::/64")},
           .towards_peers = {"wan0"},
           .memory_bytes = 8ull << 30,
@@ -23,9 +26,9 @@ HostFacts host() {
 
 HostFindings look(const std::string& more, const HostFacts& facts = host(), const std::string& peer = "",
                   const std::string& address = "10.10.100.2:7600") {
-  const std::string text = "site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n" + more +
-                           "[[peer]]\nname = \"b\"\naddress = \"" + address + "\"\nfingerprint = \"sha256:" +
-                           std::string(64, 'a') + "\"\n" + peer;
+  const std::string text = "site = \"a\"\n[identity]\ncertificate = \"a.crt\"\nprivate_key = \"a.key\"\n" +
+                           more + "[[peer]]\nname = \"b\"\naddress = \"" + address +
+                           "\"\nfingerprint = \"sha256:" + std::string(64, 'a') + "\"\n" + peer;
   return host_findings(config::read_text(text, "a.toml"), facts);
 }
 
@@ -37,8 +40,9 @@ bool warns(const HostFindings& found, const std::string& of) {
 }  // namespace
 
 TEST_CASE("a configuration that fits its host gives no finding") {
-  const auto found = look("[link]\nlisten = \"10.10.100.1:7600\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n",
-                          host(), "networks = [\"10.10.2.0/24\", \"10.10.0.0/16\", \"0.0.0.0/0\"]\n");
+  const auto found =
+      look("[link]\nlisten = \"10.10.100.1:7600\"\n[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\"]\n",
+           host(), "networks = [\"10.10.2.0/24\", \"10.10.0.0/16\", \"0.0.0.0/0\"]\n");
   CHECK(found.errors.empty());
   CHECK(found.warnings.empty());
 }

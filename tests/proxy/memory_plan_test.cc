@@ -96,13 +96,15 @@ TEST_CASE("a small cap has no dictionary on disk, a large disk only as much as i
   auto config = configured(1, 64 * kMiB);
   CHECK(memory_plan(config).disk_bytes == 0);
   CHECK_THAT(memory_warnings(config).at(0),
-             Catch::Contains("has no room for the index of the dictionary on disk") && Catch::Contains("\"196MiB\""));
+             Catch::Contains("has no room for the index of the dictionary on disk") &&
+                 Catch::Contains("\"196MiB\""));
   config.limits.memory_bytes = 196 * kMiB;
   CHECK(memory_plan(config).disk_bytes == 256 * kMiB);
   config = configured(1);
   config.dictionary.disk_bytes = 1ull << 40;
   CHECK(memory_plan(config).disk_bytes == 92ull << 30);
-  CHECK_THAT(memory_warnings(config).at(0), Catch::Contains("has room to index only 92GiB of the dictionary on disk"));
+  CHECK_THAT(memory_warnings(config).at(0),
+             Catch::Contains("has room to index only 92GiB of the dictionary on disk"));
   config.dictionary.disk_bytes = 0;
   CHECK(memory_warnings(config).empty());
 }

@@ -14,7 +14,8 @@ namespace {
 using smb::LostWrites;
 
 struct Daemon {
-  explicit Daemon(const TemporaryFolder& folder) : keeper(io, folder.path(), smb::kDescriptor.state, reports) {}
+  explicit Daemon(const TemporaryFolder& folder)
+      : keeper(io, folder.path(), smb::kDescriptor.state, reports) {}
   boost::asio::io_context io;
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
   smb::LossReports reports{lost};
@@ -59,7 +60,8 @@ TEST_CASE("what is lost while the file is being written comes into it as well") 
 
 TEST_CASE("a damaged file of lost writes is as good as none, and is replaced") {
   TemporaryFolder folder;
-  for (const std::string& text : {std::string(), std::string("longhaul lost-writes 1\n"), std::string(9 << 20, 'x')}) {
+  for (const std::string& text :
+       {std::string(), std::string("longhaul lost-writes 1\n"), std::string(9 << 20, 'x')}) {
     folder.write("lost-writes", text);
     Daemon daemon(folder);
     CHECK(daemon.lost->waiting() == 0);

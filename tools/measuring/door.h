@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listening socket that accepts connections with the pass. Others are closed without an answer, and silent ones
-// block no one. Never waits: the user polls the descriptors of watch().
+// A listening socket that accepts connections with the pass. Others are closed without an answer, and silent
+// ones block no one. Never waits: the user polls the descriptors of watch().
 #pragma once
 #include <poll.h>
 

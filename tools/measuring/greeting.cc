@@ -53,13 +53,13 @@ boost::json::object Greeting::hello() const {
 void Greeting::read_hello(const boost::json::object& message, const std::string& peer) {
   const std::string program = text(message, "program", kLongestName);
   if (program != identity_.program)
-    throw Trouble(peer + " is " + fit_to_print(program) + ", and " + identity_.program +
-                  " was expected");
+    throw Trouble(peer + " is " + fit_to_print(program) + ", and " + identity_.program + " was expected");
   const auto version = number(message, "version", 0, 1'000'000);
   const std::string release = fit_to_print(text(message, "release", kLongestName));
   if (version != identity_.version)
     throw Trouble(peer + " has release " + release + " of " + program + ", which speaks version " +
-                  std::to_string(version) + "; this program has release " LONGHAUL_VERSION ", which speaks version " +
+                  std::to_string(version) +
+                  "; this program has release " LONGHAUL_VERSION ", which speaks version " +
                   std::to_string(identity_.version) + ": both ends must have the same release");
   peer_nonce_ = text(message, "nonce", kLongestName);
   if (peer_nonce_.size() != 2 * kNonce || peer_nonce_ == nonce_)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lets a data connection in: random bytes that one side announces on the control connection and the
-// other sends first. Strangers that find the port do not have them; an eavesdropper on the control connection does.
-// Pure; door.h has the sockets.
+// other sends first. Strangers that find the port do not have them; an eavesdropper on the control connection
+// does. Pure; door.h has the sockets.
 #pragma once
 #include <array>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ends a measurement, as one sentence for a person: a peer that is away, a port that is taken, a wrong
-// byte. An exception and not a value, because there is nothing to decide: the owner of the conversation reports
-// it and ends.
+// byte. An exception and not a value, because there is nothing to decide: the owner of the conversation
+// reports it and ends.
 #pragma once
 #include <stdexcept>
 #include <string>

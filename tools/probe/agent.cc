@@ -214,7 +214,9 @@ void run_agent(const AgentOptions& options) {
   asio::co_spawn(io, accept_consoles(acceptor, options), asio::detached);
   const auto at = acceptor.local_endpoint();
   std::cerr << "longhaul-probe: agent listens at " << at
-            << (options.token.empty() ? ", open to every host that can reach it (--token-file restricts it)" : "") << std::endl;
+            << (options.token.empty() ? ", open to every host that can reach it (--token-file restricts it)"
+                                      : "")
+            << std::endl;
   io.run();
 }
 

@@ -57,7 +57,8 @@ class Discovery {
     if (options_.by) kinds = {*options_.by};
     unsigned tried = 0;
     for (const Kind kind : kinds) {
-      on_progress_({"searching for a kind of probe that is answered", tried++, static_cast<unsigned>(kinds.size())});
+      on_progress_(
+          {"searching for a kind of probe that is answered", tried++, static_cast<unsigned>(kinds.size())});
       auto prober = open(kind);
       path_.by = kind;
       const Outcome outcome = patiently(*prober, kFarAway, prober->least_bytes(), options_.wait);
@@ -109,9 +110,10 @@ class Discovery {
     if (path_.reached || !path_.remark.empty()) return;
     const Hop& last = path_.hops.back();
     if (last.is_end) return;
-    path_.remark = text_of(path_.address) + " does not answer (" + tried + "); the last hop that answers is " +
-                   text_of(*last.address) + ", hop " + std::to_string(last.limit) +
-                   ": a firewall after it drops probes, or the host is down" + advice;
+    path_.remark = text_of(path_.address) + " does not answer (" + tried +
+                   "); the last hop that answers is " + text_of(*last.address) + ", hop " +
+                   std::to_string(last.limit) + ": a firewall after it drops probes, or the host is down" +
+                   advice;
   }
 
   // The largest that the last hop gets. Where the answer that it is too big is filtered, usual sizes are

@@ -179,10 +179,11 @@ std::vector<Finding> judge_options(const HostSettings& settings) {
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_sack", true,
                                "several losses are repaired in one round trip (RFC 2018)",
                                "only one of several losses is repaired each round trip (RFC 2018)"));
-  findings.push_back(on_or_off(
-      settings, "net.ipv4.tcp_timestamps", true,
-      "round trips are measured, and old segments are distinguished from new ones (RFC 7323)",
-      "wrapped sequence numbers are not detected on fast paths, and few round trips are measured (RFC 7323)"));
+  findings.push_back(
+      on_or_off(settings, "net.ipv4.tcp_timestamps", true,
+                "round trips are measured, and old segments are distinguished from new ones (RFC 7323)",
+                "wrapped sequence numbers are not detected on fast paths, and few round trips are measured "
+                "(RFC 7323)"));
   findings.push_back(on_or_off(settings, "net.ipv4.tcp_moderate_rcvbuf", true,
                                "the receive window grows automatically",
                                "the receive window keeps its initial size (the middle value of tcp_rmem)"));
@@ -192,18 +193,18 @@ std::vector<Finding> judge_options(const HostSettings& settings) {
       "affects measurements: a connection starts with cached metrics of earlier ones to the same host");
   if (metrics.verdict == Verdict::change) metrics.verdict = Verdict::note;
   findings.push_back(metrics);
-  Finding idle =
-      on_or_off(settings, "net.ipv4.tcp_slow_start_after_idle", false, "idle periods do not reduce the congestion window",
-                "after a short idle period, a connection goes back to slow start");
+  Finding idle = on_or_off(settings, "net.ipv4.tcp_slow_start_after_idle", false,
+                           "idle periods do not reduce the congestion window",
+                           "after a short idle period, a connection goes back to slow start");
   if (idle.verdict == Verdict::change) idle.verdict = Verdict::note;
   findings.push_back(idle);
   for (const std::string name : {"net.ipv4.tcp_congestion_control", "net.core.default_qdisc"})
     if (const auto value = text_of(settings, name)) {
       Finding finding{.setting = name, .now = *value, .needed = *value, .verdict = Verdict::note};
-      finding.why = name == "net.core.default_qdisc"
-                        ? "default for new interfaces"
-                        : "available: " +
-                              text_of(settings, "net.ipv4.tcp_available_congestion_control").value_or("?");
+      finding.why =
+          name == "net.core.default_qdisc"
+              ? "default for new interfaces"
+              : "available: " + text_of(settings, "net.ipv4.tcp_available_congestion_control").value_or("?");
       findings.push_back(finding);
     }
   return findings;

@@ -28,8 +28,8 @@ void print_rates(const Windows& windows, std::ostream& out) {
   for (const double ms : kUsualMs)
     rows.push_back(
         {fixed(ms, 0) + " ms", rate_text(windows.receive * 8e3 / ms), rate_text(windows.send * 8e3 / ms)});
-  out << "\nthroughput of one connection with these windows (receive " << fixed(windows.receive, 0) << ", send " << fixed(windows.send, 0)
-      << " bytes)\n\n";
+  out << "\nthroughput of one connection with these windows (receive " << fixed(windows.receive, 0)
+      << ", send " << fixed(windows.send, 0) << " bytes)\n\n";
   print_table(rows, out);
 }
 

@@ -118,8 +118,7 @@ std::vector<std::string> judge_answer(const OptionsReport& report) {
                         "hop above by a device that inspects port " +
                         std::to_string(report.port) + " alone");
     else
-      remarks.push_back(start +
-                        "it arrived there and is enabled there, so it is removed on the way back");
+      remarks.push_back(start + "it arrived there and is enabled there, so it is removed on the way back");
   }
   return remarks;
 }
@@ -233,8 +232,7 @@ void print(const OptionsReport& report, std::ostream& out) {
   print_table(rows, out);
   out << '\n';
   for (const Change& change : report.changes)
-    out << change.option
-        << (change.after == "gone" ? " is removed " : " is changed to " + change.after + " ")
+    out << change.option << (change.after == "gone" ? " is removed " : " is changed to " + change.after + " ")
         << change.between << '\n';
   for (const std::string& remark : report.remarks) out << remark << '\n';
   if (report.changes.empty() && report.remarks.empty()) out << "all offered options arrive unchanged\n";

@@ -30,9 +30,11 @@ std::chrono::nanoseconds duration_of(const std::string& option, const std::strin
 }
 
 PathCommand::PathCommand(CLI::App& app) {
-  command_ = app.add_subcommand("path", "measure capacity, delay and loss of every link on the path to a host (root)");
+  command_ = app.add_subcommand(
+      "path", "measure capacity, delay and loss of every link on the path to a host (root)");
   command_->add_option("host", options_.host, "name or address")->required();
-  command_->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp and tcp that the host answers")
+  command_
+      ->add_option("--by", by_, "kind of probe; auto: the first of udp, icmp and tcp that the host answers")
       ->check(CLI::IsMember({"auto", "udp", "icmp", "tcp"}))
       ->capture_default_str();
   command_->add_option("--port", options_.port, "of the host (default: 33434 by UDP, 443 by TCP)");
@@ -50,13 +52,13 @@ PathCommand::PathCommand(CLI::App& app) {
       ->add_option("--max-size", options_.most_bytes,
                    "bytes of the largest probe (default: what the path takes)")
       ->check(CLI::Range(100, 65'535));
-  command_->add_option("--wait", wait_, "to wait for an answer; shorter once a hop is known")->capture_default_str();
+  command_->add_option("--wait", wait_, "to wait for an answer; shorter once a hop is known")
+      ->capture_default_str();
   command_->add_option(
       "--gap", gap_, "between two probes to one hop (default: none, or 1.05s where a hop answers no faster)");
   command_->add_flag("--symmetric", symmetric_,
                      "assume that links are as fast in both directions: smaller intervals");
-  command_->add_option("--repeat", repeat_, "number of measurements; 0: until Ctrl-C")
-      ->capture_default_str();
+  command_->add_option("--repeat", repeat_, "number of measurements; 0: until Ctrl-C")->capture_default_str();
   command_->add_option("--every", every_,
                        "from the start of one measurement to the start of the next, e.g. 10s; 600s");
   command_->add_flag("--json", json_, "print one JSON object for each measurement, one per line");

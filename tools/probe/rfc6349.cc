@@ -230,10 +230,10 @@ void print_tcp(const boost::json::object& found, std::ostream& out) {
     for (const auto& [side, key] :
          {std::pair{"sender", "send_window_bytes"}, std::pair{"receiver", "receive_window_bytes"}})
       if (number(key) < number("window_needed_bytes"))
-        remarks.push_back(std::string(name) + ": the " + side +
-                          "'s settings limit the window; `longhaul-probe host --rtt " +
-                          fixed(number("base_rtt_ms"), 0) + " --rate " +
-                          fixed(number("capacity_bps") / 1000, 0) + "kbit` on that host shows what to change");
+        remarks.push_back(
+            std::string(name) + ": the " + side +
+            "'s settings limit the window; `longhaul-probe host --rtt " + fixed(number("base_rtt_ms"), 0) +
+            " --rate " + fixed(number("capacity_bps") / 1000, 0) + "kbit` on that host shows what to change");
   }
   print_table(rows, out);
   if (!remarks.empty()) out << '\n';

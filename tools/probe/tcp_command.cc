@@ -46,8 +46,7 @@ int run_to_the_end(asio::awaitable<boost::json::object> work, boost::json::objec
   });
   io.run();
   if (interrupted) {
-    std::cerr << "longhaul-probe: interrupted; unfinished measurements are not printed"
-              << std::endl;
+    std::cerr << "longhaul-probe: interrupted; unfinished measurements are not printed" << std::endl;
     return kInterrupted;
   }
   if (trouble) std::rethrow_exception(trouble);
@@ -87,9 +86,10 @@ int run_neighbours(const std::vector<std::string>& agents, const TcpRequest& req
 }  // namespace
 
 AgentCommand::AgentCommand(CLI::App& app) {
-  command_ =
-      app.add_subcommand("agent", "run the far end of `options --agent`, `tcp` and `neighbours` until Ctrl-C");
-  command_->add_option("--listen", options_.listen, "control address and port; data uses other, dynamic ports")
+  command_ = app.add_subcommand("agent",
+                                "run the far end of `options --agent`, `tcp` and `neighbours` until Ctrl-C");
+  command_
+      ->add_option("--listen", options_.listen, "control address and port; data uses other, dynamic ports")
       ->capture_default_str();
   command_->add_option("--token-file", token_file_, "file with a secret that clients must also have");
   command_->add_flag("--may-dial", options_.may_dial,
@@ -103,19 +103,18 @@ int AgentCommand::run() {
 }
 
 TcpCommand::TcpCommand(CLI::App& app) {
-  command_ =
-      app.add_subcommand("tcp", "measure transfer-time ratio, TCP efficiency and buffer delay to an agent (RFC 6349)");
+  command_ = app.add_subcommand(
+      "tcp", "measure transfer-time ratio, TCP efficiency and buffer delay to an agent (RFC 6349)");
   command_->add_option("agent", request_.agent, "HOST[:PORT] of a `longhaul-probe agent`")->required();
   command_->add_option("--rate", rate_,
                        "capacity of the path, e.g. 51.84mbit (default: measured by trains of UDP packets)");
   command_->add_option("--direction", direction_, "there, back or both")
       ->check(CLI::IsMember({"there", "back", "both"}))
       ->capture_default_str();
-  neighbours_ =
-      app.add_subcommand("neighbours", "measure the same between successive agents, to find the weak section");
+  neighbours_ = app.add_subcommand("neighbours",
+                                   "measure the same between successive agents, to find the weak section");
   neighbours_
-      ->add_option("agents", agents_,
-                   "HOST[:PORT] of the agents along the path, started with --may-dial")
+      ->add_option("agents", agents_, "HOST[:PORT] of the agents along the path, started with --may-dial")
       ->required()
       ->expected(2, 64);
   for (CLI::App* command : {command_, neighbours_}) {

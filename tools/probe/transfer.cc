@@ -112,7 +112,8 @@ asio::awaitable<Sent> send_for(tcp::socket socket, std::chrono::milliseconds tim
   const auto buffer = asio::buffer(load());
   while (Clock::now() - start < time) {
     const auto [error, size] = co_await socket.async_write_some(buffer, kOutcome);
-    if (error) throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
+    if (error)
+      throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
     if (Clock::now() < next_sample) continue;
     next_sample = Clock::now() + kSampleEvery;
     sum += tcp_facts(socket.native_handle()).rtt_us;
@@ -149,7 +150,8 @@ asio::awaitable<Received> receive_all(tcp::socket socket, std::chrono::milliseco
     received.each_second.resize(static_cast<std::size_t>(received.seconds) + 1);
     received.each_second.back() += size;
     if (error == asio::error::eof) break;
-    if (error) throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
+    if (error)
+      throw Trouble("the transfer failed: " + (bound.over() ? "no data for too long" : error.message()));
   }
   co_return received;
 }

@@ -39,7 +39,8 @@ void add_token(CLI::App& app, std::string& token) {
          [&token](const std::string& name) {
            std::ifstream file(name);
            if (!std::getline(file, token) || token.empty())
-             throw CLI::ValidationError("--token-file", "\"" + name + "\" contains no token in its first line");
+             throw CLI::ValidationError("--token-file",
+                                        "\"" + name + "\" contains no token in its first line");
          },
          "file whose first line is a secret that both ends must have")
       ->type_name("FILE");
@@ -115,7 +116,8 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
     options.protocol = flags->udp ? Protocol::udp : Protocol::tcp;
     options.continuous |= options.concurrent;
     if (options.transmit && options.host.empty()) throw CLI::ValidationError("-t", "to which host?");
-    if (options.transmit && options.port == 0) throw CLI::ValidationError("-p", "port 0 is not valid with -t");
+    if (options.transmit && options.port == 0)
+      throw CLI::ValidationError("-p", "port 0 is not valid with -t");
     if (flags->udp && options.transmit && options.buffer_bytes > kMostDatagramBytes)
       throw CLI::ValidationError("-l",
                                  "a datagram holds " + std::to_string(kMostDatagramBytes) + " bytes at most");
@@ -127,9 +129,7 @@ Finish add_plain(CLI::App& app, PlainOptions& options) {
 Finish add_serve(CLI::App& serve, ServeOptions& options) {
   serve.add_option("--listen", options.listen, "address of this host (default: all)");
   serve.add_option("-P,--port", options.control_port, "control port")->capture_default_str();
-  serve
-      .add_option("-p,--data-port", options.data_port,
-                  "port of the tests; 0: dynamic")
+  serve.add_option("-p,--data-port", options.data_port, "port of the tests; 0: dynamic")
       ->capture_default_str();
   serve.add_flag("--once", options.once, "exit after one sweep");
   add_token(serve, options.token);
@@ -162,8 +162,7 @@ Finish add_sweep(CLI::App& sweep, SweepWords& words) {
                   "seconds that each test sends at least, with more packets")
       ->check(CLI::Range(0., 86'400.));
   sweep
-      .add_option("--max-time", words.sweep.most_seconds,
-                  "maximum seconds of each test, with fewer packets")
+      .add_option("--max-time", words.sweep.most_seconds, "maximum seconds of each test, with fewer packets")
       ->check(CLI::Range(0., 86'400.));
   add_parsed(sweep, "--rate", "bound of UDP, payload bits per second, e.g. 5mbit; default none",
              &wan::parse_rate,

@@ -83,7 +83,8 @@ void serve(const ServeOptions& options, const Stop& stop) {
     if (!socket) continue;
     auto control = std::make_unique<Channel>(std::move(socket));
     if (busy.exchange(true)) {
-      control->tell_trouble("it is busy with another sweep; two at the same time would disturb each other", stop);
+      control->tell_trouble("it is busy with another sweep; two at the same time would disturb each other",
+                            stop);
       continue;
     }
     worker = std::jthread([&, control = std::move(control)] {

@@ -68,9 +68,10 @@ wan::Descriptor Sweep::connect_data(std::uint16_t port) const {
   try {
     return connect_tcp({peer_.with_port(port)}, options, options_.patience, stop_);
   } catch (const Trouble& trouble) {
-    throw Trouble(std::string(trouble.what()) +
-                  ", although the control connection works; `serve -p PORT` uses one port that a firewall can "
-                  "allow");
+    throw Trouble(
+        std::string(trouble.what()) +
+        ", although the control connection works; `serve -p PORT` uses one port that a firewall can "
+        "allow");
   }
 }
 

@@ -165,7 +165,8 @@ class Agent {
     log_ << "longhaul-txn: agent listens at "
          << measuring::to_text({options.listen.host, acceptor_.local_endpoint().port()}) << std::endl;
     if (options.token.empty() && !acceptor_.local_endpoint().address().is_loopback())
-      log_ << "longhaul-txn: warning: without a token, any host that reaches this port can make this host send and "
+      log_ << "longhaul-txn: warning: without a token, any host that reaches this port can make this host "
+              "send and "
               "receive"
            << std::endl;
   }

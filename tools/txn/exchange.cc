@@ -156,8 +156,7 @@ Exchange::Of Responder::on_data(TimePoint, const Datagram& datagram) {
   const Place place{datagram.connection, datagram.message};
   if (begun_ && place < receiving_) return acknowledge_again(datagram);
   if (!begun_ || place > receiving_) {
-    if (begun_ && !all_received())
-      return Of::earlier;  // no other starts before this one is answered
+    if (begun_ && !all_received()) return Of::earlier;  // no other starts before this one is answered
     begun_ = true;
     finish_sending();  // a new request implies the answer
     begin_receiving(place, request_cut(workload_, family_));

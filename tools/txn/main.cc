@@ -49,9 +49,8 @@ struct RunOptions {
 };
 
 void add_token(CLI::App* command, std::string& file) {
-  command->add_option(
-      "--token-file", file,
-      "file whose first line is a secret that both sides must have; or use LONGHAUL_TOKEN");
+  command->add_option("--token-file", file,
+                      "file whose first line is a secret that both sides must have; or use LONGHAUL_TOKEN");
 }
 
 std::string read_token(const std::string& file) {
@@ -87,10 +86,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                   "bytes of one transaction (default: the script's, 100 or 1460000)");
   run->add_option("--send-buffer", options.send_buffer,
                   "bytes given to one send call; over UDP one datagram (default: 32767, UDP 8863)");
-  run->add_option(
-      "--window", options.window_bytes,
-      "TCP: maximum advertised window (default: the kernel's); UDP: bytes sent before waiting for an acknowledgement "
-      "(default: 17726)");
+  run->add_option("--window", options.window_bytes,
+                  "TCP: maximum advertised window (default: the kernel's); UDP: bytes sent before waiting "
+                  "for an acknowledgement "
+                  "(default: 17726)");
   run->add_option("--mtu", options.mtu,
                   "maximum IP packet size (default: the path's; larger datagrams are fragmented)");
   run->add_option("--calls", options.calls, "blocking or non-blocking")->capture_default_str();
@@ -98,7 +97,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_flag("--same-content", options.same_content, "send the same bytes in every transaction");
   run->add_option("--transactions", options.transactions,
                   "of each pair (default: 1000, FILETRANSF-LONG 100)");
-  run->add_option("--seconds", options.seconds, "start no transaction after this time (default: no limit; presets: 20)")
+  run->add_option("--seconds", options.seconds,
+                  "start no transaction after this time (default: no limit; presets: 20)")
       ->check(CLI::Range(0.001, 86'400.));
   run->add_option("--retransmit-after", options.retransmit_after_ms,
                   "UDP: milliseconds (default: by measured round trips)")
@@ -108,9 +108,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->capture_default_str();
   run->add_option("--json", options.json, "write all results to this file, - for standard output");
   run->add_option("--csv", options.csv, "write a line for each row of the table, - for standard output");
-  run->add_flag(
-      "--quiet", options.quiet,
-      "print no progress");
+  run->add_flag("--quiet", options.quiet, "print no progress");
   return run;
 }
 
@@ -148,8 +146,7 @@ std::vector<Row> rows_of(const RunOptions& options, const CLI::App& run) {
 
 ConsoleOptions console_of(const RunOptions& options, const std::string& token) {
   if (options.from.empty() || options.from.size() != options.to.size())
-    throw Trouble(
-        "give pairs of agents: the same number of --from HOST[:PORT] and --to HOST[:PORT]");
+    throw Trouble("give pairs of agents: the same number of --from HOST[:PORT] and --to HOST[:PORT]");
   if (!options.data_addresses.empty() && options.data_addresses.size() != options.to.size())
     throw Trouble("--data-address is needed for each pair or for none");
   ConsoleOptions console;
@@ -228,8 +225,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   std::string listen = "127.0.0.1";
   std::string agent_token_file;
-  CLI::App* agent =
-      app.add_subcommand("agent", "run an agent that serves consoles until SIGINT or SIGTERM");
+  CLI::App* agent = app.add_subcommand("agent", "run an agent that serves consoles until SIGINT or SIGTERM");
   agent->add_option("--listen", listen, "HOST[:PORT]; :: for all addresses of both families")
       ->capture_default_str();
   add_token(agent, agent_token_file);

@@ -121,7 +121,8 @@ void Socket::limit_window(int bytes) {
     set(SOL_SOCKET, SO_RCVBUF, wanted, "a receive buffer");
   int got = 0;
   socklen_t size = sizeof got;
-  if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0) fail("cannot read the receive buffer size");
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &got, &size) != 0)
+    fail("cannot read the receive buffer size");
   if (got < 2 * bytes)
     throw Trouble("this host allows no window of " + std::to_string(bytes) +
                   " bytes: net.core.rmem_max must be " + std::to_string(bytes) + " at least");

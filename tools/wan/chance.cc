@@ -18,7 +18,12 @@ std::uint64_t scramble(std::uint64_t x) {
 Chance::Chance(std::uint64_t seed, std::uint64_t effect) : engine_(scramble(scramble(seed) + effect)) {}
 
 LinkChances::LinkChances(std::uint64_t seed)
-    : loss(seed, 1), burst(seed, 2), jitter(seed, 3), reorder(seed, 4), duplicate(seed, 5), corrupt(seed, 6) {}
+    : loss(seed, 1),
+      burst(seed, 2),
+      jitter(seed, 3),
+      reorder(seed, 4),
+      duplicate(seed, 5),
+      corrupt(seed, 6) {}
 
 bool LinkChances::burst_lost(const std::optional<BurstLoss>& model) {
   const double lose = burst.draw();

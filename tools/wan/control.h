@@ -39,8 +39,8 @@ class ControlServer {
   std::vector<Client> clients_;
 };
 
-// Throws std::runtime_error with a sentence if the emulator does not answer. Waits up to `patience` for the socket to
-// appear.
+// Throws std::runtime_error with a sentence if the emulator does not answer. Waits up to `patience` for the
+// socket to appear.
 std::string ask(const std::string& path, std::string_view command, std::chrono::milliseconds patience);
 
 }  // namespace longhaul::wan

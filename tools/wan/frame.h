@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the line must know of an Ethernet frame: its IP bytes, how to finish a checksum that the sender left to
-// hardware, and how to damage a payload unnoticed. Leaves everything else in the frame alone.
+// What the line must know of an Ethernet frame: its IP bytes, how to finish a checksum that the sender left
+// to hardware, and how to damage a payload unnoticed. Leaves everything else in the frame alone.
 #pragma once
 #include <cstddef>
 #include <cstdint>

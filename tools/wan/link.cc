@@ -48,7 +48,11 @@ void Link::launch_sent(TimePoint at) {
       const auto jitter = Duration{
           static_cast<Duration::rep>(packet.jitter_share * static_cast<double>(config_.jitter.count()))};
       Travelling out{std::max(order_floor_, sent + std::max(Duration{0}, config_.delay + jitter)),
-                     packet.number, packet.id, packet.bytes, packet.twice, packet.flipped_at};
+                     packet.number,
+                     packet.id,
+                     packet.bytes,
+                     packet.twice,
+                     packet.flipped_at};
       if (packet.held_back) {
         out.at += config_.reorder_by;
         held_back_.push(out);
@@ -94,15 +98,15 @@ Fate Link::arrive(TimePoint at, std::uint32_t bytes, PacketId id) {
   const bool twice = chances_.duplicate.happens(config_.duplicate);
   // Below the share the draw is even again, so it also says which bit.
   const double corrupt = chances_.corrupt.draw();
-  const auto flipped_at =
-      corrupt < config_.corrupt ? std::optional(corrupt / config_.corrupt) : std::nullopt;
+  const auto flipped_at = corrupt < config_.corrupt ? std::optional(corrupt / config_.corrupt) : std::nullopt;
   const bool on_demand = to_lose_ > 0;
   if (on_demand) {
     --to_lose_;
     counters_.lost_on_demand = at;
   }
   const bool lost = single_loss || burst_loss || on_demand;
-  sending_.push_back({busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice, flipped_at});
+  sending_.push_back(
+      {busy_bits_, next_number_++, id, bytes, jitter_share, lost, held_back, twice, flipped_at});
   if (!lost) return Fate::carried;
   ++counters_.lost;
   return Fate::lost;

@@ -39,7 +39,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--a", options.a, "interface at one end, or tap:NAME")->required();
   run->add_option("--b", options.b, "interface at the other end, or tap:NAME")->required();
   run->add_option("--control", options.control, "Unix socket for `set` and `stats`");
-  run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")->capture_default_str();
+  run->add_option("--seed", options.seed, "random seed; the same seed and packets give the same losses")
+      ->capture_default_str();
   run->add_option("--priority", options.priority,
                   "realtime: priority over all ordinary processes, if permitted")
       ->check(CLI::IsMember({"realtime", "normal"}))
@@ -121,13 +122,13 @@ int main(int argc, char** argv) {
   AskOptions set_options;
   AskOptions stats_options;
   const CLI::App* run = add_run(app, run_options);
-  CLI::App* set = add_ask(app, set_options, "set", "change the settings of a running line, all of them or none");
+  CLI::App* set =
+      add_ask(app, set_options, "set", "change the settings of a running line, all of them or none");
   set->add_option("assignments", set_options.assignments,
                   "NAME=VALUE, names as in `run`, e.g. rate=10mbit loss=1%")
       ->required();
   AskOptions lose_options;
-  CLI::App* lose =
-      add_ask(app, lose_options, "lose", "drop the next packets, by direction");
+  CLI::App* lose = add_ask(app, lose_options, "lose", "drop the next packets, by direction");
   lose->add_option("assignments", lose_options.assignments, "a-to-b=PACKETS b-to-a=PACKETS, either or both")
       ->required();
   CLI::App* stats = add_ask(app, stats_options, "stats", "print a running line's counters as JSON");

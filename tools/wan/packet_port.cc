@@ -86,7 +86,8 @@ PacketPort::PacketPort(const std::string& interface) : name_(interface) {
   must(::ioctl(socket_.get(), SIOCGIFMTU, &request), "MTU of " + interface);
   const auto mtu = static_cast<std::size_t>(request.ifr_mtu);
   // The loopback device has no Ethernet header to speak of, and its MTU would need slots as large as a block.
-  if (mtu > 16 * 1024) throw std::runtime_error(interface + " has an MTU above 16384, which cannot be emulated");
+  if (mtu > 16 * 1024)
+    throw std::runtime_error(interface + " has an MTU above 16384, which cannot be emulated");
   largest_frame_ = mtu + kEthernetHeader + kVlanTag;
   slot_bytes_ = std::bit_ceil(std::max<std::size_t>(2048, largest_frame_ + kSlotOverhead));
   slots_ = kRingBytes / slot_bytes_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which connections to the link's port may start a handshake: budgets per source, a limit for all, and places
-// reserved for addresses of known peers. Before a byte is read or a key is generated; pure.
+// Decides which connections to the link's port may start a handshake: budgets per source, a limit for all,
+// and places reserved for addresses of known peers. Before a byte is read or a key is generated; pure.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <boost/system/result.hpp>

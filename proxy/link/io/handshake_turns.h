@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the steps of incoming handshakes one at a time, with pauses in which the loop serves flows: all together get
-// at most a tenth of the CPU, and known peers have priority.
+// Runs the steps of incoming handshakes one at a time, with pauses in which the loop serves flows: all
+// together get at most a tenth of the CPU, and known peers have priority.
 #pragma once
 #include <array>
 #include <boost/asio/any_io_executor.hpp>

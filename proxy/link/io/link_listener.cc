@@ -43,7 +43,7 @@ LinkListener::LinkListener(LinkShared& shared, const config::HostPort& at,
                                          udp::UdpEndpoint::Answers::from_address_used);
   if (!endpoint)
     throw net::ListenerError("[link] listen: UDP port " + std::to_string(local.port()) +
-                                " cannot be opened: " + endpoint.error().message() + ".");
+                             " cannot be opened: " + endpoint.error().message() + ".");
   shared.udp = std::move(*endpoint);
   loop_ = std::make_unique<net::AcceptLoop>(
       std::move(acceptor), [state = state_](asio::ip::tcp::socket socket, asio::ip::tcp::endpoint from) {

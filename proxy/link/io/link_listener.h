@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections of peers, authenticates their key, and passes them to that peer's link. All others are refused
-// early, counted and logged (README.md).
+// Accepts connections of peers, authenticates their key, and passes them to that peer's link. All others are
+// refused early, counted and logged (README.md).
 #pragma once
 #include <memory>
 #include <vector>

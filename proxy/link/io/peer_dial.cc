@@ -145,8 +145,8 @@ asio::awaitable<bool> PeerLink::dial_once() {
   if (!*self || stopped_) co_return false;
   if (!shaken && connection.tls().refusal() == Refusal::unknown_key) {
     log_failure("the host at " + connection.remote() + " presented the key " +
-                connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " +
-                expected_keys() + "; if the new key is the peer's, configure it and run `longhaul reload`");
+                connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " + expected_keys() +
+                "; if the new key is the peer's, configure it and run `longhaul reload`");
     connection.end();  // with the alert
     co_return false;
   }
@@ -177,14 +177,15 @@ asio::awaitable<bool> PeerLink::dial_once() {
     // A peer that does not know our key ends the connection in its half of the handshake, which shows only
     // here.
     if (connection.tls().refusal() == Refusal::rejected_by_peer)
-      co_return log_failure("the peer rejected the key of this site, " +
-                            connection.tls().own_fingerprint() +
-                            "; configure it as the fingerprint of this site's [[peer]] there and run `longhaul "
-                            "reload`"),
+      co_return log_failure(
+          "the peer rejected the key of this site, " + connection.tls().own_fingerprint() +
+          "; configure it as the fingerprint of this site's [[peer]] there and run `longhaul "
+          "reload`"),
           false;
     std::string text = connection.tls().error_text();
-    co_return log_failure("the peer closed the connection: " +
-                          (text.empty() ? answer.error().message() : text) + "; see the peer's log for the reason"),
+    co_return log_failure(
+        "the peer closed the connection: " + (text.empty() ? answer.error().message() : text) +
+        "; see the peer's log for the reason"),
         false;
   }
   if (auto* close = std::get_if<CloseFrame>(&*answer))
@@ -239,9 +240,10 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
   if (!hello) {
     auto* close = frame ? std::get_if<CloseFrame>(&*frame) : nullptr;
     const std::string& said = connection.tls().error_text();
-    log_failure(close   ? "the peer refused the connection: " + close->text
-                : frame ? "the peer did not send HELLO"
-                        : "no HELLO received from the peer: " + (said.empty() ? frame.error().message() : said));
+    log_failure(close ? "the peer refused the connection: " + close->text
+                : frame
+                    ? "the peer did not send HELLO"
+                    : "no HELLO received from the peer: " + (said.empty() ? frame.error().message() : said));
     co_return connection.end();  // with the alert, where there is one
   }
   if (hello->version != kProtocolVersion) {
@@ -258,7 +260,8 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     // The peer resumes a session that our own dial is about to hear of.
     co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
-  HelloFrame answer{.session = resumed ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
+  HelloFrame answer{
+      .session = resumed ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
   answer.blocks = own_blocks();
   answer.modules = shared_.modules;
   UdpTerms terms;

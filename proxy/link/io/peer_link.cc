@@ -124,7 +124,8 @@ void PeerLink::adopt(TlsConnection connection, const Token& session_id, Side sid
   if (!session_) {
     // Both sides' histories begin with the session, and so agree.
     if (shared_.make_codec && theirs.blocks == kBlockVersion) {
-      const auto secret = connection.tls().export_keying_material(kBlockExporterLabel, {}, BlockChecksum::kSecretBytes);
+      const auto secret =
+          connection.tls().export_keying_material(kBlockExporterLabel, {}, BlockChecksum::kSecretBytes);
       if (!secret) return log_failure("no key for checksums: " + secret.error().message());
       codec_ = shared_.make_codec(peer_, connection.tls(),
                                   BlockChecksum(Bytes(*secret).first<BlockChecksum::kSecretBytes>()));

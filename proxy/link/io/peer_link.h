@@ -13,11 +13,11 @@
 #include "codecs/reduction/reduction.h"
 #include "proxy/config/config.h"
 #include "proxy/link/encode_relief.h"
+#include "proxy/link/io/tcp_carrier.h"
+#include "proxy/link/io/udp_paths.h"
 #include "proxy/link/reduction_totals.h"
 #include "proxy/link/status.h"
 #include "proxy/net/name_resolver.h"
-#include "proxy/link/io/tcp_carrier.h"
-#include "proxy/link/io/udp_paths.h"
 
 namespace longhaul::link {
 
@@ -93,7 +93,8 @@ class PeerLink final : private CarrierOwner {
   // The peer dialled us and showed its key; decides by its HELLO.
   boost::asio::awaitable<void> accept(TlsConnection connection);
 
-  // The peer's end of the control connection was closed, and it is not settled yet whether its process has ended.
+  // The peer's end of the control connection was closed, and it is not settled yet whether its process has
+  // ended.
   bool perhaps_gone() const { return perhaps_gone_; }
   LinkState state() const;
   bool usable() const { return state() == LinkState::up; }
@@ -199,7 +200,7 @@ class PeerLink final : private CarrierOwner {
   boost::asio::steady_timer ended_timer_;  // never due; cancelled when the session has ended
   std::shared_ptr<PeerLink*> self_;
   bool codec_works_ = false;  // posted
-  bool goes_on_ = false;  // what waits for another turn has one coming
+  bool goes_on_ = false;      // what waits for another turn has one coming
   bool delivering_ = false, ending_ = false, stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
   // The peer ended the last control connection, and nothing was heard since.

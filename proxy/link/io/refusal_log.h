@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts and logs the connections refused at the link's port: one line per minute and source, and a limited number
-// in total.
+// Counts and logs the connections refused at the link's port: one line per minute and source, and a limited
+// number in total.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State per source of connections, for a limited number of sources. A source is one IPv4 address, or an IPv6 /64,
-// in which one host can have any number of addresses.
+// State per source of connections, for a limited number of sources. A source is one IPv4 address, or an IPv6
+// /64, in which one host can have any number of addresses.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries a session's frames over one TLS connection: reads when the socket has bytes, writes when the session has
-// frames and the kernel has sent nearly all earlier data.
+// Carries a session's frames over one TLS connection: reads when the socket has bytes, writes when the
+// session has frames and the kernel has sent nearly all earlier data.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 
 #include "proxy/link/io/line_measure.h"
-#include "proxy/link/session.h"
 #include "proxy/link/io/tcp_socket.h"
 #include "proxy/link/io/tls_connection.h"
+#include "proxy/link/session.h"
 
 namespace longhaul::link {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configures the kernel's TCP for the link, and reads the amount of unsent data. line_measure.h reads measurements.
+// Configures the kernel's TCP for the link, and reads the amount of unsent data. line_measure.h reads
+// measurements.
 #pragma once
 #include <cstdint>
 #include <string>

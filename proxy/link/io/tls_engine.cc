@@ -275,7 +275,8 @@ Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
     // Both have proved their keys by now, so only what is mixed in can differ.
     if (!heard_)
       error_text_ =
-          "the first record cannot be decrypted: preshared_key_file of the [[peer]] must hold the same secret "
+          "the first record cannot be decrypted: preshared_key_file of the [[peer]] must hold the same "
+          "secret "
           "at both sites, or be configured at neither";
     return refused;
   }

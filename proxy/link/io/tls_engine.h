@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS 1.3 without I/O: ciphertext in, plaintext out, and back. libssl does the handshake; tls_records.h encrypts and
-// decrypts the records after it. Both sides present a certificate, of which only the fingerprint of the key counts;
-// the caller decides whether that key is accepted, before the peer proves that it has it.
+// TLS 1.3 without I/O: ciphertext in, plaintext out, and back. libssl does the handshake; tls_records.h
+// encrypts and decrypts the records after it. Both sides present a certificate, of which only the fingerprint
+// of the key counts; the caller decides whether that key is accepted, before the peer proves that it has it.
 #pragma once
 #include <openssl/ssl.h>
 

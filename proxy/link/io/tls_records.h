@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection after its handshake: encrypted
-// from scattered pieces, decrypted into their final buffer. libssl would copy every byte twice more, into its own
-// buffer and out of it. The handshake and its secrets stay in libssl.
+// Records of TLS 1.3 (RFC 8446, sections 5 and 7) in one direction of a connection after its handshake:
+// encrypted from scattered pieces, decrypted into their final buffer. libssl would copy every byte twice
+// more, into its own buffer and out of it. The handshake and its secrets stay in libssl.
 #pragma once
 #include <openssl/ssl.h>
 

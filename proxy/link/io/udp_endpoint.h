@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One UDP socket for all carriers of a site, or for one peer that is dialled: many datagrams in one system
-// call, each passed to the carrier with its connection id. The carrier authenticates packets and decides what to send.
+// call, each passed to the carrier with its connection id. The carrier authenticates packets and decides what
+// to send.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/udp.hpp>

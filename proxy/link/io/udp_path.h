@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a carrier with its endpoint and a timer, with bounded work per turn of the loop. udp_paths.h chooses the
-// path.
+// Drives a carrier with its endpoint and a timer, with bounded work per turn of the loop. udp_paths.h chooses
+// the path.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
 
-#include "proxy/link/udp/udp_carrier.h"
 #include "proxy/link/io/udp_endpoint.h"
+#include "proxy/link/udp/udp_carrier.h"
 
 namespace longhaul::link::udp {
 
 class UdpPath;
 
-// The owner of the path. Both calls come from the loop, never from inside a call of the path's own methods, and
-// may destroy it.
+// The owner of the path. Both calls come from the loop, never from inside a call of the path's own methods,
+// and may destroy it.
 class UdpPathOwner {
  public:
   virtual ~UdpPathOwner() = default;

@@ -230,7 +230,9 @@ void UdpPaths::renew_keys(CarrierId control) {
   const UdpPath* path = newest();
   if (!path || !path->carrier().keys_worn_out() || std::exchange(renewing_, true)) return;
   asio::post(io_, [self = self_, control] {
-    if (*self) (*self)->owner_.on_carrier_closed(control, "the keys for UDP have reached their usage limit", EndedBy::other);
+    if (*self)
+      (*self)->owner_.on_carrier_closed(control, "the keys for UDP have reached their usage limit",
+                                        EndedBy::other);
   });
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UDP side of the link to one peer: a path for each set of keys, and the choice between UDP and TCP: UDP is used
-// while it is answered, abandoned when it is not, and probed again later.
+// The UDP side of the link to one peer: a path for each set of keys, and the choice between UDP and TCP: UDP
+// is used while it is answered, abandoned when it is not, and probed again later.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <vector>
 
-#include "proxy/link/status.h"
 #include "proxy/link/io/tcp_carrier.h"
 #include "proxy/link/io/udp_path.h"
+#include "proxy/link/status.h"
 
 namespace longhaul::link::udp {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the rate that a line delivers of this link's packets while there is a queue, and whether a stall of the
-// line caused that queue. Rates are measured over short intervals between arrivals: a line is as fast as before
-// after a stall, while a measurement over a round trip would include the stall.
+// Measures the rate that a line delivers of this link's packets while there is a queue, and whether a stall
+// of the line caused that queue. Rates are measured over short intervals between arrivals: a line is as fast
+// as before after a stall, while a measurement over a round trip would include the stall.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the total capacity of a shared line: a short burst is spread by the packets of other traffic. Beside
-// traffic X, a burst sent at rate I arrives at C I / (I + X) (Melander, Bjorkman and
-// Gunningberg, "A new end-to-end probing and analysis method for estimating bandwidth bottlenecks", 2000; on
-// a full line X is the rest of C). MeasuredLaw decides when to send one.
+// Measures the total capacity of a shared line: a short burst is spread by the packets of other traffic.
+// Beside traffic X, a burst sent at rate I arrives at C I / (I + X) (Melander, Bjorkman and Gunningberg, "A
+// new end-to-end probing and analysis method for estimating bandwidth bottlenecks", 2000; on a full line X is
+// the rest of C). MeasuredLaw decides when to send one.
 #pragma once
 #include <cstdint>
 #include <optional>

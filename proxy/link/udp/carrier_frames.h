@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames between two UDP carriers, in addition to the session's (PROTOCOL.md, section 12): parsing and writing,
-// no state.
+// The frames between two UDP carriers, in addition to the session's (PROTOCOL.md, section 12): parsing and
+// writing, no state.
 #pragma once
 #include <array>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A congestion window that behaves like CUBIC's (RFC 9438), for use beside senders that fill queues, so that neither
-// starves.
+// A congestion window that behaves like CUBIC's (RFC 9438), for use beside senders that fill queues, so that
+// neither starves.
 #pragma once
 #include <cmath>
 

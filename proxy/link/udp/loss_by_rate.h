@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinguishes loss that depends on the rate (a policer, a very short queue) from loss at any rate, by comparing
-// packets sent faster and slower on purpose.
+// Distinguishes loss that depends on the rate (a policer, a very short queue) from loss at any rate, by
+// comparing packets sent faster and slower on purpose.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw beside traffic that fills queues: a sender that waits for the queue to empty gets nothing there, so it
-// behaves like CUBIC, and checks occasionally whether that is still needed.
+// MeasuredLaw beside traffic that fills queues: a sender that waits for the queue to empty gets nothing
+// there, so it behaves like CUBIC, and checks occasionally whether that is still needed.
 #include <algorithm>
 #include <cmath>
 

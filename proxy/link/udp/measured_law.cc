@@ -159,8 +159,8 @@ void MeasuredLaw::after_up(TimePoint now) {
   const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
   const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
-  // Neither a queue nor losses caused by this sender: then the line can do more than measured, and the gap was
-  // local. On a busy host timers are late; a client that waits for each block leaves gaps.
+  // Neither a queue nor losses caused by this sender: then the line can do more than measured, and the gap
+  // was local. On a busy host timers are late; a client that waits for each block leaves gaps.
   if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !known_random_) {
     // Whether losses are of our making a test tells, and before it is a reason to test.
     if (!is_harmless(losses_.total_loss())) test_soon();
@@ -237,8 +237,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
     ease(sample.now);
 }
 
-// A client that waits for each piece before it asks for the next never keeps the line busy long enough to measure
-// it. Such a piece only shows that the line carries more than estimated.
+// A client that waits for each piece before it asks for the next never keeps the line busy long enough to
+// measure it. Such a piece only shows that the line carries more than estimated.
 void MeasuredLaw::note_piece(const RateSample& sample) {
   auto piece = sample.beginning;
   if (!piece || piece->application_limited || sample.sent_epoch != up_epoch_) return;
@@ -310,7 +310,8 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
       } else if (is_calm() || now > cruise_since_ + 8 * span()) {
         begin_up(now);
       } else {
-        // Not at once when it is calm: other links wait for that too, and links that speed up together learn nothing.
+        // Not at once when it is calm: other links wait for that too, and links that speed up together learn
+        // nothing.
         phase_until_ = now + times(span(), 0.3 + chance());
       }
       break;

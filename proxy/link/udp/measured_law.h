@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the rate of a line without a configured rate, keeps it full with a minimal queue, and shares it fairly.
+// Measures the rate of a line without a configured rate, keeps it full with a minimal queue, and shares it
+// fairly.
 #pragma once
 #include <array>
 #include <optional>

@@ -55,8 +55,8 @@ bool MeasuredLaw::drain_standstill(TimePoint now) {
   return true;
 }
 
-// All links that share the queue see the same queue and back off by the same share; once per phase, however short
-// the round trip is.
+// All links that share the queue see the same queue and back off by the same share; once per phase, however
+// short the round trip is.
 void MeasuredLaw::ease(TimePoint now) {
   const Duration queue = watch_.queue();
   if (queue <= kQueue + times(span(), step_size()) || now - eased_at_ <= span() * 4 / 5) return;
@@ -81,8 +81,8 @@ void MeasuredLaw::watch_mean_queue(TimePoint now) {
   mean_at_ = now;
 }
 
-// A persistent queue may be our own, because the line has become slower, or that of similar senders that have not
-// settled yet. If it returns each time after backing off, it is neither.
+// A persistent queue may be our own, because the line has become slower, or that of similar senders that have
+// not settled yet. If it returns each time after backing off, it is neither.
 bool MeasuredLaw::may_give_way(TimePoint now) {
   if (now - gave_way_at_ > kGaveWayFor * span()) gave_way_ = 0;
   return gave_way_ < kGiveWay;

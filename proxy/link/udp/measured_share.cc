@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How MeasuredLaw estimates its share of the line, and converges with other links to even shares. The reaction of the
-// queue to a higher rate reveals other traffic; a burst measures the capacity of the line, and then the share is
-// known well enough to move towards half.
+// How MeasuredLaw estimates its share of the line, and converges with other links to even shares. The
+// reaction of the queue to a higher rate reveals other traffic; a burst measures the capacity of the line,
+// and then the share is known well enough to move towards half.
 #include <algorithm>
 #include <cmath>
 
@@ -71,13 +71,14 @@ void MeasuredLaw::draw_even(TimePoint now, bool more) {
   if (known) share_by_queue_ = std::max(share_by_queue_, ours);
 }
 
-// A link that seems to be alone need not measure. With jitter, a burst must be long compared to it; and on a slow
-// line it would be a queue that looks like other traffic.
+// A link that seems to be alone need not measure. With jitter, a burst must be long compared to it; and on a
+// slow line it would be a queue that looks like other traffic.
 bool MeasuredLaw::wants_burst(TimePoint now) const {
   const double time = burst_bytes() / line_;
   return !growing_ && !starting_ && std::min(share_by_queue_, share()) < 0.95 && !probe_.in_vain(now) &&
          burst_rate() >= CapacityProbe::kLeast * line_ && time > kManyTimes * seconds(watch_.variation()) &&
-         0.375 * time < seconds(queue_target());  // of a link with half of the line that sends four times as fast
+         0.375 * time <
+             seconds(queue_target());  // of a link with half of the line that sends four times as fast
 }
 
 double MeasuredLaw::burst_rate() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends at the configured rate from the first packet, and detects when the line does not carry it: a persistent
-// queue, or loss that falls with the rate. Then MeasuredLaw controls the rate, below the configured one, until the
-// line carries it again.
+// Sends at the configured rate from the first packet, and detects when the line does not carry it: a
+// persistent queue, or loss that falls with the rate. Then MeasuredLaw controls the rate, below the
+// configured one, until the line carries it again.
 #pragma once
 #include <optional>
 

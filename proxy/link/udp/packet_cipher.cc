@@ -22,8 +22,7 @@ int nid_of(Cipher cipher) { return cipher == Cipher::aes_128_gcm ? NID_aes_128_g
 }  // namespace
 
 PacketCipher::PacketCipher(const PacketKey& key, Cipher cipher, Use use)
-    : cipher_(make_aead(nid_of(cipher), {raw(key.key.bytes.data()), key_size(cipher)}, use)),
-      iv_(key.iv) {}
+    : cipher_(make_aead(nid_of(cipher), {raw(key.key.bytes.data()), key_size(cipher)}, use)), iv_(key.iv) {}
 
 // The nonce is that of RFC 9001, section 5.3.
 std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {

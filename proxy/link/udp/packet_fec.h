@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects error correction with packets: which packets become symbols, the contents of a symbol, which repairs are
-// sent, and which packets they recover. fec/ has the codes and decides on the number of repairs.
+// Connects error correction with packets: which packets become symbols, the contents of a symbol, which
+// repairs are sent, and which packets they recover. fec/ has the codes and decides on the number of repairs.
 #pragma once
 #include <array>
 #include <deque>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derives connection ids, secrets, keys and their successors from the secret that both ends of a TLS connection can
-// export (PROTOCOL.md, section 11).
+// Derives connection ids, secrets, keys and their successors from the secret that both ends of a TLS
+// connection can export (PROTOCOL.md, section 11).
 #pragma once
 #include <array>
 #include <compare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of the paths to peers as text, for the next start of the daemon. It is accepted as a whole or not at
-// all. proxy/path_keeper.h handles the file.
+// Measurements of the paths to peers as text, for the next start of the daemon. It is accepted as a whole or
+// not at all. proxy/path_keeper.h handles the file.
 #pragma once
 #include <map>
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packet numbers were received, and when to acknowledge them (RFC 9000, sections 13.2 and 19.3). Leaves decoding and the
-// refusal of replays to packet.h and replay_window.h, and the bytes of an ACK to carrier_frames.h.
+// Which packet numbers were received, and when to acknowledge them (RFC 9000, sections 13.2 and 19.3). Leaves
+// decoding and the refusal of replays to packet.h and replay_window.h, and the bytes of an ACK to
+// carrier_frames.h.
 #pragma once
 #include <optional>
 #include <vector>

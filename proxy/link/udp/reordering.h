@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures how much later than their successors packets arrive on this path, so that loss detection waits that long
-// (after RFC 8985, section 7.2, with the observed delay instead of steps of a quarter round trip).
+// Measures how much later than their successors packets arrive on this path, so that loss detection waits
+// that long (after RFC 8985, section 7.2, with the observed delay instead of steps of a quarter round trip).
 #pragma once
 #include <algorithm>
 

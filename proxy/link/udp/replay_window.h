@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembers received packet numbers, so that none is accepted twice: one bit for each of the latest numbers; older
-// ones count as received. Only for packets that are already authenticated.
+// Remembers received packet numbers, so that none is accepted twice: one bit for each of the latest numbers;
+// older ones count as received. Only for packets that are already authenticated.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries a session's frames in datagrams: the contents of packets, acknowledgement, loss, retransmission and rate. A state machine: datagrams and time in, batches of datagrams and deadlines out;
-// sockets are udp_endpoint.h's, which path is used is PeerLink's decision.
+// Carries a session's frames in datagrams: the contents of packets, acknowledgement, loss, retransmission and
+// rate. A state machine: datagrams and time in, batches of datagrams and deadlines out; sockets are
+// udp_endpoint.h's, which path is used is PeerLink's decision.
 #pragma once
 #include <functional>
 #include <memory>

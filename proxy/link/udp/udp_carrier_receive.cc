@@ -50,8 +50,8 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
     if (state_ != State::up) probe(now);
     return;
   }
-  // Only the newest packet indicates the peer's address; it may have been forwarded by an attacker, so the address
-  // is validated.
+  // Only the newest packet indicates the peer's address; it may have been forwarded by an attacker, so the
+  // address is validated.
   if (number < end_received_) return;
   if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return;
   // The same question again while question or answer may be lost, or under way.

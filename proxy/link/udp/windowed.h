@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The minimum or maximum within a sliding time window, in bounded memory: when the best value expires, its successor
-// is exact to a part of the window.
+// The minimum or maximum within a sliding time window, in bounded memory: when the best value expires, its
+// successor is exact to a part of the window.
 #pragma once
 #include <deque>
 #include <functional>

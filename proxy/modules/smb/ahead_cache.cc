@@ -165,8 +165,9 @@ void AheadCache::take(MessageNumber number, Waiting& waiting, const Ahead& ahead
 }
 
 std::uint64_t AheadCache::lacking(const Waiting& waiting) {
-  const std::uint64_t end =
-      waiting.end_of_file ? std::min(waiting.end, std::max(*waiting.end_of_file, waiting.offset)) : waiting.end;
+  const std::uint64_t end = waiting.end_of_file
+                                ? std::min(waiting.end, std::max(*waiting.end_of_file, waiting.offset))
+                                : waiting.end;
   std::uint64_t bytes = end - waiting.offset;
   for (const auto& [begin, piece] : waiting.pieces)
     if (begin < end) bytes -= std::min<std::uint64_t>(piece.size(), end - begin);

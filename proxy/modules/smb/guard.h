@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands between client and server of a flow that does not use the link, and answers the first open that would
-// go on with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside; what is
-// answered is decided by each dialect's open_guard.h.
+// Stands between client and server of a flow that does not use the link, and answers the first open that
+// would go on with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside; what
+// is answered is decided by each dialect's open_guard.h.
 #pragma once
 #include <memory>
 

@@ -73,18 +73,19 @@ class Outputs {
 };
 
 // As long may a line be silent, beside a round trip, while the far half is believed to tell of what others
-// change: an answer from here is no staler than one from the server by more than that. Pings are more frequent
-// (link::kBusyPing).
+// change: an answer from here is no staler than one from the server by more than that. Pings are more
+// frequent (link::kBusyPing).
 inline constexpr modules::Duration kUnheard = std::chrono::seconds(1);
 static_assert(2 * link::kBusyPing < kUnheard);
-inline bool is_unheard(TimePoint now, const link::Contact& contact, const modules::Surroundings& surroundings) {
+inline bool is_unheard(TimePoint now, const link::Contact& contact,
+                       const modules::Surroundings& surroundings) {
   return contact.since != TimePoint{} && !surroundings.features.smb_metadata_relaxed &&
          now - contact.confirmed > kUnheard + surroundings.round_trip;
 }
 
-// As long may a server that takes back an oplock of ours wait for the near half's word that nothing more is promised
-// under it. Servers wait 30 (smbd) to 35 seconds (Windows) and give it to others then: a promised WRITE that came
-// later would put old bytes over new ones. So the server's connection ends before that.
+// As long may a server that takes back an oplock of ours wait for the near half's word that nothing more is
+// promised under it. Servers wait 30 (smbd) to 35 seconds (Windows) and give it to others then: a promised
+// WRITE that came later would put old bytes over new ones. So the server's connection ends before that.
 inline constexpr modules::Duration kOplockFence = std::chrono::seconds(25);
 
 class Half {

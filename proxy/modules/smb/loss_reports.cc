@@ -28,14 +28,17 @@ modules::LostFile shown(const LostWrites::File& file, const LostWrites::Loss& lo
 
 }  // namespace
 
-LossReports::LossReports(std::shared_ptr<LostWrites> lost) : lost_(std::move(lost)) { lost_->set_journal(this); }
+LossReports::LossReports(std::shared_ptr<LostWrites> lost) : lost_(std::move(lost)) {
+  lost_->set_journal(this);
+}
 
 LossReports::~LossReports() { lost_->set_journal(nullptr); }
 
 modules::Losses::Counts LossReports::counts() const {
   const LostWrites::Counters& counters = lost_->counters();
   Counts counts{.lost = {}, .reported = {}, .forgotten = counters.evicted, .waiting = lost_->waiting()};
-  for (std::size_t i = 0; i < counters.lost.size(); ++i) counts.lost.emplace_back(kCauseNames[i], counters.lost[i]);
+  for (std::size_t i = 0; i < counters.lost.size(); ++i)
+    counts.lost.emplace_back(kCauseNames[i], counters.lost[i]);
   for (std::size_t i = 0; i < counters.reported.size(); ++i)
     counts.reported.emplace_back(kToldNames[i], counters.reported[i]);
   return counts;

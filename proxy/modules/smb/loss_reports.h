@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that it stores.
-// What is lost, and which client is told, is decided by lost_writes.h.
+// Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that
+// it stores. What is lost, and which client is told, is decided by lost_writes.h.
 #pragma once
 #include <memory>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line for each record: client, server, port, cause, the near daemon's number, whether a reader was told,
-// ranges, share, path. Numbers are decimal, addresses and UTF-16 hexadecimal. Before them what this is, behind
-// them a checksum of all that stands before it.
+// ranges, share, path. Numbers are decimal, addresses and UTF-16 hexadecimal. Before them what this is,
+// behind them a checksum of all that stands before it.
 #include "proxy/modules/smb/lost_book.h"
 
 #include <xxhash.h>
@@ -25,7 +25,9 @@ std::string sum_line(std::string_view text) {
   return line;
 }
 
-void put_byte(std::string& out, unsigned value) { out += kDigits[value >> 4 & 15], out += kDigits[value & 15]; }
+void put_byte(std::string& out, unsigned value) {
+  out += kDigits[value >> 4 & 15], out += kDigits[value & 15];
+}
 
 void put(std::string& out, const std::array<std::byte, 16>& address) {
   for (const std::byte byte : address) put_byte(out, std::to_integer<unsigned>(byte));
@@ -131,7 +133,8 @@ std::string lost_book_text(const std::vector<LostWrites::Record>& records) {
 }
 
 std::optional<std::vector<LostWrites::Record>> parse_lost_book(std::string_view text) {
-  if (text.size() > kMostLostBookBytes || text.size() < kTitle.size() + kSumBytes || !text.starts_with(kTitle))
+  if (text.size() > kMostLostBookBytes || text.size() < kTitle.size() + kSumBytes ||
+      !text.starts_with(kTitle))
     return std::nullopt;
   const auto summed = text.substr(0, text.size() - kSumBytes);
   if (text.substr(summed.size()) != sum_line(summed)) return std::nullopt;

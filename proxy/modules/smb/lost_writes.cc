@@ -66,8 +66,8 @@ std::string display_name(const LostWrites::File& file) {
   std::string text;
   for (std::size_t i = 0; i < name.size(); ++i) {
     char32_t letter = name[i];
-    const bool is_pair = letter >= 0xD800 && letter < 0xDC00 && i + 1 < name.size() && name[i + 1] >= 0xDC00 &&
-                         name[i + 1] < 0xE000;
+    const bool is_pair = letter >= 0xD800 && letter < 0xDC00 && i + 1 < name.size() &&
+                         name[i + 1] >= 0xDC00 && name[i + 1] < 0xE000;
     if (is_pair) letter = 0x10000 + ((letter - 0xD800) << 10) + (name[++i] - 0xDC00u);
     if (letter >= 0xD800 && letter < 0xE000) letter = 0xFFFD;
     const auto put = [&](char32_t bits) { text += static_cast<char>(bits); };
@@ -202,8 +202,9 @@ bool LostWrites::any(const Ends& ends) const {
   const auto [first, last] = live_.equal_range(any_port(ends));
   if (std::any_of(first, last, [](const auto& each) { return each.second->owes(); })) return true;
   const auto of = clients_.find(ends.client);
-  return of != clients_.end() &&
-         std::ranges::any_of(of->second.records, [&](const Record& each) { return any_port(each.file.ends) == any_port(ends); });
+  return of != clients_.end() && std::ranges::any_of(of->second.records, [&](const Record& each) {
+           return any_port(each.file.ends) == any_port(ends);
+         });
 }
 
 std::vector<LostWrites::Ends> LostWrites::all_ends() const {

@@ -64,7 +64,8 @@ class LostWrites {
     Cause cause = Cause::flow_cut;
     Status status = Status::success;  // of Cause::refused
     std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: not known
-    std::uint64_t near = 0;           // not zero: only suspected by a far half; the near daemon's number, see known_to()
+    std::uint64_t near =
+        0;  // not zero: only suspected by a far half; the near daemon's number, see known_to()
   };
   struct Record {
     File file;
@@ -77,7 +78,8 @@ class LostWrites {
   // `owner_of`: who answers for a client of that address, a peer or (empty) this site.
   using Client = modules::Address;
   using OwnerOf = std::function<std::string(const Client&)>;
-  explicit LostWrites(std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
+  explicit LostWrites(
+      std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
       : number_(number), owner_of_(std::move(owner_of)) {}
   std::uint64_t number() const { return number_; }
   // None by default. It outlives this object, or is taken away.
@@ -90,19 +92,19 @@ class LostWrites {
 
   // Cause::refused was counted and logged before, by refused().
   void add(const File& file, Loss loss);
-  // The server has refused a promised WRITE. A later answer through the same open can tell the client; not every
-  // program stops at that, so the next open of the file tells it as well.
+  // The server has refused a promised WRITE. A later answer through the same open can tell the client; not
+  // every program stops at that, so the next open of the file tells it as well.
   void refused(const File& file, Interval range, Status status);
   void told_late(const File& file, Told how = Told::late_error);
 
   // Before an open: true if it is to be answered with LOST_WRITEBEHIND_DATA. An open that may write is told
   // once, after which the file is forgotten; before that, one open that only reads the data.
   bool take(const File& file, Use use = Use::writes);
-  // Whether take() would be true, or, of an open that replaces the content, whether there is anything to forget:
-  // for callers that learn only later what the client has heard (telling.h).
+  // Whether take() would be true, or, of an open that replaces the content, whether there is anything to
+  // forget: for callers that learn only later what the client has heard (telling.h).
   bool has(const File& file, Use use) const;
-  // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are ended,
-  // and what they owe is lost.
+  // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are
+  // ended, and what they owe is lost.
   void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
   // What flows have promised of a file and do not know to be written.
   struct Unfinished {
@@ -125,7 +127,8 @@ class LostWrites {
   // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
-  // Called when end_live() has given up something: those flows end when their hosts run next. None by default.
+  // Called when end_live() has given up something: those flows end when their hosts run next. None by
+  // default.
   void on_given_up(std::function<void()> call) { on_given_up_ = std::move(call); }
 
   // A near half that promises, from its beginning to its end.
@@ -137,15 +140,15 @@ class LostWrites {
   void restore(std::vector<Record> records);
 
   struct Counters {
-    std::array<std::uint64_t, kCauseNames.size()> lost{};      // promises' files, by cause
+    std::array<std::uint64_t, kCauseNames.size()> lost{};     // promises' files, by cause
     std::array<std::uint64_t, kToldNames.size()> reported{};  // by how
-    std::uint64_t evicted = 0;                                 // never told: too many
+    std::uint64_t evicted = 0;                                // never told: too many
   };
   const Counters& counters() const { return counters_; }
   std::size_t waiting() const { return waiting_; }  // files whose client was not told
 
-  // In all. The owner with the most of what is too much loses the oldest file of its client with the most: what a
-  // peer makes this side write down drives out nothing of others.
+  // In all. The owner with the most of what is too much loses the oldest file of its client with the most:
+  // what a peer makes this side write down drives out nothing of others.
   static constexpr std::size_t kMost = modules::kMostLostFiles, kMostNameBytes = 1 << 20;
 
  private:
@@ -180,8 +183,8 @@ class LiveLedger {
  public:
   virtual ~LiveLedger() = default;
   virtual bool owes() const = 0;
-  // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when its
-  // host runs next.
+  // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when
+  // its host runs next.
   virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
   // Promises nothing more where something of this file is outstanding.
   virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;

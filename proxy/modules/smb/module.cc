@@ -11,8 +11,8 @@
 
 namespace longhaul::smb {
 
-using modules::Reason;
 using modules::Ending;
+using modules::Reason;
 using modules::Way;
 
 Site::Site() : channels(std::make_shared<smb2::Channels>()) {}

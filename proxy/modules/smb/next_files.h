@@ -41,7 +41,7 @@ class NextFiles {
   static constexpr std::size_t kMostSkipped = 8;
   struct Order {
     std::vector<std::uint32_t> files;
-    std::vector<std::uint32_t> at;  // where each file stands
+    std::vector<std::uint32_t> at;    // where each file stands
     std::optional<std::size_t> last;  // where the file opened last stands
     unsigned run = 0;                 // files opened one behind the other, without the first
   };
@@ -56,10 +56,10 @@ class NextFiles {
   std::array<Order, kOrders> orders_;
   // Sorting all of them again for each that is added would cost too much: only for many, or after a while.
   static constexpr std::size_t kFewFiles = 64, kFilesForEachOpen = 16;
-  std::size_t sorted_ = 0;         // of files_, the first
+  std::size_t sorted_ = 0;        // of files_, the first
   std::size_t opened_since_ = 0;  // more were added
-  std::size_t ahead_ = 0;     // files given out behind the one opened last
-  std::size_t followed_ = 0;  // the order in which they were given out
+  std::size_t ahead_ = 0;         // files given out behind the one opened last
+  std::size_t followed_ = 0;      // the order in which they were given out
 };
 
 }  // namespace longhaul::smb

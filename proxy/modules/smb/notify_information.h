@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CHANGE_NOTIFY of SMB2, or an NT_TRANSACT_NOTIFY_CHANGE of SMB1, answers ([MS-FSCC] 2.7.1). Parser only:
-// borrows from what it is given.
+// What a CHANGE_NOTIFY of SMB2, or an NT_TRANSACT_NOTIFY_CHANGE of SMB1, answers ([MS-FSCC] 2.7.1). Parser
+// only: borrows from what it is given.
 #pragma once
 #include <vector>
 
@@ -9,7 +9,13 @@
 
 namespace longhaul::smb {
 
-enum class NotifyAction : std::uint32_t { added = 1, removed = 2, modified = 3, renamed_from = 4, renamed_to = 5 };
+enum class NotifyAction : std::uint32_t {
+  added = 1,
+  removed = 2,
+  modified = 3,
+  renamed_from = 4,
+  renamed_to = 5
+};
 struct NotifyEntry {
   NotifyAction action = NotifyAction::modified;  // others are kept as they are
   Bytes name;                                    // UTF-16LE, in the folder

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what a client sends, from an open on, while older flows of the same client owe promised writes of that file:
-// a program that lost its connection goes on through another before anybody knows what became of the first. A flow
-// that makes no progress is given up; the open is then answered as for any file with lost writes. Which requests are
-// opens, and of what, is the dialects' to say.
+// Holds what a client sends, from an open on, while older flows of the same client owe promised writes of
+// that file: a program that lost its connection goes on through another before anybody knows what became of
+// the first. A flow that makes no progress is given up; the open is then answered as for any file with lost
+// writes. Which requests are opens, and of what, is the dialects' to say.
 #pragma once
 #include <optional>
 #include <utility>
@@ -15,8 +15,8 @@ namespace longhaul::smb {
 
 class OpenGate {
  public:
-  // As long may the older flows have made no progress: a server that lost its power is not known to be gone for
-  // minutes. Since they last did, not since the open: clients that do not wait so long come again.
+  // As long may the older flows have made no progress: a server that lost its power is not known to be gone
+  // for minutes. Since they last did, not since the open: clients that do not wait so long come again.
   static constexpr auto kPatience = std::chrono::seconds(5);
   static constexpr auto kLookEvery = std::chrono::milliseconds(20);
   // Of frames. Clients wait for the answer to an open; one that does not ends the patience.

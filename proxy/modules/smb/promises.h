@@ -10,8 +10,8 @@
 //                        answer, which was no promise then
 //            └──> refused  this open has failed before (or the message is known): forward it like any other
 //
-// A promise that fails stays with its open until that is closed: settle() gives the same error to every answer
-// that a program could take for the success of what it wrote.
+// A promise that fails stays with its open until that is closed: settle() gives the same error to every
+// answer that a program could take for the success of what it wrote.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -83,9 +83,9 @@ class Promises {
   void resume(const Open& open);  // has no effect on an open that has failed
 
   // The status that the answer to a WRITE, FLUSH or CLOSE of this open is to bear. After a promise has failed
-  // that is always LOST_WRITEBEHIND_DATA: the server's own status would speak for another WRITE, and a program
-  // repeats a WRITE that met a full disk or an expired session. Interim answers (STATUS_PENDING) must not be
-  // asked for.
+  // that is always LOST_WRITEBEHIND_DATA: the server's own status would speak for another WRITE, and a
+  // program repeats a WRITE that met a full disk or an expired session. Interim answers (STATUS_PENDING) must
+  // not be asked for.
   Status settle(const Open& open, Status status);
 
   bool lost(const Open& open) const;        // a promise has failed

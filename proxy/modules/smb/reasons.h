@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps the SMB module from optimising a flow fully, for people. The codes are interfaces: metrics use them as labels.
+// What keeps the SMB module from optimising a flow fully, for people. The codes are interfaces: metrics use
+// them as labels.
 #pragma once
 #include <array>
 
@@ -65,7 +66,8 @@ inline constexpr ReasonText smb_hides_errors{
     "file fails, so its writes wait for the server.",
     "none needed"};
 
-inline constexpr std::array kAll{&smb_signed,  &smb_encrypted,     &smb_multichannel, &smb_session,     &smb_not_understood,
-                                 &lost_writes, &smb_client_caches, &smb_other_paths,  &smb_hides_errors};
+inline constexpr std::array kAll{&smb_signed,        &smb_encrypted,      &smb_multichannel,
+                                 &smb_session,       &smb_not_understood, &lost_writes,
+                                 &smb_client_caches, &smb_other_paths,    &smb_hides_errors};
 
 }  // namespace longhaul::smb::reasons

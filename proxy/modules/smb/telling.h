@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that one connection's client is being told of. An error that was sent may never be read: what was lost
-// stays on record until the client says something more. Which open is answered how is the dialects'.
+// Losses that one connection's client is being told of. An error that was sent may never be read: what was
+// lost stays on record until the client says something more. Which open is answered how is the dialects'.
 #pragma once
 #include <utility>
 #include <vector>

@@ -144,8 +144,8 @@ struct Broken {
   OpenKey open;
 };
 
-// far -> near: what was known of this open (a folder's listing, too) may have been changed by others, and holds
-// no more if it was known before this message. `watched`: the next change is told as well.
+// far -> near: what was known of this open (a folder's listing, too) may have been changed by others, and
+// holds no more if it was known before this message. `watched`: the next change is told as well.
 struct Watched {
   OpenKey open;
   bool watched = false;
@@ -226,10 +226,9 @@ struct MakeReal {
   Slice request;  // its CREATE, header included
 };
 
-using TwinMessage =
-    std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break, Broken, Answer,
-                 Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp, MakeReal, Allowance,
-                 Remembers, Settled, Watched, Paths>;
+using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, Kept, Room, Held, Break,
+                                 Broken, Answer, Expect, Enumerate, More, Local, Offer, Revoke, Took, GaveUp,
+                                 MakeReal, Allowance, Remembers, Settled, Watched, Paths>;
 
 enum class TwinError { unknown_message = 1, malformed_message };
 const boost::system::error_category& twin_error_category();

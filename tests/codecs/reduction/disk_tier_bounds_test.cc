@@ -6,7 +6,8 @@
 namespace longhaul::reduction {
 namespace {
 
-bool sealed(Reduction& side, std::uint64_t first, std::uint64_t length, const std::array<std::byte, 16>& digest) {
+bool sealed(Reduction& side, std::uint64_t first, std::uint64_t length,
+            const std::array<std::byte, 16>& digest) {
   Buffer message;
   ByteWriter writer(message);
   writer.u8(11);
@@ -57,7 +58,8 @@ TEST_CASE("segments are made of bytes that blocks brought, once, and where the d
   send(receiving.twins, 0, kStream, file);
   const auto refused = [&] { return receiving.side().counters().decoder.segments_refused; };
   auto ask = [&](std::uint64_t at, std::uint64_t length, bool right = true) {
-    auto digest = digest_of(std::string_view(file).substr(at, std::min<std::uint64_t>(length, file.size() - at)));
+    auto digest =
+        digest_of(std::string_view(file).substr(at, std::min<std::uint64_t>(length, file.size() - at)));
     if (!right) digest[3] ^= std::byte{1};
     return sealed(receiving.side(), kRingStart + at, length, digest);
   };
@@ -90,10 +92,11 @@ TEST_CASE("a head that is far on does not make a segment of what lies between") 
   const std::string plain = traffic.noise(65'536);
   const std::uint64_t far = kRingStart + (40u << 20);
   Buffer content(as_bytes(plain).begin(), as_bytes(plain).end());
-  auto got = receiving.side().decode(4, {.codec = 1,
-                                         .plain_bytes = 65'536,
-                                         .checksum = BlockChecksum().of(as_bytes(plain)),
-                                         .ring_offset = far},
+  auto got = receiving.side().decode(4,
+                                     {.codec = 1,
+                                      .plain_bytes = 65'536,
+                                      .checksum = BlockChecksum().of(as_bytes(plain)),
+                                      .ring_offset = far},
                                      content);
   REQUIRE(got.has_value());
   REQUIRE(got->has_value());

@@ -70,7 +70,8 @@ struct Company {
 std::vector<Buffer> said_by(Reduction& side, std::uint8_t type) {
   std::vector<Buffer> said;
   while (auto message = side.poll_message())
-    if (message->bytes()[0] == std::byte{type}) said.emplace_back(message->bytes().begin(), message->bytes().end());
+    if (message->bytes()[0] == std::byte{type})
+      said.emplace_back(message->bytes().begin(), message->bytes().end());
   return said;
 }
 
@@ -183,7 +184,8 @@ TEST_CASE("this side as a peer of its own gives no right to everything") {
     void on_dropped(const SegmentName&) override {}
     void on_loaded(LoadId, std::optional<Slice>) override {}
   } listener;
-  PeerSegments segments(store, site(kHub), {.own = {site(kOther), site(kHub)}, .shared = {site(kHub)}}, listener);
+  PeerSegments segments(store, site(kHub), {.own = {site(kOther), site(kHub)}, .shared = {site(kHub)}},
+                        listener);
   CHECK_FALSE(segments.may_read({.writer = site(kHub), .reader = site(kBranch)}));
   CHECK(segments.may_read({.writer = site(kHub), .reader = site(kOther)}));
   CHECK(segments.may_read({.writer = site(kOther), .reader = site(kHub)}));

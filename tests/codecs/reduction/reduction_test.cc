@@ -390,7 +390,9 @@ TEST_CASE("small messages that resemble each other shrink, on new streams, too")
   CHECK(encoded < plain / 4);
 }
 
-TEST_CASE("a flow without dedup_memory is on its own: what others sent does not show in it, nor what it sent in others") {
+TEST_CASE(
+    "a flow without dedup_memory is on its own: what others sent does not show in it, nor what it sent in "
+    "others") {
   const bool compression = GENERATE(false, true);
   const ReductionStages alone{.dedup_memory = false, .compression = compression};
   Twins twins(17);

@@ -37,7 +37,8 @@ TEST_CASE("a segment sealed in pieces of any size is what one piece would be") {
   REQUIRE(hooks.size() > 100);
 
   std::mt19937 random(11);
-  for (std::size_t most : {std::size_t{1'000}, std::size_t{65'536}, std::size_t{70'001}, kLength, 2 * kLength}) {
+  for (std::size_t most :
+       {std::size_t{1'000}, std::size_t{65'536}, std::size_t{70'001}, kLength, 2 * kLength}) {
     SlicePool pool(most % 2 ? kLength + dedup::kOverread : 4 * kLength, 1);  // as long, and much longer
     for (auto of : {SealingSegment::Of::own, SealingSegment::Of::twin}) {
       SegmentName name{.first = first, .length = kLength};

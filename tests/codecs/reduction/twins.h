@@ -93,7 +93,8 @@ class Twins {
   Twins(std::uint64_t seed, const Options& here, const Options& there)
       : random(seed),
         sides_{Reduction(here), Reduction(there)},
-        stores_{static_cast<cache::MemoryStore*>(here.store), static_cast<cache::MemoryStore*>(there.store)} {}
+        stores_{static_cast<cache::MemoryStore*>(here.store), static_cast<cache::MemoryStore*>(there.store)} {
+  }
 
   Reduction& side(int i) { return sides_[i]; }
 

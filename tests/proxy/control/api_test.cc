@@ -268,12 +268,15 @@ TEST_CASE("the rules of interception are installed and removed, and a failure ha
   CHECK(get(api, "/v1/intercept").json().at("state") == "up");
   CHECK(post(api, "/v1/intercept", R"({"action": "down"})").json().at("state") == "down");
   CHECK(get(api, "/v1/intercept").json().at("rules") == "table inet longhaul {\n}\n");
-  const auto closed = post(api, "/v1/intercept", R"({"action": "fail_closed_install"})").json().at("fail_closed");
+  const auto closed =
+      post(api, "/v1/intercept", R"({"action": "fail_closed_install"})").json().at("fail_closed");
   CHECK(closed.at("state") == "enforced");
   CHECK(closed.at("rules") == "table inet longhaul_closed {\n}\n");
   CHECK(get(api, "/v1/status").json().at("fail_closed").at("state") == "enforced");
-  CHECK(post(api, "/v1/intercept", R"({"action": "fail_closed_remove"})").json().at("fail_closed").at("state") ==
-        "lifted");
+  CHECK(post(api, "/v1/intercept", R"({"action": "fail_closed_remove"})")
+            .json()
+            .at("fail_closed")
+            .at("state") == "lifted");
   CHECK(post(api, "/v1/intercept", R"({"action": "sideways"})").status == 400);
   CHECK(post(api, "/v1/intercept", R"({"up": true})").status == 400);
   api.on_loop([&] { api.daemon.now.intercept = InterceptState::not_configured; });
@@ -309,8 +312,12 @@ namespace {
 // A module that has promised and lost.
 class Loser final : public longhaul::modules::Instance {
  public:
-  std::unique_ptr<longhaul::modules::Module> make_near(const longhaul::modules::Ends&) override { return nullptr; }
-  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&) override { return nullptr; }
+  std::unique_ptr<longhaul::modules::Module> make_near(const longhaul::modules::Ends&) override {
+    return nullptr;
+  }
+  std::unique_ptr<longhaul::modules::Module> make_far(const longhaul::modules::Ends&) override {
+    return nullptr;
+  }
   longhaul::modules::Losses* losses() override { return &reports; }
 
   std::shared_ptr<longhaul::smb::LostWrites> lost = std::make_shared<longhaul::smb::LostWrites>();
@@ -321,7 +328,8 @@ class Loser final : public longhaul::modules::Instance {
 
 TEST_CASE("losses are counted by module in the metrics, and shown together in status and why") {
   RunningApi api;
-  const auto client = boost::asio::ip::make_address("10.0.0.1"), server = boost::asio::ip::make_address("10.0.2.2");
+  const auto client = boost::asio::ip::make_address("10.0.0.1"),
+             server = boost::asio::ip::make_address("10.0.2.2");
   const auto ends = longhaul::flows::ends_of(client, {{}, server, 445});
   std::vector<longhaul::modules::Listed> list;
   for (const char* name : {"one", "two"}) {
@@ -343,8 +351,9 @@ TEST_CASE("losses are counted by module in the metrics, and shown together in st
   CHECK(get(api, "/v1/why?tuple=10.0.0.9-10.0.2.2:445").json().at("lost_files").as_array().empty());
   const std::string metrics = "\n" + get(api, "/metrics").body;
   for (const char* name : {"one", "two"})
-    for (const char* line : {"_promises_lost_total{cause=\"link_lost\"} 1", "_promises_lost_total{cause=\"refused\"} 0",
-                             "_promises_reported_total{how=\"next_open\"} 0", "_promises_forgotten_total 0", "_lost_files 1"})
+    for (const char* line :
+         {"_promises_lost_total{cause=\"link_lost\"} 1", "_promises_lost_total{cause=\"refused\"} 0",
+          "_promises_reported_total{how=\"next_open\"} 0", "_promises_forgotten_total 0", "_lost_files 1"})
       CHECK(metrics.find("\nlonghaul_" + std::string(name) + line + "\n") != std::string::npos);
 }
 

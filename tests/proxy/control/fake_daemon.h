@@ -28,7 +28,8 @@ class FakeDaemon final : public Controlled {
     Forecast forecast{.path = Path::over_link, .peer = "datacenter", .features = in_force, .rule = {}};
     const auto network = *config::parse_network("10.0.2.0/24");
     if (!tuple.destination.host.empty() || !config::contains(network, tuple.destination.address)) {
-      forecast = {.reason = flows::reasons::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
+      forecast = {
+          .reason = flows::reasons::no_peer_for_network, .peer = {}, .features = in_force, .rule = {}};
       forecast.path = fail_closed ? Path::refused : Path::past_link;
     }
     if (tuple.destination.port == 445) forecast.rule = 1;

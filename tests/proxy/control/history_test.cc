@@ -20,7 +20,8 @@ History::Slot carried(std::uint64_t bytes, std::uint64_t flows = 1) {
 
 std::uint64_t sum(const History::Series& series) {
   std::uint64_t all = 0;
-  for (std::uint64_t i = 0; i < series.kept() && i <= series.newest(); ++i) all += series.at(series.newest() - i).bytes.lan_in;
+  for (std::uint64_t i = 0; i < series.kept() && i <= series.newest(); ++i)
+    all += series.at(series.newest() - i).bytes.lan_in;
   return all;
 }
 
@@ -69,7 +70,8 @@ TEST_CASE("the file of a history gives it back, and a damaged one is refused") {
   const auto again = History::parse(text);
   REQUIRE(again);
   CHECK(again->text() == text);
-  for (std::size_t at : {std::size_t{0}, std::size_t{18}, std::size_t{30}, text.size() / 2, text.size() - 1}) {
+  for (std::size_t at :
+       {std::size_t{0}, std::size_t{18}, std::size_t{30}, text.size() / 2, text.size() - 1}) {
     auto damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
     CHECK_FALSE(History::parse(damaged));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the metrics leave nothing out: every number of /v1/status, each made different here, is a sample.
+// Tests that the metrics leave nothing out: every number of /v1/status, each made different here, is a
+// sample.
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
@@ -40,12 +41,13 @@ struct Different {
 
 void fill(link::LinkStatus& link, Different& number) {
   auto& udp = link.udp;
-  for (auto* each : {&link.streams, &link.bytes_sent, &link.bytes_received, &link.delivery_rate_bits, &link.credit_granted,
-                     &link.bytes_retained, &link.carriers_attached, &udp.datagram_bytes, &udp.pacing_rate_bits,
-                     &udp.line_rate_bits, &udp.delivery_rate_bits, &udp.fallbacks, &udp.packets_sent, &udp.packets_received,
-                     &udp.packets_lost, &udp.spurious_losses, &udp.packets_dropped, &udp.bytes_sent, &udp.bytes_received,
-                     &udp.repairs_sent, &udp.repairs_received, &udp.repairs_wasted, &udp.repairs_late,
-                     &udp.symbols_recovered})
+  for (auto* each :
+       {&link.streams,         &link.bytes_sent,      &link.bytes_received,    &link.delivery_rate_bits,
+        &link.credit_granted,  &link.bytes_retained,  &link.carriers_attached, &udp.datagram_bytes,
+        &udp.pacing_rate_bits, &udp.line_rate_bits,   &udp.delivery_rate_bits, &udp.fallbacks,
+        &udp.packets_sent,     &udp.packets_received, &udp.packets_lost,       &udp.spurious_losses,
+        &udp.packets_dropped,  &udp.bytes_sent,       &udp.bytes_received,     &udp.repairs_sent,
+        &udp.repairs_received, &udp.repairs_wasted,   &udp.repairs_late,       &udp.symbols_recovered})
     *each = number();
   using std::chrono::microseconds;
   for (auto* each : {&link.smoothed_rtt, &udp.smoothed_rtt, &udp.base_rtt, &udp.queue, &udp.timer_lateness,
@@ -55,12 +57,36 @@ void fill(link::LinkStatus& link, Different& number) {
   udp.erasure_rate = 0.0123;
   auto& out = link.reduction.encoder;
   auto& in = link.reduction.decoder;
-  for (auto* each : {&out.blocks, &out.bytes.plain_bytes, &out.bytes.after_dedup_bytes, &out.bytes.encoded_bytes,
-                     &out.bytes.copied_bytes, &out.bytes.disk_bytes, &out.compressed_bytes, &out.passed_bytes, &out.opened_bytes,
-                     &out.incompressible_blocks, &out.horizon_stalls, &out.needs, &out.mismatches, &out.gone, &out.restarts,
-                     &out.loaded_bytes, &out.ring_bytes, &out.ring_filled_bytes, &out.unanswered_bytes, &in.blocks,
-                     &in.bytes.plain_bytes, &in.bytes.after_dedup_bytes, &in.bytes.encoded_bytes, &in.needs, &in.mismatches,
-                     &in.recovered, &in.failed, &in.loaded_bytes, &in.segments_refused, &in.ring_bytes,
+  for (auto* each : {&out.blocks,
+                     &out.bytes.plain_bytes,
+                     &out.bytes.after_dedup_bytes,
+                     &out.bytes.encoded_bytes,
+                     &out.bytes.copied_bytes,
+                     &out.bytes.disk_bytes,
+                     &out.compressed_bytes,
+                     &out.passed_bytes,
+                     &out.opened_bytes,
+                     &out.incompressible_blocks,
+                     &out.horizon_stalls,
+                     &out.needs,
+                     &out.mismatches,
+                     &out.gone,
+                     &out.restarts,
+                     &out.loaded_bytes,
+                     &out.ring_bytes,
+                     &out.ring_filled_bytes,
+                     &out.unanswered_bytes,
+                     &in.blocks,
+                     &in.bytes.plain_bytes,
+                     &in.bytes.after_dedup_bytes,
+                     &in.bytes.encoded_bytes,
+                     &in.needs,
+                     &in.mismatches,
+                     &in.recovered,
+                     &in.failed,
+                     &in.loaded_bytes,
+                     &in.segments_refused,
+                     &in.ring_bytes,
                      &in.ring_filled_bytes})
     *each = number();
   out.bytes.copies = out.hits.back();  // their sum
@@ -71,12 +97,15 @@ TEST_CASE("every number of the status is among the metrics") {
   Different number;
   auto& now = api.daemon.now;
   fill(now.links.front(), number);
-  for (auto* each : {&now.flows_limit, &now.handshakes, &now.handshakes_limit, &now.memory_bytes, &now.memory_limit_bytes,
-                     &now.module_bytes, &now.ahead_bytes, &now.dictionary_bytes, &now.dictionary_limit_bytes,
-                     &now.disk->cap_bytes, &now.disk->disk_bytes, &now.disk->put_bytes, &now.disk->refused,
-                     &now.disk->refused_bytes, &now.disk->failed, &now.disk->wrong_digest, &now.disk->made_room,
-                     &now.disk->damaged, &now.disk->lost, &now.disk->loads, &now.disk->load_bytes, &now.disk->loads_failed,
-                     &now.disk->lookups, &now.disk->hits, &now.disk->queued_bytes, &now.disk->memory_bytes, &now.disk->put})
+  for (auto* each : {&now.flows_limit,        &now.handshakes,          &now.handshakes_limit,
+                     &now.memory_bytes,       &now.memory_limit_bytes,  &now.module_bytes,
+                     &now.ahead_bytes,        &now.dictionary_bytes,    &now.dictionary_limit_bytes,
+                     &now.disk->cap_bytes,    &now.disk->disk_bytes,    &now.disk->put_bytes,
+                     &now.disk->refused,      &now.disk->refused_bytes, &now.disk->failed,
+                     &now.disk->wrong_digest, &now.disk->made_room,     &now.disk->damaged,
+                     &now.disk->lost,         &now.disk->loads,         &now.disk->load_bytes,
+                     &now.disk->loads_failed, &now.disk->lookups,       &now.disk->hits,
+                     &now.disk->queued_bytes, &now.disk->memory_bytes,  &now.disk->put})
     *each = number();
   now.memory_parts = {{"credit", number(), number()}, {"ahead", number(), number()}};
   now.confinement.landlock_version = 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the status page is served, and attacks the API the way a hostile web page in the operator's browser would.
-// How the page looks and works in a browser is tested in tests/e2e/page_test.py.
+// Tests that the status page is served, and attacks the API the way a hostile web page in the operator's
+// browser would. How the page looks and works in a browser is tested in tests/e2e/page_test.py.
 #include "proxy/control/page.h"
 
 #include <boost/asio/buffer.hpp>
@@ -12,7 +12,6 @@
 
 namespace longhaul::control {
 namespace {
-
 
 std::string raw_answer(RunningApi& api, const std::string& request) {
   HttpClient client{api.endpoint()};
@@ -52,16 +51,22 @@ TEST_CASE("the page runs no inline script and loads nothing from elsewhere") {
   for (auto at = text.find("<script"); at != std::string::npos; at = text.find("<script", at + 1))
     CHECK(text.compare(at, 12, "<script src=") == 0);
   const auto script = std::string(find_page_file("/page.js")->text);
-  for (const auto* word : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage"})
+  for (const auto* word : {"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(",
+                           "new Function", "localStorage"})
     CHECK(script.find(word) == std::string::npos);
 }
 
-TEST_CASE("every answer forbids inline scripts, frames and other pages' reading, and no answer allows another origin") {
+TEST_CASE(
+    "every answer forbids inline scripts, frames and other pages' reading, and no answer allows another "
+    "origin") {
   RunningApi api;
   api.start();
-  for (const auto* line : {"GET /", "GET /page.js", "GET /v1/status", "GET /nothing", "POST /v1/reload", "OPTIONS /v1/features"}) {
-    const auto answer = raw_answer(api, request_of(api, line, "Origin: http://127.0.0.1:" + api.port() + "\r\n"));
-    CHECK(answer.find("Content-Security-Policy: default-src 'none'; script-src 'self';") != std::string::npos);
+  for (const auto* line : {"GET /", "GET /page.js", "GET /v1/status", "GET /nothing", "POST /v1/reload",
+                           "OPTIONS /v1/features"}) {
+    const auto answer =
+        raw_answer(api, request_of(api, line, "Origin: http://127.0.0.1:" + api.port() + "\r\n"));
+    CHECK(answer.find("Content-Security-Policy: default-src 'none'; script-src 'self';") !=
+          std::string::npos);
     CHECK(answer.find("unsafe") == std::string::npos);
     CHECK(answer.find("frame-ancestors 'none'") != std::string::npos);
     CHECK(answer.find("X-Frame-Options: DENY") != std::string::npos);
@@ -75,8 +80,8 @@ TEST_CASE("a page of another site can neither change nor read anything, even if 
   RunningApi api;
   api.start();
   const auto before = api.on_loop([&] { return api.daemon.in_force; });
-  const auto origin = GENERATE(as<std::string>{}, "http://evil.example", "null", "http://127.0.0.1", "https://127.0.0.1:1",
-                               "http://localhost.evil.example");
+  const auto origin = GENERATE(as<std::string>{}, "http://evil.example", "null", "http://127.0.0.1",
+                               "https://127.0.0.1:1", "http://localhost.evil.example");
   const auto token = "Bearer " + kTestToken;
   // A refusal before the body was read ends the connection.
   const auto ask = [&](http::verb method, const std::string& target, const std::string& body,
@@ -87,13 +92,17 @@ TEST_CASE("a page of another site can neither change nor read anything, even if 
        {std::tuple(http::verb::post, "/v1/features", R"({"compression": false})"),
         std::tuple(http::verb::post, "/v1/clear-cache", ""), std::tuple(http::verb::post, "/v1/reload", ""),
         std::tuple(http::verb::get, "/v1/flows", ""), std::tuple(http::verb::get, "/", "")}) {
-    CHECK(ask(method, target, body, {{http::field::origin, origin}, {http::field::authorization, token}}) == 403);
+    CHECK(ask(method, target, body, {{http::field::origin, origin}, {http::field::authorization, token}}) ==
+          403);
     CHECK(ask(method, target, body, {{http::field::origin, origin}}) == 403);
   }
-  // What a form of another site can send without asking first: no header of its own, and a simple content type.
+  // What a form of another site can send without asking first: no header of its own, and a simple content
+  // type.
   for (const auto* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
-    CHECK(ask(http::verb::post, "/v1/features", R"({"compression": false})", {{http::field::content_type, type}}) == 401);
-  CHECK(ask(http::verb::options, "/v1/features", "", {{http::field::access_control_request_method, "POST"}}) == 405);
+    CHECK(ask(http::verb::post, "/v1/features", R"({"compression": false})",
+              {{http::field::content_type, type}}) == 401);
+  CHECK(ask(http::verb::options, "/v1/features", "",
+            {{http::field::access_control_request_method, "POST"}}) == 405);
   CHECK(api.on_loop([&] { return api.daemon.in_force; }) == before);
 }
 
@@ -102,7 +111,8 @@ TEST_CASE("a name that an attacker points at this machine is not answered") {
   api.start();
   HttpClient client{api.endpoint()};
   for (const auto* path : {"/", "/page.js", "/v1/status"})
-    for (const auto& host : {"evil.example:" + api.port(), std::string("evil.example"), std::string("127.0.0.1:1")})
+    for (const auto& host :
+         {"evil.example:" + api.port(), std::string("evil.example"), std::string("127.0.0.1:1")})
       CHECK(client.ask(http::verb::get, path, "", {{http::field::host, host}}).status == 403);
 }
 
@@ -111,7 +121,8 @@ TEST_CASE("another site may open the page, and its browser may fetch nothing els
   api.start();
   const auto answered = [&](const std::string& path, const std::string& site, const std::string& mode) {
     const auto answer = raw_answer(
-        api, request_of(api, "GET " + path, "Sec-Fetch-Site: " + site + "\r\nSec-Fetch-Mode: " + mode + "\r\n"));
+        api,
+        request_of(api, "GET " + path, "Sec-Fetch-Site: " + site + "\r\nSec-Fetch-Mode: " + mode + "\r\n"));
     return answer.starts_with("HTTP/1.1 200");
   };
   CHECK(answered("/", "cross-site", "navigate"));

@@ -8,13 +8,10 @@
 namespace longhaul::control {
 namespace {
 
-
-
 std::vector<std::string> names(const RunningApi& api, const std::string& query) {
   std::vector<std::string> found;
   const auto answer = get(api, "/v1/talkers?" + query).json();
-  for (const auto& each : answer.at("talkers").as_array())
-    found.emplace_back(each.at("name").as_string());
+  for (const auto& each : answer.at("talkers").as_array()) found.emplace_back(each.at("name").as_string());
   return found;
 }
 
@@ -23,7 +20,8 @@ TEST_CASE("talkers are summed by client, server, port or peer, the largest first
   api.daemon.add_flow("10.0.0.1:1-10.0.2.2:445").bytes = {100, 0, 0, 10};
   api.daemon.add_flow("10.0.0.2:2-10.0.2.2:445").bytes = {60, 30, 5, 5};
   api.daemon.add_flow("[::ffff:10.0.0.2]:3-10.0.2.3:80").bytes = {20, 0, 0, 20};
-  api.daemon.add_flow("[fd00::1]:4-server.example:443", flows::reasons::no_peer_for_network).bytes = {500, 0, 0, 500};
+  api.daemon.add_flow("[fd00::1]:4-server.example:443", flows::reasons::no_peer_for_network).bytes = {500, 0,
+                                                                                                      0, 500};
   api.start();
   using Names = std::vector<std::string>;
   CHECK(names(api, "by=client") == Names{"fd00::1", "10.0.0.2", "10.0.0.1"});
@@ -41,8 +39,8 @@ TEST_CASE("talkers are summed by client, server, port or peer, the largest first
 TEST_CASE("thousands of clients are summed in slices") {
   RunningApi api;
   for (int i = 0; i < 3000; ++i)
-    api.daemon.add_flow("10." + std::to_string(i / 250) + ".1." + std::to_string(i % 250) + ":1-10.0.2.2:445").bytes = {
-        static_cast<std::uint64_t>(i), 0, 0, 0};
+    api.daemon.add_flow("10." + std::to_string(i / 250) + ".1." + std::to_string(i % 250) + ":1-10.0.2.2:445")
+        .bytes = {static_cast<std::uint64_t>(i), 0, 0, 0};
   api.start();
   CHECK(get(api, "/v1/talkers?limit=3").json().at("count") == 3000u);
   CHECK(names(api, "limit=1") == std::vector<std::string>{"10.11.1.249"});

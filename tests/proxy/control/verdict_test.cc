@@ -17,7 +17,8 @@ Status healthy() {
 
 TEST_CASE("a pair that works has no problem, and its savings are what the WAN did not carry") {
   CHECK(problems(healthy(), {}).empty());
-  const auto verdict = view_verdict(healthy(), {}, {.lan_in = 100, .lan_out = 300, .wan_in = 90, .wan_out = 10});
+  const auto verdict =
+      view_verdict(healthy(), {}, {.lan_in = 100, .lan_out = 300, .wan_in = 90, .wan_out = 10});
   CHECK(verdict.at("ok") == true);
   CHECK(verdict.at("saved_bytes") == 300);
   CHECK(verdict.at("saved_share") == 0.75);

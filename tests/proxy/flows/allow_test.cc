@@ -42,9 +42,9 @@ TEST_CASE("an address is shown for the peer that has the longest prefix, and nev
     CHECK(shows(1, client));
   }
   // Of this machine's own networks, and of none.
-  for (const char* client :
-       {"10.2.0.9", "10.2.2.9", "::ffff:10.2.2.9", "fd00:2::9", "10.1.3.1", "127.0.0.1", "::1", "::ffff:127.0.0.1",
-        "169.254.1.1", "fe80::1", "224.0.0.1", "ff02::1", "255.255.255.255", "0.0.0.0", "::"})
+  for (const char* client : {"10.2.0.9", "10.2.2.9", "::ffff:10.2.2.9", "fd00:2::9", "10.1.3.1", "127.0.0.1",
+                             "::1", "::ffff:127.0.0.1", "169.254.1.1", "fe80::1", "224.0.0.1", "ff02::1",
+                             "255.255.255.255", "0.0.0.0", "::"})
     for (const std::size_t peer : {0, 1}) CHECK_FALSE(shows(peer, client));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay of flows that a guard reads: bytes, ends and resets cross it as they do the plain relay, which takes
-// over where the guard steps aside.
+// The relay of flows that a guard reads: bytes, ends and resets cross it as they do the plain relay, which
+// takes over where the guard steps aside.
 #include "proxy/flows/guarded_relay.h"
 
 #include "proxy/loopback.h"
@@ -65,7 +65,8 @@ asio::awaitable<std::unique_ptr<GuardedBench>> guarded_bench() {
 
 // As a flow past the link does.
 asio::awaitable<RelayEnd> relay_all(GuardedBench& b, std::string first = {}) {
-  auto end = co_await relay_guarded(b.relayed.far, b.dialled.near, b.bytes, as_bytes(first), b.guard, b.memory);
+  auto end =
+      co_await relay_guarded(b.relayed.far, b.dialled.near, b.bytes, as_bytes(first), b.guard, b.memory);
   if (end) co_return *end;
   Relay plain;
   co_return co_await plain.run(b.relayed.far, b.dialled.near, b.bytes);
@@ -73,7 +74,9 @@ asio::awaitable<RelayEnd> relay_all(GuardedBench& b, std::string first = {}) {
 
 }  // namespace
 
-TEST_CASE("a guarded relay carries bytes both ways at once, whole and in order, before and after the guard is done") {
+TEST_CASE(
+    "a guarded relay carries bytes both ways at once, whole and in order, before and after the guard is "
+    "done") {
   const std::size_t done_at = GENERATE(0u, 1'000'000u, 5'000'003u);
   asio::io_context io;
   run(io, [](std::size_t at) -> asio::awaitable<void> {
@@ -118,8 +121,8 @@ TEST_CASE("a guard answers the client itself, holds bytes back and lets them go 
     };
     // A guard that never is done: the ends cross all the same.
     const auto both_ends = [](GuardedBench& w) -> asio::awaitable<void> {
-      const auto end = co_await relay_guarded(w.relayed.far, w.dialled.near, w.bytes, as_bytes("first"), w.guard,
-                                              w.memory);
+      const auto end = co_await relay_guarded(w.relayed.far, w.dialled.near, w.bytes, as_bytes("first"),
+                                              w.guard, w.memory);
       CHECK(end == RelayEnd::finished);
     };
     co_await (both_ends(*b) && talk(*b));

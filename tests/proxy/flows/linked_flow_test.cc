@@ -28,7 +28,10 @@ struct Bench {
         far_list{entry(far_version)},
         sites(io, list, far_list, reduces) {}
   modules::Listed entry(std::uint64_t version) {
-    return {.descriptor = {.name = "probe", .version = version, .ports = ports, .feature = &config::Features::smb},
+    return {.descriptor = {.name = "probe",
+                           .version = version,
+                           .ports = ports,
+                           .feature = &config::Features::smb},
             .instance = std::make_shared<modules::ProbeInstance>(
                 [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
                 [this](const modules::Ends&) { return make(halves.far, halves.dress_far); })};

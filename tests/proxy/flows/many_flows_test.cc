@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link with many flows is lost, or its session ends: how many flows have their turn in one turn of the loop.
+// A link with many flows is lost, or its session ends: how many flows have their turn in one turn of the
+// loop.
 #include "two_sites.h"
 
 using namespace longhaul;
@@ -46,7 +47,8 @@ struct ManyFlows {
 
 }  // namespace
 
-TEST_CASE("the flows of a session that ends are reset some at a time, and the next session begins after that") {
+TEST_CASE(
+    "the flows of a session that ends are reset some at a time, and the next session begins after that") {
   ManyFlows many;
   run(many.io, many.begin());
   Site& near = *many.sites.near;

@@ -15,7 +15,8 @@ enum class Reduces : std::uint8_t { no, yes };
 
 inline std::vector<link::ModuleName> names_of(modules::List list) {
   std::vector<link::ModuleName> names;
-  for (const modules::Listed& module : list) names.push_back({std::string(module.descriptor.name), module.descriptor.version});
+  for (const modules::Listed& module : list)
+    names.push_back({std::string(module.descriptor.name), module.descriptor.version});
   return names;
 }
 
@@ -43,8 +44,8 @@ struct Site {
         flows(io, config, features, table, dialer, links, modules) {
     if (reduces == Reduces::yes)
       shared.make_codec = [](const config::Peer&, const link::TlsEngine&, const BlockChecksum& checksum) {
-        return std::make_unique<reduction::Reduction>(
-            reduction::Options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = 1, .checksum = checksum});
+        return std::make_unique<reduction::Reduction>(reduction::Options{
+            .ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = 1, .checksum = checksum});
       };
     for (const config::Peer& peer : config.peers)
       links.push_back(std::make_unique<link::PeerLink>(
@@ -84,7 +85,8 @@ class TwoSites {
     settings.features.transport = config::Transport::tcp;
     settings.link.allow = {loopback};
     settings.site = "far";
-    settings.peers = {{.name = "near", .address = {}, .fingerprints = {near_key.fingerprint}, .networks = {}}};
+    settings.peers = {
+        {.name = "near", .address = {}, .fingerprints = {near_key.fingerprint}, .networks = {}}};
     far = std::make_unique<Site>(io, settings, far_key, far_modules, reduces);
     far->listener =
         std::make_unique<link::LinkListener>(far->shared, config::HostPort{"127.0.0.1", 0}, far->links, 8);

@@ -24,7 +24,9 @@ config::Config closable_config() {
   return config;
 }
 
-bool contains_text(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains_text(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -69,7 +71,8 @@ TEST_CASE("the global setting closes what passes between the LANs and peers' net
 )");
 }
 
-TEST_CASE("rules are judged in their order, for a packet of either side; fragments have no ports to pass by") {
+TEST_CASE(
+    "rules are judged in their order, for a packet of either side; fragments have no ports to pass by") {
   config::Config config = closable_config();
   config::Rule voice, files, rest;
   voice.to_ports = {5060};
@@ -112,8 +115,10 @@ TEST_CASE("a rule without addresses that closes a port closes fragments of both 
   rule.fail = config::Fail::closed;
   config.rules = {rule};
   const std::string text = closed_table_text(*closed_rules(config));
-  CHECK(contains_text(text, "  chain leaving {\n    tcp dport { 22, 23 } goto refuse\n    ip frag-off & 0x1fff != 0 goto refuse\n"
-                  "    frag frag-off != 0 goto refuse\n    ip daddr @peers4 tcp sport { 22, 23 } goto refuse\n"));
+  CHECK(contains_text(
+      text,
+      "  chain leaving {\n    tcp dport { 22, 23 } goto refuse\n    ip frag-off & 0x1fff != 0 goto refuse\n"
+      "    frag frag-off != 0 goto refuse\n    ip daddr @peers4 tcp sport { 22, 23 } goto refuse\n"));
 }
 
 TEST_CASE("a far side that names no LAN closes packets from and to peers' networks") {
@@ -123,8 +128,9 @@ TEST_CASE("a far side that names no LAN closes packets from and to peers' networ
   config.link.allow = parsed_networks({"10.1.0.0/16"});
   const auto rules = closed_rules(config);
   REQUIRE(rules->close_something());
-  CHECK(contains_text(closed_table_text(*rules), "    ip daddr @peers4 goto leaving\n    ip saddr @peers4 goto arriving\n"
-                                       "    ip6 daddr @peers6 goto leaving\n    ip6 saddr @peers6 goto arriving\n"));
+  CHECK(contains_text(closed_table_text(*rules),
+                      "    ip daddr @peers4 goto leaving\n    ip saddr @peers4 goto arriving\n"
+                      "    ip6 daddr @peers6 goto leaving\n    ip6 saddr @peers6 goto arriving\n"));
 }
 
 TEST_CASE("the transparent rules take closed flows whatever their destination answered") {
@@ -134,7 +140,8 @@ TEST_CASE("the transparent rules take closed flows whatever their destination an
   open.to_ports = {5060};
   open.fail = config::Fail::open;
   config.rules = {open};
-  CHECK(closed_flows_text(*closed_rules(config), "goto admit") == R"(  set peers4 { type ipv4_addr; flags interval; elements = { 10.2.0.0/16 }; }
+  CHECK(closed_flows_text(*closed_rules(config), "goto admit") ==
+        R"(  set peers4 { type ipv4_addr; flags interval; elements = { 10.2.0.0/16 }; }
   set peers6 { type ipv6_addr; flags interval; elements = { fd02::/64 }; }
   chain closed_flows {
     tcp dport { 5060 } return

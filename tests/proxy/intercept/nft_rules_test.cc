@@ -139,7 +139,8 @@ TEST_CASE("guarded flows are taken first, on any interface, unless something is 
   CHECK(has("inet_service; size 4096; elements = { " + v6 + " }; }"));
   CHECK(guarded_text(rules) ==
         "flush set inet longhaul_7650 guarded4\nadd element inet longhaul_7650 guarded4 { " + v4 +
-            " }\nflush set inet longhaul_7650 guarded6\nadd element inet longhaul_7650 guarded6 { " + v6 + " }\n");
+            " }\nflush set inet longhaul_7650 guarded6\nadd element inet longhaul_7650 guarded6 { " + v6 +
+            " }\n");
   const std::string first = "    ip saddr . ip daddr . tcp dport @guarded4 goto guarded\n",
                     second = "    ip6 saddr . ip6 daddr . tcp dport @guarded6 goto guarded\n",
                     elsewhere = "    iifname != { \"lan0\" } accept\n";

@@ -72,8 +72,7 @@ Buffer features_record(StreamId stream, bool smb) {
 
 TEST_CASE("streams beyond what a turn may do are opened in later turns") {
   Bounded bounded;
-  for (StreamId id = 1; id < 200; id += 2)
-    REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
+  for (StreamId id = 1; id < 200; id += 2) REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
   const int at_once = bounded.events_of(EventKind::opened);
   CHECK(at_once > 0);
   CHECK(at_once < 10);

@@ -105,7 +105,9 @@ TEST_CASE("an answer is overdue long before silence, and never on a path that an
     }
 }
 
-TEST_CASE("while flows are open what is confirmed is younger than a second and a round trip, one lost ping or not") {
+TEST_CASE(
+    "while flows are open what is confirmed is younger than a second and a round trip, one lost ping or "
+    "not") {
   for (Duration rtt : {1ms, 30ms, 600ms, 1500ms}) {
     INFO(rtt / 1ms << " ms");
     Path path(rtt, rtt);

@@ -160,7 +160,8 @@ TEST_CASE("a client with as many handshakes as one may have is reset, and others
     tcp::socket second = co_await client_of(to);
     const Rest rest = co_await read_all(second);
     CHECK(rest.error == asio::error::connection_reset);
-    tcp::socket other(co_await asio::this_coro::executor, tcp::endpoint(asio::ip::make_address("127.0.0.2"), 0));
+    tcp::socket other(co_await asio::this_coro::executor,
+                      tcp::endpoint(asio::ip::make_address("127.0.0.2"), 0));
     co_await other.async_connect(to.listener.local_endpoint(), asio::use_awaitable);
     co_await write(other, kHello + kToFiles);
     co_await taken(to, 1);

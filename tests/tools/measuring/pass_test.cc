@@ -98,7 +98,8 @@ TEST_CASE("a pass is judged when all of it is there, in whatever pieces") {
     }
 }
 
-TEST_CASE("a connection with the pass is accepted among strangers, and the bytes after the pass are left unread") {
+TEST_CASE(
+    "a connection with the pass is accepted among strangers, and the bytes after the pass are left unread") {
   const Listener listener;
   const Pass pass = Pass::draw();
   Door door{listener.get(), pass};

@@ -282,8 +282,7 @@ TEST_CASE("invalid interfaces and settings are reported in a sentence") {
   };
   const std::string a = Rig::kEndA;
   const std::string b = Rig::kEndB;
-  CHECK_THAT(said({"run", "--a", a, "--b", "nothing0"}),
-             Catch::Contains("no interface \"nothing0\""));
+  CHECK_THAT(said({"run", "--a", a, "--b", "nothing0"}), Catch::Contains("no interface \"nothing0\""));
   CHECK_THAT(said({"run", "--a", a, "--b", b, "--rate", "fast"}), Catch::Contains("\"fast\" is not a rate"));
   CHECK_THAT(said({"run", "--a", a, "--b", a}), Catch::Contains("two different interfaces"));
   CHECK_THAT(said({"stats", "--control", "/nonexistent/socket"}), Catch::Contains("no emulator answers"));

@@ -182,7 +182,8 @@ Slice open_directory_request(const Ids& ids, std::u16string_view path) {
   return frame.put<std::uint16_t>(0).done();
 }
 
-Slice notify_change_request(const Ids& ids, std::uint16_t fid, std::uint32_t filter, std::uint32_t max_bytes) {
+Slice notify_change_request(const Ids& ids, std::uint16_t fid, std::uint32_t filter,
+                            std::uint32_t max_bytes) {
   constexpr std::size_t kWords = 23;
   constexpr std::uint32_t kNothingAt = kHeaderBytes + 1 + 2 * kWords + 2;
   return request(Command::nt_transact, ids)

@@ -34,11 +34,11 @@ struct Open {
   FileName name;
   std::uint64_t end_of_file = 0;             // as the answer had it
   std::uint64_t confirmed_bytes = 0;         // the server has said that the file reached so far
-  bool unpromised = false;  // counted as written without early answers (near_writes.cc)
+  bool unpromised = false;                   // counted as written without early answers (near_writes.cc)
   bool size_is_known = false;                // OPEN_ANDX tells only 32 bits of it
   bool may_read = false, may_write = false;  // write: at any place, not only at the end
-  bool write_through = false;  // or unbuffered
-  bool random = false;         // the client says that it will read here and there
+  bool write_through = false;                // or unbuffered
+  bool random = false;                       // the client says that it will read here and there
   bool delete_on_close = false;
   bool changed = false;    // attributes were set through it: its CLOSE may matter
   bool locked = false;     // byte ranges were locked through it

@@ -54,8 +54,8 @@ class Far final : public Half {
  private:
   // A break of an oplock that the client does not know of.
   struct Break {
-    bool near_done = false;    // nothing more is promised under it
-    bool keeps_reads = false;  // level II is left
+    bool near_done = false;               // nothing more is promised under it
+    bool keeps_reads = false;             // level II is left
     std::optional<TimePoint> fence = {};  // of an open that may write: the near half has to be done by then
   };
   void request(TimePoint now, const Frame& frame, const Message& message);
@@ -66,7 +66,8 @@ class Far final : public Half {
   void answered(TimePoint now, const Frame& frame, const Message& message);
   void changed(const Pending& request);
   void lose_doubtful(Cause cause) {
-    losses_.lose_doubtful(cause, stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open, leg_.owed());
+    losses_.lose_doubtful(cause, stream_over_ ? FarLosses::Stream::ended : FarLosses::Stream::open,
+                          leg_.owed());
   }
   void settle();
 

@@ -29,7 +29,8 @@ void FarLooks::answered(MessageNumber number, const Open* opened) {
 void FarLooks::pump() {
   for (auto& [key, file] : files_) {
     const Open* open = connection_.open(key);
-    if (!open || open->closing || !open->may_cache_handle() || !open->is_guarded(features_) || stopped_) continue;
+    if (!open || open->closing || !open->may_cache_handle() || !open->is_guarded(features_) || stopped_)
+      continue;
     while (file.handles.size() + file.opening < file.wanted && leg_.has_room()) this->open(key);
   }
 }

@@ -57,7 +57,8 @@ void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<Open
   if (stream == Stream::ended) return;
   for (const auto& [fid, open] : connection_.opens())
     if (may_be_written_behind(open) && (open.on_behalf || may_promise_cached_) &&
-        (!open.settled || open.failed_promise)) lose(file_of(open));
+        (!open.settled || open.failed_promise))
+      lose(file_of(open));
 }
 
 }  // namespace longhaul::smb::smb1

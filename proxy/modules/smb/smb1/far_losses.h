@@ -55,8 +55,8 @@ class FarLosses {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_;
-  std::uint64_t near_ = 0;    // the near daemon's number
-  bool may_promise_ = false;  // the near half: it was allowed to at some time
+  std::uint64_t near_ = 0;           // the near daemon's number
+  bool may_promise_ = false;         // the near half: it was allowed to at some time
   bool may_promise_cached_ = false;  // the same to clients that cache by themselves
   std::deque<Failed> failed_;
 };

@@ -44,7 +44,8 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   if (!leg_.has_room()) return out_.tell(told);
   auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
   // What others may change without our hearing of it is not worth an answer.
-  const bool guarded = function != Trans2::query_fs_information && open.may_cache_writes() && open.is_guarded(features_);
+  const bool guarded =
+      function != Trans2::query_fs_information && open.may_cache_writes() && open.is_guarded(features_);
   if (!guarded && !features_.smb_metadata_relaxed) return out_.tell(told);
   // What is asked by path is asked of the file that it named when it was opened.
   if (function == Trans2::query_path_information && is_of_file(u16_at(question.bytes(), 2)))

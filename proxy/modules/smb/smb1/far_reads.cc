@@ -36,7 +36,8 @@ void FarReads::opened(const Open& open) {
   const bool small = open.size_is_known && open.end_of_file < kSmallFile && !client_reads_;
   std::optional<std::uint64_t> size;
   if (open.size_is_known) size = open.end_of_file;
-  if (open.may_cache_reads() && open.is_guarded(surroundings_.features) && open.may_read && !open.random && !empty && !small) {
+  if (open.may_cache_reads() && open.is_guarded(surroundings_.features) && open.may_read && !open.random &&
+      !empty && !small) {
     file.policy.opened(size, limits());
   } else if (size) {
     file.policy.sized(*size);
@@ -67,8 +68,8 @@ void FarReads::asked(const Asked& asked, const Slice& frame, const ReadRequest& 
   if (found == files_.end() || !open) return read_through(asked.open, asked.message, frame);
   File& file = found->second;
   file.may_plan = true;
-  if (file.stamp != asked.stamp || !open->may_cache_reads() || !open->is_guarded(surroundings_.features) || stopped_ ||
-      asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
+  if (file.stamp != asked.stamp || !open->may_cache_reads() || !open->is_guarded(surroundings_.features) ||
+      stopped_ || asked.missing_from >= asked.missing_to || leg_.is_busy(asked.open) ||
       file.swallowed.size() >= kMostSwallowed) {
     file.policy.on_read(read.offset, read.length, limits());
     count(file);
@@ -175,7 +176,8 @@ void FarReads::give_up(const OpenKey& key, File& file) {
 }
 
 std::optional<Interval> FarReads::next(const Open& open, File& file) {
-  if (!open.may_cache_reads() || !open.is_guarded(surroundings_.features) || leg_.is_busy(open.key)) return std::nullopt;
+  if (!open.may_cache_reads() || !open.is_guarded(surroundings_.features) || leg_.is_busy(open.key))
+    return std::nullopt;
   const ReadAheadLimits now = limits();
   if (!file.wanted.empty()) {
     Interval& first = file.wanted.front();

@@ -66,8 +66,8 @@ class FarReads {
     std::optional<std::uint64_t> end_of_file;
     std::uint64_t end_pushed_with = 0;
     std::vector<Swallowed> swallowed;
-    bool may_plan = true;  // false: void until the client's next READ
-    bool is_void = true;   // nothing was fetched under this stamp
+    bool may_plan = true;           // false: void until the client's next READ
+    bool is_void = true;            // nothing was fetched under this stamp
     std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
   };
   void fetch(const Open& open, File& file, Interval range);

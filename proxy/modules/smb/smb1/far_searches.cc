@@ -39,12 +39,13 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   if (static_cast<Trans2>(part->function) == Trans2::find_first2) {
     const auto first = parse_find_first(part->parameters);
     if (first && connection_.is_ready() && features_.smb_metadata && firsts_.size() < kMostSearches)
-      firsts_.insert_or_assign(number_of(header),
-                               First{*first,
-                                     file_name(header.tid, part->parameters.subspan(kPatternAt), header.is_unicode()),
-                                     static_cast<std::uint16_t>(part->max_data),
-                                     header.flags2,
-                                     {}});
+      firsts_.insert_or_assign(
+          number_of(header),
+          First{*first,
+                file_name(header.tid, part->parameters.subspan(kPatternAt), header.is_unicode()),
+                static_cast<std::uint16_t>(part->max_data),
+                header.flags2,
+                {}});
     return frame;
   }
   if (static_cast<Trans2>(part->function) != Trans2::find_next2) return frame;
@@ -65,20 +66,27 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   return frame;
 }
 
-bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& header, const Transaction& part) {
+bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& header,
+                            const Transaction& part) {
   const bool goes_on = (next.flags & kContinueFromLast) != 0 || same_name(next.name, search.client.name);
   const MessageNumber number = number_of(header);
   if (!goes_on || again_.contains(number)) return false;
   if (again_.size() >= kMostSearches) out_.abort();  // no client searches so much at a time
-  again_.emplace(number, Again{search_key(header.uid, header.tid, next.sid), header, next.count, next.level,
-                               next.flags, part.max_data, {}});
+  again_.emplace(number, Again{search_key(header.uid, header.tid, next.sid),
+                               header,
+                               next.count,
+                               next.level,
+                               next.flags,
+                               part.max_data,
+                               {}});
   // The server must not close it while something is kept.
   const FindFirst same{next.count, 0, next.level};
   const Buffer parameters = find_next(next.sid, same, search.client.resume_key, search.client.name,
                                       next.flags & kResumeKeys, header.is_unicode());
   leg_.send_renumbered(
-      trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part.function, parameters,
-                     static_cast<std::uint16_t>(part.max_parameters), static_cast<std::uint16_t>(part.max_data)),
+      trans2_request({header.pid, header.uid, header.tid, header.mid, header.flags2}, part.function,
+                     parameters, static_cast<std::uint16_t>(part.max_parameters),
+                     static_cast<std::uint16_t>(part.max_data)),
       {ServerLeg::Scope::Of::everything, {}, {}},
       [this, number](const Message& answer) { return asked_again(number, answer); });
   return true;
@@ -92,7 +100,8 @@ ServerLeg::Parts FarSearches::asked_again(MessageNumber number, const Message& m
   if (fits && !asked->second.answer.is_complete()) return ServerLeg::Parts::more;
   const Again again = std::move(asked->second);
   again_.erase(asked);
-  const auto reply = fits ? parse_find_next_reply(again.answer.parameters()) : Result<FindReply>(Error::malformed_record);
+  const auto reply =
+      fits ? parse_find_next_reply(again.answer.parameters()) : Result<FindReply>(Error::malformed_record);
   const auto search = searches_.find(again.key);
   if (search != searches_.end() && !search->second.pages.empty() && (!reply || reply->count == 0)) {
     give_kept(search, again);
@@ -119,10 +128,12 @@ void FarSearches::give_kept(Searches::iterator found, const Again& again) {
   Search& search = found->second;
   const Page page = take_page(search);
   const auto told = split_answer(page.attached.bytes());
-  const auto reply = told ? parse_find_next_reply(told->parameters) : Result<FindReply>(Error::malformed_record);
-  const bool fits = page.status != 0 || (reply && reply->count <= again.count && told->data.size() <= again.max_data &&
-                                         again.level == search.asked.level &&
-                                         (again.flags & kResumeKeys) == (search.asked.flags & kResumeKeys));
+  const auto reply =
+      told ? parse_find_next_reply(told->parameters) : Result<FindReply>(Error::malformed_record);
+  const bool fits =
+      page.status != 0 || (reply && reply->count <= again.count && told->data.size() <= again.max_data &&
+                           again.level == search.asked.level &&
+                           (again.flags & kResumeKeys) == (search.asked.flags & kResumeKeys));
   if (!fits) {
     answer(again.header, static_cast<std::uint32_t>(Status::unsuccessful), {}, {});
     return erase(found);

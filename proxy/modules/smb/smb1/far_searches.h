@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's searches: goes on with a client's FIND_FIRST2 to its end and pushes each answer, as the
-// client's own FIND_NEXT2 would have got it, while the folder is watched (far_watch.h). A FIND_NEXT2 that finds
-// answers on their way is swallowed; one that asks for something else, or follows a change, ends the fetching,
-// and gets the position that its client believes in.
+// client's own FIND_NEXT2 would have got it, while the folder is watched (far_watch.h). A FIND_NEXT2 that
+// finds answers on their way is swallowed; one that asks for something else, or follows a change, ends the
+// fetching, and gets the position that its client believes in.
 //
-// A server may not find that position any more: the entry is deleted, and smbd remembers the last hundred names
-// alone. It then says that the listing is over. So what was pushed is kept until the client has passed it, and
-// given to it in that case: entries that were changed, but none that is missing.
+// A server may not find that position any more: the entry is deleted, and smbd remembers the last hundred
+// names alone. It then says that the listing is over. So what was pushed is kept until the client has passed
+// it, and given to it in that case: entries that were changed, but none that is missing.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -19,7 +19,8 @@ namespace longhaul::smb::smb1 {
 
 class FarSearches {
  public:
-  FarSearches(Outputs& out, ServerLeg& leg, Connection& connection, FarWatch& watch, modules::Counters& counters)
+  FarSearches(Outputs& out, ServerLeg& leg, Connection& connection, FarWatch& watch,
+              modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), watch_(watch), counters_(counters) {}
 
   void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }

@@ -48,9 +48,11 @@ void FarWatch::listed(const OpenKey& search) {
 // A listing can go on without: then no more of it is fetched ahead.
 bool FarWatch::makes_room() {
   if (folders_.size() < kMostFolders) return true;
-  auto least = std::find_if(folders_.begin(), folders_.end(), [](const auto& each) { return each.second.is_unused(); });
+  auto least = std::find_if(folders_.begin(), folders_.end(),
+                            [](const auto& each) { return each.second.is_unused(); });
   if (least == folders_.end())
-    least = std::find_if(folders_.begin(), folders_.end(), [](const auto& each) { return each.second.opens.empty(); });
+    least = std::find_if(folders_.begin(), folders_.end(),
+                         [](const auto& each) { return each.second.opens.empty(); });
   if (least == folders_.end()) return false;
   release(least);
   return true;
@@ -75,9 +77,10 @@ bool FarWatch::has_or_opens(const Header& header, const FileName& name) {
         const auto found = folders_.find(number);
         if (found == folders_.end()) {
           if (good) {
-            leg_.inject(uid, tid, flags2, std::nullopt,
-                        [&](const Ids& ids) { return close_request(ids, opened->fid); },
-                        [](const Message&) { return ServerLeg::Parts::last; });
+            leg_.inject(
+                uid, tid, flags2, std::nullopt,
+                [&](const Ids& ids) { return close_request(ids, opened->fid); },
+                [](const Message&) { return ServerLeg::Parts::last; });
           }
         } else if (good) {
           found->second.fid = opened->fid;
@@ -111,8 +114,9 @@ void FarWatch::told(Number number, const Message& answer) {
   const auto part = parse_transaction(answer, answer.first());
   const bool all = answer.header.status == kEnumDir;
   if (!all && (answer.header.status != 0 || !part || !part->is_whole())) return fail(folder);
-  const auto entries = all || part->parameters.empty() ? Result<std::vector<NotifyEntry>>(Error::malformed_record)
-                                                       : parse_notify_information(part->parameters);
+  const auto entries = all || part->parameters.empty()
+                           ? Result<std::vector<NotifyEntry>>(Error::malformed_record)
+                           : parse_notify_information(part->parameters);
   std::map<std::u16string, bool> names;  // whether it leads elsewhere from now on, or nowhere
   for (std::size_t i = 0; entries && i < entries->size(); ++i) {
     const NotifyEntry& entry = (*entries)[i];
@@ -194,8 +198,8 @@ void FarWatch::before(TimePoint now, const Message& message) {
     case Command::nt_create_andx: {
       const auto create = parse_nt_create_request(message.first(), message.header);
       constexpr std::uint32_t kAllShared = 7;
-      if (create && !(create->access & (kDelete | kMaximumAllowed | kGenericAll)) && !(create->options & kOptionDeleteOnClose) &&
-          create->share == kAllShared)
+      if (create && !(create->access & (kDelete | kMaximumAllowed | kGenericAll)) &&
+          !(create->options & kOptionDeleteOnClose) && create->share == kAllShared)
         return;
       break;
     }

@@ -3,8 +3,8 @@
 // its own on the folders of files whose oplock was asked on the client's behalf, and on those that the client
 // lists (smb2/far_watch.h says why timestamps do not do).
 //
-// SMB1 does not tell that a server listens. It does from when the request was read: the folder is opened before
-// the file that lies in it, and what is fetched of the file, or of the listing, is asked behind the
+// SMB1 does not tell that a server listens. It does from when the request was read: the folder is opened
+// before the file that lies in it, and what is fetched of the file, or of the listing, is asked behind the
 // NOTIFY_CHANGE.
 #pragma once
 #include <functional>
@@ -22,9 +22,10 @@ class FarWatch {
  public:
   // `changed`: by others, or by the client, of which the server tells as well.
   using OnChange = std::function<void(const OpenKey& open)>;
-  // `listing_void`: something in its folder was changed, or is not watched any more. The listing is forgotten.
-  FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters, OnChange changed,
-           OnChange listing_void)
+  // `listing_void`: something in its folder was changed, or is not watched any more. The listing is
+  // forgotten.
+  FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters,
+           OnChange changed, OnChange listing_void)
       : out_(out),
         leg_(leg),
         connection_(connection),

@@ -6,8 +6,8 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// One of several names ([MS-CIFS] 2.2.4.7.1, 2.2.4.8.1), each behind its format, Unicode at an even place of the
-// message. Takes it, with its end, from what is left; none: it is not there, or stands for several files.
+// One of several names ([MS-CIFS] 2.2.4.7.1, 2.2.4.8.1), each behind its format, Unicode at an even place of
+// the message. Takes it, with its end, from what is left; none: it is not there, or stands for several files.
 std::optional<FileName> take_name(const Header& header, const Block& block, std::size_t& at) {
   constexpr std::uint8_t kText = 4;
   if (at >= block.bytes.size() || u8_at(block.bytes, at) != kText) return std::nullopt;
@@ -41,7 +41,8 @@ std::optional<LostFiles::Change> LostFiles::change_of(const Message& request) {
 void LostFiles::on_request(const Message& request) {
   shares_.on_request(request);
   if (asked_.size() >= kMostAsked) return;
-  if (auto change = change_of(request)) asked_.insert_or_assign(number_of(request.header), std::move(*change));
+  if (auto change = change_of(request))
+    asked_.insert_or_assign(number_of(request.header), std::move(*change));
 }
 
 void LostFiles::on_reply(const Message& reply) {

@@ -11,7 +11,8 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: what is deleted or renamed. Behind a byte that says that a name follows.
+// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: what is deleted or renamed. Behind a byte that says that a name
+// follows.
 std::optional<FileName> named_by_path(const Message& message) {
   const Block& block = message.first();
   const std::size_t pad = message.header.is_unicode() && (block.bytes_at + 1) % 2 ? 1 : 0;
@@ -180,8 +181,8 @@ void Near::answer_read(const Header& header, const ReadData& data) {
   out_.to_lan(read_reply(header, data.pieces));
 }
 
-// Another open of a file, a rename and a delete break the oplock that we hold for the first: given up beforehand,
-// the server's break needs no round trip of the line.
+// Another open of a file, a rename and a delete break the oplock that we hold for the first: given up
+// beforehand, the server's break needs no round trip of the line.
 void Near::give_up_same_name(const FileName& name) {
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
@@ -308,9 +309,9 @@ void Near::over(const Open& open) {
   void_.erase(open.key);
   settled_.closed(open.key);
   const bool failed = promises_.failed(open.key);
-  const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused
-                                                                                  : Cause::server_gone,
-                              .ranges = promises_.outstanding_ranges(open.key)};
+  const LostWrites::Loss loss{
+      .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
+      .ranges = promises_.outstanding_ranges(open.key)};
   if (promises_.forget(open.key)) {
     if (failed) out_.tell(Settled{open.key});
     return;
@@ -427,8 +428,8 @@ void Near::stream_opaque(TimePoint) {
 }
 
 bool Near::quiet() const {
-  return reads_.empty() && !gate_.is_shut() && promises_.waiting() == 0 && !promises_.owes() && closes_.empty() &&
-         searches_.is_idle() && questions_.is_idle();
+  return reads_.empty() && !gate_.is_shut() && promises_.waiting() == 0 && !promises_.owes() &&
+         closes_.empty() && searches_.is_idle() && questions_.is_idle();
 }
 
 modules::Reason Near::leave_alone() const {

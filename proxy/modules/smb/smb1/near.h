@@ -32,8 +32,7 @@ class Near final : public Half, private LiveLedger {
  public:
   // `account`: the bytes that all flows of this site hold ahead. `ends`: of this flow, for `lost`.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
-       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
-       const LostWrites::Ends& ends = {})
+       std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), const LostWrites::Ends& ends = {})
       : out_(out),
         cache_(std::move(account)),
         lost_(std::move(lost)),
@@ -78,8 +77,8 @@ class Near final : public Half, private LiveLedger {
   }
   const modules::Counters& counters() const override { return counters_; }
   std::size_t state_bytes() const override {
-    return connection_.state_bytes() + questions_.held_bytes() + searches_.held_bytes() + looks_.held_bytes() +
-           cache_.waiting_bytes() + gate_.held_bytes();
+    return connection_.state_bytes() + questions_.held_bytes() + searches_.held_bytes() +
+           looks_.held_bytes() + cache_.waiting_bytes() + gate_.held_bytes();
   }
 
   const PromiseAudit& audit() const { return promises_.audit(); }
@@ -157,12 +156,11 @@ class Near final : public Half, private LiveLedger {
   // READs that wait for what is ahead, and what is remembered until the server answers: more goes on like
   // any other request.
   static constexpr std::size_t kMostReads = 128, kMostRemembered = 4096;
-  KeyedMap<MessageNumber, Header> reads_;  // that wait, by a number of ours
-  KeyedMap<MessageNumber, Early> writes_;  // by our number: the client may use its MID again
+  KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
+  KeyedMap<MessageNumber, Early> writes_;          // by our number: the client may use its MID again
   KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
   std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
-  KeyedMap<MessageNumber, OpenKey>
-      carriers_;  // WRITE, FLUSH, CLOSE that go on: may bear a late error
+  KeyedMap<MessageNumber, OpenKey> carriers_;      // WRITE, FLUSH, CLOSE that go on: may bear a late error
   MessageNumber promised_ = 0;
   MessageNumber asked_for_ = 0;
   bool lan_over_ = false;     // the client says nothing more that we understand

@@ -165,7 +165,8 @@ void NearQuestions::learn(const Message& message, const Transaction& part, const
     }
   };
   for (auto& [key, file] : files_)
-    if (is_meant(key) && file.asked.size() < kMostAsked && file.asked.insert(question).second) habits_.asked(file.kind, question);
+    if (is_meant(key) && file.asked.size() < kMostAsked && file.asked.insert(question).second)
+      habits_.asked(file.kind, question);
 }
 
 bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message& message,
@@ -197,7 +198,9 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
                                const FileName& name, const std::string& question) {
   const Header& header = message.header;
   for (const auto& [fid, open] : connection_.opens()) {
-    if (!means(header, name, open) || !open.may_cache_writes() || !open.is_guarded(features_) || promises_.waiting(open.key) != 0) continue;
+    if (!means(header, name, open) || !open.may_cache_writes() || !open.is_guarded(features_) ||
+        promises_.waiting(open.key) != 0)
+      continue;
     const auto file = files_.find(open.key);
     if (file == files_.end()) continue;
     if (const auto coming = file->second.coming.find(question);
@@ -207,7 +210,8 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
       return true;
     }
     const auto known = file->second.answers.find(question);
-    if (known != file->second.answers.end() && now - known->second.came <= (features_.smb_metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
+    if (known != file->second.answers.end() &&
+        now - known->second.came <= (features_.smb_metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
       give(header, known->second);
       return true;
     }

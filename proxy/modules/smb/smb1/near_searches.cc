@@ -66,8 +66,7 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
   if (asked->level != fetched->level || (asked->flags & kSame) != (fetched->flags & kSame) ||
       (asked->flags & kCloseAfter) != 0 || max_data < answer->data.size())
     return false;
-  if ((asked->flags & kContinueFromLast) == 0 && !same_name(asked->name, fetched->name))
-    return false;
+  if ((asked->flags & kContinueFromLast) == 0 && !same_name(asked->name, fetched->name)) return false;
   if (page.status == 0) {
     const auto reply = parse_find_next_reply(answer->parameters);
     if (!reply || reply->count > asked->count) return false;

@@ -62,7 +62,7 @@ class NearSearches {
   std::uint64_t changes_ = 0;
   std::unordered_map<MessageNumber, First> firsts_;
   std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
-  std::unordered_set<OpenKey, OpenKeyHash> plain_;  // what is pushed for these is dropped
+  std::unordered_set<OpenKey, OpenKeyHash> plain_;    // what is pushed for these is dropped
   std::unordered_set<OpenKey, OpenKeyHash> running_;  // something may be pushed for these
   std::unordered_map<OpenKey, Waiting, OpenKeyHash> waiting_;
 };

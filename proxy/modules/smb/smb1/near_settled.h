@@ -4,10 +4,10 @@
 #pragma once
 #include <optional>
 
+#include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/settling.h"
 #include "proxy/modules/smb/smb1/connection.h"
-#include "proxy/modules/smb/half.h"
 
 namespace longhaul::smb::smb1 {
 

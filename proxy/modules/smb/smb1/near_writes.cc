@@ -14,8 +14,7 @@ DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} <
 
 // The server's answer as it will be, or was.
 void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes) {
-  if (status != Status::success)
-    return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
+  if (status != Status::success) return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
   out.to_lan(write_reply(request, written_bytes));
 }
 
@@ -28,7 +27,8 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
   if (!header.has_nt_status()) return false;  // late errors are NT status codes
   // Pipes set the other modes; some clients set kMessageStart for files too.
   return (write.mode & ~kMessageStart) == 0 && !write.data.empty() &&
-         ends_within_limits(write.offset, static_cast<std::uint32_t>(write.data.size()), open.confirmed_bytes);
+         ends_within_limits(write.offset, static_cast<std::uint32_t>(write.data.size()),
+                            open.confirmed_bytes);
 }
 
 // As in smb2/near_writes.cc.
@@ -51,8 +51,9 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&config::Features::smb_write_behind) || !may_be_promised(*open, header, *write) ||
-      !policy_allows(*open) || !room_.has_room(disk_tree(*open), length))
+  if (!open || doomed_ || !features(&config::Features::smb_write_behind) ||
+      !may_be_promised(*open, header, *write) || !policy_allows(*open) ||
+      !room_.has_room(disk_tree(*open), length))
     return false;
   const OpenKey key = open->key;
   drop(*open);
@@ -111,8 +112,8 @@ void Near::kept(const Kept& kept) {
   reset_if_doomed();
 }
 
-// Some libraries ignore the status of a CLOSE. Where only that could tell of a loss its answer is withheld, and the
-// connection reset when all else that was promised is done.
+// Some libraries ignore the status of a CLOSE. Where only that could tell of a loss its answer is withheld,
+// and the connection reset when all else that was promised is done.
 void Near::answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                                   const OpenKey& key) {
   const auto status = static_cast<Status>(answer.header.status);
@@ -122,8 +123,7 @@ void Near::answer_with_late_error(const Frame& frame, const Message& answer, con
   if (is_news) told_late(key, withheld ? Told::reset : Told::late_error);
   doomed_ |= withheld;
   if (!withheld)
-    out_.to_lan(told == status ? frame.bytes
-                               : empty_reply(request.header, static_cast<std::uint32_t>(told)));
+    out_.to_lan(told == status ? frame.bytes : empty_reply(request.header, static_cast<std::uint32_t>(told)));
 }
 
 void Near::reset_if_doomed() {
@@ -200,8 +200,8 @@ void Near::lose(Cause cause) {
     const Open* open = connection_.open(key);
     if (!open) continue;
     const bool refused = promises_.outstanding_bytes(key) == 0;
-    lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
-                                  .ranges = promises_.outstanding_ranges(key)});
+    lost_->add(lost_file(*open),
+               {.cause = refused ? Cause::refused : cause, .ranges = promises_.outstanding_ranges(key)});
   }
   promises_.cut_off();
 }

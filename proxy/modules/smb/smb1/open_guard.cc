@@ -52,7 +52,8 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   return true;
 }
 
-// An open that is not the first of its chain passes: what is before it has to be done. The error ends a chain.
+// An open that is not the first of its chain passes: what is before it has to be done. The error ends a
+// chain.
 OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
   const Header& header = message.header;
   const auto wanted = wanted_by(message);

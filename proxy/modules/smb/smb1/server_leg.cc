@@ -110,7 +110,8 @@ void ServerLeg::count(const Waiting& waiting, Counts what) {
 void ServerLeg::queue(Waiting waiting) {
   // A small frame shares the memory of what came with it, which may be much more.
   constexpr std::size_t kCopied = 16 << 10;
-  if (waiting.frame.size() <= kCopied && (!queue_.empty() || !may_go(waiting))) waiting.frame = Slice::copy_of(waiting.frame.bytes());
+  if (waiting.frame.size() <= kCopied && (!queue_.empty() || !may_go(waiting)))
+    waiting.frame = Slice::copy_of(waiting.frame.bytes());
   count(waiting, Counts::begin);
   queued_bytes_ += waiting.frame.size() + kWaitingBytes;
   queue_.push_back(std::move(waiting));

@@ -277,7 +277,7 @@ Slice build_query_interfaces_request(const RequestHead& head) {
   out.u16(0);
   out.u32(fsctl::query_network_interface_info);
   out.u64(~std::uint64_t{0}), out.u64(~std::uint64_t{0});  // no file
-  out.zeros(20);  // no input; OutputOffset, OutputCount
+  out.zeros(20);                                           // no input; OutputOffset, OutputCount
   out.u32(kMostOutput);
   out.u32(kIoctlIsFsctl);
   out.u32(0);

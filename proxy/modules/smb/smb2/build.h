@@ -26,8 +26,8 @@ struct RequestHead {
   std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
 };
 
-// The head of one of many requests of ours, which widens the server's window. Others ask for no more ids than they
-// take: a server grants so many in all, and what is ours is lacking in the client's.
+// The head of one of many requests of ours, which widens the server's window. Others ask for no more ids than
+// they take: a server grants so many in all, and what is ours is lacking in the client's.
 inline RequestHead widening(RequestHead head) {
   head.credit_request = head.credit_wish;
   return head;

@@ -275,7 +275,8 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
       // A new name, which is not ours to follow: from now on it may be any.
       bool renames = set->info_class == file_info::rename || set->info_class == file_info::rename_ex ||
                      set->info_class == file_info::link;
-      if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames) rename(*open);
+      if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames)
+        rename(*open);
       break;
     }
     default:
@@ -420,8 +421,7 @@ void Connection::session_expired(SessionId session) {
 
 void Connection::untouchable_since(modules::Reason reason) {
   if (!any_untouchable()) why_untouchable_ = reason;
-  if (reason != reasons::smb_not_understood && reason != reasons::smb_session)
-    ids_are_fixed_ = true;
+  if (reason != reasons::smb_not_understood && reason != reasons::smb_session) ids_are_fixed_ = true;
 }
 
 bool Connection::expired(SessionId session) const {

@@ -63,8 +63,9 @@ struct Open {
   // Its CREATE may come again on another connection, until the client shows that it has had the answer.
   // Servers take any request on the handle for that ([MS-SMB2] 3.3.5.9, replay): ours must not come first.
   bool may_be_replayed = false;
-  bool on_behalf = false;         // its oplock was asked by us; the client believes in none
-  bool given_up = false;          // the near half answers nothing by that any more, though the server has not broken it
+  bool on_behalf = false;  // its oplock was asked by us; the client believes in none
+  bool given_up =
+      false;  // the near half answers nothing by that any more, though the server has not broken it
   // Changes that others make are told by a notification, without the oplock (far_watch.h, Watched).
   bool watched = false;
   bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()

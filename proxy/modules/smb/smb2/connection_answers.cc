@@ -93,7 +93,8 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
     case Command::logoff:
       if (!success) break;
       close_all(request.session, std::nullopt, request.id, outcome);
-      trees_.erase(trees_.lower_bound({request.session, 0}), trees_.upper_bound({request.session, ~TreeId{0}}));
+      trees_.erase(trees_.lower_bound({request.session, 0}),
+                   trees_.upper_bound({request.session, ~TreeId{0}}));
       sessions_.erase(request.session);
       since_setup_.erase(request.session);
       break;

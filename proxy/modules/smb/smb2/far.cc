@@ -7,8 +7,8 @@
 
 namespace longhaul::smb::smb2 {
 
-using modules::Reason;
 using modules::Ending;
+using modules::Reason;
 
 namespace {
 
@@ -298,7 +298,8 @@ bool Far::quiet() const {
 // Only behind the near half, which does so before anything was added or answered: from then on the ids of
 // both legs differ, and somebody has to keep account of that.
 Reason Far::leave_alone() const {
-  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet()) return reasons::optimised;
+  if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet())
+    return reasons::optimised;
   return connection_.any_untouchable() ? connection_.why_untouchable() : reasons::smb_not_understood;
 }
 

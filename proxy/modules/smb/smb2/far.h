@@ -87,7 +87,8 @@ class Far final : public Half, private FarSide {
     opens_.listed(directory, listing, info_class, entries);
   }
 
-  std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build, Reply reply);
+  std::optional<MessageId> add(SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
+                               Reply reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
   std::optional<Message> parse(const Frame& frame);
   // A client's request on its way: the ids that its elements have got so far.
@@ -119,12 +120,12 @@ class Far final : public Half, private FarSide {
   modules::Surroundings surroundings_;
   Connection connection_;
   MessageIds ids_;
-  KeyedMap<MessageId, Reply> own_;  // our requests, by the server's number
-  KeyedMap<MessageId, Begun> beginning_;   // of these: what the server may let wait
-  KeyedMap<MessageId, Reply> listening_;   // that it does let wait
-  KeyedSet<MessageId> at_server_;   // the client's requests without a final answer, by its numbers
-  std::deque<Outgoing> waiting_;              // for ids, in order
-  std::size_t queued_bytes_ = 0;              // of those
+  KeyedMap<MessageId, Reply> own_;        // our requests, by the server's number
+  KeyedMap<MessageId, Begun> beginning_;  // of these: what the server may let wait
+  KeyedMap<MessageId, Reply> listening_;  // that it does let wait
+  KeyedSet<MessageId> at_server_;         // the client's requests without a final answer, by its numbers
+  std::deque<Outgoing> waiting_;          // for ids, in order
+  std::size_t queued_bytes_ = 0;          // of those
   std::unordered_map<MessageId, std::size_t, KeyedHash> waiting_ids_;  // of those, how often
   FarAliases aliases_;
   std::deque<Input> held_;  // in order

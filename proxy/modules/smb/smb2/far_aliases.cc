@@ -5,7 +5,8 @@
 namespace longhaul::smb::smb2 {
 
 void FarAliases::make_real(TimePoint now, const MakeReal& wanted) {
-  if (waiting_.size() >= kMostWaiting || real_.size() >= kMostReal) return side_.out().abort();  // no twin of ours
+  if (waiting_.size() >= kMostWaiting || real_.size() >= kMostReal)
+    return side_.out().abort();  // no twin of ours
   if (waiting_.empty() && ask(now, wanted)) return;
   held_bytes_ += wanted.request.size();
   waiting_.push_back(wanted);

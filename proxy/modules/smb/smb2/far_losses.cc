@@ -64,7 +64,8 @@ Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
     std::erase_if(failed_, [&](const Failed& each) { return each.open == settled->open; });
     return Taken::yes;
   }
-  if (const auto* promised = std::get_if<Promised>(&message); promised && promised_.size() < Connection::kMostPending)
+  if (const auto* promised = std::get_if<Promised>(&message);
+      promised && promised_.size() < Connection::kMostPending)
     promised_.emplace(promised->message, promised->open);
   return Taken::no;
 }
@@ -87,7 +88,8 @@ void FarLosses::lose_doubtful(Cause cause) {
   }
   for (const auto& [id, open] : side_.connection().opens())
     if (may_be_written_behind(*open) && (open->on_behalf || may_promise_cached_) &&
-        (!open->settled || open->failed_promise)) lose(file_of(*open));
+        (!open->settled || open->failed_promise))
+      lose(file_of(*open));
 }
 
 }  // namespace longhaul::smb::smb2

@@ -54,10 +54,10 @@ class FarLosses final : public FarPart {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_;
-  std::uint64_t near_ = 0;            // the near daemon's number
+  std::uint64_t near_ = 0;                 // the near daemon's number
   KeyedMap<MessageId, OpenKey> promised_;  // without the server's answer
   std::deque<Failed> failed_;
-  bool may_promise_ = false;  // the near half: it was allowed to at some time
+  bool may_promise_ = false;         // the near half: it was allowed to at some time
   bool may_promise_cached_ = false;  // the same to clients that cache by themselves
   bool ended_ = false;
 };

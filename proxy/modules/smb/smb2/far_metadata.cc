@@ -240,7 +240,8 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
     expected_.erase(found);
     const auto created = parse_create_response(each.element->bytes);
     if (each.element->header.status != Status::success || !created) continue;
-    if (Open* open = side_.connection().open(created->file)) ask_when_watched(now, *open, std::move(questions));
+    if (Open* open = side_.connection().open(created->file))
+      ask_when_watched(now, *open, std::move(questions));
   }
 }
 
@@ -249,9 +250,7 @@ void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice>
   if (!side_.surroundings().features.smb_metadata_relaxed) {
     // What a directory itself is like shows in the folder above it.
     const bool own = (open.caching & lease_state::write) && !open.on_behalf;
-    const Watching watching = own              ? Watching::now
-                              : open.directory ? Watching::never
-                                               : side_.watch(now, open);
+    const Watching watching = own ? Watching::now : open.directory ? Watching::never : side_.watch(now, open);
     if (watching == Watching::never) return ask_not(open.key, questions);
     if (watching == Watching::later) {
       unwatched_.insert_or_assign(open.key, std::move(questions));

@@ -76,13 +76,13 @@ class FarMetadata final : public FarPart {
   bool remember(std::vector<std::string>& names, const std::string& name);
   void forget(std::vector<std::string>& names);
 
-  KeyedMap<MessageId, std::vector<Slice>> expected_;  // by the CREATE's id
+  KeyedMap<MessageId, std::vector<Slice>> expected_;                        // by the CREATE's id
   std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // questions that wait for that
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
   std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
-  KeyedMap<MessageId, OpenKey> beginning_;  // by the id of the frame that begins the listing
-  KeyedMap<MessageId, Listing> opening_;    // the same where it opens the directory, too
-  std::unordered_set<OpenKey, OpenKeyHash> asked_;    // where a question of ours is at the server
+  KeyedMap<MessageId, OpenKey> beginning_;          // by the id of the frame that begins the listing
+  KeyedMap<MessageId, Listing> opening_;            // the same where it opens the directory, too
+  std::unordered_set<OpenKey, OpenKeyHash> asked_;  // where a question of ours is at the server
   std::unordered_map<OpenKey, std::deque<Message>, OpenKeyHash> held_;
   std::unordered_set<OpenKey, OpenKeyHash> wanting_ids_;
   std::size_t held_bytes_ = 0, name_bytes_ = 0;

@@ -406,7 +406,8 @@ bool FarOrder::take_break(TimePoint now, const Message& message) {
   const auto* oplock = notification ? std::get_if<OplockBreak>(&*notification) : nullptr;
   const Open* open = oplock ? side_.connection().open(oplock->file) : nullptr;
   if (!open || !open->on_behalf) return false;
-  if (open->closing && promised_through_.contains(open->key)) return true;  // its CLOSE is the acknowledgement
+  if (open->closing && promised_through_.contains(open->key))
+    return true;  // its CLOSE is the acknowledgement
   ++side_.counters().breaks;
   side_.out().tell(smb::Break{.open = open->key, .level = static_cast<std::uint8_t>(oplock->level)});
   if (!open->break_pending) return true;

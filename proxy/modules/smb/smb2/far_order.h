@@ -77,7 +77,7 @@ class FarOrder final : public FarPart {
   struct Work {
     FileGroupRef file;
     std::set<Sequence> promises;
-    std::set<Sequence> others;  // of these: not WRITEs
+    std::set<Sequence> others;                     // of these: not WRITEs
     std::multimap<std::uint64_t, Promise> writes;  // by offset
     std::uint64_t longest_write = 0;
     std::deque<Held> held;
@@ -118,14 +118,14 @@ class FarOrder final : public FarPart {
   std::map<std::uint64_t, Promise> own_;  // CLOSEs of our own
   std::set<Sequence> all_promises_;
   std::unordered_map<const FileGroup*, Work> work_;
-  std::deque<Held> barriers_;         // what waits for all before it, and all behind it for it
-  std::set<Sequence> held_;           // all that wait
+  std::deque<Held> barriers_;          // what waits for all before it, and all behind it for it
+  std::set<Sequence> held_;            // all that wait
   KeyedMap<MessageId, Scope> scopes_;  // of those, for CANCELs
   Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may be any file's
   std::size_t held_bytes_ = 0;
   DiskQuestions questions_;
   std::map<OpenKey, GivingBack> giving_back_;
-  std::size_t alone_ = 0;          // of these, those that the near half is not done with
+  std::size_t alone_ = 0;  // of these, those that the near half is not done with
   // Of those that may not be given back alone: until when the near half has to be done. In the order of time.
   std::deque<std::pair<TimePoint, OpenKey>> fences_;
   std::set<OpenKey> back_unsent_;  // that had no id

@@ -61,13 +61,12 @@ bool FarPaths::has_only_path(TimePoint now, const Open& open) {
   if (sessions_.size() >= Connection::kMostSessions && !sessions_.contains(open.session)) return false;
   State& state = sessions_[open.session];
   if (state != State::unknown || !side_.can_inject(1)) return state == State::only_path;
-  const bool sent =
-      side_.inject(now, open.session, open.tree, 1, build_query_interfaces_request,
-                   [this, key = open.key](TimePoint then, const Frame&, const Element& answer) {
-                     settle(key.session, others_in(answer).value_or(true));
-                     if (const Open* waiting = side_.connection().open(key))
-                       side_.path_is_known(then, *waiting);
-                   });
+  const bool sent = side_.inject(now, open.session, open.tree, 1, build_query_interfaces_request,
+                                 [this, key = open.key](TimePoint then, const Frame&, const Element& answer) {
+                                   settle(key.session, others_in(answer).value_or(true));
+                                   if (const Open* waiting = side_.connection().open(key))
+                                     side_.path_is_known(then, *waiting);
+                                 });
   if (sent) state = State::asked;
   return false;
 }

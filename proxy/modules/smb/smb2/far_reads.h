@@ -63,7 +63,8 @@ class FarReads final : public FarPart {
     std::deque<Push> in_flight;
     std::vector<Fetch> fetches;  // of this stamp
     std::vector<Owed> owed;
-    KeyedSet<MessageId> at_server;  // READs that were asked and sent on, of which the near half does not know that
+    KeyedSet<MessageId>
+        at_server;  // READs that were asked and sent on, of which the near half does not know that
     std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
   };
 
@@ -93,16 +94,16 @@ class FarReads final : public FarPart {
   FarSide& side_;
   // What one file may have of each: what a message costs grows with them.
   static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 32;
-  static constexpr std::size_t kMostFiles = 4096;  // that are read ahead at a time
-  static constexpr std::size_t kMostAtOnce = 64;   // files looked at again because there is room
-  static constexpr std::size_t kOwedBytes = 512;   // of a READ that was swallowed, about
+  static constexpr std::size_t kMostFiles = 4096;    // that are read ahead at a time
+  static constexpr std::size_t kMostAtOnce = 64;     // files looked at again because there is room
+  static constexpr std::size_t kOwedBytes = 512;     // of a READ that was swallowed, about
   static constexpr std::uint32_t kLeastRead = 4096;  // of a server that gives less at once nothing is fetched
 
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
   // Of which more may be fetched when there is room, or when a change is answered.
   std::set<OpenKey> wanting_;
-  OpenKey looked_at_;  // of these, last
+  OpenKey looked_at_;                       // of these, last
   KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
   Fresh fresh_;
   std::optional<Asked> asked_;  // the frame that it is about comes next

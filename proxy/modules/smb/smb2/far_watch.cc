@@ -37,10 +37,11 @@ bool is_below(const std::u16string& folder, const std::u16string& path) {
 Watching FarWatch::watch(TimePoint now, Open& open) {
   if (open.watched) return Watching::now;
   if (const auto known = opens_.find(open.key); known != opens_.end())
-    return folders_.at(known->second.folder).state == Folder::State::failed ? Watching::never : Watching::later;
-  if (ended_ || opens_.size() >= kMostOpens || side_.connection().any_untouchable())
-    return Watching::never;
-  const auto [entry, is_new] = by_path_.try_emplace(Path{open.session, open.tree, folder_of(open)}, last_ + 1);
+    return folders_.at(known->second.folder).state == Folder::State::failed ? Watching::never
+                                                                            : Watching::later;
+  if (ended_ || opens_.size() >= kMostOpens || side_.connection().any_untouchable()) return Watching::never;
+  const auto [entry, is_new] =
+      by_path_.try_emplace(Path{open.session, open.tree, folder_of(open)}, last_ + 1);
   if (is_new) {
     if (folders_.size() >= kMostFolders) {
       const auto unused = std::find_if(folders_.begin(), folders_.end(),
@@ -92,8 +93,8 @@ void FarWatch::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
     if (change.kind == Change::Kind::closed) forget(now, change.open->key);
 }
 
-// A handle of ours in a folder keeps others from moving it, or from having it for themselves. Where the client
-// has something open there as well, that does so anyway.
+// A handle of ours in a folder keeps others from moving it, or from having it for themselves. Where the
+// client has something open there as well, that does so anyway.
 void FarWatch::before_request(TimePoint now, const Message& message, const Changes&) {
   if (folders_.empty()) return;
   for (const Element& element : message.elements) {
@@ -104,7 +105,8 @@ void FarWatch::before_request(TimePoint now, const Message& message, const Chang
       case Command::tree_disconnect:
         return release_all(now);
       case Command::close:
-        if (const Open* open = request ? side_.connection().open(request->file) : nullptr) forget(now, open->key);
+        if (const Open* open = request ? side_.connection().open(request->file) : nullptr)
+          forget(now, open->key);
         break;
       case Command::set_info:
         // It lies elsewhere afterwards, or has another name.
@@ -119,12 +121,13 @@ void FarWatch::before_request(TimePoint now, const Message& message, const Chang
         constexpr std::uint32_t kAllShared = 7;
         if (!request || !request->opening) break;
         const Open& opening = *request->opening;
-        const bool harmless = !(opening.access & (access::delete_file | access::generic_all | access::maximum_allowed)) &&
-                              !(opening.options & create_options::delete_on_close) &&
-                              opening.share_access == kAllShared;
+        const bool harmless =
+            !(opening.access & (access::delete_file | access::generic_all | access::maximum_allowed)) &&
+            !(opening.options & create_options::delete_on_close) && opening.share_access == kAllShared;
         for (auto each = folders_.begin(); !harmless && each != folders_.end();) {
           const auto folder = each++;
-          if (folder->second.opens == 0 && (!opening.name.exact || is_below(std::get<2>(folder->second.path), opening.name.path)))
+          if (folder->second.opens == 0 &&
+              (!opening.name.exact || is_below(std::get<2>(folder->second.path), opening.name.path)))
             release(now, folder);
         }
         break;
@@ -181,7 +184,8 @@ void FarWatch::open(Number number, Folder& folder, TimePoint now) {
 }
 
 void FarWatch::listen(Number number, Folder& folder, TimePoint now) {
-  const ChangeNotifyRequest request{.output_bytes = kNotifyBytes, .file = folder.file, .filter = kNotifyFilter};
+  const ChangeNotifyRequest request{
+      .output_bytes = kNotifyBytes, .file = folder.file, .filter = kNotifyFilter};
   const bool sent = side_.listen(
       now, std::get<0>(folder.path), std::get<1>(folder.path),
       [request](const RequestHead& head) { return build_change_notify_request(head, request); },
@@ -256,12 +260,14 @@ void FarWatch::changed(TimePoint now, Folder& folder, Bytes names) {
     for (const OpenKey& key : all_of(folder)) opens.insert(key);
   } else {
     // Of those whose names may be any file's each change may be.
-    if (const auto any = folder.of_file.find(side_.connection().any_file().get()); any != folder.of_file.end())
+    if (const auto any = folder.of_file.find(side_.connection().any_file().get());
+        any != folder.of_file.end())
       opens.insert(any->second.begin(), any->second.end());
     for (const NotifyEntry& entry : *entries) {
       CreateRequest named;
       named.name = entry.name;
-      const FileGroupRef file = side_.connection().group_of(file_name_of(std::get<1>(folder.path), named, Header{}));
+      const FileGroupRef file =
+          side_.connection().group_of(file_name_of(std::get<1>(folder.path), named, Header{}));
       const auto found = folder.of_file.find(file.get());
       if (found == folder.of_file.end()) continue;
       opens.insert(found->second.begin(), found->second.end());
@@ -322,12 +328,15 @@ void FarWatch::send_closes(TimePoint now) {
     const bool sent = side_.inject(
         now, std::get<0>(closing.path), std::get<1>(closing.path), 1,
         [request](const RequestHead& head) { return build_close_request(head, request); },
-        [this, number = closing.number](TimePoint then, const Frame&, const Element&) { side_.let_go(then, number); });
+        [this, number = closing.number](TimePoint then, const Frame&, const Element&) {
+          side_.let_go(then, number);
+        });
     if (!sent && !side_.connection().any_untouchable() && !ended_) return;
     closes_.pop_back();
     if (sent) continue;
-    (void)side_.inject_owed(now, std::get<0>(closing.path), std::get<1>(closing.path),
-                            [request](const RequestHead& head) { return build_close_request(head, request); });
+    (void)side_.inject_owed(
+        now, std::get<0>(closing.path), std::get<1>(closing.path),
+        [request](const RequestHead& head) { return build_close_request(head, request); });
     side_.let_go(now, closing.number);
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for changes that no oplock tells of: others change a file beside the SMB server, or a
-// folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder in which something
-// is kept for the client, and tells which opens are watched so (Watched). What is fetched, kept and dropped
-// for that is the other parts'.
+// folder that is being listed. Keeps a handle and a CHANGE_NOTIFY of its own on each folder in which
+// something is kept for the client, and tells which opens are watched so (Watched). What is fetched, kept and
+// dropped for that is the other parts'.
 //
 // Timestamps are no substitute: smbd 4.17 shows those of an open file as they were when it was opened, by
 // whatever way they are asked for.

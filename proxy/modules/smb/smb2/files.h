@@ -91,7 +91,9 @@ class Files {
 class Counted {
  public:
   Counted() = default;
-  Counted(FileGroupRef group, FileCount which) : group_(std::move(group)), which_(which) { group_->add(which_); }
+  Counted(FileGroupRef group, FileCount which) : group_(std::move(group)), which_(which) {
+    group_->add(which_);
+  }
   Counted(Counted&& other) noexcept : group_(std::move(other.group_)), which_(other.which_) {}
   Counted& operator=(Counted&& other) noexcept {
     std::swap(group_, other.group_);

@@ -46,8 +46,8 @@ Result<Header> parse_header(Bytes message);
 // 64 bytes; the signature is zero.
 void write_header(const Header& header, Buffer& out);
 
-// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of what is sent and what is asked
-// for.
+// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of what is sent and
+// what is asked for.
 constexpr std::uint16_t charge_for(std::uint32_t payload_bytes) {
   const std::uint32_t charge = payload_bytes == 0 ? 1 : 1 + (payload_bytes - 1) / kCreditBytes;
   return static_cast<std::uint16_t>(charge < 0xFFFF ? charge : 0xFFFF);

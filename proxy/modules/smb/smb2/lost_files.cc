@@ -50,7 +50,8 @@ void LostFiles::on_request(const Message& message) {
   shares_.on_request(message);
   for (const Element& element : message.elements) {
     if (element.header.command != Command::set_info || asked_.size() >= kMostAsked) continue;
-    if (auto change = change_of(element)) asked_.insert_or_assign(element.header.message_id, std::move(*change));
+    if (auto change = change_of(element))
+      asked_.insert_or_assign(element.header.message_id, std::move(*change));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an open means in records of lost writes (lost_writes.h), and what this connection does to such files: one
-// that is deleted, emptied or replaced has nothing left to tell, and one that is renamed takes its record along.
+// Which file an open means in records of lost writes (lost_writes.h), and what this connection does to such
+// files: one that is deleted, emptied or replaced has nothing left to tell, and one that is renamed takes its
+// record along.
 #pragma once
 #include <string>
 

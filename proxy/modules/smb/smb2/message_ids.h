@@ -59,8 +59,9 @@ class MessageIds {
     std::uint64_t id = 0;
     std::uint16_t charge = 0;
   };
-  // It should ask for as many credits as it has ids, and for what the request that waits lacks: `charge` ids, or,
-  // where it must keep its own, all below `end`. More would be kept from the client by us: servers limit the sum.
+  // It should ask for as many credits as it has ids, and for what the request that waits lacks: `charge` ids,
+  // or, where it must keep its own, all below `end`. More would be kept from the client by us: servers limit
+  // the sum.
   std::uint16_t lacking(std::uint64_t end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit takes one for each request.
   std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
@@ -95,7 +96,7 @@ class MessageIds {
   IntervalSet bank_;     // a part of free_
   IntervalSet skipped_;  // from top_ on: used up by the client
   std::uint64_t top_ = 1;
-  std::uint64_t client_next_ = 0;                               // behind the highest id that the client used
+  std::uint64_t client_next_ = 0;                     // behind the highest id that the client used
   KeyedMap<std::uint64_t, std::uint64_t> sent_as_;    // client's id -> server's, where they differ
   KeyedMap<std::uint64_t, std::uint64_t> client_id_;  // and back
 };

@@ -5,8 +5,8 @@
 
 namespace longhaul::smb::smb2 {
 
-using modules::Reason;
 using modules::Ending;
+using modules::Reason;
 
 Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<LostWrites> lost,
            std::shared_ptr<Channels> channels, const LostWrites::Ends& ends)
@@ -22,9 +22,10 @@ Near::Near(Outputs& out, std::shared_ptr<AheadAccount> account, std::shared_ptr<
       reads_(*this, std::move(account)),
       lost_(std::move(lost)),
       gate_(*lost_, writes_.ledger()),
-      asked_in_order_{&settled_, &channels_, &aliases_, &opens_, &volumes_, &writes_, &metadata_, &listings_, &reads_},
-      answered_in_order_{&settled_, &channels_, &aliases_,  &opens_,    &volumes_,
-                         &writes_,   &metadata_, &listings_, &reads_} {}
+      asked_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
+                      &writes_,  &metadata_, &listings_, &reads_},
+      answered_in_order_{&settled_, &channels_, &aliases_,  &opens_, &volumes_,
+                         &writes_,  &metadata_, &listings_, &reads_} {}
 
 // ---- frames
 
@@ -260,8 +261,8 @@ void Near::give_up_same_name(TimePoint now, const Message& message) {
   }
 }
 
-// What the far half notices of others' changes does not come: what it told of the open counts no more. What it
-// reads once it has heard of that bears another stamp.
+// What the far half notices of others' changes does not come: what it told of the open counts no more. What
+// it reads once it has heard of that bears another stamp.
 void Near::doubt(const OpenKey& key) {
   const Open* open = connection_.open(key);
   if (!open) return;

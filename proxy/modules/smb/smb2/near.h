@@ -27,8 +27,7 @@ class Near final : public Half, private NearSide {
   // `channels`, the sessions that they carry.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
        std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
-       std::shared_ptr<Channels> channels = std::make_shared<Channels>(),
-       const LostWrites::Ends& ends = {});
+       std::shared_ptr<Channels> channels = std::make_shared<Channels>(), const LostWrites::Ends& ends = {});
 
   void frame_from_lan(TimePoint now, const Frame& frame) override;
   void frame_from_stream(TimePoint now, const Frame& frame) override;

@@ -254,7 +254,8 @@ Taken NearAliases::close(TimePoint now, const Message& message) {
   const Open* open = alias ? side_.connection().open(alias->behind) : nullptr;
   if (!open || !request || side_.connection().any_untouchable()) return Taken::no;
   const std::uint64_t number = file_of(alias->key).volatile_part;
-  if (const auto known = known_.find(alias->behind); known != known_.end()) known->second.aliases.erase(number);
+  if (const auto known = known_.find(alias->behind); known != known_.end())
+    known->second.aliases.erase(number);
   held_bytes_ -= alias->create.size();
   aliases_.erase(number);
   ++side_.counters().metadata_answers;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): what one connection of a session answers
-// by itself is right only as long as no other carries requests of that session. So where one binds itself to a
-// session, every other connection of that session steps aside before the binding goes on. A connection that
-// goes past the pair is not seen: where the server has an address for it nothing is promised
+// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): what one connection of a session
+// answers by itself is right only as long as no other carries requests of that session. So where one binds
+// itself to a session, every other connection of that session steps aside before the binding goes on. A
+// connection that goes past the pair is not seen: where the server has an address for it nothing is promised
 // (may_be_bypassed()). Whether one session's own requests may be touched is connection.h's.
 #pragma once
 #include <map>

@@ -5,9 +5,10 @@
 //
 // A listing belongs to one open and is told once, in order, as the server told it after the client had asked
 // for its beginning. What this connection changes in the share, what the far half notices that others change
-// (Watched; with `smb.metadata = relaxed` age instead), or another class of entries makes the rest of it void: then the far half lists afresh and leaves out what the client has had. Clients that open
-// and list in one compound have the beginning from the server itself, and the rest is fetched behind it;
-// where it is not (the feature was off) both halves note what was told.
+// (Watched; with `smb.metadata = relaxed` age instead), or another class of entries makes the rest of it
+// void: then the far half lists afresh and leaves out what the client has had. Clients that open and list in
+// one compound have the beginning from the server itself, and the rest is fetched behind it; where it is not
+// (the feature was off) both halves note what was told.
 #pragma once
 #include <deque>
 #include <map>
@@ -35,13 +36,13 @@ class NearListings final : public NearPart {
   struct Listing {
     MessageId generation = 0;  // the request that began it, or began it afresh
     std::uint8_t info_class = 0;
-    bool at_server = false;  // its beginning has been asked for as the client asked, and not been answered
-    bool active = false;     // what is behind its beginning comes, or has come, as Answers
-    bool afresh = false;     // the far half has set the server's position back to the beginning
+    bool at_server = false;     // its beginning has been asked for as the client asked, and not been answered
+    bool active = false;        // what is behind its beginning comes, or has come, as Answers
+    bool afresh = false;        // the far half has set the server's position back to the beginning
     std::uint64_t changes = 0;  // of names in its tree, when it was begun, or begun afresh
     std::uint64_t doubts = 0;   // by others (Watched), the same
-    bool given_up = false;  // the client asks the server from here on
-    bool asked = false;     // by a request of its own, for which it was decided whether this is ours
+    bool given_up = false;      // the client asks the server from here on
+    bool asked = false;         // by a request of its own, for which it was decided whether this is ours
     // Entries that the server has told the client by itself: in the compound that opened the directory.
     std::uint64_t told_before = 0;
     std::optional<Status> end;
@@ -97,7 +98,7 @@ class NearListings final : public NearPart {
   // Of names, through this connection, by tree; of trees beyond those that are counted.
   std::map<std::pair<SessionId, TreeId>, std::uint64_t> changes_;
   std::uint64_t other_changes_ = 0;
-  std::size_t waiting_ = 0;    // questions
+  std::size_t waiting_ = 0;  // questions
   std::size_t held_bytes_ = 0;
 };
 

@@ -279,10 +279,11 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
   // It must wait for writes, until a FLUSH behind them was answered; and for whatever else was done.
   const std::uint64_t writes = open->group->count(&FileCounts::writes);
   const std::uint64_t others = open->group->count(&FileCounts::changes) - writes;
-  if (!plain || !(open->caching & lease_state::handle) || open->break_pending || others != file->second.others ||
-      writes != file->second.writes || side_.owes(*open))
+  if (!plain || !(open->caching & lease_state::handle) || open->break_pending ||
+      others != file->second.others || writes != file->second.writes || side_.owes(*open))
     return Taken::no;
-  const bool known = !is_changed(*open, file->second) && attributes_guarded(*open, side_.surroundings().features);
+  const bool known =
+      !is_changed(*open, file->second) && attributes_guarded(*open, side_.surroundings().features);
   if (!known && request->flags & kClosePostQueryAttributes) return Taken::no;
   for (const auto& [question, answer] : file->second.answers) {
     if (!answer.waiting.empty()) return Taken::no;

@@ -137,7 +137,8 @@ Taken NearOpens::keep(const OpenKey& open, const TwinMessage& message, const Sli
   if (found == by_open_.end()) return Taken::no;
   const auto offer = offers_.find(found->second);
   const std::uint64_t bytes = attached.size();
-  if (held_bytes_ + bytes > kMostBytes || offer->second.known.size() >= kMostKnown || account_->held_bytes + bytes > account_->most_bytes) {
+  if (held_bytes_ + bytes > kMostBytes || offer->second.known.size() >= kMostKnown ||
+      account_->held_bytes + bytes > account_->most_bytes) {
     side_.counters().ahead_bytes += bytes;
     side_.wasted(bytes);
     give_up(offer);

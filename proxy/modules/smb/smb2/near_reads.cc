@@ -40,7 +40,8 @@ void NearReads::on_outcome(TimePoint, const Connection::Outcome& outcome) {
   for (const Change& change : outcome.changes) {
     if (change.kind == Change::Kind::opened && change.open->disk_file) {
       cache_.opened(change.open->key);
-      if (change.open->caching & lease_state::read) fresh_.learnt(*change.open);  // the far half may be reading
+      if (change.open->caching & lease_state::read)
+        fresh_.learnt(*change.open);  // the far half may be reading
     }
     if (change.kind == Change::Kind::closed) {
       cache_.forget(change.open->key);
@@ -83,7 +84,8 @@ Taken NearReads::on_response(TimePoint, const Message& message, const Connection
     auto read = cache_.answered(answered.request.id);
     if (!read || !message.single()) continue;
     Open* open = side_.connection().open(read->open);
-    if (!open || open->group->count(&FileCounts::unsettled) != 0 || !(open->caching & lease_state::read) || answered.element->header.status != Status::success)
+    if (!open || open->group->count(&FileCounts::unsettled) != 0 || !(open->caching & lease_state::read) ||
+        answered.element->header.status != Status::success)
       continue;
     if (auto response = parse_read_response(answered.element->bytes); response && !response->data.empty()) {
       auto at = static_cast<std::size_t>(response->data.data() - message.frame.bytes.bytes().data());

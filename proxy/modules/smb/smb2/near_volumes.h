@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part for questions about a share's volume (QUERY_INFO of file systems), which programs ask
-// through whatever file they have open: with `smb.metadata = relaxed` what was told of a tree is told again for
-// a short time.
+// through whatever file they have open: with `smb.metadata = relaxed` what was told of a tree is told again
+// for a short time.
 //
 // No oplock, lease or notification says when such an answer changes. So age decides, and what this connection
 // does: labels, ids and abilities are told again for ten seconds, sizes for two, as attributes are under a
-// shared lease (near_metadata.h), and not beyond the next request of this connection that may use or free space.
+// shared lease (near_metadata.h), and not beyond the next request of this connection that may use or free
+// space.
 #pragma once
 #include <map>
 #include <string>
@@ -45,7 +46,7 @@ class NearVolumes final : public NearPart {
   std::map<Key, Told> told_;
   KeyedMap<MessageId, Asked> asked_;
   KeyedSet<MessageId> changing_;  // without an answer
-  std::uint64_t changes_ = 0;               // of the space, by this connection: requests, and their answers
+  std::uint64_t changes_ = 0;     // of the space, by this connection: requests, and their answers
 };
 
 }  // namespace longhaul::smb::smb2

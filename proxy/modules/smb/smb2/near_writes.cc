@@ -133,8 +133,8 @@ bool NearWrites::policy_allows(Open& open) {
   if (hides_errors_) return declined(open, reasons::smb_hides_errors);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return declined(open, reasons::smb_other_paths);
-  // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both. Where
-  // the client is just learning of addresses, the server answers.
+  // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both.
+  // Where the client is just learning of addresses, the server answers.
   return bypassed || !room_.knows(disk_tree(open.session, open.tree));
 }
 
@@ -170,8 +170,8 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
     credits_due_ += kept.credits;
     const Open* open = side_.connection().open(settled->open);
     if (open && (status != Status::success || kept.written < settled->range.length))
-      lost_->refused(lost_file(*open),
-                     {settled->range.offset, settled->range.offset + settled->range.length}, status);
+      lost_->refused(lost_file(*open), {settled->range.offset, settled->range.offset + settled->range.length},
+                     status);
   } else {
     const bool is_news = promises_.unreported(settled->open);
     const Status final = promises_.settle(settled->open, status);
@@ -255,9 +255,9 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
 
 // Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
 void NearWrites::ended(const Open& open) {
-  const LostWrites::Loss loss{.cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused
-                                                                                  : Cause::server_gone,
-                              .ranges = promises_.outstanding_ranges(open.key)};
+  const LostWrites::Loss loss{
+      .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
+      .ranges = promises_.outstanding_ranges(open.key)};
   for (const MessageId id : promises_.messages(open.key)) waiting_.erase(id);
   const bool failed = promises_.failed(open.key);
   if (promises_.forget(open.key)) {
@@ -312,8 +312,8 @@ void NearWrites::lose(Cause cause) {
     const Open* open = side_.connection().open(key);
     if (!open) continue;
     const bool refused = promises_.outstanding_bytes(key) == 0;
-    lost_->add(lost_file(*open), {.cause = refused ? Cause::refused : cause,
-                                  .ranges = promises_.outstanding_ranges(key)});
+    lost_->add(lost_file(*open),
+               {.cause = refused ? Cause::refused : cause, .ranges = promises_.outstanding_ranges(key)});
   }
   promises_.cut_off();
 }

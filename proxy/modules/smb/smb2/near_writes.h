@@ -57,14 +57,12 @@ class NearWrites final : public NearPart, private LiveLedger {
   // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
   bool owes() const override { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
-  bool owes(const OpenKey& open) const {
-    return promises_.waiting(open) != 0 || promises_.lost(open);
-  }
+  bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
   // The files that this message goes on with or begins anew: CREATEs that may read or write data.
   std::vector<LostWrites::File> opened_by(const Message& message) const;
   const LiveLedger& ledger() const { return *this; }
-  // The client's connection is to be reset when all that was promised is done: a loss was left that only a CLOSE
-  // could have told, whose status some libraries ignore.
+  // The client's connection is to be reset when all that was promised is done: a loss was left that only a
+  // CLOSE could have told, whose status some libraries ignore.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // The client has ended in order: it has had all answers.
@@ -110,13 +108,13 @@ class NearWrites final : public NearPart, private LiveLedger {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_};
-  std::vector<LostWrites::File> late_files_;                  // of late_, those that no answer has told yet
-  bool only_close_tells_ = false;                             // of these
+  std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has told yet
+  bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
-  TimePoint moved_at_{};  // the server answered a WRITE, or something came to be outstanding
-  Guid client_{};              // as NEGOTIATE named it
-  bool hides_errors_ = false;  // see silent_clients.h
-  std::vector<NewStatus> late_;                               // for the message whose outcome was told last
+  TimePoint moved_at_{};         // the server answered a WRITE, or something came to be outstanding
+  Guid client_{};                // as NEGOTIATE named it
+  bool hides_errors_ = false;    // see silent_clients.h
+  std::vector<NewStatus> late_;  // for the message whose outcome was told last
   modules::Reason reason_ = reasons::optimised;
   // Credits that the server granted beyond what early answers gave the client: for the next ones.
   std::int64_t credits_due_ = 0;

@@ -106,7 +106,8 @@ OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& 
     return Verdict::passes;
   const auto share = shares_.find({chain.session, chain.tree});
   if ((share == shares_.end() && !chain.share) || owed_.size() >= kMostOwed) return Verdict::passes;
-  Owed owed{.use = LostWrites::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
+  Owed owed{
+      .use = LostWrites::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
   owed.file = {.ends = ends_,
                .share = chain.share ? *chain.share : share->second,
                .path = path_of(file_name_of(chain.tree, *request, element.header).path)};
@@ -155,8 +156,8 @@ bool OpenGuard::answer(const Frame& frame, Out& out) {
   return true;
 }
 
-// Where the server refuses even an ECHO the session is gone, and its error stands: the client renews the session
-// and asks again, and its program would never hear of the loss.
+// Where the server refuses even an ECHO the session is gone, and its error stands: the client renews the
+// session and asks again, and its program would never hear of the loss.
 CompoundPart OpenGuard::settled(const Element& answer, const Owed& owed) {
   Header header = answer.header;
   header.command = owed.request.command;

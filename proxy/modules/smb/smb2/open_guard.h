@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CREATE of an SMB2 connection is answered in the server's place because promised writes of its file were
-// lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and the
-// answer to the ECHO comes back to the client as the CREATE's error, with the credits that the server grants.
+// Which CREATE of an SMB2 connection is answered in the server's place because promised writes of its file
+// were lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and
+// the answer to the ECHO comes back to the client as the CREATE's error, with the credits that the server
+// grants.
 #pragma once
 #include <map>
 #include <optional>

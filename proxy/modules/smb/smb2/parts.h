@@ -139,8 +139,8 @@ class FarSide {
   virtual void path_is_known(TimePoint now, const Open& open) = 0;
   // Others wanted that file while we held an oplock on it.
   virtual bool contended(const FileName& name) const = 0;
-  // What was promised and has not come must not reach the server any more: its connection ends, and the files are
-  // remembered.
+  // What was promised and has not come must not reach the server any more: its connection ends, and the files
+  // are remembered.
   virtual void fence() = 0;
   // A message of the server's that a part took, for those behind it after all; to the client if they do not
   // take it.

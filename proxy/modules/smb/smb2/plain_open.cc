@@ -68,7 +68,8 @@ std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& r
   writer.u32(request.file_attributes);
   writer.u32(request.share_access);
   writer.u32(request.options);
-  if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes) return std::nullopt;
+  if (request.contexts.size() > kMostContexts || request.name.size() > kMostPlainNameBytes)
+    return std::nullopt;
   for (const CreateContext& context : request.contexts) {
     if (is_ignored(context)) continue;
     if (!only_asks(context)) return std::nullopt;

@@ -327,4 +327,3 @@ TEST_CASE(
   CHECK(sealer.key_updates() - opener.counters().key_updates <= 1);
   CHECK(lost > 0);
 }
-

@@ -123,7 +123,8 @@ void answers(Guarded& flow, const Message& message) {
 
 }  // namespace
 
-TEST_CASE("SMB2: the open that goes on with a file is told of lost writes, once, and the server sees an ECHO") {
+TEST_CASE(
+    "SMB2: the open that goes on with a file is told of lost writes, once, and the server sees an ECHO") {
   Guarded flow({u"DIR\\ROBBED"});
   flow.piece = GENERATE(std::size_t{1}, std::size_t{7}, ~std::size_t{0});
   connect_smb2(flow, GENERATE(0u, smb2::header_flags::is_signed));
@@ -213,13 +214,13 @@ TEST_CASE("SMB2: what a compound does with a file that is refused fails with it,
     return std::pair{of.header(), Body([&](auto& out) { out.bytes(of.first().body()); })};
   };
   const Of behind{.session = ~smb2::SessionId{0}, .tree = ~smb2::TreeId{0}, .flags = related};
-  const Message message =
-      compound({part(other),
-                {request_header(Command::close, 4, behind), close_request_body(smb2::kPreviousFile)},
-                part(robbed),
-                {request_header(Command::write, 6, behind), write_request_body(smb2::kPreviousFile, 0, "data")},
-                {request_header(Command::close, 7, behind), close_request_body(smb2::kPreviousFile)},
-                part(last)});
+  const Message message = compound(
+      {part(other),
+       {request_header(Command::close, 4, behind), close_request_body(smb2::kPreviousFile)},
+       part(robbed),
+       {request_header(Command::write, 6, behind), write_request_body(smb2::kPreviousFile, 0, "data")},
+       {request_header(Command::close, 7, behind), close_request_body(smb2::kPreviousFile)},
+       part(last)});
   flow.client(message);
 
   FrameSplitter sent(Framing::direct_tcp);
@@ -340,9 +341,12 @@ void passes(Guarded& flow, const Slice& frame) {
 }
 Slice reply(std::uint8_t command, std::uint16_t mid, const Buffer& words = {}, std::uint32_t status = 0) {
   return one::make_frame(
-      {.command = command, .status = status, .flags = 0x80, .tid = one::kTid, .uid = one::kUid, .mid = mid}, words, {});
+      {.command = command, .status = status, .flags = 0x80, .tid = one::kTid, .uid = one::kUid, .mid = mid},
+      words, {});
 }
-Slice tree_connected(std::uint16_t mid) { return reply(0x75, mid, one::Fields{}.andx().u16(1).u32(0).u32(0).bytes); }
+Slice tree_connected(std::uint16_t mid) {
+  return reply(0x75, mid, one::Fields{}.andx().u16(1).u32(0).u32(0).bytes);
+}
 
 // To the share T.
 void connect_smb1(Guarded& flow) {
@@ -363,9 +367,10 @@ void expect_told_smb1(Guarded& flow, std::uint16_t mid, std::uint8_t command = 0
 }
 // OPEN_ANDX ([MS-CIFS] 2.2.4.41.1)
 Slice open_andx(std::string_view name, std::uint16_t access, std::uint16_t mode, std::uint16_t mid) {
-  return one::make_frame({.command = 0x2D, .tid = one::kTid, .uid = one::kUid, .mid = mid},
-                         one::Fields{}.andx().u16(0).u16(access).u16(0).u16(0).u32(0).u16(mode).u32(0).u32(0).u32(0).bytes,
-                         one::Fields{}.text(name).u8(0).bytes);
+  return one::make_frame(
+      {.command = 0x2D, .tid = one::kTid, .uid = one::kUid, .mid = mid},
+      one::Fields{}.andx().u16(0).u16(access).u16(0).u16(0).u32(0).u16(mode).u32(0).u32(0).u32(0).bytes,
+      one::Fields{}.text(name).u8(0).bytes);
 }
 
 struct GuardedSmb1 : Guarded {
@@ -377,7 +382,8 @@ struct GuardedSmb1 : Guarded {
 
 }  // namespace
 
-TEST_CASE("SMB1: the open that goes on with a file is told of lost writes, once, and the server hears nothing") {
+TEST_CASE(
+    "SMB1: the open that goes on with a file is told of lost writes, once, and the server hears nothing") {
   GuardedSmb1 flow;
   flow.piece = GENERATE(std::size_t{1}, ~std::size_t{0});
   passes(flow, one::create("\\dir\\other", 4));
@@ -393,8 +399,9 @@ TEST_CASE("SMB1: the error ends a chain that begins with the open; a chain that 
   std::string chain = text(one::create("\\dir\\robbed", 4));
   const std::string read = text(one::read(1, 0, 100, 4)).substr(kFrameHeadBytes + smb1::kHeaderBytes);
   chain[kFrameHeadBytes + smb1::kHeaderBytes + 1] = 0x2E;
-  store_le<std::uint16_t>(reinterpret_cast<std::byte*>(chain.data()) + kFrameHeadBytes + smb1::kHeaderBytes + 3,
-                          static_cast<std::uint16_t>(chain.size() - kFrameHeadBytes));
+  store_le<std::uint16_t>(
+      reinterpret_cast<std::byte*>(chain.data()) + kFrameHeadBytes + smb1::kHeaderBytes + 3,
+      static_cast<std::uint16_t>(chain.size() - kFrameHeadBytes));
   chain += read;
   write_frame_head(chain.size() - kFrameHeadBytes, reinterpret_cast<std::byte*>(chain.data()));
   flow.client(Slice::copy_of(as_bytes(chain)));
@@ -407,8 +414,9 @@ TEST_CASE("SMB1: the error ends a chain that begins with the open; a chain that 
   std::string setup = text(one::session_setup(2));
   const std::string connect = text(one::tree_connect(2)).substr(kFrameHeadBytes + smb1::kHeaderBytes);
   setup[kFrameHeadBytes + smb1::kHeaderBytes + 1] = 0x75;
-  store_le<std::uint16_t>(reinterpret_cast<std::byte*>(setup.data()) + kFrameHeadBytes + smb1::kHeaderBytes + 3,
-                          static_cast<std::uint16_t>(setup.size() - kFrameHeadBytes));
+  store_le<std::uint16_t>(
+      reinterpret_cast<std::byte*>(setup.data()) + kFrameHeadBytes + smb1::kHeaderBytes + 3,
+      static_cast<std::uint16_t>(setup.size() - kFrameHeadBytes));
   setup += connect;
   write_frame_head(setup.size() - kFrameHeadBytes, reinterpret_cast<std::byte*>(setup.data()));
   passes(anew, Slice::copy_of(as_bytes(setup)));

@@ -7,11 +7,12 @@ namespace longhaul::smb {
 namespace {
 
 std::vector<LostWrites::Record> some_records() {
-  LostWrites::Record first{
-      .file = {.ends = {.client = {std::byte{0xFE}, std::byte{1}}, .server = {std::byte{2}}, .server_port = 445},
-               .share = u"DATA",
-               .path = u"DIR\\\x4E2D\xD83D\xDE00 \n.TXT"},
-      .loss = {.cause = Cause::server_gone, .ranges = {{0, 10}, {1ull << 62, ~0ull}}}};
+  LostWrites::Record first{.file = {.ends = {.client = {std::byte{0xFE}, std::byte{1}},
+                                             .server = {std::byte{2}},
+                                             .server_port = 445},
+                                    .share = u"DATA",
+                                    .path = u"DIR\\\x4E2D\xD83D\xDE00 \n.TXT"},
+                           .loss = {.cause = Cause::server_gone, .ranges = {{0, 10}, {1ull << 62, ~0ull}}}};
   LostWrites::Record second{.file = {.ends = first.file.ends},
                             .loss = {.cause = Cause::near_vanished, .near = ~0ull},
                             .reader_told = true};
@@ -50,7 +51,8 @@ TEST_CASE("all that may be kept can be written and read again") {
   LostWrites lost;
   for (std::size_t n = 0; n < LostWrites::kMost; ++n) {
     LostWrites::Loss loss;
-    for (std::uint64_t i = 0; i < LostWrites::kMostRanges; ++i) loss.ranges.push_back({~0ull - 100 + 2 * i, ~0ull - 99 + 2 * i});
+    for (std::uint64_t i = 0; i < LostWrites::kMostRanges; ++i)
+      loss.ranges.push_back({~0ull - 100 + 2 * i, ~0ull - 99 + 2 * i});
     lost.add({.share = u"S", .path = std::u16string(500, static_cast<char16_t>(n + 1))}, loss);
   }
   REQUIRE(lost.waiting() == LostWrites::kMost);

@@ -10,7 +10,9 @@ namespace {
 using Use = LostWrites::Use;
 
 LostWrites::Ends ends_of(unsigned client, unsigned server = 1) {
-  return {.client = {std::byte(client), std::byte(client >> 8)}, .server = {std::byte(server)}, .server_port = 445};
+  return {.client = {std::byte(client), std::byte(client >> 8)},
+          .server = {std::byte(server)},
+          .server_port = 445};
 }
 LostWrites::File file(std::u16string path, unsigned client = 1) {
   return {.ends = ends_of(client), .share = u"SHARE", .path = std::move(path)};
@@ -95,13 +97,15 @@ TEST_CASE("the client with the most files loses its oldest record where there is
   CHECK(lost.take(file(u"THE OTHERS", 2)));
   CHECK_FALSE(lost.take(file(std::u16string(1, u'\1'))));
   CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostWrites::kMost + 10)))));
-  for (std::size_t n = 0; n < 400; ++n) lost.add(file(std::u16string(4096, static_cast<char16_t>(n + 1)), 3), {});
+  for (std::size_t n = 0; n < 400; ++n)
+    lost.add(file(std::u16string(4096, static_cast<char16_t>(n + 1)), 3), {});
   CHECK(lost.waiting() < 300);
 }
 
 TEST_CASE("what one peer makes this side write down drives out nothing of others") {
   // Clients 2 to 999 are one peer's.
-  LostWrites lost(7, [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
+  LostWrites lost(7,
+                  [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
   for (char16_t n = 1; n <= 8; ++n) lost.add(file(std::u16string(1, n)), {});
   SECTION("in many files of as many clients") {
     for (unsigned n = 0; n < 2 * LostWrites::kMost; ++n)
@@ -109,7 +113,8 @@ TEST_CASE("what one peer makes this side write down drives out nothing of others
     CHECK(lost.waiting() == LostWrites::kMost);
   }
   SECTION("in few files with long names") {
-    for (unsigned n = 0; n < 50; ++n) lost.add(file(std::u16string(30'000, static_cast<char16_t>(n + 1)), 2 + n), {});
+    for (unsigned n = 0; n < 50; ++n)
+      lost.add(file(std::u16string(30'000, static_cast<char16_t>(n + 1)), 2 + n), {});
     CHECK(lost.waiting() < 30);
   }
   for (char16_t n = 1; n <= 8; ++n) CHECK(lost.take(file(std::u16string(1, n))));

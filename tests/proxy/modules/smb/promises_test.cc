@@ -7,9 +7,9 @@
 #include <set>
 #include <vector>
 
-using longhaul::smb::Promises;
 using longhaul::smb::MessageNumber;
 using longhaul::smb::OpenKey;
+using longhaul::smb::Promises;
 using longhaul::smb::Status;
 using Verdict = Promises::Verdict;
 
@@ -63,8 +63,9 @@ TEST_CASE("an open that lost a write fails until it is closed, and no write of i
 }
 
 TEST_CASE("after a loss no other error is told, be it one that a program would wait or log in again for") {
-  for (const Status own : {Status::disk_full, Status::quota_exceeded, Status::network_session_expired,
-                           Status::user_session_deleted, Status::network_name_deleted, Status::access_denied}) {
+  for (const Status own :
+       {Status::disk_full, Status::quota_exceeded, Status::network_session_expired,
+        Status::user_session_deleted, Status::network_name_deleted, Status::access_denied}) {
     Promises promises;
     CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
     promises.kept(1, own, 0);

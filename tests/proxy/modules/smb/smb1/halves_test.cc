@@ -114,7 +114,9 @@ TEST_CASE(
   CHECK(data_of(pair.ask(read(first, 0, 1000, 15))) == other);
 }
 
-TEST_CASE("SMB1: a rename and a delete of an open file by its path wait for no round trip until our oplock is given back") {
+TEST_CASE(
+    "SMB1: a rename and a delete of an open file by its path wait for no round trip until our oplock is "
+    "given back") {
   const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x06, 0x07, 0xA5);
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
@@ -125,7 +127,8 @@ TEST_CASE("SMB1: a rename and a delete of an open file by its path wait for no r
   if (command == 0xA5) words.u16(0x104).u32(0);
   bytes.u8(4).text("\\F").u8(0);
   if (command != 0x06) bytes.u8(4).text("\\G").u8(0);
-  pair.client_sends(make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 12}, words.bytes, bytes.bytes));
+  pair.client_sends(
+      make_frame({.command = command, .tid = kTid, .uid = kUid, .mid = 12}, words.bytes, bytes.bytes));
   while (pair.move_up()) {
   }
   pair.server.break_oplock("F");

@@ -43,7 +43,8 @@ struct Lister {
   }
 
   Slice first() {
-    return unicode(trans2(1, Fields{}.u16(0x16).u16(10).u16(6).u16(0x104).u32(0).raw(wide("\\D\\*")).bytes, ++mid));
+    return unicode(
+        trans2(1, Fields{}.u16(0x16).u16(10).u16(6).u16(0x104).u32(0).raw(wide("\\D\\*")).bytes, ++mid));
   }
   Slice next() {
     const unsigned flags = by_name ? 6 : 14;
@@ -56,10 +57,12 @@ struct Lister {
     REQUIRE(message.header.mid == mid);
     const auto part = parse_transaction(message, message.first());
     REQUIRE(part.has_value());
-    const auto reply = is_first ? parse_find_first_reply(part->parameters) : parse_find_next_reply(part->parameters);
+    const auto reply =
+        is_first ? parse_find_first_reply(part->parameters) : parse_find_next_reply(part->parameters);
     for (Bytes at = part->data; reply->count != 0;) {
       std::string name;
-      for (std::size_t i = 0; i < load_le<std::uint32_t>(at, 60); i += 2) name.push_back(static_cast<char>(at[94 + i]));
+      for (std::size_t i = 0; i < load_le<std::uint32_t>(at, 60); i += 2)
+        name.push_back(static_cast<char>(at[94 + i]));
       names.push_back(name);
       sizes[name] = load_le<std::uint64_t>(at, 40);
       const auto following = load_le<std::uint32_t>(at, 0);
@@ -90,7 +93,8 @@ struct Lister {
     return asked;
   }
   bool is_in_order() const {
-    return std::is_sorted(names.begin(), names.end()) && std::adjacent_find(names.begin(), names.end()) == names.end();
+    return std::is_sorted(names.begin(), names.end()) &&
+           std::adjacent_find(names.begin(), names.end()) == names.end();
   }
 };
 

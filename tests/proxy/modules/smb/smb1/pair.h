@@ -28,8 +28,7 @@ class Pair {
 
   explicit Pair(std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(), unsigned client = 1,
                 std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
-      : near(near_out, std::make_shared<AheadAccount>(), std::move(lost),
-             {.client = {std::byte(client)}}),
+      : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {.client = {std::byte(client)}}),
         far(far_out, std::move(lost_at_far), {.client = {std::byte(client)}}) {
     modules::Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;

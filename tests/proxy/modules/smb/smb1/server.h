@@ -15,14 +15,14 @@ namespace longhaul::smb::smb1::testing {
 class Server {
  public:
   std::map<std::string, std::string> files;
-  bool keeps_data = true;  // false: files of any size take no memory
+  bool keeps_data = true;                                 // false: files of any size take no memory
   std::map<std::uint64_t, std::uint32_t> failing_writes;  // by offset: status
   std::map<std::uint8_t, std::uint32_t> refused;          // by command: status
   std::uint64_t free_bytes = 1ull << 40;
   std::size_t page_entries = 10;  // of one answer to a search
   bool signing = false;
   bool refuses_oplocks = false;
-  bool refuses_folders = false;      // to be opened
+  bool refuses_folders = false;       // to be opened
   std::size_t folders_at_rename = 0;  // that were open
 
   struct Handle {
@@ -410,7 +410,7 @@ class Server {
   };
   std::optional<RawWrite> raw_write_;
   std::map<std::uint16_t, Head> listening_;  // by FID
-  std::optional<std::string> told_;  // of a listing, the last
+  std::optional<std::string> told_;          // of a listing, the last
 };
 
 }  // namespace longhaul::smb::smb1::testing

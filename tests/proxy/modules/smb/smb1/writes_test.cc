@@ -43,7 +43,8 @@ TEST_CASE("SMB1: writes are acknowledged here, and all lie in the file when CLOS
   CHECK(pair.near.audit().adds_up());
 }
 
-TEST_CASE("SMB1: clients that ask for oplocks of their own are promised something only where that is wanted") {
+TEST_CASE(
+    "SMB1: clients that ask for oplocks of their own are promised something only where that is wanted") {
   Pair pair;
   modules::Surroundings surroundings;
   pair.near.on_surroundings(pair.now, surroundings);

@@ -36,11 +36,13 @@ class OneHalf {
   }
 
   void client(const Message& message) {
-    side_ == Side::near ? module_.from_lan(now, message.frame.bytes) : module_.from_stream(now, message.frame.bytes);
+    side_ == Side::near ? module_.from_lan(now, message.frame.bytes)
+                        : module_.from_stream(now, message.frame.bytes);
     collect();
   }
   void server(const Message& message) {
-    side_ == Side::near ? module_.from_stream(now, message.frame.bytes) : module_.from_lan(now, message.frame.bytes);
+    side_ == Side::near ? module_.from_stream(now, message.frame.bytes)
+                        : module_.from_lan(now, message.frame.bytes);
     collect();
   }
   void twin(const TwinMessage& message) {
@@ -57,14 +59,15 @@ class OneHalf {
   void connect(std::uint32_t most_bytes = 1 << 20) {
     client(request(Command::negotiate, id_++, negotiate_request_body(), {.session = 0, .tree = 0}));
     server(answer(Command::negotiate, 0,
-                  negotiate_answer_body(Dialect::smb_2_1, capabilities::large_mtu, security_mode::signing_enabled,
-                                        most_bytes)));
+                  negotiate_answer_body(Dialect::smb_2_1, capabilities::large_mtu,
+                                        security_mode::signing_enabled, most_bytes)));
     client(request(Command::session_setup, id_++, session_setup_request_body(), {.session = 0, .tree = 0}));
     server(granting(Command::session_setup, 1, session_setup_answer_body(), 8000));
     client(request(Command::tree_connect, id_++, tree_connect_request_body()));
     server(granting(Command::tree_connect, 2, tree_connect_answer_body(), 8000));
   }
-  void open(std::uint64_t n, std::string_view name, const Granted& granted = {}, const CreateRequest& create = {}) {
+  void open(std::uint64_t n, std::string_view name, const Granted& granted = {},
+            const CreateRequest& create = {}) {
     const MessageId id = id_++;
     client(create_request(id, name, create));
     Granted of_it = granted;
@@ -184,7 +187,8 @@ TEST_CASE("opens beyond those that are followed are counted, and change nothing"
   CHECK(near.module().state_bytes() == full);
 }
 
-TEST_CASE("a client that leaves gaps between its ids is followed as far as requests under way can leave them") {
+TEST_CASE(
+    "a client that leaves gaps between its ids is followed as far as requests under way can leave them") {
   OneHalf far(Side::far);
   far.connect();
   const auto skip = [&](std::uint64_t from, std::uint64_t to) {

@@ -51,7 +51,8 @@ TEST_CASE("a write under a batch oplock is answered before the server has seen i
   CHECK(world.near_counters().promises_kept == 1);
 }
 
-TEST_CASE("a client that asks for oplocks of its own is promised something only where the operator wants it") {
+TEST_CASE(
+    "a client that asks for oplocks of its own is promised something only where the operator wants it") {
   World world(1);
   world.switch_write_behind_cached(false);
   REQUIRE(world.connect());

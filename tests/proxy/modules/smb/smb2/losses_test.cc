@@ -312,7 +312,8 @@ TEST_CASE("a client that sends much behind an open which waits gets no more pati
   CHECK(visit.status(create) == Status::lost_writebehind_data);
 }
 
-TEST_CASE("a record goes with its file: deleted or emptied there is nothing to tell, renamed it is told there") {
+TEST_CASE(
+    "a record goes with its file: deleted or emptied there is nothing to tell, renamed it is told there") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;

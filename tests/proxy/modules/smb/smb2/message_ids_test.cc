@@ -172,8 +172,9 @@ TEST_CASE(
         REQUIRE(burnt->charge >= 1);
         REQUIRE(burnt->charge <= most_charge);
         REQUIRE(server.take(burnt->id, burnt->charge));
-        const auto lacking =
-            waiting.empty() ? 0 : ids.lacking(waiting.front().id + waiting.front().charge, waiting.front().charge);
+        const auto lacking = waiting.empty() ? 0
+                                             : ids.lacking(waiting.front().id + waiting.front().charge,
+                                                           waiting.front().charge);
         at_server.push_back({burnt->id, static_cast<std::uint16_t>(burnt->charge + lacking), {}});
       }
     };

@@ -180,7 +180,8 @@ class World {
                            w.u64(1), w.u64(client), w.u64(0), w.u16(server.dialect);
                          } else if (command == Command::session_setup) {
                            w.u16(25), w.u8(0), w.u8(1), w.u32(0), w.u32(0), w.u16(88);
-                           w.u16(static_cast<std::uint16_t>(security.size())), w.u64(0), w.bytes(as_bytes(security));
+                           w.u16(static_cast<std::uint16_t>(security.size())), w.u64(0),
+                               w.bytes(as_bytes(security));
                          } else {
                            w.u16(9), w.u16(0), w.u16(72), w.u16(2), w.u16('x');
                          }

@@ -98,7 +98,9 @@ TEST_CASE("files that are read one behind the other are opened before they are a
   world.end();
 }
 
-TEST_CASE("a client that asks for a durable handle with every open, and for no oplock, has the next files opened ahead") {
+TEST_CASE(
+    "a client that asks for a durable handle with every open, and for no oplock, has the next files opened "
+    "ahead") {
   Folder world(1, 40);
   const Buffer data(16);
   const auto open = [&](int i) {

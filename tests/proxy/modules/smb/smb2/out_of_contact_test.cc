@@ -144,7 +144,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a client that opens its file again waits for no round trip of the line until our oplock is given back") {
+TEST_CASE(
+    "a client that opens its file again waits for no round trip of the line until our oplock is given back") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Reading reading(seed);

@@ -34,7 +34,8 @@ modules::Address v6(unsigned first, unsigned second, unsigned last) {
 }
 
 World world_of(std::uint32_t seed) {
-  return World(seed, std::make_shared<LostWrites>(), std::make_shared<Channels>(), {.server = kServerAddress});
+  return World(seed, std::make_shared<LostWrites>(), std::make_shared<Channels>(),
+               {.server = kServerAddress});
 }
 
 void announce(World& world) {

@@ -391,8 +391,7 @@ class Server {
           for (const auto& [other, held] : opens_) met_oplocks += held.oplock == OplockLevel::batch;
         if (set->info_class == file_info::end_of_file && open(set->file))
           files[open(set->file)->name].resize(load_le<std::uint64_t>(set->buffer, 0));
-        out_.push_back(
-            message_of(head(request, Status::success), [](LittleEndianWriter& w) { w.u16(2); }));
+        out_.push_back(message_of(head(request, Status::success), [](LittleEndianWriter& w) { w.u16(2); }));
         return;
       }
       default:

@@ -105,7 +105,8 @@ TEST_CASE("nothing is read ahead under an oplock of ours in a folder that cannot
   CHECK(pair.near.counters().ahead_bytes == 0);
 }
 
-TEST_CASE("behind a silent line what was read ahead is answered for a second and a round trip, and no longer") {
+TEST_CASE(
+    "behind a silent line what was read ahead is answered for a second and a round trip, and no longer") {
   using namespace std::chrono_literals;
   for (const auto rtt : {1ms, 100ms, 1500ms}) {
     INFO(rtt / 1ms << " ms");
