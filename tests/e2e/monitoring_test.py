@@ -43,7 +43,7 @@ class Monitoring(PairTest):
     def scraped(self):
         try:
             return self.ask("query", query='up{job="longhaul"} == 1')["data"]["result"]
-        except OSError:
+        except (OSError, ValueError):  # not listening yet, or not ready: then it answers no JSON
             return None
 
     def test_prometheus_understands_metrics_rules_and_dashboard_and_finds_what_they_name(self):

@@ -71,7 +71,8 @@ TEST_CASE("a listener that cannot be had says which entry and why in one sentenc
   const std::string port = std::to_string(taken.local_endpoint().port());
   CHECK(message({"127.0.0.1", taken.local_endpoint().port()}) ==
         "[[forward]] listen: cannot listen on 127.0.0.1:" + port +
-            ": another program already listens on port " + port + ".");
+            ": another program already listens on port " + port +
+            ", perhaps a longhaul that runs already; ss -lntp shows which.");
   CHECK(message({"192.0.2.7", 8445}) ==
         "[[forward]] listen: cannot listen on 192.0.2.7:8445: 192.0.2.7 is not an address of this machine.");
   CHECK(message({"files", 8445}).find("\"files\" is not an IP address") != std::string::npos);
