@@ -47,6 +47,7 @@ control::Status Daemon::status() const {
   for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
   status.modules = modules_;
+  if (flow_exporter_) status.flow_export = flow_exporter_->counters();
   return status;
 }
 

@@ -139,6 +139,17 @@ std::string sharing(const Config& config) {
                         "other's: " + said;
 }
 
+// None of it is encrypted, so the operator should see where it goes.
+void exports(std::string& text, const Config& config) {
+  const config::Export& exports = config.exports;
+  if (!exports.ipfix) return;
+  text += "Export, not encrypted:\n";
+  if (exports.ipfix)
+    text += "  Flow records (IPFIX over UDP) go to " + to_text(*exports.ipfix) + ", of live flows every " +
+            std::to_string(exports.ipfix_active_timeout.count()) + " s; enterprise number " +
+            std::to_string(exports.ipfix_enterprise) + ".\n";
+}
+
 void house(std::string& text, const Config& config) {
   const auto& dictionary = config.dictionary;
   const MemoryPlan plan = memory_plan(config);
@@ -159,6 +170,7 @@ void house(std::string& text, const Config& config) {
   text += "Control:\n  The API listens on " + to_text(config.control.listen) +
           "; requests that change something need the token in " + (token.is_absolute() ? token : config.state_dir / token).string() +
           ".\n";
+  exports(text, config);
   text += "Limits:\n  " + std::to_string(config.limits.flows) + " flows, " +
           std::to_string(config.limits.flows_of_one_source()) + " per client address, " +
           std::to_string(config.limits.new_flows_per_source) + " new ones per second and address, " +

@@ -96,6 +96,7 @@ Changes changes(const Config& before, const Config& after) {
   fixed(before.socks != after.socks, "[socks]");
   fixed(before.dictionary != after.dictionary, "[dictionary]");
   fixed(before.control != after.control, "[control]");
+  fixed(before.exports != after.exports, "[export]");
   fixed(before.process != after.process, "[process]");
   fixed(before.log != after.log, "[log]");
   return changes;

@@ -106,6 +106,14 @@ struct Control {
   bool operator==(const Control&) const = default;
 };
 
+// What the daemon sends to monitoring systems by itself.
+struct Export {
+  std::optional<HostPort> ipfix;             // flow records, over UDP; none: not exported
+  std::uint32_t ipfix_enterprise = 32'473;   // of the elements that IANA's registry lacks; RFC 5612's for examples
+  std::chrono::seconds ipfix_active_timeout{60};  // after which a live flow is reported
+  bool operator==(const Export&) const = default;
+};
+
 struct Limits {
   std::uint32_t flows = 16'384;
   std::optional<std::uint32_t> flows_per_source;  // of one address of a LAN; none: a quarter of `flows`
@@ -145,6 +153,7 @@ struct Config {
   std::vector<Rule> rules;
   Dictionary dictionary;
   Control control;
+  Export exports;
   Limits limits;
   Process process;
   Log log;

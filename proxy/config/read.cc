@@ -22,9 +22,9 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::array<std::string_view, 15> kTopKeys{
+constexpr std::array<std::string_view, 16> kTopKeys{
     "site", "state_dir", "identity", "link", "peer", "intercept", "forward", "socks", "features", "rule",
-    "dictionary", "control", "limits", "process", "log"};
+    "dictionary", "control", "export", "limits", "process", "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
 
@@ -54,6 +54,7 @@ class Reader {
     read_features(top);
     read_rules(top);
     read_dictionary(top);
+    read_export(top);
     read_limits(top);
     read_process(top);
     read_log(top);
@@ -337,6 +338,22 @@ class Reader {
       dictionary.directory = folder->value;
     }
     dictionary.share = group_names(*section, "share", "branches");
+  }
+
+  void read_export(const Section& top) {
+    static constexpr std::array<std::string_view, 3> kKeys{"ipfix", "ipfix_enterprise", "ipfix_active_timeout"};
+    const auto section = top.table("export", kKeys);
+    if (!section) return;
+    Export& exports = config_.exports;
+    if (const auto typed = section->text("ipfix", "collector.example:4739"))
+      exports.ipfix = host_port(*section, "ipfix", *typed, HostKind::address_or_name);
+    if (const auto number = section->integer("ipfix_enterprise", 1, 0xffff'ffff))
+      exports.ipfix_enterprise = static_cast<std::uint32_t>(*number);
+    if (const auto seconds = section->integer("ipfix_active_timeout", 1, 86'400))
+      exports.ipfix_active_timeout = std::chrono::seconds(*seconds);
+    for (const std::string_view key : {"ipfix_enterprise", "ipfix_active_timeout"})
+      if (section->has(key) && !exports.ipfix)
+        section->fail(section->line(), key, "has no effect without ipfix, the address of the collector.");
   }
 
   void read_limits(const Section& top) {

@@ -12,6 +12,7 @@
 #include "cache/store_counters.h"
 #include "proxy/config/features.h"
 #include "proxy/control/history.h"
+#include "proxy/export/counters.h"
 #include "proxy/flows/flow_table.h"
 #include "proxy/flows/tuple.h"
 #include "proxy/intercept/door_keeper.h"
@@ -60,6 +61,7 @@ struct Status {
   std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
+  std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };
 

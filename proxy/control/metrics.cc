@@ -133,6 +133,17 @@ void add_disk(Families& families, const Status& status) {
       .sample({{"kind", "hit"}}, disk.hits);
 }
 
+void add_exports(Families& families, const Status& status) {
+  if (const auto& flows = status.flow_export) {
+    families.counter("ipfix_messages_total", "IPFIX messages sent.").sample({}, flows->messages);
+    families.counter("ipfix_records_total", "Flow records, by outcome.")
+        .sample({{"outcome", "sent"}}, flows->records)
+        .sample({{"outcome", "dropped"}}, flows->dropped_records);
+    families.counter("ipfix_failures_total", "Look-ups of the IPFIX collector and messages to it that failed.")
+        .sample({}, flows->failures);
+  }
+}
+
 void add_refusals(Families& families, const Status& status) {
   auto refused = families.counter("strangers_refused_total",
                                   "Connections to the link's port that were not authenticated, by reason.");
@@ -218,6 +229,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows,
   for (const auto& [limit, connections] : status.bypassed) bypassed.sample({{"limit", limit}}, connections);
   families.gauge("fail_closed", "1 for the current state of the packet rules of fail = closed.")
       .sample({{"state", std::string(to_text(status.fail_closed))}}, 1.0);
+  add_exports(families, status);
   families.gauge("control_connections", "Open connections to the control API.").sample({}, api.connections);
   families.counter("control_connections_total", "Connections to the control API, by outcome.")
       .sample({{"outcome", "accepted"}}, api.accepted)

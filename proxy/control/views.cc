@@ -371,6 +371,16 @@ json::object view_lost_writes(const Status& status) {
           {"waiting", waiting}};
 }
 
+json::object view_exports(const Status& status) {
+  json::value flow_records;
+  if (const auto& flows = status.flow_export)
+    flow_records = {{"messages", flows->messages},
+                    {"records", flows->records},
+                    {"dropped_records", flows->dropped_records},
+                    {"failures", flows->failures}};
+  return {{"ipfix", std::move(flow_records)}};
+}
+
 json::array view_lost_files(const Status& status, const modules::Ends& ends) {
   constexpr std::size_t kMostShown = 100;
   json::array files;
@@ -423,6 +433,7 @@ json::object view_status(const Status& status, const flows::FlowTable& flows, co
         {"parts", view_memory(status.memory_parts)}}},
       {"dictionaries", {{"bytes", status.dictionary_bytes}, {"limit_bytes", status.dictionary_limit_bytes}}},
       {"disk_dictionary", view(status.disk)},
+      {"exports", view_exports(status)},
       {"intercept",
        {{"state", to_text(status.intercept)},
         {"error", text_or_null(status.intercept_error)},

@@ -59,6 +59,7 @@ void FlowTable::leave_link(FlowRecord& record, Reason reason) {
 void FlowTable::remove(FlowId id, End end) {
   const auto found = live_.find(id);
   assert(found != live_.end());
+  if (on_removed) on_removed(found->second);
   ++totals_.ended;
   if (end == End::reset) ++totals_.reset;
   totals_.bytes += found->second.bytes;

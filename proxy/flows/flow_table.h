@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -85,6 +86,8 @@ class FlowTable {
 
   enum class End : std::uint8_t { closed, reset };
   void remove(FlowId id, End end);
+  // Called with each record that is being removed.
+  std::function<void(const FlowRecord&)> on_removed;
 
   // The flows that ended most recently, oldest first, so that short flows can be explained afterwards.
   static constexpr std::size_t kEndedKept = 256;

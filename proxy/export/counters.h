@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the exporters count, for the status and the metrics.
+#pragma once
+#include <cstdint>
+
+namespace longhaul::exporting {
+
+struct FlowExportCounters {
+  std::uint64_t messages = 0;         // sent, those with templates included
+  std::uint64_t records = 0;          // of flows, sent
+  std::uint64_t dropped_records = 0;  // the queue was full
+  std::uint64_t failures = 0;         // a look-up or a send that failed
+};
+
+}  // namespace longhaul::exporting
