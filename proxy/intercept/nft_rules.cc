@@ -163,6 +163,8 @@ std::string table_text(const RuleSet& rules) {
   text +=
       "  chain prerouting {\n"
       "    type filter hook prerouting priority mangle; policy accept;\n"
+      // The link's own datagrams pass here: they meet one comparison, not the whole chain.
+      "    meta l4proto udp accept\n"
       // Before the diverting rule: a SYN may meet the TIME_WAIT of an older flow, which only tproxy can
       // reopen.
       "    tcp flags & (fin | syn | rst | ack) == syn goto new_flows\n";

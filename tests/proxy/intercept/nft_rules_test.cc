@@ -30,6 +30,7 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
   counter no_entry { }
   chain prerouting {
     type filter hook prerouting priority mangle; policy accept;
+    meta l4proto udp accept
     tcp flags & (fin | syn | rst | ack) == syn goto new_flows
     meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 meta mark set 0x4c481de2 accept
     iifname != { "lan0", "lan1.7" } accept
