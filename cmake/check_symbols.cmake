@@ -1,4 +1,5 @@
-# cmake -D NM=nm -D LIBRARY=libx.a -P check_symbols.cmake: fails if the library reads a clock, or uses files, sockets or logs.
+# cmake -D NM=nm -D LIBRARY=libx.a [-D ABOVE=namespaces] -P check_symbols.cmake: fails if the library reads a clock, uses files,
+# sockets or logs, or has a symbol with anything of longhaul's namespaces ABOVE in its name.
 execute_process(COMMAND ${NM} --undefined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE lines RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "${NM} cannot read ${LIBRARY}")
@@ -31,3 +32,13 @@ if(found)
   message(FATAL_ERROR "${LIBRARY} is a library without input and output, but uses: ${found}. Pass time in as an argument; files, "
                       "sockets and logs belong to the code that uses the library.")
 endif()
+
+foreach(name ${ABOVE})
+  execute_process(COMMAND ${NM} --format=posix ${LIBRARY} OUTPUT_VARIABLE lines)
+  string(LENGTH ${name} length)
+  string(REGEX MATCH "[A-Za-z0-9_]*8longhaul${length}${name}[A-Za-z0-9_]*" found "${lines}")
+  if(found)
+    file(REMOVE ${LIBRARY})
+    message(FATAL_ERROR "${LIBRARY} is a library below longhaul::${name}, but names it: ${found}")
+  endif()
+endforeach()

@@ -7,10 +7,11 @@
 
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
-#include "proxy/modules/smb/lost_book.h"
+#include "proxy/modules/promises/lost_book.h"
+#include "proxy/modules/smb/lost_names.h"
 
 namespace longhaul::fuzz::lost_book_target {
-using namespace longhaul::smb;
+using namespace longhaul::promises;
 
 namespace {
 
@@ -22,7 +23,7 @@ void check(const std::string& text) {
   LostWrites lost;
   lost.restore(*records);
   for (const LostWrites::Record& record : lost.records()) {
-    (void)display_name(record.file);
+    (void)smb::display_name(record.file);
     longhaul::fuzz::require(lost.any(record.file.ends) && lost.take(record.file));
   }
   longhaul::fuzz::require(lost.waiting() == 0);

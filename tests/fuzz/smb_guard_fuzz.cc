@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded sessions, and anything else, through the guard of flows past the link. Inputs are those of
+// Recorded sessions, and anything else, through the guard of flows that bypass the link. Inputs are those of
 // smb_session: a byte of options, then pieces with their side, length and bytes. Writes are taken to be lost
 // of every file that the client opens in the input. However the pieces are cut, the same comes out; without a
 // loss, what went in.
@@ -9,6 +9,7 @@
 #include "fuzz/choices.h"
 #include "fuzz/target.h"
 #include "proxy/modules/smb/guard.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/connection.h"
 
 namespace longhaul::fuzz::smb_guard_target {

@@ -2,7 +2,7 @@
 // See book.h: to the product's records and back.
 #include "tests/model/book.h"
 
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/smb/module.h"
 
 namespace longhaul::model {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's ledger as part of a state: a few bits, and what the product's own ledger (promises.h) does
+// The near half's ledger as part of a state: a few bits, and what the product's own ledger (promises/ledger.h) does
 // with them. Each step builds that ledger from the bits, asks it, and reads the bits back; results are kept,
 // since they depend on the bits alone.
 #pragma once

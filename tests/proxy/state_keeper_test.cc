@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/modules/promises/lost_book.h"
 #include "proxy/modules/smb/descriptor.h"
 #include "proxy/modules/smb/loss_reports.h"
-#include "proxy/modules/smb/lost_book.h"
 #include "temporary_folder.h"
 
 namespace longhaul {
@@ -18,7 +18,7 @@ struct Daemon {
       : keeper(io, folder.path(), smb::kDescriptor.state, reports) {}
   boost::asio::io_context io;
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();
-  smb::LossReports reports{lost};
+  smb::LossReports reports = longhaul::smb::loss_reports(lost);
   StateKeeper keeper;
 };
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "proxy/modules/promises/lost_book.h"
 #include "proxy/modules/smb/loss_reports.h"
-#include "proxy/modules/smb/lost_book.h"
 #include "proxy/modules/smb/module.h"
 #include "proxy/modules/smb/reasons.h"
 
@@ -24,7 +24,7 @@ Site site_with(const modules::Resources& resources) {
 class Installed final : public modules::Instance {
  public:
   explicit Installed(const modules::Resources& resources)
-      : site_(site_with(resources)), reports_(site_.lost) {}
+      : site_(site_with(resources)), reports_(loss_reports(site_.lost)) {}
   std::unique_ptr<modules::Module> make_near(const modules::Ends& ends) override {
     return std::make_unique<SmbModule>(Side::near, ends, site_);
   }

@@ -6,12 +6,12 @@
 #include <memory>
 
 #include "proxy/modules/guard.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
-#include "proxy/modules/smb/lost_writes.h"
 #include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb1/open_guard.h"
 #include "proxy/modules/smb/smb2/open_guard.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb {
 

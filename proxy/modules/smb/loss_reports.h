@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that
-// it stores. What is lost, and which client is told, is decided by lost_writes.h.
+// Lost writes of SMB as the daemon sees them: promises/loss_reports.h with SMB's names and guard.
 #pragma once
 #include <memory>
+#include <utility>
 
-#include "proxy/modules/losses.h"
-#include "proxy/modules/smb/lost_writes.h"
-#include "proxy/modules/state.h"
+#include "proxy/modules/promises/loss_reports.h"
+#include "proxy/modules/smb/guard.h"
+#include "proxy/modules/smb/lost_names.h"
 
 namespace longhaul::smb {
 
-class LossReports final : public modules::Losses, public modules::State, private LossJournal {
- public:
-  explicit LossReports(std::shared_ptr<LostWrites> lost);
-  ~LossReports() override;
-  LossReports(const LossReports&) = delete;
-  LossReports& operator=(const LossReports&) = delete;
+inline std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends,
+                                                  std::shared_ptr<LostWrites> lost) {
+  return std::make_unique<Guard>(ends, std::move(lost));
+}
 
-  // Losses
-  Counts counts() const override;
-  std::vector<modules::LostFile> files(const modules::Ends& ends, std::size_t most) const override;
-  void set_log(modules::LossLog* log) override { log_ = log; }
-  std::unique_ptr<modules::Guard> make_guard(const modules::Ends& ends) override;
-  std::vector<modules::Ends> guarded() const override { return lost_->all_ends(); }
-  void on_guarded(std::function<void()> call) override { lost_->on_change(std::move(call)); }
-  void on_given_up(std::function<void()> call) override { lost_->on_given_up(std::move(call)); }
-
-  // State
-  std::string text() const override;
-  bool restore(std::string_view text) override;
-  void on_change(std::function<void()> call) override { on_change_ = std::move(call); }
-
- private:
-  // LossJournal
-  void lost(const LostWrites::File& file, const LostWrites::Loss& loss) override;
-  void reported(const LostWrites::File& file, Told how) override;
-  void evicted(const LostWrites::File& file) override;
-  void changed(const LostWrites& lost) override;
-
-  std::shared_ptr<LostWrites> lost_;
-  modules::LossLog* log_ = nullptr;
-  std::function<void()> on_change_;
-};
+inline LossReports loss_reports(std::shared_ptr<LostWrites> lost) {
+  return LossReports(std::move(lost), display_name, make_guard);
+}
 
 }  // namespace longhaul::smb

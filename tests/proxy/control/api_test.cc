@@ -321,7 +321,7 @@ class Loser final : public longhaul::modules::Instance {
   longhaul::modules::Losses* losses() override { return &reports; }
 
   std::shared_ptr<longhaul::smb::LostWrites> lost = std::make_shared<longhaul::smb::LostWrites>();
-  longhaul::smb::LossReports reports{lost};
+  longhaul::smb::LossReports reports = longhaul::smb::loss_reports(lost);
 };
 
 }  // namespace

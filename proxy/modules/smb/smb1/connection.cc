@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/fields.h"
 
 namespace longhaul::smb::smb1 {
@@ -28,7 +29,7 @@ bool only_reads_behind(const Message& request, const Block& open) {
 Opening opening_of(const Header& header, const Block& block, const NtCreateRequest& request) {
   Opening opening;
   opening.is_nt_create = true;
-  opening.use = LostWrites::use_of(request.access, request.disposition);
+  opening.use = smb::use_of(request.access, request.disposition);
   Open& open = opening.open;
   open.name = file_name(header.tid, request.name, header.is_unicode());
   if (request.root_fid != 0) open.name.exact = false;

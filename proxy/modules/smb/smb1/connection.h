@@ -11,7 +11,7 @@
 
 #include "codecs/keyed_hash.h"
 #include "proxy/config/features.h"
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "proxy/config/features.h"
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/lost_files.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
 

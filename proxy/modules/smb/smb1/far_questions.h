@@ -4,7 +4,7 @@
 #pragma once
 #include <map>
 
-#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/promises/disk_room.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {

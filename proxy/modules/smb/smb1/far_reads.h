@@ -11,7 +11,7 @@
 #include <set>
 
 #include "codecs/interval_set.h"
-#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/ahead/read_ahead.h"
 #include "proxy/modules/smb/smb1/server_leg.h"
 
 namespace longhaul::smb::smb1 {

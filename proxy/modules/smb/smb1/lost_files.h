@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/share_names.h"
 

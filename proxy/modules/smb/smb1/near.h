@@ -9,10 +9,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "proxy/modules/smb/ahead_cache.h"
-#include "proxy/modules/smb/disk_room.h"
-#include "proxy/modules/smb/lost_writes.h"
-#include "proxy/modules/smb/open_gate.h"
+#include "proxy/modules/ahead/ahead_cache.h"
+#include "proxy/modules/promises/disk_room.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/open_gate.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb1/lost_files.h"
@@ -21,7 +22,6 @@
 #include "proxy/modules/smb/smb1/near_searches.h"
 #include "proxy/modules/smb/smb1/near_settled.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
 
@@ -142,7 +142,7 @@ class Near final : public Half, private LiveLedger {
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_};
-  OpenGate gate_{*lost_, *this};
+  OpenGate<Frame> gate_{*lost_, *this};
   NearSettled settled_;
   bool has_said_who_ = false;
   bool hides_errors_ = false;  // see silent_clients.h

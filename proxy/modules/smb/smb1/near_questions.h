@@ -13,9 +13,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "proxy/modules/ahead/question_habits.h"
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/promises.h"
-#include "proxy/modules/smb/question_habits.h"
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/transactions.h"
 

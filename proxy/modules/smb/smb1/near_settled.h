@@ -4,9 +4,9 @@
 #pragma once
 #include <optional>
 
+#include "proxy/modules/promises/settling.h"
 #include "proxy/modules/smb/half.h"
 #include "proxy/modules/smb/promises.h"
-#include "proxy/modules/smb/settling.h"
 #include "proxy/modules/smb/smb1/connection.h"
 
 namespace longhaul::smb::smb1 {

@@ -3,7 +3,7 @@
 // sets a file's attributes or size always wait for the server.
 #include <algorithm>
 
-#include "proxy/modules/smb/size_limit.h"
+#include "proxy/modules/promises/size_limit.h"
 #include "proxy/modules/smb/smb1/near.h"
 
 namespace longhaul::smb::smb1 {
@@ -99,7 +99,8 @@ void Near::kept(const Kept& kept) {
     ++(good ? counters_.promises_kept : counters_.promises_failed);
     if (through && !good)
       lost_->refused(lost_file(*through),
-                     {settled->range.offset, settled->range.offset + settled->range.length}, status);
+                     {settled->range.offset, settled->range.offset + settled->range.length},
+                     static_cast<std::uint32_t>(status));
   } else if (settled) {
     if (promises_.unreported(settled->open)) told_late(settled->open);
     const Status told = promises_.settle(settled->open, status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/open_guard.h"
 
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb1/builders.h"
 #include "proxy/modules/smb/smb1/raw_transfer.h"
 
@@ -21,7 +22,7 @@ std::optional<Wanted> wanted_by(const Message& message) {
   if (block.command == Command::nt_create_andx) {
     const auto request = parse_nt_create_request(block, message.header);
     if (!request || request->root_fid != 0) return std::nullopt;
-    return Wanted{request->name, LostWrites::use_of(request->access, request->disposition)};
+    return Wanted{request->name, smb::use_of(request->access, request->disposition)};
   }
   if (block.command == Command::open_andx) {
     const auto request = parse_open_request(block);

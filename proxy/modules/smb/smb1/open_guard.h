@@ -7,9 +7,9 @@
 
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/guard.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/smb1/connection.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb1 {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/modules/smb/smb1/share_names.h"
 
+#include "proxy/modules/smb/lost_names.h"
+
 namespace longhaul::smb::smb1 {
 namespace {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
 

@@ -2,7 +2,7 @@
 // See far_opens.h.
 #include "proxy/modules/smb/smb2/far_opens.h"
 
-#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/ahead/read_ahead.h"
 #include "proxy/modules/smb/smb2/question.h"
 
 namespace longhaul::smb::smb2 {

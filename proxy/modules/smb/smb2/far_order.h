@@ -18,7 +18,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "proxy/modules/smb/disk_room.h"
+#include "proxy/modules/promises/disk_room.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/modules/smb/read_ahead.h"
+#include "proxy/modules/ahead/read_ahead.h"
 #include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/records_query.h"
 
 namespace longhaul::smb::smb2 {

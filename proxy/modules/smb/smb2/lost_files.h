@@ -5,7 +5,7 @@
 #pragma once
 #include <string>
 
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/smb2/connection.h"
 #include "proxy/modules/smb/smb2/share_names.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "proxy/modules/smb/open_gate.h"
+#include "proxy/modules/promises/open_gate.h"
 #include "proxy/modules/smb/smb2/near_aliases.h"
 #include "proxy/modules/smb/smb2/near_channels.h"
 #include "proxy/modules/smb/smb2/near_listings.h"
@@ -100,7 +100,7 @@ class Near final : public Half, private NearSide {
   NearWrites writes_;
   NearReads reads_;
   std::shared_ptr<LostWrites> lost_;
-  OpenGate gate_;
+  OpenGate<Frame> gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
   bool used_ = false;                         // something was answered here, or pushed

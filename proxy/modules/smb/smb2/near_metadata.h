@@ -16,7 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "proxy/modules/smb/question_habits.h"
+#include "proxy/modules/ahead/question_habits.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {

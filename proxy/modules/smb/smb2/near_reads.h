@@ -2,7 +2,7 @@
 // The near half's part for reads: answers READs from what was pushed ahead (ahead_cache.h), and tells the far
 // half what it lacks. What is pushed, and which READs it is for, is decided in far_reads.h.
 #pragma once
-#include "proxy/modules/smb/ahead_cache.h"
+#include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/smb/smb2/fresh.h"
 #include "proxy/modules/smb/smb2/parts.h"
 

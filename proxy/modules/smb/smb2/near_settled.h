@@ -5,8 +5,8 @@
 #pragma once
 #include <memory>
 
-#include "proxy/modules/smb/lost_writes.h"
-#include "proxy/modules/smb/settling.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/settling.h"
 #include "proxy/modules/smb/smb2/parts.h"
 
 namespace longhaul::smb::smb2 {

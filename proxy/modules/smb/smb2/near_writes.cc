@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "proxy/modules/smb/size_limit.h"
+#include "proxy/modules/promises/size_limit.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
@@ -171,7 +172,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
     const Open* open = side_.connection().open(settled->open);
     if (open && (status != Status::success || kept.written < settled->range.length))
       lost_->refused(lost_file(*open), {settled->range.offset, settled->range.offset + settled->range.length},
-                     status);
+                     static_cast<std::uint32_t>(status));
   } else {
     const bool is_news = promises_.unreported(settled->open);
     const Status final = promises_.settle(settled->open, status);
@@ -301,7 +302,7 @@ std::vector<LostWrites::File> NearWrites::opened_by(const Message& message) cons
     const auto request = parse_create_request(element.bytes);
     if (!request || request->options & create_options::open_by_file_id) continue;
     const auto disposition = static_cast<std::uint32_t>(request->disposition);
-    if (LostWrites::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
+    if (smb::use_of(request->desired_access, disposition) == LostWrites::Use::attributes) continue;
     files.push_back(files_.of(session, tree, file_name_of(tree, *request, element.header).path));
   }
   return files;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The near half's part for writes: which WRITE may be answered before the server has answered it, and how a
-// late error reaches the client. The ledger is promises.h; who waits for the server at ordering points is
+// late error reaches the client. The ledger is promises/ledger.h; who waits for the server at ordering points is
 // far_order.h.
 //
 // A WRITE is answered early only if the client could have kept it in its own cache: see may_be_promised().
@@ -12,14 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/modules/smb/disk_room.h"
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/disk_room.h"
+#include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/promises.h"
 #include "proxy/modules/smb/silent_clients.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/lost_files.h"
 #include "proxy/modules/smb/smb2/parts.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/build.h"
 #include "proxy/modules/smb/smb2/connection.h"
 
@@ -107,7 +108,7 @@ OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& 
   const auto share = shares_.find({chain.session, chain.tree});
   if ((share == shares_.end() && !chain.share) || owed_.size() >= kMostOwed) return Verdict::passes;
   Owed owed{
-      .use = LostWrites::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
+      .use = smb::use_of(request->desired_access, static_cast<std::uint32_t>(request->disposition))};
   owed.file = {.ends = ends_,
                .share = chain.share ? *chain.share : share->second,
                .path = path_of(file_name_of(chain.tree, *request, element.header).path)};

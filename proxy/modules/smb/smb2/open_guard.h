@@ -11,10 +11,10 @@
 
 #include "codecs/keyed_hash.h"
 #include "proxy/modules/guard.h"
+#include "proxy/modules/promises/telling.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/smb2/compound.h"
 #include "proxy/modules/smb/smb2/records.h"
-#include "proxy/modules/smb/telling.h"
 
 namespace longhaul::smb::smb2 {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "proxy/modules/smb/next_files.h"
+#include "proxy/modules/ahead/next_files.h"
 #include "proxy/modules/smb/smb2/plain_open.h"
 
 namespace longhaul::smb::smb2 {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codecs/little_endian.h"
+#include "proxy/modules/smb/lost_names.h"
 #include "proxy/modules/smb/smb2/records_session.h"
 
 namespace longhaul::smb::smb2 {
@@ -44,7 +45,7 @@ std::u16string ShareNames::of(SessionId session, TreeId tree) const {
 }
 
 LostWrites::Use use_of(const Open& open) {
-  return LostWrites::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
+  return smb::use_of(open.access, static_cast<std::uint32_t>(open.disposition));
 }
 
 }  // namespace longhaul::smb::smb2

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "proxy/modules/smb/lost_writes.h"
+#include "proxy/modules/promises/lost_writes.h"
 #include "proxy/modules/smb/smb2/connection.h"
 
 namespace longhaul::smb::smb2 {

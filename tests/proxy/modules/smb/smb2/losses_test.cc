@@ -304,7 +304,7 @@ TEST_CASE("a client that sends much behind an open which waits gets no more pati
   REQUIRE(old.status(old.send_write(a, 0, "new")) == Status::success);
   const MessageId create = visit.send_create("a", Disposition::open, kNone);
   const std::string data(64 << 10, 'x');
-  for (std::size_t sent = 0; sent < OpenGate::kMostHeldBytes; sent += data.size()) {
+  for (std::size_t sent = 0; sent < OpenGate<Frame>::kMostHeldBytes; sent += data.size()) {
     CHECK_FALSE(visit.answers.contains(create));
     visit.send_write(b, sent, data);
   }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The near side's store of file bytes that the far half pushed before they were asked for, and of the
+// client's READs that wait for such bytes. Who may read what when is expressed by stamps; protocols are the
+// halves'.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "codecs/keyed_hash.h"
+#include "codecs/slice.h"
+#include "proxy/modules/ahead/messages.h"
+
+namespace longhaul::ahead {
+
+// Bytes held by all flows of a site. Shared by the caches of one loop.
+struct AheadAccount {
+  std::uint64_t held_bytes = 0;
+  std::uint64_t most_bytes = 256ull << 20;
+};
+
+struct AheadBounds {
+  // Twice what is fetched ahead of one open: half of it may have been read already, and is kept for the next
+  // reader.
+  std::uint64_t open_bytes = 32 << 20;
+  std::uint64_t flow_bytes = 64 << 20;
+};
+
+// What answers a READ: bytes in pieces, in order. Fewer than asked only at the end of the file.
+struct ReadData {
+  std::vector<Slice> pieces;
+  std::uint32_t length = 0;
+};
+
+class AheadCache {
+ public:
+  explicit AheadCache(std::shared_ptr<AheadAccount> account, AheadBounds bounds = {});
+  ~AheadCache();
+  AheadCache(const AheadCache&) = delete;
+  AheadCache& operator=(const AheadCache&) = delete;
+
+  // An open whose data may be ahead; both stamps begin at zero on both sides.
+  void opened(const OpenKey& open);
+  bool knows(const OpenKey& open) const { return opens_.contains(open); }
+  // The open is gone. READs that wait for its data may still get them.
+  void forget(const OpenKey& open);
+
+  // Everything held for it is void. By this half's own doing: the answer is the epoch to tell (Drop).
+  std::uint32_t drop(const OpenKey& open);
+  void far_dropped(const OpenKey& open, std::uint32_t epoch);
+  std::optional<Stamp> stamp(const OpenKey& open) const;
+  std::uint64_t seen(const OpenKey& open) const;
+
+  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve the READs that
+  // wait under theirs.
+  void pushed(const Ahead& ahead, const Slice& bytes);
+  // Bytes of a frame that answered a READ of this stamp: as good as pushed ones, for the next READ of them.
+  void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes);
+
+  // The client READs. Complete data answer at once; otherwise the READ waits, and what it lacks is told to
+  // the far half before its frame. The open must be known.
+  std::variant<ReadData, Asked> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
+                                    std::uint32_t length);
+  // A waiting READ whose bytes have come by now.
+  struct Ready {
+    MessageNumber message = 0;
+    OpenKey open;
+    std::uint64_t offset = 0;
+    ReadData data;
+  };
+  std::optional<Ready> poll_ready();
+  // The server's own answer is on its way: pushed bytes complete it no more.
+  void forwarded(MessageNumber message);
+  // The server's own answer came: it waits no more. Its range and stamp, if it did.
+  struct Answered {
+    OpenKey open;
+    Stamp stamp;
+    std::uint64_t offset = 0;
+  };
+  std::optional<Answered> answered(MessageNumber message);
+  bool waits(MessageNumber message) const { return waiting_.contains(message); }
+  std::size_t waiting() const { return waiting_.size(); }
+  // Gathered for those that wait.
+  std::uint64_t waiting_bytes() const { return waiting_bytes_; }
+
+  // What may be ahead of this client, unread: what is, and a quarter of what all flows leave. Once for each
+  // time that it becomes another by an eighth; nothing while no file is open.
+  std::optional<std::uint64_t> poll_allowance();
+
+  std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t wasted_bytes() const {
+    return wasted_bytes_;
+  }  // pushed, and dropped without having been read
+
+ private:
+  struct Piece {
+    Slice bytes;
+    bool read = false;  // to its end, at least once
+  };
+  struct Open {
+    Stamp stamp;
+    std::map<std::uint64_t, Piece> pieces;  // disjoint, by offset
+    std::set<std::uint64_t> read;           // the offsets of those that were
+    std::optional<std::uint64_t> end_of_file;
+    std::uint64_t held_bytes = 0;
+    std::uint64_t seen = 0;  // Ahead messages
+  };
+  struct Waiting {
+    OpenKey open;
+    Stamp stamp;
+    std::uint64_t offset = 0, end = 0;
+    bool forwarded = false;
+    std::map<std::uint64_t, Slice> pieces;  // gathered so far, disjoint
+    std::optional<std::uint64_t> end_of_file;
+    std::uint64_t lacking = 0;  // bytes, up to the end of the file
+    unsigned ends = 0;          // how often another end was told
+    std::uint64_t held = 0;     // of the pieces
+  };
+  using Pieces = std::map<std::uint64_t, Piece>;
+
+  // The bytes of a piece cost some more to keep; what comes in smaller ones, many of them, is not kept.
+  static constexpr std::size_t kMostSmallPieces = 1024, kUsualPieceBytes = 1024;
+  static constexpr std::uint64_t kMostOffset = 1ull << 62;
+
+  void clear(Open& open);
+  bool make_room(Open& open, std::uint64_t bytes);
+  void insert(Open& open, std::uint64_t offset, const Slice& bytes);
+  void release(Open& open, Pieces::iterator piece);
+  void now_read(const OpenKey& key, Open& open, Pieces::iterator piece);
+  void give_up_read(Open& open, const Open& wanting, std::uint64_t bytes);
+  bool lacks(const Open& open, std::uint64_t bytes) const;
+  void take(MessageNumber number, Waiting& waiting, const Ahead& ahead, const Slice& bytes);
+  static std::uint64_t lacking(const Waiting& waiting);
+  void stop_waiting(KeyedMap<MessageNumber, Waiting>::iterator waiting);
+
+  std::shared_ptr<AheadAccount> account_;
+  AheadBounds bounds_;
+  std::unordered_map<OpenKey, Open, OpenKeyHash> opens_;
+  KeyedMap<MessageNumber, Waiting> waiting_;
+  std::unordered_map<OpenKey, std::set<MessageNumber>, OpenKeyHash> waiting_for_;
+  std::set<OpenKey> with_read_;  // opens that hold pieces that were read
+  std::deque<Ready> ready_;
+  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t held_bytes_ = 0;
+  std::uint64_t wasted_bytes_ = 0;
+  std::uint64_t allowance_;  // as told last
+};
+
+}  // namespace longhaul::ahead

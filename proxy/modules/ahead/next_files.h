@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files of a listed folder a client is about to open, told from the order in which it has opened
+// others: as they were listed, or by name as programs sort it. Pure policy; opening them is left to the
+// halves.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace longhaul::ahead {
+
+class NextFiles {
+ public:
+  struct File {
+    std::u16string name;
+    std::uint64_t size = 0;
+  };
+
+  void add(std::u16string name, std::uint64_t size);
+  void clear();
+  std::size_t size() const { return files_.size(); }
+
+  // The client opened a file of this name. False: it was not listed.
+  bool opened(const std::u16string& name);
+  // It has opened two of them or more, one right behind the other in some order.
+  bool in_order() const;
+  // The next one that was not given out, if it is among the `most` behind the one opened last. Only while
+  // in_order(). given_out(): it was. none_given_out(): what was, may be again.
+  const File* next(std::size_t most);
+  void given_out() { ++ahead_; }
+  void none_given_out() { ahead_ = 0; }
+
+ private:
+  // As listed; by UTF-16 code units; the same in upper case; so that numbers in names count as numbers.
+  static constexpr std::size_t kOrders = 4;
+  static constexpr std::size_t kByUnits = 1;
+  // So many may be passed over by a client that wants only some of them.
+  static constexpr std::size_t kMostSkipped = 8;
+  struct Order {
+    std::vector<std::uint32_t> files;
+    std::vector<std::uint32_t> at;    // where each file stands
+    std::optional<std::size_t> last;  // where the file opened last stands
+    unsigned run = 0;                 // files opened one behind the other, without the first
+  };
+
+  bool is_worth_sorting() const;
+  void sort();
+  std::optional<std::uint32_t> find(const std::u16string& name) const;
+  static void follow(Order& order, std::uint32_t file);
+  std::size_t best() const;
+
+  std::vector<File> files_;
+  std::array<Order, kOrders> orders_;
+  // Sorting all of them again for each that is added would cost too much: only for many, or after a while.
+  static constexpr std::size_t kFewFiles = 64, kFilesForEachOpen = 16;
+  std::size_t sorted_ = 0;        // of files_, the first
+  std::size_t opened_since_ = 0;  // more were added
+  std::size_t ahead_ = 0;         // files given out behind the one opened last
+  std::size_t followed_ = 0;      // the order in which they were given out
+};
+
+}  // namespace longhaul::ahead

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ranges of one open file to fetch before the client asks for them: pure policy, fed with what the
+// client read. Fetching, and what is valid for how long, is left to
+// the halves.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codecs/interval_set.h"
+
+namespace longhaul::ahead {
+
+struct ReadAheadLimits {
+  std::uint64_t window_bytes = 256 << 10;     // how far ahead of a reader: what keeps the line full
+  std::uint64_t first_bytes = 64 << 10;       // fetched with the open
+  std::uint64_t whole_file_bytes = 64 << 10;  // files up to this size are fetched whole with the open
+  std::uint64_t scattered_bytes = 0;          // and up to this size when they are read here and there
+  std::uint32_t largest_read = 64 << 10;      // of one request
+};
+
+// The window is 1.5 x rate x RTT, within 256 KiB and 16 MiB; first blocks are 1.25 x, within 64 KiB and 4
+// MiB; small files 1 x, within 64 KiB and 256 KiB. A rate or round trip of 0 is not known yet.
+ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std::uint32_t largest_read);
+
+class ReadAhead {
+ public:
+  // The open was answered. `size` where the server told it.
+  void opened(std::optional<std::uint64_t> size, const ReadAheadLimits& limits);
+  // The file's size without wanting anything of it.
+  void sized(std::uint64_t size) { end_of_file_ = size; }
+
+  // The client read this range, whoever answered.
+  void on_read(std::uint64_t offset, std::uint64_t length, const ReadAheadLimits& limits);
+  // What the client asked is not with the near half. If it was fetched once, it is not there any more, and
+  // neither is what lies behind it.
+  void missed(std::uint64_t offset, std::uint64_t length = 1) {
+    if (!fetched_.overlaps({offset, offset + length})) return;
+    fetched_.remove({offset, ~0ull});
+    read_.remove({offset, ~0ull});
+  }
+  void on_end_of_file(std::uint64_t end);
+  std::optional<std::uint64_t> end_of_file() const { return end_of_file_; }
+
+  // What was fetched is void (a write, a break that leaves read caching): the patterns are kept, but fetching
+  // starts again only with the client's next READs.
+  void forget_fetched();
+
+  // The next range to fetch, at most limits.largest_read; it counts as fetched from then on. None: enough is
+  // ahead.
+  std::optional<Interval> next(const ReadAheadLimits& limits);
+
+  // What was fetched and not read yet.
+  std::uint64_t ahead_bytes() const;
+  // The whole file was wanted because it was read here and there.
+  bool scattered() const { return whole_wanted_; }
+
+ private:
+  struct Run {                // one reader's way through the file
+    std::uint64_t begin = 0;  // of its last READ
+    std::uint64_t end = 0;
+    std::uint64_t stride = 0;  // 0: sequential; else from one READ's begin to the next's
+    std::uint64_t length = 0;  // of each strided READ
+    std::uint64_t window = 0;
+    unsigned reads = 1;
+    bool believed = false;  // enough READs in this pattern to fetch ahead of it
+    std::uint64_t last_used = 0;
+  };
+  Run* run_of(Interval read);
+  void begin_run(Interval read);
+  void plan(const ReadAheadLimits& limits);
+  void want(Interval range);
+  std::optional<Interval> first_wanted(std::uint64_t worth) const;
+
+  static constexpr std::size_t kMostIntervals = 64;
+
+  std::vector<Run> runs_;  // a few readers interleaved; the least recently used is forgotten
+  IntervalSet wanted_;     // to be fetched
+  IntervalSet fetched_;    // given by next(), or read
+  IntervalSet read_;
+  std::optional<std::uint64_t> end_of_file_;
+  bool whole_wanted_ = false;
+  unsigned scattered_ = 0;  // READs that fitted no run, since the last that did
+  std::uint64_t reads_ = 0;
+};
+
+}  // namespace longhaul::ahead

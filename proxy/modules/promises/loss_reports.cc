@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/promises/loss_reports.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "proxy/modules/promises/lost_book.h"
+
+namespace longhaul::promises {
+namespace {
+
+std::string_view name_of(Cause cause) { return kCauseNames[static_cast<std::size_t>(cause)]; }
+
+std::string hexadecimal(std::uint32_t status) {
+  char text[11];
+  std::snprintf(text, sizeof text, "0x%08x", static_cast<unsigned>(status));
+  return text;
+}
+
+}  // namespace
+
+LossReports::LossReports(std::shared_ptr<LostWrites> lost, Name name_of, Guarded guard)
+    : lost_(std::move(lost)), name_of_(name_of), guard_(guard) {
+  lost_->set_journal(this);
+}
+
+LossReports::~LossReports() { lost_->set_journal(nullptr); }
+
+modules::Losses::Counts LossReports::counts() const {
+  const LostWrites::Counters& counters = lost_->counters();
+  Counts counts{.lost = {}, .reported = {}, .forgotten = counters.evicted, .waiting = lost_->waiting()};
+  for (std::size_t i = 0; i < counters.lost.size(); ++i)
+    counts.lost.emplace_back(kCauseNames[i], counters.lost[i]);
+  for (std::size_t i = 0; i < counters.reported.size(); ++i)
+    counts.reported.emplace_back(kToldNames[i], counters.reported[i]);
+  return counts;
+}
+
+std::vector<modules::LostFile> LossReports::files(const modules::Ends& ends, std::size_t most) const {
+  std::vector<modules::LostFile> files;
+  if (!lost_->any(ends)) return files;
+  for (const LostWrites::Record& record : lost_->records()) {
+    if (LostWrites::any_port(record.file.ends) != LostWrites::any_port(ends)) continue;
+    if (files.size() == most) break;
+    files.push_back(shown(record.file, record.loss));
+  }
+  return files;
+}
+
+std::unique_ptr<modules::Guard> LossReports::make_guard(const modules::Ends& ends) {
+  if (!lost_->any(ends)) return nullptr;
+  return guard_(ends, lost_);
+}
+
+modules::LostFile LossReports::shown(const LostWrites::File& file) const {
+  return {.name = name_of_(file), .ends = file.ends, .cause = {}, .ranges = {}};
+}
+
+modules::LostFile LossReports::shown(const LostWrites::File& file, const LostWrites::Loss& loss) const {
+  return {.name = name_of_(file), .ends = file.ends, .cause = name_of(loss.cause), .ranges = loss.ranges};
+}
+
+// ---- the text
+
+std::string LossReports::text() const { return lost_book_text(lost_->records()); }
+
+bool LossReports::restore(std::string_view text) {
+  auto records = parse_lost_book(text);
+  if (!records) return false;
+  lost_->restore(std::move(*records));
+  return true;
+}
+
+void LossReports::changed(const LostWrites&) {
+  if (on_change_) on_change_();
+}
+
+// ---- the log
+
+void LossReports::lost(const LostWrites::File& file, const LostWrites::Loss& loss) {
+  if (log_)
+    log_->lost({.file = shown(file, loss), .status = hexadecimal(loss.status), .is_certain = loss.near == 0});
+}
+
+void LossReports::reported(const LostWrites::File& file, Told how) {
+  if (log_) log_->reported(shown(file), kToldNames[static_cast<std::size_t>(how)]);
+}
+
+void LossReports::evicted(const LostWrites::File& file) {
+  if (log_) log_->forgotten(shown(file));
+}
+
+}  // namespace longhaul::promises

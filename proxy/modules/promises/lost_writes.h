@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that have lost promised writes, until the client that was promised them has been told: kept for all
+// flows of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
+// LossJournal logs and stores what happens here; how a client is told is left to the protocol.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codecs/interval_set.h"
+#include "proxy/modules/losses.h"
+
+namespace longhaul::promises {
+
+// Why a promise was not kept. One row of kCauseNames for each.
+enum class Cause : std::uint8_t {
+  refused,        // the server answered the WRITE with an error
+  server_gone,    // the server or the far proxy ended the connection
+  client_gone,    // the client reset its connection before the WRITE was done
+  link_lost,      // the link or the far proxy failed
+  flow_cut,       // one of the proxies reset the flow, or this daemon stopped
+  near_vanished,  // the near proxy failed: it may have promised writes that never arrived
+};
+inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "server_gone", "client_gone",
+                                                             "link_lost", "flow_cut",    "near_vanished"};
+// How the client was told.
+enum class Told : std::uint8_t {
+  late_error,  // in the answer to a later WRITE, FLUSH or CLOSE
+  next_open,   // in the place of an open of the file
+  reset,       // CLOSE alone could have told: its answer is withheld, and the connection is reset
+};
+inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_open", "reset"};
+
+class LossJournal;
+class LiveLedger;
+
+class LostWrites {
+ public:
+  // Addresses as IPv6 writes them. Ports do not count: clients try several (SMB: 445 and 139).
+  using Ends = modules::Ends;
+  static Ends any_port(Ends ends) {
+    ends.server_port = 0;
+    return ends;
+  }
+  struct File {
+    Ends ends;
+    // As the protocol compares names, so that each file has one.
+    std::u16string share;  // what holds the file at the server
+    std::u16string path;   // in the share
+    bool operator==(const File& other) const {
+      return any_port(ends) == any_port(other.ends) && share == other.share && path == other.path;
+    }
+  };
+  struct Loss {
+    Cause cause = Cause::flow_cut;
+    std::uint32_t status = 0;         // of Cause::refused: the protocol's
+    std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: not known
+    std::uint64_t near =
+        0;  // not zero: only suspected by a far half; the near daemon's number, see known_to()
+  };
+  struct Record {
+    File file;
+    Loss loss;
+    bool reader_told = false;
+  };
+  static constexpr std::size_t kMostRanges = 16;
+
+  // `number`: this daemon's own, from its start to its end, and no other's. Zero: unknown.
+  // `owner_of`: who answers for a client of that address, a peer or (empty) this site.
+  using Client = modules::Address;
+  using OwnerOf = std::function<std::string(const Client&)>;
+  explicit LostWrites(
+      std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
+      : number_(number), owner_of_(std::move(owner_of)) {}
+  std::uint64_t number() const { return number_; }
+  // None by default. It outlives this object, or is taken away.
+  void set_journal(LossJournal* journal) { journal_ = journal; }
+
+  // What an open is for. Replaces: it removes the content, so nothing is lost any more once it has succeeded.
+  enum class Use : std::uint8_t { attributes, reads, writes, replaces };
+
+  // Cause::refused was counted and logged before, by refused().
+  void add(const File& file, Loss loss);
+  // The server has refused a promised WRITE. A later answer through the same open can tell the client; not
+  // every program stops at that, so the next open of the file tells it as well.
+  void refused(const File& file, Interval range, std::uint32_t status);
+  void told_late(const File& file, Told how = Told::late_error);
+
+  // Before an open: true if it is to be answered with the protocol's error for lost
+  // writes. An open that may write is told
+  // once, after which the file is forgotten; before that, one open that only reads the data.
+  bool take(const File& file, Use use = Use::writes);
+  // Whether take() would be true, or, of an open that replaces the content, whether there is anything to
+  // forget: for callers that learn only later what the client has heard (telling.h).
+  bool has(const File& file, Use use) const;
+  // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are
+  // ended, and what they owe is lost.
+  void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
+  // What flows have promised of a file and do not know to be written.
+  struct Unfinished {
+    std::uint64_t bytes = 0;
+    link::TimePoint moved_at{};  // when the server last answered one of their WRITEs, or they began to owe
+  };
+  // Before an open that can: nothing more of the file is promised by other flows of this client than `own`.
+  Unfinished finish_others(const File& file, const LiveLedger& own);
+  // The content was replaced or deleted by this client.
+  void forget(const File& file);
+  // It was renamed by this client, which replaces what had that name.
+  void moved(const File& file, const File& to);
+  // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
+  // far half suspected about this file is void.
+  void known_to(std::uint64_t near, const File& file);
+  // Also while a flow between these ends owes writes that may be lost before long.
+  bool any(const Ends& ends) const;
+  // All of whom any() is true.
+  std::vector<Ends> all_ends() const;
+  // Called whenever that may have changed. None by default.
+  void on_change(std::function<void()> call) { on_change_ = std::move(call); }
+
+  // Called when end_live() has given up something: those flows end when their hosts run next. None by
+  // default.
+  void on_given_up(std::function<void()> call) { on_given_up_ = std::move(call); }
+
+  // A near half that promises, from its beginning to its end.
+  void enter(const Ends& ends, LiveLedger* ledger) { live_.emplace(any_port(ends), ledger); }
+  void leave(const Ends& ends, LiveLedger* ledger);
+
+  // What is stored over a restart. add() and take() are told to the journal, restore() is not.
+  std::vector<Record> records() const;
+  void restore(std::vector<Record> records);
+
+  struct Counters {
+    std::array<std::uint64_t, kCauseNames.size()> lost{};     // promises' files, by cause
+    std::array<std::uint64_t, kToldNames.size()> reported{};  // by how
+    std::uint64_t evicted = 0;                                // never told: too many
+  };
+  const Counters& counters() const { return counters_; }
+  std::size_t waiting() const { return waiting_; }  // files whose client was not told
+
+  // In all. The owner with the most of what is too much loses the oldest file of its client with the most:
+  // what a peer makes this side write down drives out nothing of others.
+  static constexpr std::size_t kMost = modules::kMostLostFiles, kMostNameBytes = 1 << 20;
+
+ private:
+  struct Owner {
+    std::size_t files = 0, name_bytes = 0;
+  };
+  struct OfClient {
+    std::map<std::string, Owner>::iterator owner;
+    std::deque<Record> records;  // the oldest first
+  };
+  using Clients = std::map<Client, OfClient>;
+  static auto find(auto& of, const File& file) { return std::ranges::find(of, file, &Record::file); }
+  void insert(Record record);
+  void remove(Clients::iterator of, std::deque<Record>::iterator record);
+  void make_room();
+  void changed();
+
+  std::uint64_t number_;
+  OwnerOf owner_of_;
+  std::function<void()> on_given_up_;
+  LossJournal* journal_ = nullptr;
+  std::function<void()> on_change_;
+  std::multimap<Ends, LiveLedger*> live_;
+  std::map<std::string, Owner> owners_;
+  Clients clients_;
+  std::size_t waiting_ = 0, name_bytes_ = 0;
+  Counters counters_;
+};
+
+// What a near half has promised and does not know to be kept.
+class LiveLedger {
+ public:
+  virtual ~LiveLedger() = default;
+  virtual bool owes() const = 0;
+  // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when
+  // its host runs next.
+  virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
+  // Promises nothing more where something of this file is outstanding.
+  virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;
+};
+
+// Writes down what happens, and stores what is not told yet. Called on the loop; never waits.
+class LossJournal {
+ public:
+  virtual ~LossJournal() = default;
+  virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
+  virtual void reported(const LostWrites::File& file, Told how) = 0;
+  virtual void evicted(const LostWrites::File& file) = 0;
+  virtual void changed(const LostWrites& lost) = 0;  // records() would say something else
+};
+
+}  // namespace longhaul::promises

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What two halves tell each other about requests that are answered before the server has answered them. What
+// follows from a message is the halves'.
+#pragma once
+#include <cstdint>
+#include <tuple>
+
+#include "proxy/modules/twin/open_key.h"
+
+namespace longhaul::promises {
+
+using twin::MessageNumber;
+using twin::OpenKey;
+using twin::OpenKeyHash;
+
+// near -> far: the frame behind this is a WRITE, or a CLOSE, that has been or will be answered by the near
+// half; Kept is owed for it, in the place of its answer.
+struct Promised {
+  OpenKey open;
+  MessageNumber message = 0;
+  static constexpr std::tuple kFields{&Promised::open, &Promised::message};
+};
+// far -> near: the server's answer to it.
+struct Kept {
+  MessageNumber message = 0;
+  std::uint32_t status = 0;  // the protocol's
+  std::uint32_t written = 0;
+  std::uint16_t credits = 0;  // granted with it, where a protocol's server grants requests (SMB2)
+  static constexpr std::tuple kFields{&Kept::message, &Kept::status, &Kept::written, &Kept::credits};
+};
+
+// far -> near: how much may still be promised to a tree's disk (disk_room.h).
+struct Room {
+  std::uint64_t session = 0;
+  std::uint32_t tree = 0;
+  std::uint64_t available_bytes = 0;
+  std::uint64_t counted_bytes = 0;
+  static constexpr std::tuple kFields{&Room::session, &Room::tree, &Room::available_bytes,
+                                      &Room::counted_bytes};
+};
+
+// ---- should the near half fail
+
+// near -> far, before its first open: the number of this near daemon, which remembers what it promised for
+// as long as it runs (lost_writes.h).
+struct Remembers {
+  std::uint64_t near = 0;
+  static constexpr std::tuple kFields{&Remembers::near};
+};
+// near -> far: of what was promised through this open nothing is outstanding, and each failure was told. No
+// more is promised before the server has answered a WRITE through it that was not promised.
+struct Settled {
+  OpenKey open;
+  static constexpr std::tuple kFields{&Settled::open};
+};
+
+}  // namespace longhaul::promises

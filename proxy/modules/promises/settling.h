@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the near half tells that nothing is promised through an open any more (Settled): some time after it
+// last was, so that a file that is written steadily needs no message, and a near proxy that fails casts doubt
+// only on the files that were written last. Whether something is outstanding is the halves' to say.
+#pragma once
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "proxy/link/types.h"
+#include "proxy/modules/promises/messages.h"
+
+namespace longhaul::promises {
+
+class Settling {
+ public:
+  static constexpr auto kQuietFor = std::chrono::seconds(2);
+
+  // Something was promised through it, or may be from now on.
+  void active(const OpenKey& open, link::TimePoint now) {
+    const auto [entry, is_new] = last_.insert_or_assign(open, now);
+    if (is_new) queue_.emplace_back(now + kQuietFor, open);
+  }
+  void forget(const OpenKey& open) { last_.erase(open); }
+
+  std::optional<link::TimePoint> next_timeout() const {
+    return queue_.empty() ? std::nullopt : std::optional(queue_.front().first);
+  }
+  // One that was not active for that long; it is forgotten.
+  std::optional<OpenKey> poll_quiet(link::TimePoint now) {
+    while (!queue_.empty() && queue_.front().first <= now) {
+      const OpenKey open = queue_.front().second;
+      queue_.pop_front();
+      const auto found = last_.find(open);
+      if (found == last_.end()) continue;
+      if (const auto due = found->second + kQuietFor; due > now) {
+        queue_.emplace_back(due, open);
+        continue;
+      }
+      last_.erase(found);
+      return open;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::unordered_map<OpenKey, link::TimePoint, OpenKeyHash> last_;
+  std::deque<std::pair<link::TimePoint, OpenKey>> queue_;  // at least one for each of last_
+};
+
+}  // namespace longhaul::promises

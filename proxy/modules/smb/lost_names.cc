@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/modules/smb/lost_names.h"
+
+#include <algorithm>
+
+namespace longhaul::smb {
+namespace {
+
+char16_t folded(char16_t letter) {
+  return letter >= u'a' && letter <= u'z' ? static_cast<char16_t>(letter - (u'a' - u'A')) : letter;
+}
+
+std::u16string folded(std::u16string_view text) {
+  std::u16string result(text);
+  std::ranges::transform(result, result.begin(), [](char16_t letter) { return folded(letter); });
+  return result;
+}
+
+}  // namespace
+
+std::u16string share_of(std::u16string_view unc) {
+  while (unc.ends_with(u'\\')) unc.remove_suffix(1);
+  if (const auto last = unc.rfind(u'\\'); last != std::u16string_view::npos) unc.remove_prefix(last + 1);
+  return folded(unc);
+}
+
+std::u16string path_of(std::u16string_view path) {
+  while (path.starts_with(u'\\')) path.remove_prefix(1);
+  return folded(path);
+}
+
+// [MS-SMB2] 2.2.13, [MS-CIFS] 2.2.4.64.1. GENERIC_EXECUTE reads no data, but execution does.
+LostWrites::Use use_of(std::uint32_t access, std::uint32_t disposition) {
+  constexpr std::uint32_t kSupersede = 0, kCreate = 2, kOverwrite = 4, kOverwriteIf = 5;
+  constexpr std::uint32_t kReads = 0x0000'0001 | 0x0000'0020 | 0x8000'0000 | 0x2000'0000;
+  constexpr std::uint32_t kWrites = 0x0000'0002 | 0x0000'0004 | 0x4000'0000 | 0x1000'0000 | 0x0200'0000;
+  if (disposition == kSupersede || disposition == kCreate || disposition == kOverwrite ||
+      disposition == kOverwriteIf)
+    return LostWrites::Use::replaces;
+  if (access & kWrites) return LostWrites::Use::writes;
+  return access & kReads ? LostWrites::Use::reads : LostWrites::Use::attributes;
+}
+
+std::string display_name(const LostWrites::File& file) {
+  const std::u16string name = file.share + u'\\' + file.path;
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    char32_t letter = name[i];
+    const bool is_pair = letter >= 0xD800 && letter < 0xDC00 && i + 1 < name.size() &&
+                         name[i + 1] >= 0xDC00 && name[i + 1] < 0xE000;
+    if (is_pair) letter = 0x10000 + ((letter - 0xD800) << 10) + (name[++i] - 0xDC00u);
+    if (letter >= 0xD800 && letter < 0xE000) letter = 0xFFFD;
+    const auto put = [&](char32_t bits) { text += static_cast<char>(bits); };
+    const auto follow = [&](int shift) { put(0x80 | (letter >> shift & 0x3F)); };
+    if (letter < 0x80) {
+      put(letter);
+    } else if (letter < 0x800) {
+      put(0xC0 | letter >> 6), follow(0);
+    } else if (letter < 0x10000) {
+      put(0xE0 | letter >> 12), follow(6), follow(0);
+    } else {
+      put(0xF0 | letter >> 18), follow(12), follow(6), follow(0);
+    }
+  }
+  return text;
+}
+
+}  // namespace longhaul::smb

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module over frames: cuts both directions into frames, gives them to a half, gathers the raw bytes of the
+// twin's messages, and steps aside where nothing is understood or nothing is to gain. What a frame is, and
+// which half it is for, is the protocol's:
+//
+//   struct Protocol {
+//     using Frame = ...;     // has `bytes`, a Slice with its head
+//     using Splitter = ...;  // push(), take_rest() and held_bytes(), as smb/frames.h has them
+//     using Message = ...;   // a variant (codec.h)
+//     using Half = ...;      // twin::Half<Frame, Message>
+//     static constexpr const modules::ReasonText& kNotUnderstood = ...;
+//
+//     Splitter splitter() const;
+//     Result<std::optional<Frame>> next(Splitter& splitter, modules::Way way) const;
+//     // Whether the half takes this frame; it may be made for that. A frame that it does not take passes
+//     // unchanged.
+//     bool takes(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>& out,
+//                const modules::Surroundings& surroundings);
+//     Half* half() const;    // null: not made yet
+//     std::size_t held_bytes() const;
+//   };
+#pragma once
+#include <optional>
+#include <utility>
+
+#include "proxy/modules/module.h"
+#include "proxy/modules/twin/attachment.h"
+#include "proxy/modules/twin/codec.h"
+#include "proxy/modules/twin/half.h"
+#include "proxy/modules/twin/outputs.h"
+
+namespace longhaul::twin {
+
+template <class Protocol>
+class FramedModule : public modules::Module {
+ public:
+  using Frame = typename Protocol::Frame;
+  using Message = typename Protocol::Message;
+
+  FramedModule(Side side, Protocol protocol)
+      : side_(side),
+        protocol_(std::move(protocol)),
+        lan_(protocol_.splitter()),
+        stream_(protocol_.splitter()) {}
+
+  // ---- bytes
+
+  void from_lan(TimePoint now, Slice bytes) override {
+    // A server that has ended answers nothing more, and nothing may answer in its place.
+    const bool is_unanswered = side_ == Side::near && stream_ended_;
+    if (lan_state_ != State::frames || is_unanswered) return out_.pass_on(std::move(bytes));
+    lan_.push(std::move(bytes));
+    take_frames(now, modules::Way::to_stream);
+    review(now);
+  }
+
+  void from_stream(TimePoint now, Slice bytes) override {
+    if (stream_state_ != State::frames) return out_.to_lan(std::move(bytes));
+    if (attachment_.is_pending())
+      if (auto whole = attachment_.take(bytes)) half()->from_twin(now, whole->message, whole->bytes);
+    if (!bytes.empty()) {
+      stream_.push(std::move(bytes));
+      take_frames(now, modules::Way::to_lan);
+    }
+    review(now);
+  }
+
+  void from_twin(TimePoint now, Slice bytes) override {
+    if (stream_state_ == State::aside) return;
+    auto message = decode<Message>(bytes.bytes());
+    // Between frames only, and only from a twin that has a half as we have: anything else is another program.
+    const bool is_in_place =
+        !attachment_.is_pending() && (stream_state_ != State::frames || stream_.held_bytes() == 0);
+    if (!message || !half() || !is_in_place) return out_.abort();
+    if (const std::uint32_t attached = attached_bytes(*message); attached != 0) {
+      if (stream_state_ != State::frames) return out_.abort();
+      return attachment_.begin(std::move(*message), attached);
+    }
+    half()->from_twin(now, *message, {});
+    review(now);
+  }
+
+  // ---- ends
+
+  void lan_ended(TimePoint now, modules::Ending ending) override {
+    if (lan_state_ == State::aside) return;
+    for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
+    lan_ended_ = true;
+    if (half())
+      half()->lan_ended(now, ending);
+    else if (ending == modules::Ending::reset)
+      out_.abort();
+    else
+      out_.end_stream();
+    review(now);
+  }
+
+  void stream_ended(TimePoint now, modules::Ending ending) override {
+    if (stream_state_ == State::aside) return;
+    if (attachment_.is_pending()) return out_.abort();
+    for (Slice& rest : stream_.take_rest()) out_.to_lan(std::move(rest));
+    stream_ended_ = true;
+    if (half())
+      half()->stream_ended(now, ending);
+    else if (ending == modules::Ending::reset)
+      out_.abort();
+    else
+      out_.end_lan();
+    if (side_ == Side::near && lan_state_ == State::frames)
+      for (Slice& rest : lan_.take_rest()) out_.pass_on(std::move(rest));
+    review(now);
+  }
+
+  void twin_stepped_aside(TimePoint now) override {
+    if (attachment_.is_pending()) return out_.abort();
+    stream_opaque(now);
+    review(now);
+  }
+
+  void twin_lost() override {
+    if (half()) half()->twin_lost();
+  }
+
+  // ---- surroundings, time, memory, counters
+
+  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override {
+    surroundings_ = surroundings;
+    if (half()) half()->on_surroundings(now, surroundings);
+  }
+  void on_timeout(TimePoint now) override {
+    if (half()) half()->on_timeout(now);
+    review(now);
+  }
+  std::optional<TimePoint> next_timeout() const override {
+    return half() ? half()->next_timeout() : std::nullopt;
+  }
+  std::optional<modules::Output> poll_output() override { return out_.poll(); }
+
+  std::size_t held_bytes() const override {
+    return lan_.held_bytes() + stream_.held_bytes() + protocol_.held_bytes() + attachment_.held_bytes();
+  }
+  std::size_t queued_bytes() const override { return half() ? half()->queued_bytes() : 0; }
+  std::size_t state_bytes() const override { return half() ? half()->state_bytes() : 0; }
+  void give_up_memory(TimePoint now) override {
+    gives_up_ = true;
+    review(now);
+  }
+
+  const modules::Counters& counters() const override {
+    shown_ = half() ? half()->counters() : modules::Counters{};
+    shown_.steps_aside = lan_state_ == State::aside ? 1 : 0;
+    return shown_;
+  }
+  modules::Reason reason() const override {
+    return reason_ != modules::reasons::optimised || !half() ? reason_ : half()->reason();
+  }
+
+ private:
+  // Of one way: from the LAN into the stream, or from the stream to the LAN.
+  enum class State : std::uint8_t {
+    frames,  // cut, and given to the half
+    bytes,   // not frames any more, or of no interest: as they come
+    aside,   // the host does not ask any more
+  };
+
+  auto* half() const { return protocol_.half(); }
+
+  void take_frames(TimePoint now, modules::Way way) {
+    const bool up = way == modules::Way::to_stream;
+    while ((up ? lan_state_ : stream_state_) == State::frames) {
+      auto next = protocol_.next(up ? lan_ : stream_, way);
+      if (!next) {
+        if (up) return lan_opaque(now, Protocol::kNotUnderstood);
+        // The twin has cut the same bytes: where it found an end, it has stepped aside.
+        return out_.abort();
+      }
+      if (!*next) return;
+      take(now, **next, way);
+    }
+  }
+
+  void take(TimePoint now, const Frame& frame, modules::Way way) {
+    const bool up = way == modules::Way::to_stream;
+    if (protocol_.takes(now, frame, way, out_, surroundings_))
+      return up ? half()->frame_from_lan(now, frame) : half()->frame_from_stream(now, frame);
+    if (up)
+      out_.pass_on(frame.bytes);
+    else
+      out_.to_lan(frame.bytes);
+  }
+
+  void lan_opaque(TimePoint now, modules::Reason reason) {
+    if (lan_state_ != State::frames) return;
+    if (half()) half()->lan_opaque(now);
+    lan_state_ = State::aside;
+    reason_ = reason;
+    out_.step_aside_to_stream(reason, lan_.take_rest());
+  }
+
+  void stream_opaque(TimePoint now) {
+    if (stream_state_ != State::frames) return;
+    if (half()) half()->stream_opaque(now);
+    stream_state_ = State::bytes;
+    for (Slice& rest : stream_.take_rest()) out_.to_lan(std::move(rest));
+  }
+
+  // Whether there is anything left to do here.
+  void review(TimePoint now) {
+    // The near half owes the server nothing; the far half must not take answers to its own requests for the
+    // client's.
+    if (gives_up_ && takes_from_lan() && (side_ == Side::near || !half() || half()->quiet()))
+      lan_opaque(now, modules::reasons::memory_limit);
+    if (half() && takes_from_lan())
+      if (const modules::Reason why = half()->leave_alone(); why != modules::reasons::optimised)
+        lan_opaque(now, why);
+    if (!half() && stream_state_ == State::bytes && takes_from_lan())
+      lan_opaque(now, Protocol::kNotUnderstood);
+    if (stream_state_ == State::bytes && !stream_ended_ && (!half() || half()->quiet())) {
+      stream_state_ = State::aside;
+      out_.step_aside_to_lan();
+    }
+  }
+  bool takes_from_lan() const { return lan_state_ == State::frames && !lan_ended_; }
+
+  Side side_;
+  Outputs<Message> out_;  // the half refers to it
+  Protocol protocol_;
+  modules::Surroundings surroundings_;
+  typename Protocol::Splitter lan_, stream_;
+  Attachment<Message> attachment_;
+  State lan_state_ = State::frames, stream_state_ = State::frames;
+  bool lan_ended_ = false, stream_ended_ = false;
+  bool gives_up_ = false;  // there is no memory to go on as before
+  modules::Reason reason_ = modules::reasons::optimised;
+  mutable modules::Counters shown_;
+};
+
+}  // namespace longhaul::twin

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the two halves of a connection name an open file, a request and the age of data. What the numbers mean
+// in a protocol is the module's.
+#pragma once
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "codecs/keyed_hash.h"
+
+namespace longhaul::twin {
+
+// An open file (or object) of this connection, named as the client names it: an id of up to 16 bytes, in a
+// session and a tree of the server's files where the protocol has them, else zero.
+struct OpenKey {
+  std::uint64_t session = 0;
+  std::uint32_t tree = 0;
+  std::array<std::byte, 16> id{};  // zero behind its size
+  bool operator==(const OpenKey&) const = default;
+  auto operator<=>(const OpenKey&) const = default;
+};
+
+struct OpenKeyHash {
+  std::size_t operator()(const OpenKey& key) const {
+    std::uint64_t halves[2];
+    std::memcpy(halves, key.id.data(), sizeof(halves));
+    const KeyedHash hash;
+    return hash(hash(halves[0], halves[1]), hash(key.session, key.tree));
+  }
+};
+
+// A request's own number on its connection.
+using MessageNumber = std::uint64_t;
+
+// When data were requested from the server, or a READ from this half: how often each half had dropped what
+// was known of the open. Data of one stamp answer only READs of the same stamp.
+struct Stamp {
+  std::uint32_t near = 0, far = 0;
+  bool operator==(const Stamp&) const = default;
+};
+
+}  // namespace longhaul::twin

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a half of a module puts what it wants done. Only whole frames go to the stream, and only through
+// pass_on() and tell(), so that the twin always finds frames where it expects them.
+#pragma once
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "proxy/modules/module.h"
+#include "proxy/modules/twin/codec.h"
+
+namespace longhaul::twin {
+
+template <class Message>
+class Outputs {
+ public:
+  void to_lan(Slice bytes) {
+    if (!lan_ended_) queue_.push_back(modules::ToLan{std::move(bytes)});
+  }
+  // A whole frame towards the twin, which meets it in Half::frame_from_stream().
+  void pass_on(Slice frame) {
+    if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
+  }
+  // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
+  // reduced like any others; the message tells its length (attached_bytes()).
+  void tell(const Message& message, Slice attached = {}) {
+    if (stream_ != Stream::open) return;
+    queue_.push_back(modules::ToTwin{encode(message)});
+    if (!attached.empty()) queue_.push_back(modules::ToStream{std::move(attached)});
+  }
+  // Half-closes, behind all earlier output; later output is dropped.
+  void end_lan() {
+    if (!std::exchange(lan_ended_, true)) queue_.push_back(modules::EndLan{});
+  }
+  void end_stream() {
+    if (stream_ != Stream::open) return;
+    queue_.push_back(modules::EndStream{});
+    stream_ = Stream::ended;
+  }
+  void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
+
+  // For framed_module.h. `rest` is what is held of a frame; it follows, since the twin is not to look for a
+  // frame in it. What is passed on or told afterwards is dropped.
+  void step_aside_to_stream(modules::Reason reason, std::vector<Slice> rest) {
+    queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
+    for (Slice& bytes : rest) queue_.push_back(modules::ToStream{std::move(bytes)});
+    stream_ = Stream::aside;
+  }
+  void step_aside_to_lan() { queue_.push_back(modules::StepAside{modules::Way::to_lan}); }
+
+  std::optional<modules::Output> poll() {
+    std::optional<modules::Output> first;
+    if (queue_.empty()) return first;
+    first.emplace(std::move(queue_.front()));
+    queue_.pop_front();
+    return first;
+  }
+  // Takes out what was put in, to be put in again later.
+  std::deque<modules::Output> exchange(std::deque<modules::Output> queue) {
+    return std::exchange(queue_, std::move(queue));
+  }
+
+ private:
+  enum class Stream : std::uint8_t { open, ended, aside } stream_ = Stream::open;
+  bool lan_ended_ = false;
+  std::deque<modules::Output> queue_;
+};
+
+}  // namespace longhaul::twin

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which open of a file is told that promised writes were lost, and what is kept of it until then.
+#include "proxy/modules/promises/lost_writes.h"
+
+#include <catch2/catch.hpp>
+
+namespace longhaul::promises {
+namespace {
+
+using Use = LostWrites::Use;
+
+constexpr std::uint32_t kDiskFull = 0xC000007F;  // whatever the protocol calls it
+
+LostWrites::Ends ends_of(unsigned client, unsigned server = 1) {
+  return {.client = {std::byte(client), std::byte(client >> 8)},
+          .server = {std::byte(server)},
+          .server_port = 445};
+}
+LostWrites::File file(std::u16string path, unsigned client = 1) {
+  return {.ends = ends_of(client), .share = u"SHARE", .path = std::move(path)};
+}
+
+// What was said, in order.
+struct Heard final : LossJournal {
+  void lost(const LostWrites::File&, const LostWrites::Loss& loss) override {
+    said.push_back("lost " + std::string(kCauseNames[static_cast<std::size_t>(loss.cause)]));
+  }
+  void reported(const LostWrites::File&, Told how) override {
+    said.push_back("reported " + std::string(kToldNames[static_cast<std::size_t>(how)]));
+  }
+  void evicted(const LostWrites::File&) override { said.push_back("evicted"); }
+  void changed(const LostWrites&) override { ++changes; }
+  std::vector<std::string> said;
+  int changes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a loss is told once to who may write, and before that once to who only reads") {
+  LostWrites lost;
+  lost.add(file(u"A"), {});
+  CHECK_FALSE(lost.take(file(u"B")));
+  CHECK_FALSE(lost.take(file(u"A", 2)));
+  CHECK_FALSE(lost.take(file(u"A"), Use::attributes));
+  CHECK(lost.take(file(u"A"), Use::reads));
+  CHECK_FALSE(lost.take(file(u"A"), Use::reads));
+  CHECK(lost.any(ends_of(1)));
+  CHECK(lost.take(file(u"A"), Use::writes));
+  CHECK_FALSE(lost.take(file(u"A"), Use::writes));
+  CHECK_FALSE(lost.take(file(u"A"), Use::reads));
+  CHECK_FALSE(lost.any(ends_of(1)));
+  CHECK(lost.waiting() == 0);
+}
+
+TEST_CASE("an open that replaces the content is not told, and ends the loss only when it has succeeded") {
+  LostWrites lost;
+  lost.add(file(u"A"), {});
+  CHECK_FALSE(lost.take(file(u"A"), Use::replaces));
+  CHECK(lost.any(ends_of(1)));
+  lost.forget(file(u"A"));
+  CHECK_FALSE(lost.any(ends_of(1)));
+  CHECK_FALSE(lost.take(file(u"A")));
+}
+
+TEST_CASE("what a far half suspected is void where the near daemon that made the promises is there") {
+  LostWrites lost;
+  lost.add(file(u"A"), {.cause = Cause::near_vanished, .near = 7});
+  lost.add(file(u"B"), {.cause = Cause::flow_cut});
+  lost.known_to(0, file(u"A"));
+  lost.known_to(8, file(u"A"));
+  CHECK(lost.waiting() == 2);
+  lost.known_to(7, file(u"A"));
+  lost.known_to(0, file(u"B"));
+  CHECK(lost.waiting() == 1);
+  CHECK_FALSE(lost.take(file(u"A")));
+  CHECK(lost.take(file(u"B")));
+}
+
+TEST_CASE("the client with the most files loses its oldest record where there is no room") {
+  LostWrites lost;
+  Heard heard;
+  lost.set_journal(&heard);
+  lost.add(file(u"THE OTHERS", 2), {});
+  for (std::size_t n = 0; n < LostWrites::kMost + 10; ++n)
+    lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1))), {});
+  CHECK(lost.waiting() == LostWrites::kMost);
+  CHECK(lost.counters().evicted == 11);
+  CHECK(lost.take(file(u"THE OTHERS", 2)));
+  CHECK_FALSE(lost.take(file(std::u16string(1, u'\1'))));
+  CHECK(lost.take(file(std::u16string(1, static_cast<char16_t>(LostWrites::kMost + 10)))));
+  for (std::size_t n = 0; n < 400; ++n)
+    lost.add(file(std::u16string(4096, static_cast<char16_t>(n + 1)), 3), {});
+  CHECK(lost.waiting() < 300);
+}
+
+TEST_CASE("what one peer makes this side write down drives out nothing of others") {
+  // Clients 2 to 999 are one peer's.
+  LostWrites lost(7,
+                  [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
+  for (char16_t n = 1; n <= 8; ++n) lost.add(file(std::u16string(1, n)), {});
+  SECTION("in many files of as many clients") {
+    for (unsigned n = 0; n < 2 * LostWrites::kMost; ++n)
+      lost.add(file(std::u16string(1, static_cast<char16_t>(n + 1)), 2 + n % 200 + (n % 4) * 256), {});
+    CHECK(lost.waiting() == LostWrites::kMost);
+  }
+  SECTION("in few files with long names") {
+    for (unsigned n = 0; n < 50; ++n)
+      lost.add(file(std::u16string(30'000, static_cast<char16_t>(n + 1)), 2 + n), {});
+    CHECK(lost.waiting() < 30);
+  }
+  for (char16_t n = 1; n <= 8; ++n) CHECK(lost.take(file(std::u16string(1, n))));
+}
+
+TEST_CASE("each loss and each report is counted and told to the journal once") {
+  LostWrites lost;
+  Heard heard;
+  lost.set_journal(&heard);
+  lost.refused(file(u"A"), {0, 10}, kDiskFull);
+  lost.told_late(file(u"A"));
+  CHECK(lost.has(file(u"A"), Use::writes));  // a program may log in again and go on
+  lost.forget(file(u"A"));
+  lost.refused(file(u"A"), {0, 10}, kDiskFull);
+  lost.add(file(u"A"), {.cause = Cause::refused});  // not told before the connection was reset
+  lost.add(file(u"B"), {.cause = Cause::server_gone, .ranges = {{0, 10}, {10, 20}}});
+  CHECK(lost.take(file(u"A")));
+  CHECK(heard.said == std::vector<std::string>{"lost refused", "reported late_error", "lost refused",
+                                               "lost server_gone", "reported next_open"});
+  CHECK(heard.changes == 6);
+  const auto records = lost.records();
+  REQUIRE(records.size() == 1);
+  CHECK(records.front().loss.ranges == std::vector<Interval>{{0, 20}});
+  CHECK(lost.counters().lost[0] == 2);
+  CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 1, 0});
+}
+
+TEST_CASE("a record is moved to another name, whose own is void, and no other client's is touched") {
+  LostWrites lost;
+  lost.add(file(u"A"), {.cause = Cause::flow_cut, .ranges = {{0, 10}}});
+  lost.add(file(u"B"), {.cause = Cause::server_gone});
+  lost.add(file(u"B", 2), {.cause = Cause::server_gone});
+  lost.moved(file(u"A"), file(u"A"));
+  CHECK(lost.waiting() == 3);
+  lost.moved(file(u"A"), file(u"B"));
+  CHECK(lost.waiting() == 2);
+  CHECK_FALSE(lost.has(file(u"A"), Use::writes));
+  CHECK(lost.records().front().loss.ranges == std::vector<Interval>{{0, 10}});
+  lost.moved(file(u"C"), file(u"B"));
+  CHECK(lost.waiting() == 1);
+  CHECK(lost.has(file(u"B", 2), Use::writes));
+}
+
+}  // namespace longhaul::promises
