@@ -107,7 +107,7 @@ TEST_CASE("the order of use survives a restart") {
   store.detach(recorder);
 }
 
-TEST_CASE("what lies on the disk never exceeds the cap") {
+TEST_CASE("the size on disk never exceeds the cap") {
   TemporaryFolder folder;
   std::uint64_t cap = kMinCapBytes;
   std::uint64_t most = 0;
@@ -186,7 +186,7 @@ TEST_CASE("a second store on the same directory is refused with a reason") {
   CHECK(second.counters().ready);
 }
 
-TEST_CASE("a directory that cannot be made is an error that names it") {
+TEST_CASE("a directory that cannot be created gives an error with its name") {
   TemporaryFolder folder;
   folder.write("file", "not a folder");
   CHECK_THROWS_WITH(DiskStore({.directory = (folder.path() / "file").string(), .cap_bytes = kMinCapBytes}),
@@ -219,7 +219,7 @@ struct Gate final : Files {
   bool open = true;
 };
 
-TEST_CASE("a stalled disk blocks no put and no load; what exceeds the queue is counted") {
+TEST_CASE("a stalled disk blocks no put and no load, and what exceeds the queue is counted") {
   TemporaryFolder folder;
   Gate gate;
   DiskStore store({.directory = folder.path().string(),
@@ -346,7 +346,7 @@ struct Child {
   FILE* output = nullptr;
 };
 
-TEST_CASE("a killed writer loses nothing that was reported as stored, and leaves nothing invalid") {
+TEST_CASE("a writer that is killed loses no segment reported as stored, and leaves no invalid file") {
   TemporaryFolder folder;
   Random random{GENERATE(1u, 2u, 3u)};
   CAPTURE(random.state);

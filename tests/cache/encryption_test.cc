@@ -52,7 +52,7 @@ struct Place {
   }
 };
 
-TEST_CASE("no file of the directory shows bytes, names or fingerprints, nor does the catalogue") {
+TEST_CASE("neither the segment files nor the catalogue reveal bytes, names or fingerprints") {
   Place place;
   place.fill(5);
   const std::string all = place.all_bytes();
@@ -73,7 +73,7 @@ TEST_CASE("no file of the directory shows bytes, names or fingerprints, nor does
   CHECK(all.find(place.folder.read("dictionary.key")) == std::string::npos);
 }
 
-TEST_CASE("clearing destroys the key: earlier copies are unreadable, later segments are kept") {
+TEST_CASE("clearing destroys the key: earlier copies become unreadable, later segments are kept") {
   Place place;
   place.fill(5);
   const std::string old_key = place.folder.read("dictionary.key");
@@ -105,7 +105,7 @@ TEST_CASE("clearing destroys the key: earlier copies are unreadable, later segme
   CHECK(seed_of(store.list()[0]) == 9);
 }
 
-TEST_CASE("clearing while the directory is being read, and with puts in the queue, leaves nothing") {
+TEST_CASE("clearing leaves nothing, even while the directory is being read and puts are queued") {
   Place place;
   place.fill(20);
   DiskStore store(place.options());
@@ -155,7 +155,7 @@ TEST_CASE("a missing or different key gives an empty dictionary and no error") {
   CHECK(store.list().size() == 1);
 }
 
-TEST_CASE("without a place for its key the store is not used, logs that and retries") {
+TEST_CASE("a store that cannot save its key is not used, logs the reason and retries") {
   Place place;
   place.key = place.folder.path() / "later/dictionary.key";
   DiskStore store(place.options());
@@ -184,7 +184,7 @@ TEST_CASE("a key that cannot be destroyed is logged, and the files are removed n
   CHECK(place.files() == 0);
 }
 
-TEST_CASE("files of the version that did not encrypt are removed at the first start") {
+TEST_CASE("files written by the version without encryption are removed at the first start") {
   Place place;
   fs::create_directories(place.directory / "segments");
   std::string old("LHSEG\0\0\1", 8);

@@ -10,7 +10,7 @@
 using namespace longhaul;
 using namespace longhaul::cache;
 
-TEST_CASE("data written in many calls is read as a whole, whatever the size of the parts") {
+TEST_CASE("data written in several calls is read back whole, whatever the size of the parts") {
   TemporaryFolder folder;
   Files& files = system_files();
   const std::string path = (folder.path() / "record").string();
@@ -34,14 +34,14 @@ TEST_CASE("data written in many calls is read as a whole, whatever the size of t
   CHECK(std::filesystem::file_size(path) == all.size());
 }
 
-TEST_CASE("a content that fails ends the writing with its error") {
+TEST_CASE("an error from the content ends the write and is returned") {
   TemporaryFolder folder;
   const std::string path = (folder.path() / "record").string();
   const auto error = make_error_code(StoreError::wrong_digest);
   CHECK(system_files().write(path, [&]() -> Result<Bytes> { return error; }).error() == error);
 }
 
-TEST_CASE("a file is neither written nor read through a link") {
+TEST_CASE("symbolic links are followed neither for writing nor for reading") {
   TemporaryFolder folder;
   folder.write("victim", "before");
   const std::string link = (folder.path() / "link").string();

@@ -96,7 +96,7 @@ TEST_CASE("every range of a segment is read as it was written, however it was cu
   }
 }
 
-TEST_CASE("nothing of a segment can be seen in its file, and no two files of it are alike") {
+TEST_CASE("a segment file reveals nothing of the segment, and two files of one segment differ") {
   Made made = segment(3, 200'000);
   Written one(made), two(made, known_key(), known_salt(0x81));
   Buffer name;
@@ -119,7 +119,7 @@ TEST_CASE("nothing of a segment can be seen in its file, and no two files of it 
     REQUIRE(one.bytes.compare(at, 16, two.bytes, at, 16) != 0);
 }
 
-TEST_CASE("a piece of another segment, of another place, or of another file of the same one does not pass") {
+TEST_CASE("a piece from another segment, position or file fails authentication") {
   Made made = segment(1, 200'000);
   Written a(made), same(made, known_key(), known_salt(9)), b(segment(2, 200'000));
   auto piece = [](const Written& written, std::size_t index) {
@@ -145,7 +145,7 @@ TEST_CASE("a piece of another segment, of another place, or of another file of t
         StoreError::damaged);
 }
 
-TEST_CASE("with another key there is nothing in a file") {
+TEST_CASE("a file cannot be read with another key") {
   Made made = segment(4, 3'000);
   Written written(made);
   const DictionaryKey other = known_key(0x41);
@@ -155,7 +155,7 @@ TEST_CASE("with another key there is nothing in a file") {
         StoreError::damaged);
 }
 
-TEST_CASE("a file that is cut anywhere is neither described nor read beyond the cut") {
+TEST_CASE("a truncated file is neither described nor read beyond the cut") {
   Written written(abc());
   for (std::size_t size = 0; size < written.bytes.size(); ++size) {
     REQUIRE_FALSE(written.describe(written.bytes.substr(0, size)).has_value());
@@ -168,7 +168,7 @@ TEST_CASE("a file that is cut anywhere is neither described nor read beyond the 
   CHECK_FALSE(written.describe(zeros).has_value());
 }
 
-TEST_CASE("a bit flipped anywhere in a file is found by what reads it") {
+TEST_CASE("every read detects a flipped bit anywhere in a file") {
   Written written(abc());
   for (std::size_t bit = 0; bit < written.bytes.size() * 8; ++bit) {
     std::string flipped = written.bytes;
@@ -181,7 +181,7 @@ TEST_CASE("a bit flipped anywhere in a file is found by what reads it") {
   }
 }
 
-TEST_CASE("bytes that do not have the name's digest leave no whole file") {
+TEST_CASE("content that does not match the digest in its name leaves no complete file") {
   Made made = segment(5, 300'000, 7'000);
   Made other = segment(6, 300'000);
   TemporaryFolder folder;

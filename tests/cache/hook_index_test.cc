@@ -25,7 +25,7 @@ std::size_t count(const HookIndex& index, std::uint64_t fingerprint) {
   return index.find(fingerprint, places);
 }
 
-TEST_CASE("hooks are found, also at the last byte of the largest segment and in the last slot") {
+TEST_CASE("hooks are found, including the last byte of the largest segment and the last slot") {
   auto index = std::make_unique<HookIndex>();
   CHECK(count(*index, 1) == 0);
   index->insert(~0ull, kMaxSlot, reduction::kMaxSegmentBytes - 1);
@@ -83,7 +83,7 @@ TEST_CASE("hooks of a retired slot are not found, and the slot is clean when it 
   CHECK(count(*index, mixed(fingerprint)) == 0);
 }
 
-TEST_CASE("as good as nothing is found that was not put") {
+TEST_CASE("hooks that were never put are practically never found") {
   auto index = std::make_unique<HookIndex>();
   for (std::uint64_t i = 0; i < 200'000; ++i) index->insert(mixed(i), 1 + static_cast<Slot>(i % 100), 0);
   std::size_t wrong = 0;

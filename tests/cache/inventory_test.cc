@@ -126,7 +126,7 @@ TEST_CASE("the order of eviction matches a plain model for any operations") {
   CHECK(inventory.disk_bytes() == bytes);
 }
 
-TEST_CASE("uses of an earlier life are put in order") {
+TEST_CASE("uses recorded by an earlier process determine the order of eviction") {
   Inventory inventory(1'000'000, 100);
   std::vector<Slot> slots;
   for (std::uint64_t number = 1; number <= 6; ++number) {

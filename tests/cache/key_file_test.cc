@@ -34,7 +34,7 @@ std::string loaded(const KeyFile& file, bool replaced = false) {
   return mark_of(*key);
 }
 
-TEST_CASE("a key is made once, for its owner alone, and is the same from then on") {
+TEST_CASE("a key is created once, readable by its owner only, and then stays the same") {
   TemporaryFolder folder;
   const std::string path = (folder.path() / "key").string();
   const std::string first = loaded(KeyFile(path));
@@ -47,7 +47,7 @@ TEST_CASE("a key is made once, for its owner alone, and is the same from then on
   CHECK(loaded(KeyFile(path)) != first);
 }
 
-TEST_CASE("a key that other users may know or have chosen is replaced, and the log has the reason") {
+TEST_CASE("a key that other users may have read or chosen is replaced, and the reason is logged") {
   TemporaryFolder folder;
   const fs::path path = folder.path() / "key";
   const KeyFile file(path.string());
@@ -100,7 +100,7 @@ TEST_CASE("a destroyed key is overwritten in its file, and the next key differs"
   CHECK(loaded(file) != first);
 }
 
-TEST_CASE("with a credential, both it and the file make the key") {
+TEST_CASE("the key is derived from both the credential and the file, if there is a credential") {
   TemporaryFolder folder;
   const std::string path = (folder.path() / "key").string();
   auto credential = [&](const std::string& name, const std::string& text) {
@@ -118,7 +118,7 @@ TEST_CASE("with a credential, both it and the file make the key") {
   CHECK_THROWS_WITH(KeyFile(path, (folder.path() / "none").string()), Catch::Contains("cannot be read"));
 }
 
-TEST_CASE("a folder that cannot be written to is an error, not an exception") {
+TEST_CASE("an unwritable folder gives an error, not an exception") {
   std::string note;
   CHECK_FALSE(KeyFile("/proc/no-such-folder/key").load_or_make(note).has_value());
   TemporaryFolder folder;

@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("a load beyond a segment fails harmlessly", "", InMemory, OnD
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("bytes that do not match the name are not kept", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("bytes that do not match their name are not kept", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("content is found for the links that stored it, and for no ot
   CHECK(store.list(std::vector{site(1)}).empty());
 }
 
-TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from others", "", InMemory,
+TEMPLATE_TEST_CASE("a link that stores a lot evicts its own segments, not those of others", "", InMemory,
                    OnDisk) {
   TestType made;
   auto& store = made.store;
@@ -153,7 +153,7 @@ TEMPLATE_TEST_CASE("a link that stores much takes its room from itself, not from
   CHECK(store.list(std::vector{site(8)}).size() >= 5);
 }
 
-TEMPLATE_TEST_CASE("a dropped segment is reported once and is not found any more", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a dropped segment is reported once and then no longer found", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -195,7 +195,7 @@ TEMPLATE_TEST_CASE("a segment dropped before it was written is never reported", 
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("the oldest go for new ones, those that were of use last", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("the least recently used segments are evicted first", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder recorder;
@@ -219,7 +219,7 @@ TEMPLATE_TEST_CASE("the oldest go for new ones, those that were of use last", ""
   store.detach(recorder);
 }
 
-TEMPLATE_TEST_CASE("a detached listener is not called any more", "", InMemory, OnDisk) {
+TEMPLATE_TEST_CASE("a detached listener is no longer called", "", InMemory, OnDisk) {
   TestType made;
   auto& store = made.store;
   Recorder here, gone;

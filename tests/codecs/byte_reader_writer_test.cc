@@ -17,7 +17,7 @@ Buffer raw(std::initializer_list<unsigned> bytes) {
 
 }  // namespace
 
-TEST_CASE("variable-length integers are those of RFC 9000, appendix A.1") {
+TEST_CASE("variable-length integers match RFC 9000, appendix A.1") {
   struct Sample {
     Buffer bytes;
     std::uint64_t value;
@@ -85,7 +85,7 @@ TEST_CASE("a read that does not fit consumes nothing") {
   CHECK_FALSE(reader.varint());
 }
 
-TEST_CASE("a length beyond the input gives nothing") {
+TEST_CASE("a length beyond the input yields nothing") {
   CHECK_FALSE(ByteReader(raw({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 'x'})).sized());
 }
 

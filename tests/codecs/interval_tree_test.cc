@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-TEST_CASE("an interval tree holds what an interval set holds") {
+TEST_CASE("an interval tree and an interval set hold the same intervals") {
   std::mt19937 random(7);
   for (int round = 0; round < 50; ++round) {
     IntervalSet set;

@@ -35,7 +35,7 @@ TEST_CASE("keys that are multiples of the table's size spread over its buckets")
   CHECK(fullest_bucket(keyed) < 32);  // the expected maximum is about 6
 }
 
-TEST_CASE("keys of two numbers that collide in either one spread") {
+TEST_CASE("keys of two numbers spread even if they share either number") {
   KeyedHash hash;
   KeyedSet<std::uint64_t> seen;
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("keys of two numbers that collide in either one spread") {
   }
 }
 
-TEST_CASE("another secret, other places") {
+TEST_CASE("another secret gives other buckets") {
   const HashSecret before = HashSecret::of_process();
   const std::size_t first = KeyedHash{}(1);
   CHECK(KeyedHash{}(1) == first);

@@ -5,7 +5,7 @@
 
 using namespace longhaul;
 
-TEST_CASE("little-endian integers are read as they were written, least significant byte first") {
+TEST_CASE("little-endian integers are read back as written, least significant byte first") {
   Buffer bytes;
   LittleEndianWriter out(bytes);
   out.u8(0x01);
@@ -28,7 +28,7 @@ TEST_CASE("little-endian integers are read as they were written, least significa
   CHECK(in.ok());
 }
 
-TEST_CASE("behind a read that does not fit everything is zero, though it would fit") {
+TEST_CASE("after a read that does not fit, every later read gives zero") {
   const Buffer bytes(7, std::byte{0xff});
   LittleEndianReader in(bytes);
   CHECK(in.u32() == 0xffffffff);

@@ -23,7 +23,7 @@ TEST_CASE("only the memory of unreferenced slices is reused") {
   CHECK((third == first || third == second));
 }
 
-TEST_CASE("slices outlive their pool, and go on any thread") {
+TEST_CASE("slices outlive their pool and may be released on any thread") {
   Slice left;
   std::byte* memory = nullptr;
   {

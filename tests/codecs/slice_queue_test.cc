@@ -26,7 +26,7 @@ std::size_t pieces_of(const SliceQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("any order of pushes and drops reads as one text") {
+TEST_CASE("any order of pushes and drops reads as one continuous text") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
     SliceQueue queue;
@@ -62,7 +62,7 @@ TEST_CASE("any order of pushes and drops reads as one text") {
   }
 }
 
-TEST_CASE("successive copies lie in few pieces, and bytes already seen stay valid") {
+TEST_CASE("successive copies share few pieces, and bytes already seen stay valid") {
   SliceQueue queue;
   std::string all, packet(1400, ' ');
   std::vector<Bytes> seen;

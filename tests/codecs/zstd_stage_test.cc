@@ -55,7 +55,7 @@ TEST_CASE("zstd restores its input, at every level, with context anywhere in mem
   }
 }
 
-TEST_CASE("a slow line is worth more effort, and a processor that has no time makes less") {
+TEST_CASE("a slow line raises the compression level, a busy processor lowers it") {
   CHECK(zstd_effort(193'000).level > zstd_effort(20'000'000).level);
   CHECK(zstd_effort(20'000'000).level > zstd_effort(100'000'000).level);
   CHECK(zstd_effort(100'000'000).level > zstd_effort(1'250'000'000).level);
@@ -72,7 +72,7 @@ TEST_CASE("a slow line is worth more effort, and a processor that has no time ma
     }
 }
 
-TEST_CASE("context makes small content smaller, and the next block does not have it") {
+TEST_CASE("context makes small content smaller, and does not carry over to the next block") {
   std::string a = words(300), b = a;
   b[100] = '#';
   Buffer with, without, again;
@@ -87,7 +87,7 @@ TEST_CASE("context makes small content smaller, and the next block does not have
   REQUIRE(zstd_decompress({}, without, plain) == 300u);
 }
 
-TEST_CASE("what does not shrink leaves the output as it was") {
+TEST_CASE("incompressible data leaves the output unchanged") {
   Buffer out = {std::byte{1}};
   CHECK_FALSE(zstd_compress({}, {}, as_bytes(noise(65'536)), out));
   CHECK_FALSE(zstd_compress({}, {}, as_bytes(noise(100)), out));
@@ -95,7 +95,7 @@ TEST_CASE("what does not shrink leaves the output as it was") {
   CHECK(out.size() == 1);
 }
 
-TEST_CASE("random bytes look random, and nothing else does") {
+TEST_CASE("only random bytes are classified as random") {
   CHECK(looks_random(as_bytes(noise(65'536))));
   CHECK(looks_random(as_bytes(noise(4096))));
   CHECK_FALSE(looks_random(as_bytes(words(65'536))));
@@ -114,7 +114,7 @@ TEST_CASE("random bytes look random, and nothing else does") {
   CHECK(mistaken < 3);
 }
 
-TEST_CASE("a stream that does not shrink is tried ever more seldom, and at once when it changes") {
+TEST_CASE("a stream that does not shrink is tried ever less often, and at once when its content changes") {
   ZstdTrials trials;
   std::string random = noise(65'536), text = words(65'536);
   int tried = 0;
@@ -132,7 +132,7 @@ TEST_CASE("a stream that does not shrink is tried ever more seldom, and at once 
   CHECK(trials.worthwhile(as_bytes(random)));
 }
 
-TEST_CASE("any bytes are a frame or none, and never more than there is room for") {
+TEST_CASE("any input is either a valid frame or refused, and output stays within its bound") {
   std::mt19937 random(5);
   Buffer good;
   std::string text = words(3000);
@@ -148,7 +148,7 @@ TEST_CASE("any bytes are a frame or none, and never more than there is room for"
   }
 }
 
-TEST_CASE("threads compress side by side") {
+TEST_CASE("several threads can compress at the same time") {
   std::string text = words(200'000);
   auto work = [&](bool& right) {
     right = true;

@@ -47,7 +47,7 @@ Text run(Aead& cipher, Aead::Use use, const Text& nonce, const Text& head, const
 
 }  // namespace
 
-TEST_CASE("the vector cipher seals and opens what OpenSSL opens and seals, in any pieces") {
+TEST_CASE("the vector cipher and OpenSSL open each other's packets, split in any way") {
   const auto [nid, key_bytes] =
       GENERATE(std::pair{NID_aes_128_gcm, std::size_t{16}}, std::pair{NID_aes_256_gcm, std::size_t{32}},
                std::pair{NID_chacha20_poly1305, std::size_t{32}});
@@ -79,7 +79,7 @@ TEST_CASE("the vector cipher seals and opens what OpenSSL opens and seals, in an
   }
 }
 
-TEST_CASE("only ciphers that the vector functions know are given to them") {
+TEST_CASE("the vector functions are used only for the ciphers that they implement") {
   const std::array<unsigned char, 32> key{};
   CHECK(make_vector_aead(NID_aes_256_ccm, key, Aead::Use::seal) == nullptr);
 }

@@ -39,7 +39,7 @@ TEST_CASE("HKDF matches RFC 5869") {
         from_hex("8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"));
 }
 
-TEST_CASE("HKDF's second half alone takes the key that the first half extracts") {
+TEST_CASE("HKDF-Expand alone takes the key from HKDF-Extract") {
   Raw out(42);
   hkdf_expand(from_hex("077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5"),
               counted(0xf0, 0xf9), out);

@@ -13,7 +13,7 @@ bool all_zero(Bytes bytes) {
 }
 }  // namespace
 
-TEST_CASE("a secret leaves nothing where it lay, though an exception ends it") {
+TEST_CASE("a secret is wiped from its memory, even if an exception ends its scope") {
   alignas(Secret<32>) std::array<std::byte, sizeof(Secret<32>)> place;
   struct Holder {
     Secret<32> secret;

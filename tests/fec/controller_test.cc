@@ -15,7 +15,7 @@ constexpr Mode kOff{Mode::Kind::off};
 
 }  // namespace
 
-TEST_CASE("at 5 % loss messages keep their deadlines with room to spare, or for half a repair each") {
+TEST_CASE("at 5 % loss messages meet their deadlines, with time to spare or with half a repair each") {
   for (const std::uint64_t seed : {1, 2}) {
     INFO("seed " << seed);
     const Delivery safe = deliver({.seed = seed, .loss = {0.05}});
@@ -29,7 +29,7 @@ TEST_CASE("at 5 % loss messages keep their deadlines with room to spare, or for 
   }
 }
 
-TEST_CASE("uneven spacing, nothing beside it, and rare messages keep the deadlines too") {
+TEST_CASE("unevenly spaced, isolated and rare messages meet their deadlines too") {
   const Delivery uneven = deliver({.loss = {0.05}, .jitter = 2ms});
   CHECK(uneven.late(0.99) <= 25);
   CHECK(uneven.late(0.999) <= 100);
@@ -72,7 +72,7 @@ TEST_CASE("protection begins within a few losses and ends some seconds after the
   CHECK(ends.repairs < 2000);
 }
 
-TEST_CASE("switched off there are no repairs, and K:M is kept to whatever the loss") {
+TEST_CASE("no repair is sent when repairs are off, and a fixed K:M is kept whatever the loss") {
   CHECK(deliver({.loss = {0.05}, .mode = kOff, .messages = 1000}).repairs == 0);
   const Delivery clean = deliver({.loss = {0}, .mode = {Mode::Kind::fixed, 10, 3}, .messages = 5000});
   CHECK(clean.repairs_per_message() == Approx(0.3).epsilon(0.01));
@@ -128,7 +128,7 @@ Tail send_bulk(Controller& controller, TimePoint& now, std::uint32_t symbols, Lo
 
 }  // namespace
 
-TEST_CASE("bulk gets repairs for its tail alone, and they restore it") {
+TEST_CASE("a bulk transfer gets repairs for its tail only, and they restore it") {
   // 250 ms of round trip at 240 µs a packet: about a thousand packets are unanswered when the sender goes
   // quiet.
   for (const Loss loss : {Loss{0.01}, Loss{0.05}, Loss{0.1}, Loss{0.05, 3}}) {
@@ -176,7 +176,7 @@ TEST_CASE("continuous bulk traffic is not protected until it pauses") {
   CHECK(controller.poll_order(now + 5ms).has_value());
 }
 
-TEST_CASE("bulk that pauses all the time does not buy a tail each time") {
+TEST_CASE("a bulk transfer that pauses all the time does not get repairs for every tail") {
   Controller controller;
   TimePoint now{};
   controller.on_report(now, {.delivered = 9500, .lost = 500, .bursts = 490}, 100ms);
@@ -193,7 +193,7 @@ TEST_CASE("bulk that pauses all the time does not buy a tail each time") {
   CHECK(static_cast<double>(repairs) > pauses * 4 * 0.05);
 }
 
-TEST_CASE("a deadline that was served lies in the past no more") {
+TEST_CASE("the next timeout is always in the future") {
   Controller controller;
   TimePoint now{};
   controller.on_report(now, {.delivered = 9500, .lost = 500, .bursts = 490}, 100ms);
@@ -210,7 +210,7 @@ TEST_CASE("a deadline that was served lies in the past no more") {
   }
 }
 
-TEST_CASE("a shortfall is what counting says") {
+TEST_CASE("the probability of a shortfall equals the exact one") {
   // 3 symbols, 1 repair: more lost than arrived repairs means two or more of the four.
   const double p = 0.1, q = 0.9;
   CHECK(shortfall(3, 1, p) == Approx(1 - q * q * q * q - 4 * p * q * q * q));

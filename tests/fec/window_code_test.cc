@@ -44,7 +44,7 @@ bool adds_up(const WindowDecoder& d) {
 
 }  // namespace
 
-TEST_CASE("any m repairs over one window restore any m of its symbols") {
+TEST_CASE("any m repairs over one window restore any m lost symbols") {
   const std::uint64_t seed = 1;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -129,7 +129,7 @@ class Obvious {
 
 }  // namespace
 
-TEST_CASE("in any order, every symbol that can be restored is, at once") {
+TEST_CASE("every symbol that can be restored is restored at once, in any order of arrival") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -182,7 +182,7 @@ TEST_CASE("in any order, every symbol that can be restored is, at once") {
   }
 }
 
-TEST_CASE("a long way with losses, jumps and old repairs restores only what was sent") {
+TEST_CASE("over many symbols with losses, jumps and old repairs only sent symbols are restored") {
   const std::uint64_t seed = 3;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -234,7 +234,7 @@ TEST_CASE("on a clean path repairs are counted as wasted and nothing is restored
   CHECK(decoder.counters().sources == 1000);
 }
 
-TEST_CASE("a symbol that arrives after it was restored is told apart") {
+TEST_CASE("a symbol that arrives after it was restored is recognised") {
   WindowEncoder encoder;
   WindowDecoder decoder;
   const std::vector<std::byte> payload(100, std::byte{1});
@@ -249,7 +249,7 @@ TEST_CASE("a symbol that arrives after it was restored is told apart") {
   CHECK(decoder.counters().came_after == 1);
 }
 
-TEST_CASE("what no encoder makes is refused") {
+TEST_CASE("symbols and repairs that no encoder produces are refused") {
   WindowDecoder decoder;
   const std::vector<std::byte> coded(50, std::byte{9});
   const auto refused = [&](Window window, std::uint32_t key, Bytes bytes) {
@@ -277,7 +277,7 @@ TEST_CASE("what no encoder makes is refused") {
   CHECK(adds_up(decoder));
 }
 
-TEST_CASE("windows that are not kept give no repairs") {
+TEST_CASE("repairs for windows that are no longer kept restore nothing") {
   WindowEncoder encoder;
   CHECK(encoder.repair_last(5, 1).empty());
   const std::vector<std::byte> payload(10);
@@ -335,7 +335,7 @@ TEST_CASE("all implementations match byte-by-byte multiplication") {
   }
 }
 
-TEST_CASE("the coded bytes are those of the wire format") {
+TEST_CASE("the encoded bytes match the wire format") {
   // Two symbols, "a" and "bc", and the repairs with keys 0 and 1; other implementations must make the same.
   WindowEncoder encoder;
   const std::byte a[] = {std::byte{'a'}};

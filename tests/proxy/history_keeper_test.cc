@@ -28,7 +28,7 @@ struct HistoryAtWork {
   HistoryKeeper keeper;
 };
 
-TEST_CASE("a history goes on where the daemon before ended") {
+TEST_CASE("a new daemon continues the history of the previous one") {
   TemporaryFolder folder;
   HistoryAtWork(folder, 1000).run();
   HistoryAtWork second(folder, 70);
@@ -39,7 +39,7 @@ TEST_CASE("a history goes on where the daemon before ended") {
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
 }
 
-TEST_CASE("a damaged history is as good as none, and is replaced") {
+TEST_CASE("a damaged history is ignored and replaced") {
   TemporaryFolder folder;
   for (const std::string& text :
        {std::string(), std::string("longhaul history 1\n"), std::string(3 << 20, 'x')}) {
@@ -51,7 +51,7 @@ TEST_CASE("a damaged history is as good as none, and is replaced") {
   }
 }
 
-TEST_CASE("a history that cannot be written is no reason to stop") {
+TEST_CASE("the daemon continues if the history cannot be written") {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "history");
   HistoryAtWork keeper(folder, 5);

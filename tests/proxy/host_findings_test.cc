@@ -47,7 +47,7 @@ TEST_CASE("a configuration that fits its host gives no finding") {
   CHECK(found.warnings.empty());
 }
 
-TEST_CASE("an address to listen on that no interface has is an error") {
+TEST_CASE("a listen address that no interface has is an error") {
   CHECK(look("[link]\nlisten = \"10.9.9.9:7600\"\n").errors.size() == 1);
   CHECK(look("[socks]\nlisten = \"[fd00::9]:1080\"\n").errors.size() == 1);
   for (const std::string good : {"0.0.0.0:7600", "[::]:7600", "127.0.0.5:7600", "[fd10:1::1]:7600"})
@@ -57,7 +57,7 @@ TEST_CASE("an address to listen on that no interface has is an error") {
   CHECK(look("[link]\nlisten = \"10.9.9.9:7600\"\n", floating).errors.empty());
 }
 
-TEST_CASE("the interface that leads to the peer is not for interception") {
+TEST_CASE("the interface that leads to the peer must not be intercepted") {
   const std::string intercept = "[intercept]\nmode = \"tproxy\"\ninterfaces = [\"lan0\", \"wan0\"]\n";
   CHECK(warns(look(intercept), "leads through wan0"));
   HostFacts unknown = host();
@@ -65,13 +65,13 @@ TEST_CASE("the interface that leads to the peer is not for interception") {
   CHECK(look(intercept, unknown).warnings.empty());
 }
 
-TEST_CASE("a peer has neither this host's address nor its networks") {
+TEST_CASE("a peer with this host's address or networks is an error") {
   CHECK(warns(look("", host(), "", "10.10.100.1:7600"), "this host's own (wan0)"));
   CHECK(warns(look("", host(), "networks = [\"10.10.1.0/24\"]\n"), "interface lan0"));
   CHECK(warns(look("", host(), "networks = [\"fd10:1::7\"]\n"), "interface lan0"));
 }
 
-TEST_CASE("dictionaries and memory fit the host") {
+TEST_CASE("dictionary and memory sizes are checked against the host") {
   CHECK(warns(look("[dictionary]\ndisk = \"1TiB\"\n"), "the dictionary would fill it"));
   CHECK(warns(look("[limits]\nmemory = \"16GiB\"\n"), "has only 8GiB"));
 }

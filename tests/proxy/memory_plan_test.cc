@@ -23,7 +23,7 @@ config::Config configured(std::size_t peers, std::uint64_t cap = 2048 * kMiB) {
 
 }  // namespace
 
-TEST_CASE("one peer gets all that the defaults promise, and nothing warns") {
+TEST_CASE("one peer gets all that the defaults promise, without a warning") {
   const auto config = configured(1);
   REQUIRE(config::Limits().memory_bytes == config.limits.memory_bytes);
   const MemoryPlan plan = memory_plan(config);
@@ -41,7 +41,7 @@ TEST_CASE("one peer gets all that the defaults promise, and nothing warns") {
   CHECK(memory_warnings(config).empty());
 }
 
-TEST_CASE("whatever is configured, the parts together are no more than the cap, and flows have a share") {
+TEST_CASE("for any configuration the parts stay within the cap, and flows have a share") {
   std::mt19937_64 random(5);
   for (int i = 0; i < 20'000; ++i) {
     auto config = configured(random() % 120, 16 * kMiB << random() % 14);
@@ -67,7 +67,7 @@ TEST_CASE("whatever is configured, the parts together are no more than the cap, 
   }
 }
 
-TEST_CASE("peers share what there is; one that wants little gets that, and the operator is told") {
+TEST_CASE("peers share the memory; one that needs little gets that, and the operator is informed") {
   auto config = configured(4);
   config.peers[2].dictionary_memory_bytes = 32 * kMiB;
   config.peers[3].dictionary_memory_bytes = 0;
@@ -92,7 +92,7 @@ TEST_CASE("with too many peers for a dictionary each, the first ones have one") 
   CHECK(std::is_sorted(shares.rbegin(), shares.rend(), [](auto a, auto b) { return (a > 0) < (b > 0); }));
 }
 
-TEST_CASE("a small cap has no dictionary on disk, a large disk only as much as its index has room for") {
+TEST_CASE("a small cap leaves no dictionary on disk, and a large disk is used as far as its index fits") {
   auto config = configured(1, 64 * kMiB);
   CHECK(memory_plan(config).disk_bytes == 0);
   CHECK_THAT(memory_warnings(config).at(0),
@@ -109,7 +109,7 @@ TEST_CASE("a small cap has no dictionary on disk, a large disk only as much as i
   CHECK(memory_warnings(config).empty());
 }
 
-TEST_CASE("a peer that is added later gets what is left until the others begin new sessions") {
+TEST_CASE("a peer that is added later gets the rest until the others begin new sessions") {
   auto config = configured(1);
   const MemoryPlan plan = memory_plan(config);
   HistoryRoom room(plan.history_bytes, true);

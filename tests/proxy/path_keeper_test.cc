@@ -26,7 +26,7 @@ struct Keeper {
   PathKeeper keeper;
 };
 
-TEST_CASE("what one daemon knew of paths the next one knows") {
+TEST_CASE("a new daemon knows the paths that the previous one knew") {
   TemporaryFolder folder;
   Keeper first(folder, knows(6'000'000));
   CHECK(first.keeper.known().empty());
@@ -43,7 +43,7 @@ TEST_CASE("what one daemon knew of paths the next one knows") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a damaged file of paths is as good as none, and is replaced") {
+TEST_CASE("a damaged file of paths is ignored and replaced") {
   TemporaryFolder folder;
   for (const std::string& text :
        {std::string(), std::string("longhaul paths 1\n"), knows(6'000'000).text().substr(1),
@@ -57,7 +57,7 @@ TEST_CASE("a damaged file of paths is as good as none, and is replaced") {
   }
 }
 
-TEST_CASE("paths that cannot be written are no reason to stop") {
+TEST_CASE("the daemon continues if paths cannot be written") {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "paths");
   folder.write("paths/file", "in the way");

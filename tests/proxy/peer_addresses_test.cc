@@ -18,7 +18,7 @@ config::Peer peer_at(const std::string& name, std::optional<config::HostPort> ad
   return peer;
 }
 
-TEST_CASE("from where a peer was connected last is known after a restart") {
+TEST_CASE("the last address of a peer is known after a restart") {
   const TemporaryFolder folder;
   const std::vector<config::Peer> peers{peer_at("a"), peer_at("b", config::HostPort{"192.0.2.7", 7600}),
                                         peer_at("c", config::HostPort{"c.example", 7600})};
@@ -35,7 +35,7 @@ TEST_CASE("from where a peer was connected last is known after a restart") {
         Addresses{make_address("10.0.0.2"), make_address("192.0.2.7"), make_address("2001:db8::1")});
 }
 
-TEST_CASE("a damaged file of addresses, or one that cannot be written, only means that less is known") {
+TEST_CASE("a damaged or unwritable file of addresses only loses the addresses") {
   const TemporaryFolder folder;
   folder.write("peer-addresses", "a 10.0.0.1\nb nonsense\nc\n");
   PeerAddresses addresses(folder.path() / "peer-addresses");

@@ -45,7 +45,7 @@ TEST_CASE("losses recorded by a killed daemon are reported by the next one") {
   CHECK(records_in(folder) == 1);
 }
 
-TEST_CASE("what is lost while the file is being written comes into it as well") {
+TEST_CASE("losses recorded while the file is being written are saved as well") {
   TemporaryFolder folder;
   Daemon daemon(folder);
   for (char16_t letter = u'A'; letter <= u'Z'; ++letter) {
@@ -58,7 +58,7 @@ TEST_CASE("what is lost while the file is being written comes into it as well") 
   daemon.lost->add(named(u"too late"), {});
 }
 
-TEST_CASE("a damaged file of lost writes is as good as none, and is replaced") {
+TEST_CASE("a damaged file of lost writes is ignored and replaced") {
   TemporaryFolder folder;
   for (const std::string& text :
        {std::string(), std::string("longhaul lost-writes 1\n"), std::string(9 << 20, 'x')}) {

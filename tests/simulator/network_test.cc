@@ -110,7 +110,7 @@ TEST_CASE("rare interrupts deliver all datagrams since the last one at once") {
     CHECK(two.right.arrived[static_cast<std::size_t>(i)].payload == bytes_of(972, i));
 }
 
-TEST_CASE("a cut line loses what enters and what is inside, in the direction that was cut") {
+TEST_CASE("a cut line loses entering and travelling packets in the direction that was cut") {
   TwoNodes two(LineConfig::symmetric({.link = {.delay = 100ms}}));
   two.send(100, 1);
   two.network.run_for(50ms);
@@ -130,7 +130,7 @@ TEST_CASE("a cut line loses what enters and what is inside, in the direction tha
   CHECK(two.network.datagrams_inside() == 0);
 }
 
-TEST_CASE("a node with a new address sends from it, and the old one leads nowhere") {
+TEST_CASE("a node with a new address sends from it, and nothing is delivered to the old one") {
   TwoNodes two(LineConfig::symmetric({.link = {.delay = 10ms}}));
   two.right.to_send.emplace_back(kLeft, bytes_of(10, 1));
   two.right_node.wake();
@@ -148,7 +148,7 @@ TEST_CASE("a node with a new address sends from it, and the old one leads nowher
   CHECK(two.left.arrived.size() == 1);
 }
 
-TEST_CASE("larger datagrams than the MTU vanish") {
+TEST_CASE("datagrams larger than the MTU vanish") {
   TwoNodes two(LineConfig::symmetric({.link = {.delay = 1ms}, .mtu_bytes = 1400}));
   two.send(1372, 1);
   two.send(1373, 2);
@@ -176,7 +176,7 @@ TEST_CASE("bits are flipped with the configured probability, and change the payl
   CHECK(two.line.a_to_b().counters().corrupted < static_cast<std::uint64_t>(changed) + 10);
 }
 
-TEST_CASE("a policer lets through its rate and its burst, and nothing waits for it") {
+TEST_CASE("a policer passes its rate and burst, and never delays packets") {
   Load load({.link = {.delay = 5ms}, .policer = Policer{.rate_bits = 10'000'000, .burst_bytes = 50'000}},
             40'000'000, 10s);
   load.network.run_for(11s);
@@ -186,7 +186,7 @@ TEST_CASE("a policer lets through its rate and its burst, and nothing waits for 
   CHECK(load.line.a_to_b().counters().policed + load.receiver.packets() == load.sender.packets_sent());
 }
 
-TEST_CASE("loss, duplicates and disorder are the emulator's") {
+TEST_CASE("loss, duplicates and reordering follow the model of the emulator") {
   Load load({.link = {.rate_bits = 100'000'000,
                       .delay = 20ms,
                       .loss = 0.05,
@@ -206,7 +206,7 @@ TEST_CASE("loss, duplicates and disorder are the emulator's") {
   CHECK(load.network.datagrams_inside() == 0);
 }
 
-TEST_CASE("a line that becomes slower at a time queues, and drops what the queue does not hold") {
+TEST_CASE("a line that becomes slower queues packets, and drops those beyond its queue") {
   Load load({.link = {.rate_bits = 10'000'000, .queue_bytes = 125'000, .delay = 10ms}}, 9'000'000, 10s);
   load.network.after(5s, [&] {
     DirectionConfig slower = load.line.a_to_b().config();
@@ -240,7 +240,7 @@ TEST_CASE("captured datagrams can be sent again from any address") {
   CHECK(two.right.arrived[3].from == stranger);
 }
 
-TEST_CASE("a datagram that is delivered twice comes whole both times, whatever its receiver did to it") {
+TEST_CASE("a datagram delivered twice is complete both times, whatever its receiver did to it") {
   class Decrypting final : public Endpoint {
    public:
     void receive(Datagram& datagram, TimePoint) override {
@@ -290,7 +290,7 @@ TEST_CASE("an endpoint whose deadline does not advance is detected") {
   CHECK_THROWS_AS(network.run_for(1s), std::logic_error);
 }
 
-TEST_CASE("timers fire in order of time however their deadlines were moved") {
+TEST_CASE("timers fire in order of time even if their deadlines were changed") {
   class Watched final : public Timer {
    public:
     Watched(Timeline& time, std::vector<TimePoint>& fired_at) : Timer(time), fired(fired_at) {}

@@ -66,7 +66,7 @@ TEST_CASE("CUBIC alone fills a line without loss, with and without HyStart") {
 
 // Linux, one connection, payload in Mbit/s: 200 Mbit/s 50 ms: 11.9 at 0.1 %, 2.3 at 1 %, 1.1 at 3 %, 0.5 at
 // 10 %; 100 Mbit/s 200 ms: 22.1 at 0.1 % in the first nine seconds, 1.1 at 1 %.
-TEST_CASE("CUBIC collapses on a line that loses packets, as it really does") {
+TEST_CASE("CUBIC collapses on a line that loses packets, as real CUBIC does") {
   // The model repairs every loss in a round trip; at windows of a few segments real TCP does not.
   CHECK(median_cubic_share(200, 50ms, 0.001, 30s) * 193 == Approx(11.9).epsilon(0.35));
   CHECK(median_cubic_share(200, 50ms, 0.01, 30s) * 193 == Approx(2.3).epsilon(0.35));
@@ -75,7 +75,7 @@ TEST_CASE("CUBIC collapses on a line that loses packets, as it really does") {
   CHECK(median_cubic_share(100, 200ms, 0.01, 60s) * 96 == Approx(1.1).epsilon(0.5));
 }
 
-TEST_CASE("two CUBIC flows share a line, and Reno gets less beside CUBIC on a long one") {
+TEST_CASE("two CUBIC flows share a line, and Reno gets less beside CUBIC on a long line") {
   Network network(3);
   Line& line = network.add_line(path(51.84, 100ms, 0));
   TcpFlow first(network, line, 1, std::make_unique<CubicLaw>());
@@ -90,7 +90,7 @@ TEST_CASE("two CUBIC flows share a line, and Reno gets less beside CUBIC on a lo
   CHECK(std::min(a, b) / (a + b) > 0.35);
 }
 
-TEST_CASE("a transfer of a given size ends, whatever is lost, in both directions, and cut for a while") {
+TEST_CASE("a transfer of a given size completes despite losses in both directions and a cut") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     INFO("seed " << seed);
     Network network(seed);
@@ -127,7 +127,7 @@ TEST_CASE("HyStart leaves slow start with a fraction of the losses") {
   CHECK(dropped[1] < dropped[0] / 3);
 }
 
-TEST_CASE("goodput is counted in the interval that is asked for") {
+TEST_CASE("goodput is counted in the requested interval") {
   FlowMeter meter;
   const TimePoint start{std::chrono::hours(1)};
   for (int i = 0; i < 1000; ++i) meter.add(start + i * 1ms + (i >= 500 ? 1s : 0s), 1000);

@@ -60,7 +60,7 @@ TEST_CASE("a full table keeps samples of all of the history") {
   CHECK(gone == 0);
 }
 
-TEST_CASE("of the same fingerprint the newest is found, and an older one if it was kept") {
+TEST_CASE("a lookup finds the newest of several equal fingerprints, and an older one if it was kept") {
   auto index = FingerprintIndex::make(kRing).value();
   const Fingerprint print = print_of(index, 7);
   index.insert(print, 1000);
@@ -127,8 +127,7 @@ TEST_CASE("all implementations of the index give the same answers") {
   }
 }
 
-TEST_CASE(
-    "an entry is found from one past it until it is more than a ring away, where its offset wraps, too") {
+TEST_CASE("an entry is found until it is more than a ring behind, also where offsets wrap") {
   constexpr std::uint64_t kLargest = FingerprintIndex::kMaxRingBytes;
   for (const Vectors vectors : {Vectors::none, Vectors::avx2, Vectors::avx512}) {
     if (!available(vectors)) continue;
@@ -162,8 +161,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "an ordinary entry takes the place of a preferred one that is more than a ring away, and no sooner") {
+TEST_CASE("an ordinary entry replaces a preferred one only if that is more than a ring behind") {
   constexpr std::uint64_t kFirst = 1 << 20;
   for (const Vectors vectors : {Vectors::none, Vectors::avx2, Vectors::avx512}) {
     if (!available(vectors)) continue;

@@ -94,7 +94,7 @@ TEST_CASE("a skipped range is not held until it is written") {
   CHECK(ring.holds(ring.floor() + kRingStep, kRingStep));
 }
 
-TEST_CASE("more is left out than can be remembered in detail: then too much is, and memory is bounded") {
+TEST_CASE("when too many gaps exist to record each, the ring drops more and its memory stays bounded") {
   auto ring = HistoryRing::make(4 * kRingStep).value();
   ring.reserve(kRingStart, kRingStep);
   for (std::uint64_t i = 0; i < 20'000; ++i) ring.leave_out({kRingStart + 3 * i, kRingStart + 3 * i + 1});
@@ -124,7 +124,7 @@ bool kernel_makes_pages() {
 }
 }  // namespace
 
-TEST_CASE("memory is made ahead of the head: a little, and in quiet moments as much as was used") {
+TEST_CASE("memory is allocated a little ahead of the head, and in quiet moments as much as was used") {
   if (!kernel_makes_pages()) return;
   constexpr std::size_t kPage = LazyMemory::kHugePage;
   auto ring = HistoryRing::make(16 * kPage).value();
@@ -161,7 +161,7 @@ TEST_CASE("memory is made ahead of the head: a little, and in quiet moments as m
   CHECK(ring.holds(ring.head() - 15 * kPage, kRingStep));
 }
 
-TEST_CASE("memory that is being made may go at any time") {
+TEST_CASE("memory that is being allocated may be released at any time") {
   for (int i = 0; i < 200; ++i) {
     auto memory = LazyMemory::make(32 << 20).value();
     memory.make_ahead(0, memory.size());

@@ -119,7 +119,7 @@ TEST_CASE("an edit costs its own bytes and a token, and the second time only the
   }
 }
 
-TEST_CASE("samples of a copy stay where it was copied from, but for its edges") {
+TEST_CASE("samples of copied bytes point to the source of the copy, except at its edges") {
   constexpr std::size_t kKiB = 1024;
   Random random(4);
   const std::string first = random_bytes(random, 64 * kKiB);
@@ -147,7 +147,7 @@ TEST_CASE("samples of a copy stay where it was copied from, but for its edges") 
   CHECK(source_of(54 * kKiB, 8 * kKiB) == second_offset + 54 * kKiB);
 }
 
-TEST_CASE("insertions and deletions are found past") {
+TEST_CASE("matches continue after insertions and deletions") {
   Random random(3);
   const std::string first = random_bytes(random, 4 * kMiB);
   Twins twins(32 * kMiB);
@@ -171,7 +171,7 @@ TEST_CASE("history is found as long as the ring holds it") {
   CHECK(twins.send(marker) > marker.size());
 }
 
-TEST_CASE("the same content again and again stays found, though its first copy is overwritten") {
+TEST_CASE("content that repeats again and again is still found after its first copy is overwritten") {
   Random random(5);
   Twins twins(4 * kMiB);
   const std::string text = random_bytes(random, kMiB / 2);
@@ -179,7 +179,7 @@ TEST_CASE("the same content again and again stays found, though its first copy i
   for (int round = 0; round < 40; ++round) CHECK(twins.send(text) < 1'000);
 }
 
-TEST_CASE("only usable history is referred to") {
+TEST_CASE("only usable history is referenced") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Random random(seed);
@@ -205,7 +205,7 @@ TEST_CASE("only usable history is referred to") {
   }
 }
 
-TEST_CASE("what the twin has not answered does not hide what it has") {
+TEST_CASE("blocks that the peer has not confirmed do not hide those that it has") {
   Random random(6);
   const std::string text = random_bytes(random, kMiB);
   Twins twins(16 * kMiB);
@@ -225,7 +225,7 @@ TEST_CASE("what the twin has not answered does not hide what it has") {
   CHECK(sent < text.size() / 10);
 }
 
-TEST_CASE("history that came in another way is found") {
+TEST_CASE("history that arrived in another way is found") {
   Random random(7);
   Twins twins(16 * kMiB);
   const std::string text = random_bytes(random, 60'000);
@@ -237,7 +237,7 @@ TEST_CASE("history that came in another way is found") {
   CHECK(twins.send(text) < 200);
 }
 
-TEST_CASE("a cleared finder knows nothing, and learns again") {
+TEST_CASE("a cleared finder finds nothing, and learns again") {
   Random random(8);
   Twins twins(16 * kMiB);
   const std::string text = random_bytes(random, 200'000);

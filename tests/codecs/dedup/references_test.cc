@@ -17,7 +17,7 @@ Buffer of(std::initializer_list<int> values) {
 
 }  // namespace
 
-TEST_CASE("references match section 14 of the protocol on the wire") {
+TEST_CASE("encoded references match section 14 of the protocol") {
   const std::string plain = "AB" + std::string(40, 'c') + "D" + std::string(8, 'e') + std::string(300, 'f');
   // The first 1,000 back; then, past one literal, the same distance; 31 literals and more; a distance less
   // by 3.
@@ -37,7 +37,7 @@ TEST_CASE("references match section 14 of the protocol on the wire") {
   CHECK(as_text(*literals) == "ABD" + std::string(49, 'f'));
 }
 
-TEST_CASE("any copies are decoded as they were encoded") {
+TEST_CASE("any set of copies is decoded as it was encoded") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Random random(seed);

@@ -81,7 +81,7 @@ TEST_CASE("all implementations of the loops match the simple one") {
   }
 }
 
-TEST_CASE("a run of equal bytes is found where it begins") {
+TEST_CASE("a run of equal bytes is found at its start") {
   for (const Kernels* fast : all()) {
     INFO(fast->name);
     for (unsigned run : {8u, 16u, 24u, 32u}) {
@@ -98,7 +98,7 @@ TEST_CASE("a run of equal bytes is found where it begins") {
   }
 }
 
-TEST_CASE("about one position in 64 is sampled, of random bytes and of text, and none of a long run") {
+TEST_CASE("about one position in 64 is sampled in random bytes and in text, and none in a long run") {
   Random random(2);
   for (const std::string& text : {random_bytes(random, 1 << 20), random_text(random, 1 << 20)}) {
     const Piece piece(text);

@@ -59,7 +59,7 @@ TEST_CASE("a block whose checksum was made with another secret is not delivered"
   CHECK(gives(decoder, 3, header, as_bytes(kPlain), kPlain));
 }
 
-TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
+TEST_CASE("encoded blocks match the bytes shown in PROTOCOL.md") {
   BlockDecoder decoder = greeted();
   std::string first = "0123456789abcdefghijklmnopqrstuvwxyz";
   CHECK(hex(as_bytes(first)).size() == 72);
@@ -120,7 +120,7 @@ TEST_CASE("blocks are the bytes that PROTOCOL.md shows") {
   CHECK(asks(decoder, 3, head_of(as_text(files), kInRing | kZstd | kOpened, 67'000), longer));
 }
 
-TEST_CASE("blocks that can never be are refused at once") {
+TEST_CASE("impossible blocks are refused at once") {
   BlockDecoder decoder = greeted(), stranger(16u << 20);
   auto refused = [&](const BlockHeader& header, Bytes encoded) {
     auto got = decoder.decode(1, header, encoded);
@@ -173,7 +173,7 @@ TEST_CASE("blocks that can never be are refused at once") {
   CHECK(decoder.counters().needs == 0);
 }
 
-TEST_CASE("a frame that grows beyond its block is cut off there") {
+TEST_CASE("a zstd frame that expands beyond its block is cut off") {
   BlockDecoder decoder = greeted();
   std::string zeros(1'000'000, '\0');
   Buffer bomb;
@@ -223,7 +223,7 @@ TEST_CASE("blocks with missing references are requested again") {
   CHECK_FALSE(decoder.poll_ready().has_value());
 }
 
-TEST_CASE("a block's place can be told from where its stream's block before ended") {
+TEST_CASE("a block's position follows from the end of the previous block of its stream") {
   BlockDecoder decoder = greeted();
   Bytes plain = as_bytes(kPlain);
   REQUIRE(gives(decoder, 1, head_of(kPlain, kInRing, 70'000), plain, kPlain));
@@ -249,7 +249,7 @@ TEST_CASE("a late block is delivered and does not overwrite newer history") {
   CHECK(std::get<Held>(*held).ranges.size() == 1);
 }
 
-TEST_CASE("a second HELLO is an error, and one that asks for nonsense gets no ring") {
+TEST_CASE("a second HELLO is an error, and a HELLO with an impossible size gets no ring") {
   BlockDecoder decoder = greeted();
   CHECK_FALSE(decoder.on_hello({kVersion, 1, 16u << 20}).has_value());
   for (Hello hello : {Hello{2, 1, 64u << 20}, Hello{1, 1, 1000}, Hello{1, 1, 0}}) {
@@ -263,7 +263,7 @@ TEST_CASE("a second HELLO is an error, and one that asks for nonsense gets no ri
   CHECK(large.counters().ring_bytes == 64u << 20);
 }
 
-TEST_CASE("a twin that leaves gaps is told of so many ranges, and restored in any case") {
+TEST_CASE("a peer that leaves gaps is sent a bounded list of ranges, and its data is still restored") {
   BlockDecoder decoder = greeted();
   // From behind, so that each stands before all others.
   constexpr std::uint64_t kBlocks = 70'000;
@@ -274,7 +274,7 @@ TEST_CASE("a twin that leaves gaps is told of so many ranges, and restored in an
   CHECK(messages == 65'536 / kMaxHeldRanges);
 }
 
-TEST_CASE("requests for ended streams are not kept for ever") {
+TEST_CASE("requests for ended streams expire") {
   BlockDecoder decoder = greeted();
   const std::string other = "never was";
   for (std::uint64_t stream = 1; stream <= 10'000; ++stream) {

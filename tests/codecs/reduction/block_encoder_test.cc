@@ -26,7 +26,7 @@ BlockEncoder welcomed() {
 
 }  // namespace
 
-TEST_CASE("invalid answers of the twin end the session") {
+TEST_CASE("invalid answers from the peer end the session") {
   BlockEncoder fresh(16u << 20, 1), none(0, 1);
   CHECK_FALSE(none.has_message());
   CHECK_FALSE(none.on_welcome({kVersion, 0}).has_value());
@@ -47,7 +47,7 @@ TEST_CASE("invalid answers of the twin end the session") {
   CHECK(encoder.on_held({{{65'536, 66'536}}}).has_value());
 }
 
-TEST_CASE("a twin that asks for blocks without end is cut off") {
+TEST_CASE("a peer that requests blocks without end is cut off") {
   BlockEncoder encoder = welcomed();
   std::string plain = noise(1000);
   Buffer out;
@@ -62,7 +62,7 @@ TEST_CASE("a twin that asks for blocks without end is cut off") {
   CHECK(as_text(std::get<PlainBlock>(*message).plain) == plain);
 }
 
-TEST_CASE("a twin can request no more than was sent") {
+TEST_CASE("a peer can request no more than was sent") {
   BlockEncoder encoder = welcomed();
   Buffer out;
   for (int i = 0; i < 3; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
@@ -70,7 +70,7 @@ TEST_CASE("a twin can request no more than was sent") {
   CHECK_FALSE(encoder.on_need({65'536, 1, Need::Reason::unreachable}));
 }
 
-TEST_CASE("a twin that acknowledges the same blocks repeatedly is cut off") {
+TEST_CASE("a peer that acknowledges the same blocks repeatedly is cut off") {
   BlockEncoder encoder = welcomed();
   Buffer out;
   for (int i = 0; i < 100; ++i) REQUIRE(encoder.encode(1, {}, as_bytes(noise(1000)), out));
@@ -82,7 +82,7 @@ TEST_CASE("a twin that acknowledges the same blocks repeatedly is cut off") {
   CHECK(taken < 1'000);
 }
 
-TEST_CASE("before the twin has answered, and after it declined, blocks have no references") {
+TEST_CASE("before the peer has answered, and after it declined, blocks contain no references") {
   BlockEncoder encoder(16u << 20, 1);
   std::string text;
   while (text.size() < 5000) text += "word " + std::to_string(text.size()) + " ";
@@ -99,7 +99,7 @@ TEST_CASE("before the twin has answered, and after it declined, blocks have no r
   CHECK(encoder.ring() == nullptr);
 }
 
-TEST_CASE("tiny writes are left alone") {
+TEST_CASE("tiny writes are sent unchanged") {
   BlockEncoder encoder = welcomed();
   Buffer out;
   for (std::size_t size = 1; size < 64; ++size)
@@ -108,8 +108,7 @@ TEST_CASE("tiny writes are left alone") {
   CHECK(encoder.counters().passed_bytes == 63 * 32);
 }
 
-TEST_CASE(
-    "history from disk is referred to by the stream that loads it, and by others when the twin has it") {
+TEST_CASE("history from disk is used by the stream that loads it, and by others once the peer has it") {
   BlockEncoder encoder = welcomed();
   std::string old = noise(1'000'000);
   auto offset = encoder.append_history(1, as_bytes(old));

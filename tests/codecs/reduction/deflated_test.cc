@@ -36,7 +36,7 @@ std::string zip_member(std::string_view plain, int level) {
   return head + deflated(plain, {.level = level});
 }
 
-TEST_CASE("streams of gzip, zip and zlib are opened and closed to the same bytes") {
+TEST_CASE("gzip, zip and zlib streams are unpacked and packed again to the same bytes") {
   Traffic traffic(1);
   for (std::size_t size : {1'000u, 5'000u, 60'000u, 120'000u}) {
     std::string text = traffic.text(size);
@@ -52,7 +52,7 @@ TEST_CASE("streams of gzip, zip and zlib are opened and closed to the same bytes
   }
 }
 
-TEST_CASE("many streams in one block are opened, between other bytes and one behind the other") {
+TEST_CASE("several streams in one block are unpacked, whether adjacent or between other bytes") {
   Traffic traffic(2);
   std::string block;
   while (block.size() < 50'000) {
@@ -62,7 +62,7 @@ TEST_CASE("many streams in one block are opened, between other bytes and one beh
   CHECK(opened_by(block) > 30'000);
 }
 
-TEST_CASE("what does not end in the block, or is none, stays as it is") {
+TEST_CASE("a stream that does not end in the block, or is invalid, stays as it is") {
   Traffic traffic(3);
   std::string stream = gzipped(traffic.text(100'000));
   CHECK(opened_by(stream.substr(0, stream.size() / 2)) == 0);
@@ -78,7 +78,7 @@ TEST_CASE("what does not end in the block, or is none, stays as it is") {
   CHECK(opened_by(alike) == 0);
 }
 
-TEST_CASE("a stream that zlib would close otherwise is not opened") {
+TEST_CASE("a stream that zlib would pack differently is not unpacked") {
   Traffic traffic(4);
   // Cut into other blocks than those of the usual memory.
   std::string text = traffic.text(120'000);
@@ -90,7 +90,7 @@ TEST_CASE("a stream that zlib would close otherwise is not opened") {
   opened_by(one.substr(0, 3'000) + other.substr(3'000));
 }
 
-TEST_CASE("what unfolds to more than the bound stays as it is") {
+TEST_CASE("a stream that expands beyond the bound stays as it is") {
   std::string bomb = gzipped(std::string(kMaxOpenedBytes, 'a'));
   CHECK(opened_by(bomb) == 0);
   std::string most = gzipped(std::string(kMaxOpenedBytes - 4096, 'a'));
@@ -99,7 +99,7 @@ TEST_CASE("what unfolds to more than the bound stays as it is") {
   CHECK(opened_by(most + most) < kMaxOpenedBytes);
 }
 
-TEST_CASE("what zlib would close slowly is neither opened nor closed") {
+TEST_CASE("a stream that zlib would pack slowly is neither unpacked nor packed") {
   // Two letters in no order: as many candidates at each position as the level looks at.
   std::mt19937 random(9);
   std::string slow(200'000, 'a');
@@ -119,7 +119,7 @@ TEST_CASE("what zlib would close slowly is neither opened nor closed") {
   CHECK(work_done - before < 4 * slow.size());
 }
 
-TEST_CASE("the bound leaves text, and runs of one byte, as they were") {
+TEST_CASE("the bound leaves text and runs of one byte unchanged") {
   Traffic traffic(10);
   const std::string text = traffic.text(200'000), zeros(200'000, '\0');
   for (int level = 1; level <= 9; ++level) {
@@ -134,7 +134,7 @@ TEST_CASE("the bound leaves text, and runs of one byte, as they were") {
   CHECK(closing_steps(as_bytes(std::string(258 + 1, 'a')), 1) == 0);
 }
 
-TEST_CASE("opened content that cannot be is refused") {
+TEST_CASE("impossible unpacked content is refused") {
   auto closes = [](std::string_view map, std::string_view bytes) {
     Buffer opened;
     ByteWriter(opened).sized(as_bytes(map));
@@ -175,7 +175,7 @@ TEST_CASE("opened content that cannot be is refused") {
   CHECK_FALSE(closes(piece(0, 400, right, 9), text + std::string(1000, 'x')));
 }
 
-TEST_CASE("over a slow line what streams of deflate hold is compressed in their place") {
+TEST_CASE("on a slow line the content of deflate streams is compressed in place of the streams") {
   std::uint64_t rate = GENERATE(193'000ull, 6'480'000ull, 125'000'000ull);
   Twins twins(6);
   twins.meet();
@@ -203,7 +203,7 @@ TEST_CASE("over a slow line what streams of deflate hold is compressed in their 
   CHECK(twins.wire_bytes(0) - before < all.size() / 50);
 }
 
-TEST_CASE("nothing is opened for a twin whose zlib makes other bytes, or that does not say") {
+TEST_CASE("no stream is unpacked for a peer whose zlib differs or that does not report its version") {
   const std::uint64_t print = GENERATE(0ull, 1ull);
   BlockEncoder encoder(16u << 20, 1);
   REQUIRE(encoder.poll_message());

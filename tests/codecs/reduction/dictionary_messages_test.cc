@@ -34,7 +34,7 @@ void pinned(const T& message, std::string_view expected) {
 
 }  // namespace
 
-TEST_CASE("dictionary messages are the bytes that PROTOCOL.md shows") {
+TEST_CASE("dictionary messages match the bytes shown in PROTOCOL.md") {
   pinned(Hello{1, 0x0123456789abcdef, 256u << 20},
          "01"
          "01"
@@ -75,7 +75,7 @@ TEST_CASE("dictionary messages are the bytes that PROTOCOL.md shows") {
          "80010000");
 }
 
-TEST_CASE("dictionary messages that cannot be are refused") {
+TEST_CASE("impossible dictionary messages are refused") {
   for (const char* text : {
            "",
            "03",  // no range

@@ -51,7 +51,7 @@ std::array<std::byte, 16> digest_of(std::string_view bytes) {
   return segment_digest({&slice, 1});
 }
 
-TEST_CASE("segments are made of bytes that blocks brought, once, and where the digest is right") {
+TEST_CASE("segments are made once, from bytes that blocks delivered, and only if the digest matches") {
   Receiving receiving;
   Traffic traffic(5);
   const std::string file = traffic.noise(3 << 20);
@@ -86,7 +86,7 @@ TEST_CASE("segments are made of bytes that blocks brought, once, and where the d
   CHECK_FALSE(sealed(receiving.side(), kRingStart, kMaxSegmentBytes + 1, {}));
 }
 
-TEST_CASE("a head that is far on does not make a segment of what lies between") {
+TEST_CASE("a head far ahead does not turn the range between into a segment") {
   Receiving receiving;
   Traffic traffic(6);
   const std::string plain = traffic.noise(65'536);
@@ -107,7 +107,7 @@ TEST_CASE("a head that is far on does not make a segment of what lies between") 
   CHECK(receiving.puts() == 1);
 }
 
-TEST_CASE("what a twin asks to remember is done in pieces, and asked for once at a time") {
+TEST_CASE("history is stored on request in pieces, and a second request meanwhile is refused") {
   Sites sites;
   Traffic traffic(7);
   auto twins = sites.session(64);
@@ -124,7 +124,7 @@ TEST_CASE("what a twin asks to remember is done in pieces, and asked for once at
   CHECK(one_byte(side, 13));
 }
 
-TEST_CASE("a twin that asks on and never listens is cut off") {
+TEST_CASE("a peer that keeps requesting and never reads the answers is cut off") {
   const int type = GENERATE(13, 15);
   cache::MemoryStore store;
   Options options = ring_of(16, 7);
@@ -136,7 +136,7 @@ TEST_CASE("a twin that asks on and never listens is cut off") {
   CHECK(taken < 50'000);
 }
 
-TEST_CASE("what a twin has forgotten goes in pieces") {
+TEST_CASE("forgotten segments are announced in pieces") {
   Sites sites;
   Traffic traffic(8);
   {

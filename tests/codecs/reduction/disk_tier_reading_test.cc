@@ -6,7 +6,7 @@
 namespace longhaul::reduction {
 namespace {
 
-TEST_CASE("many small segments are read ahead in no more loads than one block may name") {
+TEST_CASE("small segments are read ahead with at most as many loads as one block may reference") {
   Sites sites;
   Traffic traffic(11);
   std::string file;
@@ -28,7 +28,7 @@ TEST_CASE("many small segments are read ahead in no more loads than one block ma
   CHECK(twins->side(0).counters().encoder.needs == 0);
 }
 
-TEST_CASE("what the memory has is not brought from disk") {
+TEST_CASE("content that is in memory is not loaded from disk") {
   Sites sites;
   Traffic traffic(9);
   // Pieces that come again here and there, too few of them for what goes on behind each to be of use.
@@ -45,7 +45,7 @@ TEST_CASE("what the memory has is not brought from disk") {
   CHECK(twins->side(0).counters().encoder.bytes.copied_bytes > other.size() / 4);
 }
 
-TEST_CASE("what is read ahead for a stream that has ended hides nothing that the memory has") {
+TEST_CASE("data read ahead for an ended stream does not hide content that is in memory") {
   Sites sites;
   Traffic traffic(12);
   const std::string front = traffic.noise(65'536), back = traffic.noise(3 << 20);
@@ -63,8 +63,7 @@ TEST_CASE("what is read ahead for a stream that has ended hides nothing that the
   CHECK(twins->side(0).counters().encoder.loaded_bytes == loaded);
 }
 
-TEST_CASE(
-    "what waits for blocks of its streams is bounded, and goes when nothing is sent or the disk is off") {
+TEST_CASE("loads that wait for their stream's blocks are bounded, and dropped when idle or without a disk") {
   Sites sites;
   Traffic traffic(14);
   std::vector<std::string> files;
@@ -103,7 +102,7 @@ TEST_CASE(
   CHECK(twins->wire_bytes(0) - wire < 200'000);
 }
 
-TEST_CASE("what was read for a stream that is reset before it arrives is found where else it is") {
+TEST_CASE("data loaded for a stream that was reset is found by other streams") {
   Sites sites;
   Traffic traffic(13);
   const std::string front = traffic.noise(65'536), back = traffic.noise(3 << 20);
@@ -125,7 +124,7 @@ TEST_CASE("what was read for a stream that is reset before it arrives is found w
   CHECK(twins->wire_bytes(0) - before < (in_memory ? back.size() / 50 : 100'000));
 }
 
-TEST_CASE("reading goes on past what was a repeat when it was stored, and so is not there") {
+TEST_CASE("reading continues after a part that was a repeat when stored and is therefore missing") {
   Sites sites;
   Traffic traffic(8);
   std::string first = traffic.noise(3 << 20), second = traffic.noise(3 << 20);

@@ -7,7 +7,7 @@
 namespace longhaul::reduction {
 namespace {
 
-TEST_CASE("what one session sent, the next one finds on disk") {
+TEST_CASE("the next session finds on disk what an earlier session sent") {
   Sites sites;
   Traffic traffic(1);
   std::string file = traffic.noise(12 << 20);
@@ -41,7 +41,7 @@ TEST_CASE("what one session sent, the next one finds on disk") {
   CHECK(twins->wire_bytes(1) < file.size() / 50);
 }
 
-TEST_CASE("an edited file, and one that stands in another one, are found too") {
+TEST_CASE("an edited file, and a file embedded in another one, are found as well") {
   Sites sites;
   Traffic traffic(2);
   std::string file = traffic.noise(8 << 20);
@@ -53,7 +53,7 @@ TEST_CASE("an edited file, and one that stands in another one, are found too") {
   CHECK(twins->wire_bytes(0) < 600'000 + file.size() / 20);
 }
 
-TEST_CASE("a segment that only one side has is never referred to") {
+TEST_CASE("a segment that only one side has is never referenced") {
   Sites sites;
   Traffic traffic(3);
   std::string file = traffic.noise(6 << 20);
@@ -70,7 +70,7 @@ TEST_CASE("a segment that only one side has is never referred to") {
   CHECK(again->wire_bytes(0) < file.size() / 50);
 }
 
-TEST_CASE("a segment that cannot be read on either side costs its bytes and nothing else") {
+TEST_CASE("a segment that one side cannot read costs its bytes and nothing else") {
   int side = GENERATE(0, 1);
   Sites sites;
   Traffic traffic(4);
@@ -118,7 +118,7 @@ TEST_CASE("blocks that depend on a failing disk are requested again, and the his
   CHECK(twins->side(0).counters().encoder.restarts == 0);
 }
 
-TEST_CASE("all new data is stored on both disks before a session ends, however little it is") {
+TEST_CASE("before a session ends all new data is stored on both disks, even small amounts") {
   int ends = GENERATE(0, 1);
   Sites sites;
   Traffic traffic(21);
@@ -141,7 +141,7 @@ TEST_CASE("all new data is stored on both disks before a session ends, however l
   CHECK(twins->wire_bytes(0) + twins->wire_bytes(1) < 200'000);
 }
 
-TEST_CASE("a session whose twin has no disk is finished at once") {
+TEST_CASE("a session whose peer has no disk ends at once") {
   cache::MemoryStore store;
   Options options = ring_of(16, 7);
   options.store = &store;
@@ -154,7 +154,7 @@ TEST_CASE("a session whose twin has no disk is finished at once") {
   CHECK(side.cleared_by_twin() == 0);
 }
 
-TEST_CASE("what one side clears, the other drops from its disk, but for what others gave it") {
+TEST_CASE("the peer drops the segments that one side clears, except those of other peers") {
   Sites sites;
   Traffic traffic(22);
   std::string file = traffic.noise(6 << 20);
@@ -184,7 +184,7 @@ TEST_CASE("what one side clears, the other drops from its disk, but for what oth
   CHECK(sites.here.list().size() >= 2);
 }
 
-TEST_CASE("with one side without a disk everything else works, and nothing is written in vain") {
+TEST_CASE("if one side has no disk everything else works, and the other writes nothing in vain") {
   cache::MemoryStore store;
   Options with = ring_of(16, 7);
   with.store = &store;
@@ -197,7 +197,7 @@ TEST_CASE("with one side without a disk everything else works, and nothing is wr
   CHECK(store.list().empty());
 }
 
-TEST_CASE("whatever is sent, lost, dropped and damaged over many sessions, every byte is right") {
+TEST_CASE("every byte is right over many sessions with any loss, drop or damage") {
   std::uint64_t seed = GENERATE(11u, 12u, 13u, 14u);
   CAPTURE(seed);
   Sites sites;
@@ -243,7 +243,7 @@ TEST_CASE("whatever is sent, lost, dropped and damaged over many sessions, every
   CHECK(loaded > 0);
 }
 
-TEST_CASE("what a twin may say about disks is bounded, and nonsense ends the session") {
+TEST_CASE("what a peer may say about its disk is bounded, and invalid messages end the session") {
   cache::MemoryStore store;
   Options options = ring_of(16, 7);
   options.store = &store;

@@ -81,7 +81,7 @@ bool says(Reduction& side, std::initializer_list<int> bytes) {
   return side.on_message(message).has_value();
 }
 
-TEST_CASE("a peer is informed of the segments of its own link, and of no others") {
+TEST_CASE("a peer is told about the segments of its own link only") {
   Company company;
   Traffic traffic(1);
   company.send_to(kBranch, traffic.noise(6 << 20));
@@ -106,7 +106,7 @@ TEST_CASE("a peer is informed of the segments of its own link, and of no others"
   CHECK(said_by(to_other, 10).empty());
 }
 
-TEST_CASE("a copy of another peer's disk is of no use without a group, and of use in one") {
+TEST_CASE("a copy of another peer's disk gives access only within a shared group") {
   Company company;
   company.shared = GENERATE(false, true);
   Traffic traffic(2);
@@ -127,7 +127,7 @@ TEST_CASE("a copy of another peer's disk is of no use without a group, and of us
   }
 }
 
-TEST_CASE("rights that are taken away in a running session are lost to the peer, and come back") {
+TEST_CASE("rights withdrawn during a session take effect at once, and can be granted again") {
   Company company;
   company.shared = true;
   Traffic traffic(6);
@@ -146,7 +146,7 @@ TEST_CASE("rights that are taken away in a running session are lost to the peer,
   CHECK(twins->wire_bytes(0) < file.size() / 20);
 }
 
-TEST_CASE("what a peer has forgotten is its own, also of a group's") {
+TEST_CASE("a peer that forgets segments removes only its own, even within a group") {
   Company company;
   company.shared = GENERATE(false, true);
   Traffic traffic(3);
@@ -177,7 +177,7 @@ TEST_CASE("a peer with two keys reads what was stored under either") {
   CHECK(twins.wire_bytes(0) < file.size() / 20);
 }
 
-TEST_CASE("this side as a peer of its own gives no right to everything") {
+TEST_CASE("a site that is listed as its own peer gets no additional rights") {
   cache::MemoryStore store;
   struct Deaf final : SegmentListener {
     void on_stored(const SegmentName&) override {}

@@ -32,7 +32,7 @@ void transfer(Twins& twins, std::uint64_t stream, std::string_view text, std::si
 
 }  // namespace
 
-TEST_CASE("the output equals the input, however it is split, delayed, and reordered among streams") {
+TEST_CASE("the output equals the input for any splits, delays and order of streams") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     Twins twins(seed);
@@ -63,7 +63,7 @@ TEST_CASE("the output equals the input, however it is split, delayed, and reorde
   }
 }
 
-TEST_CASE("a repeat costs next to nothing, on another stream and at another offset, too") {
+TEST_CASE("a repeat costs next to nothing, also on another stream and at another offset") {
   Twins twins(1);
   twins.meet();
   Traffic traffic(2);
@@ -81,7 +81,7 @@ TEST_CASE("a repeat costs next to nothing, on another stream and at another offs
   CHECK(counters.hits[kHitLengths - 1] > 0);
 }
 
-TEST_CASE("repeated content is found each time, however much of the ring it takes") {
+TEST_CASE("repeated content is found each time, however much of the ring it occupies") {
   for (std::size_t mebibytes : {2, 4, 5, 6, 7, 8, 9, 11}) {
     INFO(mebibytes << " MiB of 16");
     Twins twins(1);
@@ -96,7 +96,7 @@ TEST_CASE("repeated content is found each time, however much of the ring it take
   }
 }
 
-TEST_CASE("bytes of another stream are referred to only when the twin has answered") {
+TEST_CASE("a stream refers to bytes of another stream only after the peer has confirmed them") {
   Twins twins(1);
   twins.meet();
   Traffic traffic(3);
@@ -117,7 +117,7 @@ TEST_CASE("bytes of another stream are referred to only when the twin has answer
   twins.settle();
 }
 
-TEST_CASE("the ring goes round and round under many streams") {
+TEST_CASE("the ring wraps many times under many streams") {
   Twins twins(7);
   twins.meet();
   Traffic traffic(7);
@@ -157,7 +157,7 @@ TEST_CASE("a stream that does not arrive stops the history at the horizon, but n
   CHECK(twins.side(1).counters().decoder.needs == 0);
 }
 
-TEST_CASE("a stream whose bytes are thrown away by the other side is given up") {
+TEST_CASE("a stream whose bytes the receiver discards is given up") {
   Twins twins(6);
   twins.meet();
   Traffic traffic(6);
@@ -196,7 +196,7 @@ TEST_CASE("a stream that is known to have no reader delays nothing") {
   CHECK(twins.side(0).counters().encoder.horizon_stalls == 0);
 }
 
-TEST_CASE("streams that end early leave nothing unanswered") {
+TEST_CASE("streams that end early leave no unanswered blocks") {
   Twins twins(8);
   twins.meet();
   Traffic traffic(8);
@@ -212,7 +212,7 @@ TEST_CASE("streams that end early leave nothing unanswered") {
   CHECK(twins.side(0).counters().encoder.mismatches == 0);
 }
 
-TEST_CASE("a short stream's bytes are referred to by the next one, though it ended before the answer came") {
+TEST_CASE("the next stream refers to a short stream's bytes although that ended before the answer") {
   Twins twins(9);
   twins.meet();
   Traffic traffic(9);
@@ -228,7 +228,7 @@ TEST_CASE("a short stream's bytes are referred to by the next one, though it end
   twins.settle();
 }
 
-TEST_CASE("after a clear by either side, nothing earlier is referred to and memory is released") {
+TEST_CASE("after either side clears, earlier bytes are not referenced and memory is released") {
   for (int who : {0, 1}) {
     INFO("cleared by " << who);
     Twins twins(10);
@@ -277,7 +277,7 @@ TEST_CASE("clear at any moment, with traffic both ways") {
   }
 }
 
-TEST_CASE("bits that flip in either history never make a wrong byte") {
+TEST_CASE("flipped bits in either history never cause wrong output") {
   std::uint64_t mismatches = 0, recovered = 0, restarts = 0;
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     INFO("seed " << seed);
@@ -307,7 +307,7 @@ TEST_CASE("bits that flip in either history never make a wrong byte") {
   CHECK(restarts > 10);
 }
 
-TEST_CASE("only the stream whose block is requested again waits") {
+TEST_CASE("a repeated request for a block delays only the stream of that block") {
   Twins twins(11);
   twins.meet();
   Traffic traffic(11);
@@ -357,7 +357,7 @@ TEST_CASE("a stream is reset when its block is no longer available on both sides
   CHECK(twins.side(1).counters().decoder.failed == 1);
 }
 
-TEST_CASE("bytes that do not shrink cost little more, and are noticed") {
+TEST_CASE("incompressible bytes cost little more, and are detected") {
   Twins twins(13);
   twins.meet();
   Traffic traffic(13);
@@ -374,7 +374,7 @@ TEST_CASE("bytes that do not shrink cost little more, and are noticed") {
   twins.settle();
 }
 
-TEST_CASE("small messages that resemble each other shrink, on new streams, too") {
+TEST_CASE("similar small messages shrink, also on new streams") {
   Twins twins(14);
   twins.meet();
   std::uint64_t plain = 0, encoded = 0;
@@ -390,9 +390,7 @@ TEST_CASE("small messages that resemble each other shrink, on new streams, too")
   CHECK(encoded < plain / 4);
 }
 
-TEST_CASE(
-    "a flow without dedup_memory is on its own: what others sent does not show in it, nor what it sent in "
-    "others") {
+TEST_CASE("a flow without dedup_memory neither uses other flows' data nor gives them its own") {
   const bool compression = GENERATE(false, true);
   const ReductionStages alone{.dedup_memory = false, .compression = compression};
   Twins twins(17);
@@ -417,7 +415,7 @@ TEST_CASE(
   if (compression) CHECK(cost(11, text, alone) < first / 2);
 }
 
-TEST_CASE("each stage can be off") {
+TEST_CASE("each stage can be switched off") {
   Traffic traffic(15);
   std::string text = traffic.text(kBlock), noise = traffic.noise(kBlock);
   Twins twins(15);
@@ -445,7 +443,7 @@ TEST_CASE("each stage can be off") {
   CHECK(taking.counters().decoder.ring_bytes == 20u << 20);
 }
 
-TEST_CASE("twins that have nothing to do cost next to nothing") {
+TEST_CASE("idle encoders and decoders cost next to nothing") {
   std::vector<std::unique_ptr<Reduction>> idle;
   std::size_t before = resident_bytes();
   for (int i = 0; i < 200; ++i) {

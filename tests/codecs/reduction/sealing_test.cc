@@ -26,7 +26,7 @@ bool same(const std::vector<Hook>& a, const std::vector<Hook>& b) {
   });
 }
 
-TEST_CASE("a segment sealed in pieces of any size is what one piece would be") {
+TEST_CASE("a segment sealed in pieces equals the same segment sealed in one piece") {
   Traffic traffic(3);
   const std::string content = traffic.noise(kLength);
   std::uint64_t first = 0;
@@ -54,7 +54,7 @@ TEST_CASE("a segment sealed in pieces of any size is what one piece would be") {
   }
 }
 
-TEST_CASE("bytes that are not what the twin's digest says make no segment") {
+TEST_CASE("bytes that do not match the peer's digest make no segment") {
   Traffic traffic(5);
   std::uint64_t first = 0;
   const dedup::HistoryRing ring = ring_with(traffic.noise(kLength), first);

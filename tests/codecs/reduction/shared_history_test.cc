@@ -30,7 +30,7 @@ struct Model {
 
 }  // namespace
 
-TEST_CASE("what a block may refer to agrees with a mark for every byte") {
+TEST_CASE("the usable history agrees with a simple model of one flag per byte") {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -99,7 +99,7 @@ TEST_CASE("what a block may refer to agrees with a mark for every byte") {
   }
 }
 
-TEST_CASE("blocks of a stream that is over hold up nothing, and count when they are answered after all") {
+TEST_CASE("blocks of an ended stream delay nothing, and count once they are answered") {
   SharedHistory history(kRing, kStart);
   StreamTrack one, two, three;
   history.add(1, one, kStart, 100);
@@ -114,7 +114,7 @@ TEST_CASE("blocks of a stream that is over hold up nothing, and count when they 
   CHECK(SharedHistory::Reach(history, 3, three, kStart + 300)(kStart + 50) == Interval{kStart, kStart + 300});
 }
 
-TEST_CASE("a stream that is over pays for its own blocks") {
+TEST_CASE("an ended stream pays for its own blocks") {
   SharedHistory history(1u << 30, kStart);
   std::vector<StreamTrack> tracks(1000);
   std::uint64_t offset = kStart;
@@ -127,7 +127,7 @@ TEST_CASE("a stream that is over pays for its own blocks") {
   CHECK(history.oldest_unanswered() == offset);
 }
 
-TEST_CASE("more blocks than there is room for wait for answers") {
+TEST_CASE("when the table of blocks is full, further blocks wait for answers") {
   SharedHistory history(1u << 30, kStart);
   StreamTrack track;
   std::uint64_t offset = kStart;

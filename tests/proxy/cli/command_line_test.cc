@@ -27,7 +27,7 @@ Typed type(std::vector<std::string> words) {
 
 }  // namespace
 
-TEST_CASE("the version and the help are no errors") {
+TEST_CASE("--version and --help succeed") {
   CHECK(type({"--version"}).exit_code == 0);
   CHECK(type({"--version"}).out.starts_with("longhaul "));
   CHECK(type({"--help"}).exit_code == 0);
@@ -37,7 +37,7 @@ TEST_CASE("the version and the help are no errors") {
   CHECK(has(type({"keygen", "--help"}).out, "NAME"));
 }
 
-TEST_CASE("bad usage is exit code 2 and a sentence") {
+TEST_CASE("wrong usage gives exit code 2 and a sentence") {
   CHECK(type({}).exit_code == 2);
   CHECK(type({"chekc", "a.toml"}).exit_code == 2);
   CHECK(type({"chekc", "a.toml"}).errors == "Unknown command \"chekc\". Did you mean check?\n");
@@ -61,7 +61,7 @@ TEST_CASE("check and run refuse a bad configuration with one sentence and exit c
   }
 }
 
-TEST_CASE("keygen prints the fingerprint alone, and never overwrites") {
+TEST_CASE("keygen prints only the fingerprint, and never overwrites a key") {
   const TemporaryFolder folder;
   const Typed made = type({"keygen", "branch", "--dir", folder.path().string()});
   CHECK(made.exit_code == 0);
@@ -95,7 +95,7 @@ TEST_CASE("check accepts the examples once their keys are made") {
   }
 }
 
-TEST_CASE("check finds a peer that shows this site's own key") {
+TEST_CASE("check detects a peer with this site's own key") {
   const TemporaryFolder folder;
   const auto made = identity::keygen("a", folder.path());
   folder.write(
@@ -108,7 +108,7 @@ TEST_CASE("check finds a peer that shows this site's own key") {
   CHECK(has(typed.errors, "has the fingerprint of this site's own key"));
 }
 
-TEST_CASE("a configuration is described in sentences") {
+TEST_CASE("check describes a configuration in sentences") {
   const auto config = config::read_text(R"(
 site = "branch"
 state_dir = "/s"

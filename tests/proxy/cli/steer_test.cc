@@ -98,7 +98,7 @@ TEST_CASE("status shows the daemon, its links and its reasons") {
   CHECK(json::parse(shell.type({"status", "--json"}).out).at("site") == "branch");
 }
 
-TEST_CASE("flows lists what is live, all pages of it, filtered as asked") {
+TEST_CASE("flows lists all pages of live flows, filtered as requested") {
   RunningApi api;
   for (int i = 0; i < 2500; ++i)
     api.daemon.add_flow("10.0.0.1:" + std::to_string(10'000 + i) + "-10.0.2.2:445");
@@ -125,7 +125,7 @@ TEST_CASE("flows lists what is live, all pages of it, filtered as asked") {
   CHECK(has(bad.errors, "link_never_up"));
 }
 
-TEST_CASE("why explains by number and by ends, live or not") {
+TEST_CASE("why explains a flow by number or by addresses, live or ended") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", flows::reasons::no_peer_for_network);
   api.start();
@@ -148,7 +148,7 @@ TEST_CASE("why explains by number and by ends, live or not") {
   CHECK(has(shell.type({"why", "nonsense"}).errors, "CLIENT:PORT-SERVER:PORT"));
 }
 
-TEST_CASE("set changes features with the token, and says what changed") {
+TEST_CASE("set changes features with the token, and prints what changed") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
@@ -169,7 +169,7 @@ TEST_CASE("set changes features with the token, and says what changed") {
   CHECK(has(typed.errors, "FEATURE=VALUE"));
 }
 
-TEST_CASE("a reload prints what has changed, or why nothing has") {
+TEST_CASE("reload prints what changed, or why nothing did") {
   RunningApi api;
   api.start();
   const Shell shell(api.port());
@@ -180,7 +180,7 @@ TEST_CASE("a reload prints what has changed, or why nothing has") {
   CHECK(has(refused.errors, "b.toml:7: no"));
 }
 
-TEST_CASE("the cache is cleared and interception steered") {
+TEST_CASE("commands clear the cache and switch interception") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
@@ -203,7 +203,7 @@ TEST_CASE("the cache is cleared and interception steered") {
   CHECK_THROWS_AS(shell.type({"intercept", "sideways"}), CLI::ParseError);
 }
 
-TEST_CASE("a wrong, missing or readable token is reported with its file, and only changes need it") {
+TEST_CASE("a wrong, missing or unprotected token is reported with its file, and only changes need it") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};
@@ -225,7 +225,7 @@ TEST_CASE("a wrong, missing or readable token is reported with its file, and onl
   CHECK(api.on_loop([&] { return api.daemon.in_force.smb; }));
 }
 
-TEST_CASE("a missing or silent daemon, or another server, is reported with its address") {
+TEST_CASE("a missing or silent daemon, or another server at the address, is reported with the address") {
   std::string port;
   {
     const RunningApi api;
@@ -259,7 +259,7 @@ TEST_CASE("a missing or silent daemon, or another server, is reported with its a
   CHECK(has(answer_with(""), "closed the connection without an answer"));
 }
 
-TEST_CASE("an invalid control address is reported as typed") {
+TEST_CASE("an invalid control address is reported as it was typed") {
   std::ostringstream out, errors;
   int exit_code = -1;
   CLI::App app;
@@ -269,7 +269,7 @@ TEST_CASE("an invalid control address is reported as typed") {
   CHECK(has(errors.str(), "--control 7601 has no port"));
 }
 
-TEST_CASE("flows are selected by client, server and text, and shown again and again") {
+TEST_CASE("flows can be selected by client, server and text, and shown repeatedly") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
   api.daemon.add_flow("10.0.9.1:5000-10.0.2.3:80");
@@ -286,7 +286,7 @@ TEST_CASE("flows are selected by client, server and text, and shown again and ag
   CHECK(shell.type({"flows", "--client", "somebody"}).exit_code == 1);
 }
 
-TEST_CASE("top is one frame where no terminal shows it") {
+TEST_CASE("top prints one frame when the output is no terminal") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {1 << 20, 0, 0, 1 << 10};
   api.start();
@@ -298,7 +298,7 @@ TEST_CASE("top is one frame where no terminal shows it") {
   CHECK(json::parse(shell.type({"top", "--json"}).out).at("clients").at(0).at("name") == "10.0.0.1");
 }
 
-TEST_CASE("page prints the address of the page with the token behind the number sign") {
+TEST_CASE("page prints the address of the page with the token in the fragment") {
   RunningApi api;
   api.start();
   const Shell shell{api.port()};

@@ -7,7 +7,7 @@
 
 using namespace longhaul::cli;
 
-TEST_CASE("bytes and rates have the unit that leaves a number of at least one") {
+TEST_CASE("bytes and rates use the unit that gives a number of at least one") {
   CHECK(bytes_text(0) == "0 B");
   CHECK(bytes_text(1023) == "1023 B");
   CHECK(bytes_text(1024) == "1.00 KiB");
@@ -22,7 +22,7 @@ TEST_CASE("bytes and rates have the unit that leaves a number of at least one") 
   CHECK(rate_text(999'999'999) == "1.00 Gbit/s");
 }
 
-TEST_CASE("ages have two units, round trips three digits") {
+TEST_CASE("ages show two units, round trips three digits") {
   CHECK(age_text(0) == "0s");
   CHECK(age_text(-1) == "0s");
   CHECK(age_text(0.25) == "0.25s");
@@ -36,7 +36,7 @@ TEST_CASE("ages have two units, round trips three digits") {
   CHECK(milliseconds_text(100.25) == "100 ms");
 }
 
-TEST_CASE("columns line up, numbers at the right, without blanks at the end of a line") {
+TEST_CASE("columns are aligned, numbers to the right, without trailing blanks") {
   Table table{{{"NAME"}, {"N", Align::right}, {"LAST"}}};
   CHECK(table.empty());
   table.add({"a", "1", "x"});

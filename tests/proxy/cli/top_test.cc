@@ -53,7 +53,7 @@ TEST_CASE("top shows rates between two answers, and the savings of each talker")
   CHECK(has(restarted, "LAN -, WAN -"));  // a daemon that began anew has no negative rate
 }
 
-TEST_CASE("the verdict names each problem with its remedy, with colour or without") {
+TEST_CASE("the verdict names each problem with its remedy, with and without colour") {
   const auto verdict = json::parse(R"({"ok": false, "saved_bytes": -2, "saved_share": -0.1, "problems": [
     {"sentence": "The link is down.", "remedy": "look", "serious": true}]})");
   CHECK(verdict_lines(verdict, false) ==
@@ -61,7 +61,7 @@ TEST_CASE("the verdict names each problem with its remedy, with colour or withou
   CHECK(verdict_lines(verdict, true).starts_with("\x1b[31m1 problem\x1b[0m; "));
 }
 
-TEST_CASE("a frame is cut to the terminal, and only colours are let through") {
+TEST_CASE("a frame is cut to the terminal's size, and only colour sequences pass") {
   CHECK(fit("abc\ndef\nghi\n", 2, 2) == "ab\nde\n");
   CHECK(fit("", 5, 5).empty());
   CHECK(fit("no end", 80, 1) == "no end\n");
@@ -70,7 +70,7 @@ TEST_CASE("a frame is cut to the terminal, and only colours are let through") {
   CHECK(fit("\u00e4\u00f6\u00fc", 2, 1) == "\u00e4\u00f6\n");
 }
 
-TEST_CASE("a live view that no terminal shows is as many frames as were asked for") {
+TEST_CASE("a live view without a terminal prints as many frames as requested") {
   std::ostringstream out;
   LiveScreen screen{{.interval = std::chrono::milliseconds(1), .count = 3}, out};
   int frames = 0;

@@ -42,7 +42,7 @@ TEST_CASE("peers, rules, features, keys and some limits change while the daemon 
   CHECK(live("", "[limits]\nhandshakes = 7\nflows = 10\n") == List{"[limits] handshakes", "[limits] flows"});
 }
 
-TEST_CASE("what needs a restart is named as in the file") {
+TEST_CASE("settings that need a restart are named as in the file") {
   const auto fixed = [](const std::string& before, const std::string& after) {
     return between(before, after).fixed;
   };

@@ -37,7 +37,7 @@ std::string message(std::string_view name, std::string_view value) {
 
 }  // namespace
 
-TEST_CASE("the text of any features sets the same features again") {
+TEST_CASE("features printed as text parse to the same features") {
   std::mt19937 random(11);
   for (int i = 0; i < 1000; ++i) {
     const Features wanted = random_features(random);
@@ -55,7 +55,7 @@ TEST_CASE("every name of a feature but the preset has a text, in the same order"
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i].first == names[i + 1]);
 }
 
-TEST_CASE("presets switch what the measured sources switched") {
+TEST_CASE("each preset switches the features that its definition names") {
   const Features b = *preset("B"), t = *preset("T"), a = *preset("A"), f = *preset("F"), af = *preset("A+F");
   CHECK(b.transport == Transport::off);
   for (const auto& [name, value] : to_text(b))
@@ -76,7 +76,7 @@ TEST_CASE("presets switch what the measured sources switched") {
   CHECK_FALSE(preset("C"));
 }
 
-TEST_CASE("a preset forgets what was set before") {
+TEST_CASE("a preset overrides earlier settings") {
   Features f;
   REQUIRE(set_feature(f, "window", "65535").has_value());
   CHECK(f.window_bytes == 65535);
@@ -84,7 +84,7 @@ TEST_CASE("a preset forgets what was set before") {
   CHECK(f == Features{});
 }
 
-TEST_CASE("a wrong feature says what would have been accepted and changes nothing") {
+TEST_CASE("an invalid feature lists the accepted values and changes nothing") {
   CHECK(message("compresion", "true") == "Unknown feature \"compresion\". Did you mean compression?");
   CHECK(message("zzzzzzzz", "true")
             .starts_with("Unknown feature \"zzzzzzzz\". Known names: preset, transport,"));
@@ -98,7 +98,7 @@ TEST_CASE("a wrong feature says what would have been accepted and changes nothin
     CHECK(message("window", wrong).starts_with("window cannot be"));
 }
 
-TEST_CASE("a fixed repair ratio and a window are read exactly") {
+TEST_CASE("a fixed repair ratio and a window size are parsed exactly") {
   Features f;
   REQUIRE(set_feature(f, "fec", "254:1").has_value());
   CHECK(f.fec == Fec{Fec::Mode::fixed, 254, 1});
@@ -108,7 +108,7 @@ TEST_CASE("a fixed repair ratio and a window are read exactly") {
   CHECK(f.window_bytes == 0);
 }
 
-TEST_CASE("metadata are answered strictly unless both sides say relaxed") {
+TEST_CASE("metadata is answered strictly unless both sides allow relaxed") {
   Features strict, relaxed, off;
   REQUIRE(set_feature(strict, "smb.metadata", "true").has_value());
   CHECK(strict == Features{});
@@ -150,7 +150,7 @@ TEST_CASE("the settings of two sites combine to the same features in any order")
   }
 }
 
-TEST_CASE("what one side forbids is off for both") {
+TEST_CASE("a feature that one side forbids is off for both") {
   Features asked, allowed;
   allowed.compression = false;
   allowed.window_bytes = 65535;

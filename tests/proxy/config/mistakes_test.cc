@@ -253,12 +253,12 @@ TEST_CASE("every mistake is one sentence with file and line") {
   CHECK(got.find('\n') == std::string::npos);
 }
 
-TEST_CASE("what a value contains never breaks the sentence or steers the terminal") {
+TEST_CASE("no value in a configuration can break the error sentence or control the terminal") {
   CHECK(sentence("site = \"a\"\n[socks]\nlisten = \"\\n\\u001b[2J:1\"\n") ==
         "dir/a.toml:3: [socks] listen = \"??[2J:1\" has no IPv4 or IPv6 address before its port.");
 }
 
-TEST_CASE("a feature with a dot is read with quotes and without") {
+TEST_CASE("a feature with a dot is accepted with and without quotes") {
   const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
   Features wanted;
   wanted.smb_metadata = false;
@@ -271,7 +271,7 @@ TEST_CASE("a feature with a dot is read with quotes and without") {
         std::vector<std::pair<std::string, std::string>>{{"fec", "off"}, {"smb.metadata", "false"}});
 }
 
-TEST_CASE("any character may stand between quotes and in comments, and only there") {
+TEST_CASE("any character is accepted inside quotes and comments, and only there") {
   for (std::string_view good :
        {"", "a",
         "\xef\xbb\xbf"
@@ -291,7 +291,7 @@ TEST_CASE("listeners on different addresses or families share a port") {
                  "\"127.0.0.2:1\"\nto = \"b:1\"\n[socks]\nlisten = \"[::1]:1\"\n") == "accepted");
 }
 
-TEST_CASE("a line that is not TOML is explained where the slip is likely") {
+TEST_CASE("a TOML syntax error is explained with the likely mistake") {
   CHECK(sentence("site = \"a\nstate_dir = \"b\"\n").ends_with(" A closing \" is missing."));
   CHECK(sentence("site = \"a\"\nstate_dir = 'b\n").ends_with(" A closing ' is missing."));
   CHECK(sentence("site = branch\n").ends_with(" A text needs quotes: \"branch\"."));

@@ -9,7 +9,7 @@
 using namespace longhaul::config;
 using boost::asio::ip::make_address;
 
-TEST_CASE("a network is read as it is printed") {
+TEST_CASE("a printed network parses to the same network") {
   for (std::string_view text : {"10.1.0.0/16", "0.0.0.0/0", "192.168.1.1/32", "fd00::/8", "::/0",
                                 "fe80::1/128", "10.10.1.128/25", "2001:db8:8000::/33"}) {
     const auto network = parse_network(text);
@@ -21,7 +21,7 @@ TEST_CASE("a network is read as it is printed") {
   CHECK(to_text(parse_network("::ffff:10.1.0.0/112").value()) == "10.1.0.0/16");
 }
 
-TEST_CASE("a text that is no network, or has bits after its prefix, is refused") {
+TEST_CASE("a text that is not a network, or has bits after its prefix, is refused") {
   for (std::string_view text :
        {"", "/", "10.1.0.0/", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/+8", "10.1/16", "10.1.2.3/16",
         "fd00::1/8", "::/129", "fe80::1%lo", "name/8", "10.1.0.0/16/16", " 10.1.0.0/16", "10.1.0.0 /16",
@@ -30,7 +30,7 @@ TEST_CASE("a text that is no network, or has bits after its prefix, is refused")
   CHECK(to_text(parse_network_loosely("10.1.2.3/16").value()) == "10.1.0.0/16");
 }
 
-TEST_CASE("an address lies in a network by its leading bits") {
+TEST_CASE("an address belongs to a network by its leading bits") {
   const auto in = [](std::string_view network, const char* address) {
     return contains(parse_network(network).value(), make_address(address));
   };
@@ -52,14 +52,14 @@ TEST_CASE("an IPv4-mapped address counts as IPv4, and families never mix") {
   CHECK_FALSE(contains(parse_network("0.0.0.0/0").value(), make_address("::1")));
 }
 
-TEST_CASE("a host and port is read as it is printed") {
+TEST_CASE("a printed host and port parse to the same host and port") {
   for (std::string_view text :
        {"10.1.1.1:80", "[::1]:65535", "files.example:445", "a-b_c.d1:1", "localhost:7600"})
     CHECK(to_text(parse_host_port(text, HostKind::address_or_name).value()) == text);
   CHECK(to_text(parse_host_port("[::ffff:10.1.1.1]:80", HostKind::address).value()) == "10.1.1.1:80");
 }
 
-TEST_CASE("a wrong host and port says what is wrong with it") {
+TEST_CASE("an invalid host and port is reported with the reason") {
   const auto clause = [](std::string_view text) {
     const auto result = parse_host_port(text, HostKind::address);
     return result ? std::string("accepted") : result.error().message;
@@ -80,7 +80,7 @@ TEST_CASE("a wrong host and port says what is wrong with it") {
     CHECK_FALSE(parse_host_port(text, HostKind::address_or_name).has_value());
 }
 
-TEST_CASE("rates are exact and sizes binary") {
+TEST_CASE("rates use decimal prefixes exactly, sizes binary ones") {
   CHECK(parse_rate("64kbit") == 64'000u);
   CHECK(parse_rate("1.544mbit") == 1'544'000u);
   CHECK(parse_rate("51.84mbit") == 51'840'000u);

@@ -186,7 +186,7 @@ std::string file_sentence(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("a file that cannot be read, or names a certificate that is not there, says so") {
+TEST_CASE("an unreadable file or a missing certificate is reported with its name") {
   const longhaul::TemporaryFolder folder;
   const std::string at = folder.path().string();
   CHECK(file_sentence(folder.path() / "none.toml") ==
@@ -208,7 +208,7 @@ TEST_CASE("a file that cannot be read, or names a certificate that is not there,
         at + "/large.toml: the file is larger than 1 MiB, so it is not a longhaul configuration.");
 }
 
-TEST_CASE("valid settings that are probably mistakes give a warning") {
+TEST_CASE("valid settings that are probably mistakes cause a warning") {
   const auto of = [](const std::string& text) { return warnings(read_text(text, "a.toml")); };
   CHECK(of(after_head("")) ==
         std::vector<std::string>{
@@ -237,7 +237,7 @@ TEST_CASE("valid settings that are probably mistakes give a warning") {
       std::vector<std::string>{"The forward to 11.1.1.1:1 bypasses the link: no peer's networks contain it."});
 }
 
-TEST_CASE("a warning says what fail = closed refuses always, and which family it does not cover") {
+TEST_CASE("a warning names what fail = closed always refuses, and which address family it does not cover") {
   const auto of = [](const std::string& networks, const std::string& text) {
     return warnings(read_text(after_head("[socks]\nlisten = \"127.0.0.1:1\"\n[[peer]]\nname = \"b\"\naddress = \"b:1\"\n"
                                          "networks = [" + networks + "]\n" + kFingerprint + text),

@@ -22,7 +22,7 @@ Rule rule(std::vector<std::uint16_t> ports, std::vector<std::string_view> to,
 
 }  // namespace
 
-TEST_CASE("the first rule that matches decides, on top of what is in force globally") {
+TEST_CASE("the first matching rule decides, on top of the global settings") {
   Config config;
   config.intercept.fail = Fail::closed;
   config.peers.resize(1);
@@ -56,7 +56,7 @@ TEST_CASE("the first rule that matches decides, on top of what is in force globa
   }
 }
 
-TEST_CASE("a rule without conditions matches everything, and a name matches no network") {
+TEST_CASE("a rule without conditions matches everything, and a host name matches no network") {
   Config config;
   config.rules = {rule({}, {"0.0.0.0/0", "::/0"}, {}, {}), rule({}, {}, {}, {})};
   const auto client = make_address("fd00::1");
@@ -101,7 +101,7 @@ TEST_CASE("a name belongs to the peer with the longest match, or to the only pee
   CHECK(peer_for_name(config, "elsewhere.example") == &config.peers[0]);
 }
 
-TEST_CASE("a name pattern is a name, the names below a domain, or every name") {
+TEST_CASE("a name pattern matches one name, the names below a domain, or every name") {
   for (const char* text : {"a", "files.corp", "*.corp", "*", "xn--bcher-kva.example", "_ldap._tcp.corp", "3com.example"})
     CHECK(parse_name_pattern(text).value().to_text() == text);
   CHECK(parse_name_pattern("*.Corp.").value().to_text() == "*.corp");
@@ -112,7 +112,7 @@ TEST_CASE("a name pattern is a name, the names below a domain, or every name") {
     CHECK_FALSE(parse_name_pattern(text));
 }
 
-TEST_CASE("a rule that closes counts for every destination, the global setting for those of peers") {
+TEST_CASE("a rule with fail = closed covers every destination, the global setting those of peers") {
   Config config;
   config.peers.resize(1);
   config.rules = {rule({22}, {}, {}, {}, Fail::closed)};
@@ -124,7 +124,7 @@ TEST_CASE("a rule that closes counts for every destination, the global setting f
   CHECK_FALSE(is_closed(config, policy_for(config, {}, client, anywhere, 80), nullptr));
 }
 
-TEST_CASE("a closed destination behind a peer is not dialled for another one") {
+TEST_CASE("if a destination behind one peer is closed, no other peer dials it") {
   Config config;
   config.intercept.fail = Fail::closed;
   config.peers.resize(2);

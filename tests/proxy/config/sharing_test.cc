@@ -13,7 +13,7 @@ Peer peer(std::string name, std::vector<std::string> groups) {
   return made;
 }
 
-TEST_CASE("peers share the dictionary where this side names a group that both are in") {
+TEST_CASE("peers share the dictionary if this side names a group that contains both") {
   Config config;
   config.peers = {peer("a", {"labs", "north"}), peer("b", {"labs"}), peer("c", {"north"}), peer("d", {})};
   const auto shared = [&](int one, int other) {
@@ -34,7 +34,7 @@ TEST_CASE("peers share the dictionary where this side names a group that both ar
   CHECK_FALSE(shared(1, 3));
 }
 
-TEST_CASE("a group without effect gives a warning") {
+TEST_CASE("a group without effect causes a warning") {
   Config config;
   config.peers = {peer("a", {"labs", "north"}), peer("b", {"labs"})};
   config.dictionary.share = {"labs"};

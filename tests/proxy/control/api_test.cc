@@ -71,7 +71,7 @@ TEST_CASE("the status has site, links, flows, limits and interception") {
   CHECK(status.at("disk_dictionary").at("segments") == 260u);
 }
 
-TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and reason") {
+TEST_CASE("a flow is shown with its addresses, bytes, round trip, age, features and reason") {
   RunningApi api;
   auto& flow = api.daemon.add_flow("[fd00::1]:5000-10.0.2.2:445");
   flow.bytes = {10, 20, 30, 40};
@@ -93,7 +93,7 @@ TEST_CASE("a flow is shown with its ends, bytes, round trip, age, features and r
   CHECK(shown.at("features").at("fec") == "adaptive");
 }
 
-TEST_CASE("ten thousand flows are read page by page, each once, while others come and go") {
+TEST_CASE("ten thousand flows are read page by page, each once, while others start and end") {
   RunningApi api;
   for (int i = 0; i < 10'000; ++i)
     api.daemon.add_flow("10.0.0.1:" + std::to_string(1000 + i) + "-10.0.2.2:445");
@@ -116,7 +116,7 @@ TEST_CASE("ten thousand flows are read page by page, each once, while others com
   for (std::uint64_t id = 1; id <= 10'000; ++id) CHECK(seen.contains(id));
 }
 
-TEST_CASE("the loop runs on while a long page of flows is made") {
+TEST_CASE("the event loop keeps running while a long page of flows is built") {
   RunningApi api;
   for (int i = 0; i < 1000; ++i) api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
   api.start();
@@ -164,7 +164,7 @@ TEST_CASE("flows are filtered by peer, reason and port") {
   CHECK(ids("limit=1&after=1") == Ids{2});
 }
 
-TEST_CASE("questions about flows that make no sense get one sentence") {
+TEST_CASE("invalid flow queries are answered with one sentence") {
   RunningApi api;
   api.start();
   const auto target =
@@ -178,7 +178,7 @@ TEST_CASE("questions about flows that make no sense get one sentence") {
   CHECK_FALSE(reply.error().empty());
 }
 
-TEST_CASE("why explains a live flow by number and by its ends") {
+TEST_CASE("why explains a live flow by number and by its addresses") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-192.0.2.1:80", reasons::no_peer_for_network);
   api.start();
@@ -227,7 +227,7 @@ TEST_CASE("why reports what would happen to a new flow, and by which rule") {
   CHECK(std::string(why.at("sentence").as_string()).find("fail = closed") != std::string::npos);
 }
 
-TEST_CASE("an unknown flow is not found, and the sentence explains how to ask instead") {
+TEST_CASE("an unknown flow gives not found, with a sentence on how to ask instead") {
   RunningApi api;
   api.start();
   const auto reply = get(api, GENERATE(as<std::string>{}, "/v1/flows/7", "/v1/why?flow=7"));
@@ -235,7 +235,7 @@ TEST_CASE("an unknown flow is not found, and the sentence explains how to ask in
   CHECK(reply.error().find("flow 7") != std::string::npos);
 }
 
-TEST_CASE("features change together or not at all, in the order they are sent") {
+TEST_CASE("features change together or not at all, in the order of the request") {
   RunningApi api;
   api.start();
   auto reply =
@@ -261,7 +261,7 @@ TEST_CASE("features change together or not at all, in the order they are sent") 
   CHECK(api.on_loop([&] { return api.daemon.in_force == features; }));
 }
 
-TEST_CASE("the rules of interception are installed and removed, and a failure has a reason") {
+TEST_CASE("interception rules are installed and removed, and a failure has a reason") {
   RunningApi api;
   api.start();
   CHECK(post(api, "/v1/intercept", R"({"action": "up"})").json().at("state") == "up");
@@ -285,7 +285,7 @@ TEST_CASE("the rules of interception are installed and removed, and a failure ha
   CHECK(refused.error() == "[intercept] names no interfaces.");
 }
 
-TEST_CASE("clearing the cache says how much was cleared") {
+TEST_CASE("clearing the cache reports how much was cleared") {
   RunningApi api;
   api.start();
   const auto cleared = post(api, "/v1/clear-cache", "").json();
@@ -296,7 +296,7 @@ TEST_CASE("clearing the cache says how much was cleared") {
   CHECK(post(api, "/v1/clear-cache", "").json().at("disk_bytes") == 0u);
 }
 
-TEST_CASE("a reload tells what has changed, or what is wrong with the new configuration") {
+TEST_CASE("a reload reports what changed, or what is wrong with the new configuration") {
   RunningApi api;
   api.start();
   CHECK(post(api, "/v1/reload", "").json().at("changed").at(0) == "[[peer]] datacenter: fingerprint");
@@ -326,7 +326,7 @@ class Loser final : public longhaul::modules::Instance {
 
 }  // namespace
 
-TEST_CASE("losses are counted by module in the metrics, and shown together in status and why") {
+TEST_CASE("the metrics count lost writes by module, status and why show the sum") {
   RunningApi api;
   const auto client = boost::asio::ip::make_address("10.0.0.1"),
              server = boost::asio::ip::make_address("10.0.2.2");
@@ -357,7 +357,7 @@ TEST_CASE("losses are counted by module in the metrics, and shown together in st
       CHECK(metrics.find("\nlonghaul_" + std::string(name) + line + "\n") != std::string::npos);
 }
 
-TEST_CASE("the metrics are Prometheus text, one type for each name, a counter for each reason") {
+TEST_CASE("the metrics are valid Prometheus text, with one type per name and one counter per reason") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445").bytes = {7, 0, 0, 9};
   api.daemon.add_flow("10.0.0.1:5001-10.0.2.2:445", reasons::link_down).bytes = {1, 0, 0, 0};
@@ -406,7 +406,7 @@ TEST_CASE("the metrics are Prometheus text, one type for each name, a counter fo
   CHECK(types.size() > 20);
 }
 
-TEST_CASE("curl speaks with the control API") {
+TEST_CASE("curl can use the control API") {
   RunningApi api;
   api.start();
   const auto run = [](const std::string& command) {

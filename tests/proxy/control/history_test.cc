@@ -25,7 +25,7 @@ std::uint64_t sum(const History::Series& series) {
   return all;
 }
 
-TEST_CASE("what passed in a second is found in its second, its minute and its hour") {
+TEST_CASE("traffic of a second is counted in that second, its minute and its hour") {
   History history;
   for (std::uint64_t i = 0; i < 120; ++i) history.add(kNow + i, carried(10, i));
   const auto& [seconds, minutes, hours] = history.series();
@@ -37,7 +37,7 @@ TEST_CASE("what passed in a second is found in its second, its minute and its ho
   CHECK(hours.newest() == kNow / 3600);
 }
 
-TEST_CASE("a ring keeps as many intervals as it has, and none from before a pause that is longer") {
+TEST_CASE("a ring keeps as many intervals as it has places, and none from before a longer pause") {
   History history;
   for (std::uint64_t i = 0; i < 1000; ++i) history.add(kNow + i, carried(1));
   CHECK(sum(history.series()[0]) == 600);
@@ -48,7 +48,7 @@ TEST_CASE("a ring keeps as many intervals as it has, and none from before a paus
   CHECK(sum(history.series()[2]) == 1005);
 }
 
-TEST_CASE("a clock that is set back or far ahead costs history, and nothing else") {
+TEST_CASE("setting the clock back or far ahead loses history and does no other harm") {
   History history;
   for (std::uint64_t i = 0; i < 100; ++i) history.add(kNow + i, carried(1));
   history.add(kNow + 49, carried(7));
@@ -62,7 +62,7 @@ TEST_CASE("a clock that is set back or far ahead costs history, and nothing else
   CHECK(sum(history.series()[0]) == 3);
 }
 
-TEST_CASE("the file of a history gives it back, and a damaged one is refused") {
+TEST_CASE("a history file is read back, and a damaged one is refused") {
   History history;
   for (std::uint64_t i = 0; i < 5000; i += 7) history.add(kNow + i, carried(i, i % 13));
   const std::string text = history.text();
@@ -82,7 +82,7 @@ TEST_CASE("the file of a history gives it back, and a damaged one is refused") {
   CHECK_FALSE(History::parse(text + text));
 }
 
-TEST_CASE("the API gives the intervals of a step, with null where no daemon ran") {
+TEST_CASE("the API returns the intervals of a step, with null where no daemon ran") {
   RunningApi api;
   api.daemon.past.add(kNow, carried(1, 2));
   api.daemon.past.add(kNow + 2, carried(5));

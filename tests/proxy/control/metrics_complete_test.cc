@@ -92,7 +92,7 @@ void fill(link::LinkStatus& link, Different& number) {
   out.bytes.copies = out.hits.back();  // their sum
 }
 
-TEST_CASE("every number of the status is among the metrics") {
+TEST_CASE("every number of the status is in the metrics") {
   RunningApi api;
   Different number;
   auto& now = api.daemon.now;

@@ -26,7 +26,7 @@ std::string request_of(const RunningApi& api, const std::string& line, const std
   return line + " HTTP/1.1\r\nHost: 127.0.0.1:" + api.port() + "\r\nConnection: close\r\n" + headers + "\r\n";
 }
 
-TEST_CASE("the page and its two files are served, and nothing beside them") {
+TEST_CASE("the server serves the page and its two files, and no other file") {
   RunningApi api;
   api.start();
   CHECK(get(api, "/").content_type == "text/html; charset=utf-8");
@@ -56,9 +56,7 @@ TEST_CASE("the page runs no inline script and loads nothing from elsewhere") {
     CHECK(script.find(word) == std::string::npos);
 }
 
-TEST_CASE(
-    "every answer forbids inline scripts, frames and other pages' reading, and no answer allows another "
-    "origin") {
+TEST_CASE("every answer forbids inline scripts, frames and access from other origins") {
   RunningApi api;
   api.start();
   for (const auto* line : {"GET /", "GET /page.js", "GET /v1/status", "GET /nothing", "POST /v1/reload",
@@ -106,7 +104,7 @@ TEST_CASE("a page of another site can neither change nor read anything, even if 
   CHECK(api.on_loop([&] { return api.daemon.in_force; }) == before);
 }
 
-TEST_CASE("a name that an attacker points at this machine is not answered") {
+TEST_CASE("a request with a host name that an attacker points at this machine is refused") {
   RunningApi api;
   api.start();
   HttpClient client{api.endpoint()};
@@ -116,7 +114,7 @@ TEST_CASE("a name that an attacker points at this machine is not answered") {
       CHECK(client.ask(http::verb::get, path, "", {{http::field::host, host}}).status == 403);
 }
 
-TEST_CASE("another site may open the page, and its browser may fetch nothing else") {
+TEST_CASE("another site may link to the page, but its scripts can fetch nothing") {
   RunningApi api;
   api.start();
   const auto answered = [&](const std::string& path, const std::string& site, const std::string& mode) {

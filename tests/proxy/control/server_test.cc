@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using boost::asio::ip::make_address;
 using boost::asio::ip::tcp;
 
-TEST_CASE("a change needs the token, a look does not, and a wrong token never passes") {
+TEST_CASE("changes need the token, reads do not, and a wrong token never passes") {
   RunningApi api;
   api.start();
   HttpClient client{api.endpoint()};
@@ -34,7 +34,7 @@ TEST_CASE("a change needs the token, a look does not, and a wrong token never pa
   CHECK(with(http::verb::patch, "bearer " + kTestToken).status == 200);
 }
 
-TEST_CASE("only hosts that name the listener itself are answered") {
+TEST_CASE("only requests whose Host names the listener itself are answered") {
   const tcp::endpoint local{make_address("10.1.1.1"), 7601};
   for (const auto* host : {"localhost:7601", "LocalHost:7601", "127.0.0.1:7601", "127.9.9.9:7601",
                            "[::1]:7601", "10.1.1.1:7601"})
@@ -48,7 +48,7 @@ TEST_CASE("only hosts that name the listener itself are answered") {
   CHECK(host_is_ours("localhost", {make_address("127.0.0.1"), 80}));
 }
 
-TEST_CASE("a request with a foreign Host, or with none or two, is refused") {
+TEST_CASE("a request with a foreign Host, or none, or two, is refused") {
   RunningApi api;
   api.start();
   const auto ask = [&](const std::string& headers) {
@@ -63,7 +63,7 @@ TEST_CASE("a request with a foreign Host, or with none or two, is refused") {
   CHECK(ask("Host: 127.0.0.1:" + api.port() + "\r\nHost: evil.example\r\n").status == 400);
 }
 
-TEST_CASE("an unknown path is not found, and a wrong method gets the allowed ones") {
+TEST_CASE("an unknown path gives 404, and a wrong method gets the list of allowed ones") {
   RunningApi api;
   api.start();
   for (const auto* path :
@@ -104,7 +104,7 @@ TEST_CASE("HEAD has the headers of GET and no body") {
   CHECK(client.get("/v1/features").status == 200);  // the next answer begins where it should
 }
 
-TEST_CASE("oversized headers and bodies are refused before they are kept") {
+TEST_CASE("oversized headers and bodies are refused before they are buffered") {
   RunningApi api;
   api.start();
   HttpClient headers{api.endpoint()};
@@ -127,7 +127,7 @@ TEST_CASE("oversized headers and bodies are refused before they are kept") {
   CHECK(chunked.read().status == 413);
 }
 
-TEST_CASE("a body without the token is not waited for") {
+TEST_CASE("the server does not wait for the body of a request without the token") {
   RunningApi api;
   api.start();
   HttpClient client{api.endpoint()};
@@ -138,7 +138,7 @@ TEST_CASE("a body without the token is not waited for") {
   CHECK_FALSE(reply.keep_alive);
 }
 
-TEST_CASE("what is not HTTP is refused and closed, also when it comes byte by byte") {
+TEST_CASE("input that is not HTTP is refused and the connection closed, also byte by byte") {
   RunningApi api;
   api.start();
   const auto bytes = GENERATE(
@@ -154,7 +154,7 @@ TEST_CASE("what is not HTTP is refused and closed, also when it comes byte by by
   CHECK(slow.read().status == 400);
 }
 
-TEST_CASE("a client that does not finish its request is let go") {
+TEST_CASE("a client that does not finish its request is disconnected") {
   RunningApi api({.header_time = 100ms, .body_time = 100ms});
   api.start();
   HttpClient header{api.endpoint()};
@@ -168,7 +168,7 @@ TEST_CASE("a client that does not finish its request is let go") {
   CHECK(silent.ends_cleanly());
 }
 
-TEST_CASE("a client that does not read its answers is let go, and others are answered meanwhile") {
+TEST_CASE("a client that does not read its answers is disconnected, and others are served meanwhile") {
   RunningApi api({.answer_time = 200ms});
   for (int i = 0; i < 1000; ++i) api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
   api.start();
@@ -186,7 +186,7 @@ TEST_CASE("a client that does not read its answers is let go, and others are ans
   CHECK(api.counters().requests < 61);
 }
 
-TEST_CASE("connections over the limit are turned away with a sentence, and accepted again when one ends") {
+TEST_CASE("connections over the limit are refused with a sentence, and accepted again after one ends") {
   RunningApi api({.connections = 2});
   api.start();
   {
@@ -205,7 +205,7 @@ TEST_CASE("connections over the limit are turned away with a sentence, and accep
   CHECK(api.counters().turned_away == 1);
 }
 
-TEST_CASE("the API ends at once with idle, waiting and half-sent connections open") {
+TEST_CASE("the API shuts down at once with idle, waiting and half-sent connections") {
   auto api = std::make_unique<RunningApi>();
   api->start();
   HttpClient idle{api->endpoint()}, half{api->endpoint()}, fresh{api->endpoint()};
@@ -217,7 +217,7 @@ TEST_CASE("the API ends at once with idle, waiting and half-sent connections ope
   CHECK(idle.ends_cleanly());
 }
 
-TEST_CASE("from another machine every request needs the token") {
+TEST_CASE("every request from another machine needs the token") {
   FakeDaemon daemon;
   Api api{daemon, kTestToken};
   Request request;
@@ -231,7 +231,7 @@ TEST_CASE("from another machine every request needs the token") {
   CHECK_FALSE(api.refuse(request));
 }
 
-TEST_CASE("the API listens at IPv6 too") {
+TEST_CASE("the API listens on IPv6 too") {
   RunningApi api({}, "::1");
   api.start();
   HttpClient client{api.endpoint()};

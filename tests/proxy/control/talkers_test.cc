@@ -46,7 +46,7 @@ TEST_CASE("thousands of clients are summed in slices") {
   CHECK(names(api, "limit=1") == std::vector<std::string>{"10.11.1.249"});
 }
 
-TEST_CASE("flows are filtered by client, server and any word") {
+TEST_CASE("flows are filtered by client, server and any text") {
   RunningApi api;
   api.daemon.add_flow("10.0.0.1:1-10.0.2.2:445");
   api.daemon.add_flow("10.0.1.2:2-10.0.2.3:80");

@@ -23,7 +23,7 @@ constexpr auto kOwner = fs::perms::owner_read | fs::perms::owner_write;
 
 }  // namespace
 
-TEST_CASE("a missing token is made with its directory, for the owner alone, and stays the same") {
+TEST_CASE("a missing token is created with its directory, for the owner only, and then stays the same") {
   const longhaul::TemporaryFolder scratch;
   const auto state_dir = scratch.path() / "lib" / "longhaul";
   const auto token = load_or_make_token(state_dir, "control.token");
@@ -37,14 +37,14 @@ TEST_CASE("a missing token is made with its directory, for the owner alone, and 
   CHECK(load_or_make_token(scratch.path() / "other", "control.token") != token);
 }
 
-TEST_CASE("a token file may lie elsewhere") {
+TEST_CASE("a token file may be elsewhere") {
   const longhaul::TemporaryFolder scratch;
   const auto token = load_or_make_token(scratch.path() / "state", scratch.path() / "elsewhere" / "token");
   CHECK(*read_token(scratch.path() / "elsewhere" / "token") == token);
   CHECK_FALSE(fs::exists(scratch.path() / "state"));
 }
 
-TEST_CASE("a token that others may read, or that is none, stops the start with one sentence") {
+TEST_CASE("a token that others may read, or that is invalid, stops the start with one sentence") {
   const longhaul::TemporaryFolder scratch;
   const auto file = scratch.path() / "control.token";
   const auto start = [&] { return load_or_make_token(scratch.path(), "control.token"); };
@@ -63,14 +63,14 @@ TEST_CASE("a token that others may read, or that is none, stops the start with o
   CHECK_THROWS_WITH(start(), Catch::Contains("not a regular file"));
 }
 
-TEST_CASE("a state directory that cannot be made is named") {
+TEST_CASE("a state directory that cannot be created is named") {
   const longhaul::TemporaryFolder scratch;
   write(scratch.path() / "file", "", kOwner);
   CHECK_THROWS_WITH(load_or_make_token(scratch.path() / "file" / "state", "control.token"),
                     Catch::Contains((scratch.path() / "file").string()));
 }
 
-TEST_CASE("only the whole token is the token") {
+TEST_CASE("only the complete token is accepted") {
   CHECK(same_token("abc", "abc"));
   CHECK_FALSE(same_token("ab", "abc"));
   CHECK_FALSE(same_token("abcd", "abc"));

@@ -15,7 +15,7 @@ Status healthy() {
   return status;
 }
 
-TEST_CASE("a pair that works has no problem, and its savings are what the WAN did not carry") {
+TEST_CASE("a working pair has no problem, and its savings are the bytes that the WAN did not carry") {
   CHECK(problems(healthy(), {}).empty());
   const auto verdict =
       view_verdict(healthy(), {}, {.lan_in = 100, .lan_out = 300, .wan_in = 90, .wan_out = 10});
@@ -26,7 +26,7 @@ TEST_CASE("a pair that works has no problem, and its savings are what the WAN di
   CHECK(view_verdict(healthy(), {}, {.lan_in = 10, .wan_out = 12}).at("saved_bytes") == -2);
 }
 
-TEST_CASE("each thing that is wrong is a sentence with a remedy, the serious ones first") {
+TEST_CASE("each problem is a sentence with a remedy, the serious ones first") {
   auto status = healthy();
   status.links.push_back(link_up("slow"));
   status.links.back().udp.state = link::UdpState::failed;
@@ -50,7 +50,7 @@ TEST_CASE("each thing that is wrong is a sentence with a remedy, the serious one
   CHECK(view_verdict(status, {}, {}).at("ok") == false);
 }
 
-TEST_CASE("a link that never came up, or is silent, is a problem of its own") {
+TEST_CASE("a link that was never up, or is silent, is reported as a problem of its own") {
   auto status = healthy();
   status.links[0].state = link::LinkState::never_up;
   CHECK(problems(status, {}).at(0).remedy.find("fingerprint") != std::string::npos);

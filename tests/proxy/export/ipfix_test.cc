@@ -61,7 +61,7 @@ TEST_CASE("IPFIX: a record of an IPv4 flow") {
   CHECK(data.records() == 0);
 }
 
-TEST_CASE("IPFIX: one IPv6 end makes a record of the IPv6 template, and a mapped address is IPv4") {
+TEST_CASE("IPFIX: a flow with one IPv6 address uses the IPv6 template, and a mapped address counts as IPv4") {
   IpfixData data;
   REQUIRE(data.add(report("::ffff:10.10.1.2", "fd00::2")));
   CHECK(whole(data.take()) == header("007d") + "0101" "006d" "00000000000000000000ffff0a0a0102"
@@ -70,7 +70,7 @@ TEST_CASE("IPFIX: one IPv6 end makes a record of the IPv6 template, and a mapped
   CHECK(hex(data.take()).substr(32, 4) == "0100");
 }
 
-TEST_CASE("IPFIX: records of one family share a set, and each change of the family begins another") {
+TEST_CASE("IPFIX: consecutive records of one family share a set, and a change of family begins another") {
   IpfixData data;
   for (const char* destination : {"10.10.2.2", "10.10.2.3", "fd00::2", "10.10.2.2"}) REQUIRE(data.add(report("10.10.1.2", destination)));
   CHECK(data.records() == 4);
@@ -81,7 +81,7 @@ TEST_CASE("IPFIX: records of one family share a set, and each change of the fami
   CHECK(text.size() == 2 * (0xa6 + 0x6d + 0x55));
 }
 
-TEST_CASE("IPFIX: a message never exceeds its limit, whatever the texts are") {
+TEST_CASE("IPFIX: a message never exceeds its limit, whatever the length of the texts") {
   const std::string longest(1000, 'x');
   IpfixData data;
   FlowReport large = report("fd00::1", "fd00::2");

@@ -19,7 +19,7 @@ bool peer_may(std::vector<std::string> allow, const char* wanted, std::vector<st
 
 }  // namespace
 
-TEST_CASE("an address is shown for the peer that has the longest prefix, and never for two") {
+TEST_CASE("a client address is used only for the peer with the longest prefix, and never for two") {
   std::vector<config::Peer> peers(2);
   peers[0].name = "one", peers[1].name = "two";
   const auto networks = [](std::vector<std::string> texts) {
@@ -48,7 +48,7 @@ TEST_CASE("an address is shown for the peer that has the longest prefix, and nev
     for (const std::size_t peer : {0, 1}) CHECK_FALSE(shows(peer, client));
 }
 
-TEST_CASE("a peer may have dialled only what allow names") {
+TEST_CASE("a peer may connect only to what allow names") {
   CHECK(peer_may({"10.1.0.0/16"}, "10.1.2.3"));
   CHECK_FALSE(peer_may({"10.1.0.0/16"}, "10.2.0.1"));
   CHECK_FALSE(peer_may({}, "10.1.2.3"));
@@ -56,13 +56,13 @@ TEST_CASE("a peer may have dialled only what allow names") {
   CHECK_FALSE(peer_may({"0.0.0.0/0"}, "fd00:1::5"));
 }
 
-TEST_CASE("an IPv4 address in IPv6 clothes is that IPv4 address") {
+TEST_CASE("an IPv4-mapped IPv6 address is treated as its IPv4 address") {
   CHECK(peer_may({"10.1.0.0/16"}, "::ffff:10.1.2.3"));
   CHECK_FALSE(peer_may({"::/0"}, "::ffff:10.1.2.3"));
   CHECK_FALSE(peer_may({"0.0.0.0/0"}, "::ffff:127.0.0.1"));
 }
 
-TEST_CASE("loopback is dialled only where allow names it and nothing else") {
+TEST_CASE("loopback is dialled only if allow names it and nothing else") {
   CHECK_FALSE(peer_may({"0.0.0.0/0"}, "127.0.0.1"));
   CHECK_FALSE(peer_may({"0.0.0.0/0"}, "127.9.9.9"));
   CHECK_FALSE(peer_may({"126.0.0.0/7"}, "127.0.0.1"));
@@ -73,7 +73,7 @@ TEST_CASE("loopback is dialled only where allow names it and nothing else") {
   CHECK(peer_may({"::1"}, "::1"));
 }
 
-TEST_CASE("link-local is dialled only where allow names it and nothing else") {
+TEST_CASE("link-local is dialled only if allow names it and nothing else") {
   CHECK_FALSE(peer_may({"169.0.0.0/8"}, "169.254.169.254"));
   CHECK(peer_may({"169.254.0.0/16"}, "169.254.169.254"));
   CHECK(peer_may({"169.254.169.254"}, "169.254.169.254"));
@@ -81,21 +81,21 @@ TEST_CASE("link-local is dialled only where allow names it and nothing else") {
   CHECK(peer_may({"fe80::/10"}, "fe80::1"));
 }
 
-TEST_CASE("the machine's own addresses are dialled only where allow names them one by one") {
+TEST_CASE("the machine's own addresses are dialled only if allow names each of them") {
   CHECK_FALSE(peer_may({"10.1.0.0/16"}, "10.1.0.1", {"10.1.0.1", "fd00::1"}));
   CHECK(peer_may({"10.1.0.0/16"}, "10.1.0.2", {"10.1.0.1", "fd00::1"}));
   CHECK(peer_may({"10.1.0.0/16", "10.1.0.1/32"}, "10.1.0.1", {"10.1.0.1"}));
   CHECK_FALSE(peer_may({"fd00::/8"}, "fd00::1", {"fd00::1"}));
 }
 
-TEST_CASE("addresses that cannot be a server are never dialled") {
+TEST_CASE("addresses that no server can have are never dialled") {
   for (const char* address : {"0.0.0.0", "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255"})
     CHECK_FALSE(peer_may({"0.0.0.0/0", std::string(address) + "/32"}, address));
   for (const char* address : {"::", "ff02::1"})
     CHECK_FALSE(peer_may({"::/0", std::string(address) + "/128"}, address));
 }
 
-TEST_CASE("a client elsewhere cannot reach this machine's own addresses through it") {
+TEST_CASE("a client at another site cannot reach this machine's own addresses through its proxy") {
   const std::vector own{make_address("10.1.0.1")};
   const auto may = [&](const char* client, const char* wanted) {
     return flows::client_may_dial(make_address(client), make_address(wanted), own);

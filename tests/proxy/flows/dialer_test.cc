@@ -27,7 +27,7 @@ DialRequest request(Destination destination, Check check) {
 
 }  // namespace
 
-TEST_CASE("a server that listens is connected to, over both families") {
+TEST_CASE("a listening server is reached over both families") {
   const auto* const address = GENERATE("127.0.0.1", "::1");
   asio::io_context io;
   run(io, [](const char* where) -> asio::awaitable<void> {
@@ -46,7 +46,7 @@ TEST_CASE("a server that listens is connected to, over both families") {
   }(address));
 }
 
-TEST_CASE("a refusal is called a refusal") {
+TEST_CASE("a refused connection is reported as refused") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     tcp::acceptor server(co_await asio::this_coro::executor,
@@ -60,7 +60,7 @@ TEST_CASE("a refusal is called a refusal") {
   }());
 }
 
-TEST_CASE("a peer's wish is checked after the name is resolved") {
+TEST_CASE("a peer's destination is checked again after its name is resolved") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     tcp::acceptor server(co_await asio::this_coro::executor,
@@ -79,7 +79,7 @@ TEST_CASE("a peer's wish is checked after the name is resolved") {
   }());
 }
 
-TEST_CASE("a name that does not exist is said to be unknown") {
+TEST_CASE("a name that does not exist is reported as unknown") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Dialer dialer(allowing({"0.0.0.0/0"}));
@@ -90,7 +90,7 @@ TEST_CASE("a name that does not exist is said to be unknown") {
   }());
 }
 
-TEST_CASE("a server that stays silent is given up after the time limit") {
+TEST_CASE("the dialer gives up on a silent server after the time limit") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     const auto executor = co_await asio::this_coro::executor;
@@ -112,7 +112,7 @@ TEST_CASE("a server that stays silent is given up after the time limit") {
   }());
 }
 
-TEST_CASE("a client on another machine cannot dial loopback through us") {
+TEST_CASE("a client on another machine cannot reach loopback through the dialer") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     tcp::acceptor server(co_await asio::this_coro::executor,
@@ -126,8 +126,7 @@ TEST_CASE("a client on another machine cannot dial loopback through us") {
   }());
 }
 
-TEST_CASE(
-    "source = client never uses another address, source = auto does where no client address can be shown") {
+TEST_CASE("source = client never uses another address, source = auto does if it cannot use the client's") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     tcp::acceptor server(co_await asio::this_coro::executor,

@@ -31,7 +31,7 @@ TEST_CASE("flow ids count up from one and are never used twice") {
   CHECK(table.add({}).id == 3);
 }
 
-TEST_CASE("a flow record stays in place while others come and go") {
+TEST_CASE("a flow record stays at its address while others are added and removed") {
   FlowTable table;
   FlowRecord& first = table.add({});
   for (int i = 0; i < 1000; ++i) table.add({});
@@ -57,7 +57,7 @@ TEST_CASE("a flow's reason is counted at its start and when it changes, not when
   CHECK(table.totals().reset == 1);
 }
 
-TEST_CASE("a flow that leaves the link leaves its module, which stays counted") {
+TEST_CASE("a flow that leaves the link also leaves its module, and stays counted for it") {
   FlowTable table;
   FlowRecord& record = table.add(with(reasons::optimised));
   record.peer = "far";
@@ -73,7 +73,7 @@ TEST_CASE("a flow that leaves the link leaves its module, which stays counted") 
   CHECK(table.by_module_so_far().at({"far", "smb"}).flows == 1);
 }
 
-TEST_CASE("the last flows that ended can be asked about, and no more than a few of them") {
+TEST_CASE("the most recently ended flows can be queried, up to a small number") {
   FlowTable table;
   for (std::size_t i = 0; i < FlowTable::kEndedKept + 3; ++i) {
     FlowRecord& record = table.add(with(reasons::link_down));
@@ -116,7 +116,7 @@ TEST_CASE("the sums of the flow table agree with a plain recount after random op
   CHECK(sum(totals.by_reason) == totals.started);
 }
 
-TEST_CASE("bytes and blocks are summed by port, of the first ports that are seen") {
+TEST_CASE("bytes and blocks are summed by port for the first ports seen") {
   FlowTable table;
   const auto start = [&](std::uint16_t port) -> FlowRecord& {
     FlowRecord record;

@@ -74,9 +74,7 @@ asio::awaitable<RelayEnd> relay_all(GuardedBench& b, std::string first = {}) {
 
 }  // namespace
 
-TEST_CASE(
-    "a guarded relay carries bytes both ways at once, whole and in order, before and after the guard is "
-    "done") {
+TEST_CASE("a guarded relay carries bytes both ways, complete and in order, before and after the guard ends") {
   const std::size_t done_at = GENERATE(0u, 1'000'000u, 5'000'003u);
   asio::io_context io;
   run(io, [](std::size_t at) -> asio::awaitable<void> {
@@ -100,7 +98,7 @@ TEST_CASE(
   }(done_at));
 }
 
-TEST_CASE("a guard answers the client itself, holds bytes back and lets them go as the client ends") {
+TEST_CASE("a guard can answer the client itself, hold bytes back, and release them when the client ends") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     const auto b = co_await guarded_bench();
@@ -129,7 +127,7 @@ TEST_CASE("a guard answers the client itself, holds bytes back and lets them go 
   }());
 }
 
-TEST_CASE("a reset crosses a guarded relay and names who reset") {
+TEST_CASE("a reset crosses a guarded relay and records which side sent it") {
   const bool is_client = GENERATE(true, false);
   asio::io_context io;
   run(io, [](bool client) -> asio::awaitable<void> {
@@ -148,7 +146,7 @@ TEST_CASE("a reset crosses a guarded relay and names who reset") {
   }(is_client));
 }
 
-TEST_CASE("a guard that holds more than memory allows is given up") {
+TEST_CASE("the relay drops a guard that holds more than memory allows") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     const auto b = co_await guarded_bench();

@@ -108,7 +108,7 @@ bool is_past(Reason reason) { return reason == reasons::link_down || reason == r
 
 }  // namespace
 
-TEST_CASE("a flow without any data yet bypasses the link when it is lost") {
+TEST_CASE("a flow without any data yet bypasses the link when the link is lost") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
@@ -132,7 +132,7 @@ TEST_CASE("a flow without any data yet bypasses the link when it is lost") {
 }
 
 TEST_CASE(
-    "what may have reached the server is not said again: the client is reset as soon as the peer is gone") {
+    "data that may have reached the server is not sent twice: the client is reset when the link is lost") {
   // A host that stands still for a second finds the link silent, and keeps what it has: then it is tried
   // again.
   bool sent = false;
@@ -164,7 +164,7 @@ TEST_CASE(
   CHECK(sent);
 }
 
-TEST_CASE("while an answer of the peer is overdue a new flow keeps its first bytes here") {
+TEST_CASE("while an answer of the peer is overdue a new flow keeps its first bytes at this side") {
   const bool lost = GENERATE(true, false);
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b, bool is_lost) -> asio::awaitable<void> {
@@ -189,7 +189,7 @@ TEST_CASE("while an answer of the peer is overdue a new flow keeps its first byt
   }(bench, lost));
 }
 
-TEST_CASE("a client that waits for the connect result gets that of the connection outside the link") {
+TEST_CASE("a client that waits for the connect result gets that of the bypassing connection") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
@@ -214,7 +214,7 @@ TEST_CASE("a client that waits for the connect result gets that of the connectio
   }(bench));
 }
 
-TEST_CASE("if flows must use the link, those that started while it was being lost are refused") {
+TEST_CASE("if flows must use the link, those that start while it is being lost are refused") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();
@@ -230,7 +230,7 @@ TEST_CASE("if flows must use the link, those that started while it was being los
   }(bench));
 }
 
-TEST_CASE("a flow that was answered waits for the link") {
+TEST_CASE("a flow that was answered waits for the link to return") {
   LinkLostBench bench;
   run(bench.io, [](LinkLostBench& b) -> asio::awaitable<void> {
     co_await b.sites.link_up();

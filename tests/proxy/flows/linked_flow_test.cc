@@ -83,7 +83,7 @@ asio::awaitable<void> exchange(SocketPair& pair, std::size_t up_bytes, std::size
 
 }  // namespace
 
-TEST_CASE("through a module that passes everything on client and server see what they would see") {
+TEST_CASE("a module that forwards everything is invisible to client and server") {
   const Reduces reduces = GENERATE(Reduces::no, Reduces::yes);
   Bench bench(reduces);
   run(bench.io, [](Bench& b) -> asio::awaitable<void> {
@@ -99,7 +99,7 @@ TEST_CASE("through a module that passes everything on client and server see what
   }(bench));
 }
 
-TEST_CASE("a half-close crosses a module, and the other way goes on") {
+TEST_CASE("a half-close crosses a module, and the other direction continues") {
   Bench bench;
   run(bench.io, [](Bench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
@@ -116,7 +116,7 @@ TEST_CASE("a half-close crosses a module, and the other way goes on") {
   }(bench));
 }
 
-TEST_CASE("a reset crosses a module behind what was sent, both ways") {
+TEST_CASE("a reset crosses a module behind the data sent before it, in both directions") {
   Bench bench;
   run(bench.io, [](Bench& b) -> asio::awaitable<void> {
     {
@@ -138,7 +138,7 @@ TEST_CASE("a reset crosses a module behind what was sent, both ways") {
   }(bench));
 }
 
-TEST_CASE("a client that closes leaves the server what it was promised, and then ends it") {
+TEST_CASE("when a client closes, the server gets all promised data before its end") {
   Bench bench;
   bench.halves.dress_far = [](Probe& far) {
     // The end is owed until the server has answered.
@@ -194,7 +194,7 @@ TEST_CASE("after a module has stepped aside it is destroyed, and the flow contin
   }(bench));
 }
 
-TEST_CASE("both halves run or neither does") {
+TEST_CASE("either both halves run or neither does") {
   SECTION("the peer has another version") {
     Bench bench(Reduces::no, 2);
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
@@ -229,7 +229,7 @@ TEST_CASE("both halves run or neither does") {
   }
 }
 
-TEST_CASE("features that change while a flow runs are told to both halves") {
+TEST_CASE("features that change during a flow are reported to both halves") {
   Bench bench;
   run(bench.io, [](Bench& b) -> asio::awaitable<void> {
     SocketPair pair = co_await b.connected();
@@ -249,7 +249,7 @@ TEST_CASE("features that change while a flow runs are told to both halves") {
   }(bench));
 }
 
-TEST_CASE("a half's deadline wakes it while nothing else happens") {
+TEST_CASE("a half's deadline wakes it even if nothing else happens") {
   Bench bench;
   bench.halves.dress_far = [](Probe& far) {
     far.lan = [](Probe& self, Slice bytes) {
@@ -267,7 +267,7 @@ TEST_CASE("a half's deadline wakes it while nothing else happens") {
 
 // Hidden: for a look at what a module costs. Times with nothing, with one that passes, with one that has
 // stepped aside.
-TEST_CASE("the speed of flows with and without a module", "[.speed]") {
+TEST_CASE("throughput of flows with and without a module", "[.speed]") {
   const int kind = GENERATE(0, 1, 2, 0, 1, 2, 0, 1, 2);
   Bench bench;
   if (kind == 0) bench.ports[0] = 1;

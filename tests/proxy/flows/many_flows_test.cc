@@ -47,8 +47,7 @@ struct ManyFlows {
 
 }  // namespace
 
-TEST_CASE(
-    "the flows of a session that ends are reset some at a time, and the next session begins after that") {
+TEST_CASE("the flows of an ended session are reset in portions, and the next session begins afterwards") {
   ManyFlows many;
   run(many.io, many.begin());
   Site& near = *many.sites.near;
@@ -64,7 +63,7 @@ TEST_CASE(
   many.most_ended_until([&] { return near.links[0]->usable(); });
 }
 
-TEST_CASE("flows of a link that is lost are looked at some at a time") {
+TEST_CASE("the flows of a lost link are examined in portions") {
   ManyFlows many;
   run(many.io, many.begin());
   Site& far = *many.sites.far;

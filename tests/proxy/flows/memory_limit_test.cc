@@ -34,7 +34,7 @@ asio::awaitable<Reason> exchange(TwoSites& sites, tcp::acceptor& acceptor) {
 
 }  // namespace
 
-TEST_CASE("a flow bypasses the link while unread bytes of others use up the memory, and uses it afterwards") {
+TEST_CASE("a flow bypasses the link while unread bytes of other flows use up the memory") {
   asio::io_context io;
   tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
   TwoSites sites(io);
@@ -66,7 +66,7 @@ TEST_CASE("a flow bypasses the link while unread bytes of others use up the memo
   }(sites, acceptor));
 }
 
-TEST_CASE("a flow crosses the link without its module while modules hold all they may") {
+TEST_CASE("a flow crosses the link without its module while modules hold their maximum") {
   asio::io_context io;
   tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0));
   const auto make = [](const modules::Ends&) { return std::make_unique<modules::Probe>(); };

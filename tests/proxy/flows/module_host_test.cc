@@ -8,7 +8,7 @@ using namespace longhaul;
 using namespace longhaul::flows;
 using namespace longhaul::flows::hosted;
 
-TEST_CASE("a module that passes everything on changes nothing, however the bytes are cut") {
+TEST_CASE("a module that forwards everything changes nothing, however the bytes are split") {
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
     INFO("seed " << seed);
     Flow flow({.seed = seed, .line = {.max_piece = seed % 3 ? std::size_t{777} : 0}});
@@ -44,7 +44,7 @@ TEST_CASE("messages keep their position between the bytes, and the bytes are com
   CHECK(heard == "<before one>one<><before two>two<><before three>three<>");
 }
 
-TEST_CASE("a message larger than the window arrives in pieces and whole") {
+TEST_CASE("a message larger than the window arrives complete, in several pieces") {
   config::Features features;
   features.window_bytes = 1024;
   Flow flow({}, features);
@@ -62,7 +62,7 @@ TEST_CASE("a message larger than the window arrives in pieces and whole") {
   CHECK(flow.far.received == "x");
 }
 
-TEST_CASE("what a half holds back, injects and answers itself reaches whom it is for") {
+TEST_CASE("bytes that a half holds back, injects or answers itself reach the right receiver") {
   Flow flow;
   flow.far.closes = false;
   // The far half asks the server by itself, and pushes the answer; the near half answers the client with it.
@@ -88,7 +88,7 @@ TEST_CASE("what a half holds back, injects and answers itself reaches whom it is
   CHECK(flow.far.received == "all of it?");
 }
 
-TEST_CASE("an end waits for what was promised, and for nothing else") {
+TEST_CASE("the end of a flow waits for promises only") {
   Flow flow;
   // The far half owes the client's end until the server has said something.
   flow.far.probe->stream_end = [](Probe&, Ending) {};
@@ -108,7 +108,7 @@ TEST_CASE("an end waits for what was promised, and for nothing else") {
   CHECK(flow.near.received == "written");
 }
 
-TEST_CASE("a half that steps aside loses and doubles nothing, wherever it does") {
+TEST_CASE("a half can step aside at any point without losing or repeating bytes") {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Flow flow({.seed = seed, .line = {.max_piece = 1 + 997 * (seed % 2)}});
@@ -166,7 +166,7 @@ TEST_CASE("a half that steps aside loses and doubles nothing, wherever it does")
   }
 }
 
-TEST_CASE("an abort is heard on both sides, behind all that was said before") {
+TEST_CASE("both sides receive an abort after all data sent before it") {
   Flow flow;
   flow.near.closes = flow.far.closes = false;
   flow.near.probe->lan = [](Probe& self, Slice bytes) {
@@ -182,7 +182,7 @@ TEST_CASE("an abort is heard on both sides, behind all that was said before") {
   CHECK(flow.far.probe->stream_endings == std::vector{Ending::reset});
 }
 
-TEST_CASE("a client that is reset does not take away what was promised to it") {
+TEST_CASE("resetting a client does not cancel data that was promised to it") {
   Flow flow;
   const std::string promised = pattern(2'000'000, 5);
   flow.near.to_send = promised;
@@ -209,7 +209,7 @@ TEST_CASE("a client that is reset does not take away what was promised to it") {
   CHECK_FALSE(flow.far.gave_up);
 }
 
-TEST_CASE("a half that does not answer a reset is given up after a minute") {
+TEST_CASE("the host gives up a half that does not respond to a reset within a minute") {
   Flow flow;
   flow.near.closes = flow.far.closes = false;
   flow.near.resets = true;
@@ -221,7 +221,7 @@ TEST_CASE("a half that does not answer a reset is given up after a minute") {
   CHECK(flow.far.gave_up);
 }
 
-TEST_CASE("a reader that stops holds up its own flow, and the host holds little of it") {
+TEST_CASE("a reader that stops delays only its own flow, and the host buffers little of it") {
   Flow flow({.credit_bytes = 8 << 20, .retained_bytes = 8 << 20});
   flow.far.to_send = pattern(20'000'000, 1);
   flow.near.reads = false;
@@ -238,7 +238,7 @@ TEST_CASE("a reader that stops holds up its own flow, and the host holds little 
   CHECK((flow.near.received == pattern(20'000'000, 1)));
 }
 
-TEST_CASE("a half is woken at its deadline and told its surroundings") {
+TEST_CASE("a half is woken at its deadline and is given the flow's surroundings") {
   Flow flow;
   flow.near.closes = flow.far.closes = false;
   flow.run_until([] { return false; }, 10ms);
@@ -266,7 +266,7 @@ TEST_CASE("a half is woken at its deadline and told its surroundings") {
   CHECK_FALSE(flow.far.probe->surroundings.features.smb_read_ahead);
 }
 
-TEST_CASE("an invalid message of the twin ends the flow") {
+TEST_CASE("an invalid message from the peer's half ends the flow") {
   SECTION("a message without end") {
     Flow flow;
     flow.near.closes = flow.far.closes = false;

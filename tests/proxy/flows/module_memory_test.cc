@@ -6,7 +6,7 @@ using namespace longhaul;
 using namespace longhaul::flows;
 using namespace longhaul::flows::hosted;
 
-TEST_CASE("what modules hold of all flows is counted, bounded, and given up where nothing else moves") {
+TEST_CASE("module memory is summed over all flows, bounded, and released from flows that are stuck") {
   constexpr std::size_t kCap = 1 << 20, kFlows = 8;
   const auto memory = std::make_shared<Memory>(kCap);
   const std::string sent = pattern(400'000, 7);
@@ -57,7 +57,7 @@ TEST_CASE("what modules hold of all flows is counted, bounded, and given up wher
   CHECK(memory->used_bytes() == 0);
 }
 
-TEST_CASE("a flow that holds little goes on while others have used up the modules' memory") {
+TEST_CASE("a flow that holds little continues while others have used up the modules' memory") {
   const auto memory = std::make_shared<Memory>(1 << 20);
   memory->add(2 << 20);
   Flow flow({}, {}, memory);
@@ -69,7 +69,7 @@ TEST_CASE("a flow that holds little goes on while others have used up the module
   CHECK(flow.near.host->reason() == flows::reasons::optimised);
 }
 
-TEST_CASE("if memory is short, a half with much state continues without its module") {
+TEST_CASE("if memory is short, a half with a large state is removed and its flow continues") {
   const auto memory = std::make_shared<Memory>(4 << 20);
   Flow little({.seed = 1}, {}, memory), much({.seed = 2}, {}, memory);
   for (Flow* flow : {&little, &much}) flow->near.closes = flow->far.closes = false;
@@ -99,7 +99,7 @@ TEST_CASE("if memory is short, a half with much state continues without its modu
   CHECK(much.near.host->reason() == flows::reasons::memory_limit);
 }
 
-TEST_CASE("where memory is short a half that waits for the server's answers is given little more to queue") {
+TEST_CASE("if memory is short, a half that waits for the server gets only little more data") {
   const auto memory = std::make_shared<Memory>(1 << 20);
   const std::string sent = pattern(3'000'000, 8);
   Flow flow({}, {}, memory);

@@ -16,7 +16,7 @@ std::uint32_t fill(PeerShares& shares, const std::string& sharer, std::uint32_t 
 
 }  // namespace
 
-TEST_CASE("one peer takes what it needs and leaves each other one its part") {
+TEST_CASE("one peer may use all free flows except the share of each other peer") {
   PeerShares shares;
   CHECK(fill(shares, "a", 800, 4) == 500);
   CHECK(fill(shares, "b", 800, 4) == 100);
@@ -27,19 +27,19 @@ TEST_CASE("one peer takes what it needs and leaves each other one its part") {
   CHECK(shares.has_room("a", 800, 4));
 }
 
-TEST_CASE("a peer that is alone may have all flows") {
+TEST_CASE("a single peer may use all flows") {
   PeerShares shares;
   CHECK(fill(shares, "a", 10, 1) == 10);
   CHECK_FALSE(shares.has_room("b", 10, 1));  // of a peer that is not configured any more
 }
 
-TEST_CASE("a peer has its part although this site's clients took more than theirs") {
+TEST_CASE("a peer keeps its share even if this site's clients use more than theirs") {
   PeerShares shares;
   for (int i = 0; i < 90; ++i) shares.add("");
   CHECK(fill(shares, "a", 100, 2) == 10);
 }
 
-TEST_CASE("fewer flows than sharers: none is reserved") {
+TEST_CASE("if there are fewer flows than peers, none is reserved") {
   PeerShares shares;
   CHECK(fill(shares, "a", 3, 10) == 3);
 }

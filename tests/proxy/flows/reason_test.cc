@@ -23,7 +23,7 @@ TEST_CASE("every reason has a code of its own, a sentence and a remedy") {
   CHECK_FALSE(reason_of("no such code"));
 }
 
-TEST_CASE("a module's reasons are reasons of flows, after the flows' own") {
+TEST_CASE("a module's reasons follow the general reasons in the table") {
   const auto all = all_reasons();
   CHECK(all.front() == Reason{});
   CHECK(all[longhaul::flows::reasons::kOwn.size() - 1] == longhaul::flows::reasons::module_not_at_peer);
@@ -31,7 +31,7 @@ TEST_CASE("a module's reasons are reasons of flows, after the flows' own") {
     for (const ReasonText* row : module->reasons) CHECK(reason_of(row->code) == Reason(*row));
 }
 
-TEST_CASE("the troubleshooting page shows the reason table as it is") {
+TEST_CASE("the troubleshooting page contains the reason table") {
   std::ifstream file(LONGHAUL_SOURCE_DIR "/docs/troubleshooting.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   constexpr std::string_view open = "<!-- reasons -->", close = "<!-- /reasons -->";

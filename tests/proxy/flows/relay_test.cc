@@ -52,7 +52,7 @@ asio::awaitable<void> fill_up(tcp::socket& socket) {
 
 }  // namespace
 
-TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
+TEST_CASE("the relay carries bytes both ways at once, complete and in order") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
@@ -70,7 +70,7 @@ TEST_CASE("the relay carries bytes both ways at once, whole and in order") {
   }(pipes));
 }
 
-TEST_CASE("bytes read earlier from the client are sent first, however long the server takes") {
+TEST_CASE("bytes read early from the client are sent first, however long the server takes to connect") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
@@ -95,7 +95,7 @@ TEST_CASE("bytes read earlier from the client are sent first, however long the s
   }(pipes));
 }
 
-TEST_CASE("the relay passes on the end of one direction while the other goes on") {
+TEST_CASE("the relay passes on the end of one direction while the other continues") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
@@ -114,7 +114,7 @@ TEST_CASE("the relay passes on the end of one direction while the other goes on"
   }(pipes));
 }
 
-TEST_CASE("a client's reset reaches the server as a reset, and names the client") {
+TEST_CASE("a client's reset reaches the server as a reset and is recorded as the client's") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
@@ -152,7 +152,7 @@ TEST_CASE("bytes sent before a reset arrive before the reset") {
   }());
 }
 
-TEST_CASE("a reset is noticed though the other side does not read") {
+TEST_CASE("a reset is noticed even if the other side does not read") {
   const std::size_t pipes = GENERATE(as<std::size_t>(), 128, 0);
   asio::io_context io;
   run(io, [](std::size_t most) -> asio::awaitable<void> {
@@ -169,7 +169,7 @@ TEST_CASE("a reset is noticed though the other side does not read") {
   }(pipes));
 }
 
-TEST_CASE("a reset after the end of the same side's direction is noticed") {
+TEST_CASE("a reset is noticed even after that side ended its direction") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared;
@@ -279,7 +279,7 @@ TEST_CASE("idle flows hold no pipes") {
   }());
 }
 
-TEST_CASE("a stalled flow keeps its pipe, and flows above the limit are copied meanwhile") {
+TEST_CASE("a stalled flow keeps its pipe, and flows above the limit are copied without one") {
   asio::io_context io;
   run(io, []() -> asio::awaitable<void> {
     Relay shared(1);

@@ -20,7 +20,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("one address may have a quarter of all flows unless the configuration says more or less") {
+TEST_CASE("by default one address may have a quarter of all flows") {
   config::Limits limits;
   CHECK(limits.flows_of_one_source() == 4096);
   limits.flows = 3;
@@ -29,7 +29,7 @@ TEST_CASE("one address may have a quarter of all flows unless the configuration 
   CHECK(limits.flows_of_one_source() == 2);
 }
 
-TEST_CASE("a source is crowded from its limit on, until it has an eighth less") {
+TEST_CASE("a source counts as over its limit until it is an eighth below") {
   const config::Limits limits{.flows = 100, .flows_per_source = 16};
   SourceLimits sources(limits);
   const auto client = make_address("10.0.0.1"), mapped = make_address("::ffff:10.0.0.1");
@@ -51,7 +51,7 @@ TEST_CASE("a source is crowded from its limit on, until it has an eighth less") 
   CHECK(sources.at_limit(client, 2));
 }
 
-TEST_CASE("limits that change while flows live count at once") {
+TEST_CASE("new limits apply at once to existing flows") {
   config::Limits limits{.flows = 100, .flows_per_source = 4};
   SourceLimits sources(limits);
   for (int i = 0; i < 3; ++i) sources.add(make_address("10.0.0.1"));

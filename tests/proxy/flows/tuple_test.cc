@@ -18,7 +18,7 @@ Tuple tuple_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a tuple is written as it was read") {
+TEST_CASE("a parsed tuple prints as it was typed") {
   const auto text =
       GENERATE(as<std::string>{}, "10.0.0.1:5000-10.0.2.2:445", "[fd00::1]:5000-[fd00::2]:445",
                "10.0.0.1-10.0.2.2:445", "10.0.0.1:5000-file-server.example:445", "[fd00::1]-[fd00::2]:65535",
@@ -28,12 +28,12 @@ TEST_CASE("a tuple is written as it was read") {
   CHECK(to_text(*tuple) == text);
 }
 
-TEST_CASE("an IPv6 client without a port needs no brackets, and a mapped address is the IPv4 one") {
+TEST_CASE("an IPv6 client without a port needs no brackets, and a mapped address counts as IPv4") {
   CHECK(to_text(tuple_of("fd00::1-[fd00::2]:445")) == "[fd00::1]-[fd00::2]:445");
   CHECK(to_text(tuple_of("::ffff:10.0.0.1-[::ffff:10.0.2.2]:445")) == "10.0.0.1-10.0.2.2:445");
 }
 
-TEST_CASE("what is not a tuple is refused with a sentence that shows the form") {
+TEST_CASE("an invalid tuple is refused with a sentence that shows the form") {
   const auto text = GENERATE(
       as<std::string>{}, "", "-", "7", "10.0.0.1:5000", "10.0.0.1:5000-10.0.2.2", "10.0.0.1:5000-10.0.2.2:0",
       "10.0.0.1:0-10.0.2.2:445", "10.0.0.1:65536-10.0.2.2:445", "10.0.0.1:-10.0.2.2:445",
@@ -46,7 +46,7 @@ TEST_CASE("what is not a tuple is refused with a sentence that shows the form") 
   CHECK(parse_tuple("10.0.0.1:5-" + std::string(254, 'a') + ":445").has_error());
 }
 
-TEST_CASE("a tuple matches the flow with its ends, any client port where none was typed") {
+TEST_CASE("a tuple matches the flow with its addresses, and any client port if none was typed") {
   const Destination server{{}, make_address("10.0.2.2"), 445};
   const tcp::endpoint client{make_address("::ffff:10.0.0.1"), 5000};
   CHECK(matches(tuple_of("10.0.0.1:5000-10.0.2.2:445"), client, server));

@@ -36,7 +36,7 @@ mode_t mode(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("a made identity loads, with the fingerprint that was printed") {
+TEST_CASE("a created identity loads, with the fingerprint that was printed") {
   const TemporaryFolder folder;
   const mode_t before = umask(0);
   const auto made = keygen("branch", folder.path());
@@ -53,7 +53,7 @@ TEST_CASE("a made identity loads, with the fingerprint that was printed") {
   CHECK(X509_verify(loaded.certificate.get(), X509_get0_pubkey(loaded.certificate.get())) == 1);
 }
 
-TEST_CASE("the fingerprint is what the openssl program computes from the public key") {
+TEST_CASE("the fingerprint equals what the openssl program computes from the public key") {
   // openssl x509 -pubkey -noout | openssl pkey -pubin -outform der | sha256sum, for this certificate.
   constexpr std::string_view kCertificate = R"(-----BEGIN CERTIFICATE-----
 MIIBdjCCAR2gAwIBAgIURvBeQ+H6CZs7CCqLBDwxcYVFiDswCgYIKoZIzj0EAwIw
@@ -75,7 +75,7 @@ PDO0FcfMGIcCIGozAcvlcDNf6D3Oypf6+UHnkcxuHSCBZMxMmR46x9Qm
   CHECK(identity::fingerprint_of(certificate.get()).value() == kFingerprint);
 }
 
-TEST_CASE("a second identity never overwrites the first, and leaves nothing half made") {
+TEST_CASE("a second identity never overwrites the first, and leaves no partial files") {
   const TemporaryFolder folder;
   const auto made = keygen("branch", folder.path());
   const std::string key = folder.read("branch.key");
@@ -90,13 +90,13 @@ TEST_CASE("a second identity never overwrites the first, and leaves nothing half
   CHECK_THROWS_AS(keygen("branch", folder.path() / "none"), identity::KeygenError);
 }
 
-TEST_CASE("a name that is a path or an option is refused") {
+TEST_CASE("a site name that looks like a path or an option is refused") {
   const TemporaryFolder folder;
   for (const std::string& name : std::vector<std::string>{"", "../a", "a/b", "-a", ".a", "a b", std::string(64, 'a')})
     CHECK_THROWS_AS(keygen(name, folder.path()), identity::KeygenError);
 }
 
-TEST_CASE("an identity that cannot be used is refused with the file's name") {
+TEST_CASE("an unusable identity is refused with the file's name") {
   const TemporaryFolder folder;
   const auto a = keygen("a", folder.path()), b = keygen("b", folder.path());
   const std::string at = folder.path().string() + "/";
@@ -122,7 +122,7 @@ TEST_CASE("a key that others may read or change is refused") {
   }
 }
 
-TEST_CASE("a key with a passphrase is refused without waiting for one") {
+TEST_CASE("a key with a passphrase is refused without a prompt") {
   const TemporaryFolder folder;
   const auto made = keygen("a", folder.path());
   const auto loaded = identity::load(files(made));
@@ -136,7 +136,7 @@ TEST_CASE("a key with a passphrase is refused without waiting for one") {
             ": the private key has a passphrase, which the daemon cannot ask for; use a key without one.");
 }
 
-TEST_CASE("two made identities complete a TLS 1.3 handshake, each seeing the other's fingerprint") {
+TEST_CASE("two created identities complete a TLS 1.3 handshake, and each sees the other's fingerprint") {
   const TemporaryFolder folder;
   const auto a = keygen("a", folder.path()), b = keygen("b", folder.path());
   const auto context = [](const identity::Made& made, const SSL_METHOD* method) {

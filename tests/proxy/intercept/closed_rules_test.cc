@@ -30,7 +30,7 @@ bool contains_text(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the global setting closes what passes between the LANs and peers' networks, in both directions") {
+TEST_CASE("the global fail = closed covers traffic between the LANs and peers' networks, both ways") {
   config::Config config = closable_config();
   CHECK_FALSE(closed_rules(config)->close_something());
   config.intercept.fail = config::Fail::closed;
@@ -71,8 +71,7 @@ TEST_CASE("the global setting closes what passes between the LANs and peers' net
 )");
 }
 
-TEST_CASE(
-    "rules are judged in their order, for a packet of either side; fragments have no ports to pass by") {
+TEST_CASE("rules apply in order, to packets of either direction, and fragments match no port") {
   config::Config config = closable_config();
   config::Rule voice, files, rest;
   voice.to_ports = {5060};
@@ -108,7 +107,7 @@ TEST_CASE(
 )"));
 }
 
-TEST_CASE("a rule without addresses that closes a port closes fragments of both families") {
+TEST_CASE("a rule without addresses that closes a port also closes fragments of both families") {
   config::Config config = closable_config();
   config::Rule rule;
   rule.to_ports = {22, 23};
@@ -121,7 +120,7 @@ TEST_CASE("a rule without addresses that closes a port closes fragments of both 
       "    frag frag-off != 0 goto refuse\n    ip daddr @peers4 tcp sport { 22, 23 } goto refuse\n"));
 }
 
-TEST_CASE("a far side that names no LAN closes packets from and to peers' networks") {
+TEST_CASE("a far side without a configured LAN closes packets from and to peers' networks") {
   config::Config config = closable_config();
   config.intercept = {.mode = config::Intercept::Mode::off, .fail = config::Fail::closed};
   CHECK_FALSE(closed_rules(config)->close_something());  // forwards and SOCKS alone: nothing is forwarded
@@ -133,7 +132,7 @@ TEST_CASE("a far side that names no LAN closes packets from and to peers' networ
                       "    ip6 daddr @peers6 goto leaving\n    ip6 saddr @peers6 goto arriving\n"));
 }
 
-TEST_CASE("the transparent rules take closed flows whatever their destination answered") {
+TEST_CASE("the transparent rules intercept closed flows even if their destination did not answer") {
   config::Config config = closable_config();
   config.intercept.fail = config::Fail::closed;
   config::Rule open;

@@ -42,7 +42,7 @@ TEST_CASE("a machine that meets all requirements gives no findings") {
   CHECK(sysctl_findings(kLan0, root.path()).empty());
 }
 
-TEST_CASE("an interface that does not exist, is down or is not named is found") {
+TEST_CASE("an interface that does not exist, is down or is not named is reported") {
   const TemporaryFolder root;
   make_host(root.path());
   config::Intercept intercept = kLan0;
@@ -57,7 +57,8 @@ TEST_CASE("an interface that does not exist, is down or is not named is found") 
   CHECK(interface_findings(intercept, root.path())[0].weight == Finding::Weight::blocks);
 }
 
-TEST_CASE("missing forwarding and a strict reverse-path filter are found with the command that mends them") {
+TEST_CASE(
+    "missing forwarding and a strict reverse-path filter are reported with the command that fixes them") {
   const TemporaryFolder root;
   make_host(root.path());
   const fs::path net = root.path() / "proc/sys/net";
@@ -73,7 +74,7 @@ TEST_CASE("missing forwarding and a strict reverse-path filter are found with th
   CHECK(sysctl_findings(kLan0, root.path()).size() == 2);
 }
 
-TEST_CASE("a machine that a flood of SYNs would stop is found with the command that mends it") {
+TEST_CASE("a host that a SYN flood would block is reported with the command that fixes it") {
   const TemporaryFolder root;
   make_host(root.path());
   const fs::path net = root.path() / "proc/sys/net";
@@ -85,6 +86,6 @@ TEST_CASE("a machine that a flood of SYNs would stop is found with the command t
   CHECK(findings[1].remedy == "sysctl -w net.core.somaxconn=4096");
 }
 
-TEST_CASE("a site that neither takes flows nor dials for peers needs nothing from its machine") {
+TEST_CASE("a site that neither intercepts flows nor dials for peers has no requirements") {
   CHECK(host_findings({}).empty());
 }

@@ -6,7 +6,7 @@
 using namespace longhaul::intercept;
 using boost::asio::ip::make_address;
 
-TEST_CASE("the rules of transparent mode read as the documentation shows them") {
+TEST_CASE("the rules of transparent mode match the documentation") {
   const RuleSet rules{
       .interfaces = {"lan0", "lan1.7"},
       .port = 7650,
@@ -96,7 +96,7 @@ TEST_CASE("the rules of transparent mode read as the documentation shows them") 
 )");
 }
 
-TEST_CASE("without fast_connect only destinations that answered lately are taken") {
+TEST_CASE("without fast_connect only destinations that answered recently are intercepted") {
   const std::string text =
       table_text({.interfaces = {"lan0"}, .port = 7650, .peers = {}, .fast_connect = false});
   CHECK(text.find("update @answered4 { ip saddr . tcp sport }") != std::string::npos);
@@ -104,13 +104,13 @@ TEST_CASE("without fast_connect only destinations that answered lately are taken
   CHECK(text.find("    ip6 daddr . tcp dport != @answered6 goto plain\n") < text.find("tproxy ip to"));
 }
 
-TEST_CASE("without interfaces no new flow is taken and packets of live ones are still diverted") {
+TEST_CASE("without interfaces no new flow is intercepted, and packets of existing ones still are") {
   const std::string text = table_text({.interfaces = {}, .port = 7650, .peers = {}, .fast_connect = true});
   CHECK(text.find("tcp dport @guarded6 goto guarded\n    accept\n") != std::string::npos);
   CHECK(text.find("socket transparent 1 meta mark set") != std::string::npos);
 }
 
-TEST_CASE("clients at their limit of flows bypass the proxy, and all clients at the limit of the daemon") {
+TEST_CASE("clients at their flow limit bypass the proxy, as do all clients at the daemon's limit") {
   RuleSet rules;
   CHECK(crowded_text(rules) == "flush chain inet longhaul_7650 crowded\n");
   rules.crowded = {.everyone = true,
@@ -128,7 +128,7 @@ TEST_CASE("clients at their limit of flows bypass the proxy, and all clients at 
         std::string::npos);
 }
 
-TEST_CASE("guarded flows are taken first, on any interface, unless something is closed") {
+TEST_CASE("guarded flows are intercepted first, on any interface, unless something is closed") {
   RuleSet rules{.interfaces = {"lan0"},
                 .peers = {},
                 .crowded = {},
@@ -153,7 +153,7 @@ TEST_CASE("guarded flows are taken first, on any interface, unless something is 
   CHECK(has("chain new_flows {\n" + first + second + "    accept\n"));
 }
 
-TEST_CASE("refused servers are entered by family") {
+TEST_CASE("refused servers are added to the set of their address family") {
   const std::vector<boost::asio::ip::tcp::endpoint> servers{
       {make_address("10.2.0.1"), 445}, {make_address("fd00::9"), 80}, {make_address("::ffff:10.2.0.2"), 1}};
   CHECK(refuse_text({}, servers) ==
@@ -161,7 +161,7 @@ TEST_CASE("refused servers are entered by family") {
         "add element inet longhaul_7650 refused6 { fd00::9 . 80 }\n");
 }
 
-TEST_CASE("an invalid interface name never gets into a rule") {
+TEST_CASE("an invalid interface name never appears in a rule") {
   for (const char* name : {"lan0", "eth0.100", "br-lan", "wlp3s0"}) CHECK(is_interface_name(name));
   for (const char* name : {"", ".", "..", "a b", "a\"b", "a/b", "lan*", "a;b\n", "sixteen-letters-"})
     CHECK_FALSE(is_interface_name(name));

@@ -21,19 +21,19 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("a loop that beats is never found standing still") {
+TEST_CASE("a running loop is never reported as stalled") {
   Watched watched;
   for (std::uint64_t beat = 1; beat < 1000; ++beat) CHECK_FALSE(watched.look_after(100ms, beat));
 }
 
-TEST_CASE("a loop that stops beating is found after a second") {
+TEST_CASE("a stalled loop is detected after a second") {
   Watched watched;
   CHECK_FALSE(watched.look_after(100ms, 1));
   for (int i = 0; i < 9; ++i) CHECK_FALSE(watched.look_after(100ms, 1));
   CHECK(watched.look_after(100ms, 1));
 }
 
-TEST_CASE("time in which the watcher slept too is not held against the loop") {
+TEST_CASE("time in which the watchdog itself did not run does not count as a stall") {
   Watched watched;
   CHECK_FALSE(watched.look_after(100ms, 1));
   CHECK_FALSE(watched.look_after(8h, 1));  // suspended, or stopped by a debugger
@@ -41,7 +41,7 @@ TEST_CASE("time in which the watcher slept too is not held against the loop") {
   for (int i = 0; i < 4; ++i) CHECK_FALSE(watched.look_after(5s, 2));  // hardly any CPU for either
 }
 
-TEST_CASE("a loop that blocks sets off the watchdog, one that runs does not") {
+TEST_CASE("a blocked loop triggers the watchdog, a running loop does not") {
   boost::asio::io_context io;
   std::promise<void> fired;
   auto firing = fired.get_future();

@@ -70,7 +70,7 @@ TEST_CASE("bytes become a block only when the session is about to send") {
 }
 
 TEST_CASE(
-    "the first block is what the line carries in 1 ms, a backlog makes them larger, a pause small again") {
+    "the first block holds 1 ms of the line's rate, a backlog makes blocks larger, a pause small again") {
   OnePair one({.line = {.bytes_per_second = 5e6, .delay = 10ms, .send_buffer = 8 * 1024}, .chunk = 4096});
   one.pair.a.session.set_line_rate(5'000'000);
   CHECK(one.codecs.a.line_rate == 5'000'000);
@@ -99,7 +99,7 @@ TEST_CASE(
   one.check_accounts();
 }
 
-TEST_CASE("the first block after a pause is on its way before the next one is made") {
+TEST_CASE("the first block after a pause is sent before the next one is encoded") {
   OnePair one;
   one.pair.a.session.set_line_rate(5'000'000);
   const auto sent = [&] {
@@ -117,7 +117,7 @@ TEST_CASE("the first block after a pause is on its way before the next one is ma
   one.check_accounts();
 }
 
-TEST_CASE("messages of many streams go out together, each in a block of its own") {
+TEST_CASE("messages of several streams are sent together, each in its own block") {
   OnePair one;
   std::vector<Stream*> streams{one.here};
   for (int i = 0; i < 3; ++i) {
@@ -131,7 +131,7 @@ TEST_CASE("messages of many streams go out together, each in a block of its own"
   CHECK_FALSE(one.pair.a.session.wants_to_transmit(one.carrier, one.pair.now()));
 }
 
-TEST_CASE("bytes that wait to become blocks count against every limit") {
+TEST_CASE("bytes that wait to be encoded count against every limit") {
   OnePair one;
   one.pair.cut(one.carrier);
   one.pair.a.session.set_unsent_limit(100'000);
@@ -185,7 +185,7 @@ TEST_CASE("messages, the end and an abort follow the bytes that were written bef
   one.check_accounts();
 }
 
-TEST_CASE("bytes read into place become blocks without a copy, and records where no block is worth it") {
+TEST_CASE("bytes read in place become blocks without a copy, or plain records if a block gains nothing") {
   OnePair one({}, {.passes = 1});
   std::byte* memory = nullptr;
   constexpr std::size_t kBytes = 50'000;
@@ -204,7 +204,7 @@ TEST_CASE("bytes read into place become blocks without a copy, and records where
   CHECK(one.pair.a.session.retained_bytes() < 200);
 }
 
-TEST_CASE("features that are switched while a flow runs count from the next block on") {
+TEST_CASE("features that change during a flow apply from the next block") {
   OnePair one;
   one.here->write(as_bytes("as a block"));
   one.pair.a.session.change_features(one.here->id(), without_reduction());
@@ -231,7 +231,7 @@ TEST_CASE("features that are switched while a flow runs count from the next bloc
   one.check_accounts();
 }
 
-TEST_CASE("a block that cannot be decoded yet holds up its own stream alone") {
+TEST_CASE("a block that cannot be decoded yet delays only its own stream") {
   OnePair one;
   Stream& other = one.pair.a.session.open(FlowsOnPair::simple_request(), one.pair.now());
   one.pair.run_for(200ms);
@@ -298,7 +298,7 @@ TEST_CASE("a block that cannot be decoded yet holds up its own stream alone") {
   one.check_accounts();
 }
 
-TEST_CASE("what waits behind a block is bounded by the memory cap") {
+TEST_CASE("the memory behind a waiting block is bounded") {
   OnePair one({.credit_bytes = 1 << 20, .max_streams = 16});
   one.codecs.b.hold_back = true;
   one.codecs.a.silent = true;
@@ -334,7 +334,7 @@ TEST_CASE("the codec is informed when the peer no longer reads the stream") {
   one.check_accounts();
 }
 
-TEST_CASE("a breach of the codec's protocol ends the session") {
+TEST_CASE("a violation of the codec's protocol ends the session") {
   OnePair one;
   one.codecs.a.say("breach");
   one.pair.run_for(200ms);
@@ -343,7 +343,7 @@ TEST_CASE("a breach of the codec's protocol ends the session") {
   CHECK(one.codecs.broken() == "");
 }
 
-TEST_CASE("held blocks are reported with acknowledgements, not one by one") {
+TEST_CASE("held blocks are reported with acknowledgements, not one at a time") {
   OnePair one({.line = {.delay = 1ms}});
   const TimePoint start = one.pair.now();
   for (int i = 0; i < 300; ++i) {
@@ -364,7 +364,7 @@ TEST_CASE("held blocks are reported with acknowledgements, not one by one") {
   one.check_accounts();
 }
 
-TEST_CASE("a transfer's blocks are told as held while it runs") {
+TEST_CASE("a long transfer reports its blocks as held while it runs") {
   OnePair one(
       {.line = {.bytes_per_second = 20e6, .delay = 50ms, .send_buffer = 512 * 1024}, .chunk = 64 * 1024});
   one.pair.a.session.set_line_rate(20'000'000);
@@ -379,7 +379,7 @@ TEST_CASE("a transfer's blocks are told as held while it runs") {
   CHECK(flow.right());
 }
 
-TEST_CASE("flows come through over packets of every kind while their blocks wait for each other") {
+TEST_CASE("flows arrive complete over any packets while their blocks wait for each other") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     INFO("seed " << seed);
     LineOptions packets{.bytes_per_second = 5e6, .delay = 15ms, .packet = 1200, .loss = 0.2};
@@ -410,7 +410,7 @@ TEST_CASE("flows come through over packets of every kind while their blocks wait
   }
 }
 
-TEST_CASE("without a codec on this side a block is refused and without one anywhere bytes flow as they are") {
+TEST_CASE("a side without a codec refuses blocks, and two sides without one send plain bytes") {
   ToyCodec only_here;
   Pair pair({}, &only_here, nullptr);
   FlowsOnPair flows(pair);

@@ -70,7 +70,7 @@ Buffer features_record(StreamId stream, bool smb) {
 
 }  // namespace
 
-TEST_CASE("streams beyond what a turn may do are opened in later turns") {
+TEST_CASE("streams beyond the work limit of a turn are opened in later turns") {
   Bounded bounded;
   for (StreamId id = 1; id < 200; id += 2) REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
   const int at_once = bounded.events_of(EventKind::opened);
@@ -82,7 +82,7 @@ TEST_CASE("streams beyond what a turn may do are opened in later turns") {
   CHECK(at_once + bounded.events_of(EventKind::opened) == 100);
 }
 
-TEST_CASE("what a stream says behind the turn's work is read in order, whatever comes meanwhile") {
+TEST_CASE("data of a stream beyond the limit of a turn is read in order, whatever arrives meanwhile") {
   ToyCodec maker, codec;
   Bounded bounded(8 << 20, &codec);
   std::string sent;
@@ -133,7 +133,7 @@ TEST_CASE("what a stream says behind the turn's work is read in order, whatever 
   CHECK(codec.broken.empty());
 }
 
-TEST_CASE("the control stream waits for its turn as streams do") {
+TEST_CASE("the control stream takes turns like any other stream") {
   Bounded bounded;
   REQUIRE(bounded.send_stream(1, 0, open_record(some_request())));
   bounded.finish();
@@ -169,7 +169,7 @@ TEST_CASE("a change of the peer's features is reported once, however often it ch
   CHECK(peer.session.peer_allowed().smb);
 }
 
-TEST_CASE("a stream that is reset while it waits for its turn is over at once") {
+TEST_CASE("a stream that is reset while it waits for its turn ends at once") {
   Bounded bounded;
   for (StreamId id = 1; id < 40; id += 2) {
     REQUIRE(bounded.send_stream(id, 0, open_record(some_request())));
@@ -181,7 +181,7 @@ TEST_CASE("a stream that is reset while it waits for its turn is over at once") 
   CHECK(bounded.session.live_streams() == 0);
 }
 
-TEST_CASE("records that never end count as the memory they take") {
+TEST_CASE("records that never end count with the memory they use") {
   HandPeer peer(Side::acceptor, 64 << 20, 10'000);
   std::uint64_t held = 0;
   Result<void> taken;
@@ -197,14 +197,14 @@ TEST_CASE("records that never end count as the memory they take") {
   CHECK(held < (64u << 20));
 }
 
-TEST_CASE("an OPEN has 4,096 bytes at most") {
+TEST_CASE("an OPEN is at most 4,096 bytes long") {
   HandPeer peer;
   Buffer head;
   write_record_head(RecordType::open, kMaxShortRecordBody + 1, head);
   CHECK(peer.send_stream(1, 0, head).error() == LinkError::malformed_record);
 }
 
-TEST_CASE("streams with parts of an OPEN that nobody ends are bounded by what they take") {
+TEST_CASE("incomplete OPENs that never end are bounded by their memory") {
   HandPeer peer(Side::acceptor, 24 << 20, 16'640);
   Buffer part;
   write_record_head(RecordType::open, kMaxShortRecordBody, part);
@@ -214,7 +214,7 @@ TEST_CASE("streams with parts of an OPEN that nobody ends are bounded by what th
   CHECK(streams * part.size() < (24u << 20));
 }
 
-TEST_CASE("streams whose OPEN has begun and not come whole are few, however much memory there is") {
+TEST_CASE("the number of streams with an incomplete OPEN is limited, however much memory there is") {
   HandPeer peer(Side::acceptor, 1ull << 30, 16'640);
   const Buffer open = open_record(some_request());
   const Buffer begun(open.begin(), open.end() - 1), rest(open.end() - 1, open.end());
@@ -228,7 +228,7 @@ TEST_CASE("streams whose OPEN has begun and not come whole are few, however much
   CHECK(peer.send_stream(2 * 4098 + 1, 0, begun).error() == LinkError::too_many_streams);
 }
 
-TEST_CASE("streams that are over, of which the peer does not say that it knows, are bounded") {
+TEST_CASE("ended streams that the peer does not confirm are bounded") {
   HandPeer peer(Side::acceptor, 4 << 20, 65'536);
   const Buffer open = open_record(some_request());
   std::uint64_t streams = 0;
@@ -241,7 +241,7 @@ TEST_CASE("streams that are over, of which the peer does not say that it knows, 
   CHECK(streams > 1000);
 }
 
-TEST_CASE("bytes after a gap of an unread stream are acknowledged and not stored") {
+TEST_CASE("bytes behind a gap in an unread stream are acknowledged and not stored") {
   HandPeer peer(Side::acceptor, 1 << 20, 16);
   const Buffer open = open_record(some_request());
   REQUIRE(peer.send_stream(1, 0, open));

@@ -69,7 +69,7 @@ struct Hog {
 
 }  // namespace
 
-TEST_CASE("a window that is drained as fast as it is filled doubles each round trip") {
+TEST_CASE("a window that is drained at full speed doubles each round trip") {
   CreditPool pool(256 << 20, 16);
   Joined joined(pool, 64 * 1024);
   TimePoint now = kStart;
@@ -84,9 +84,7 @@ TEST_CASE("a window that is drained as fast as it is filled doubles each round t
   CHECK(window >= 64 * 1024 * 64);
 }
 
-TEST_CASE(
-    "a window that was drained at once has grown when the sender hears of it, and not twice in a round "
-    "trip") {
+TEST_CASE("a window drained at once has grown when the sender learns of it, and at most once a round trip") {
   CreditPool pool(512 << 20, 16);
   constexpr std::uint64_t kWindow = 16 << 20;
   Joined joined(pool, kWindow);
@@ -98,7 +96,7 @@ TEST_CASE(
   CHECK(joined.sender.available() <= 2 * kWindow);
 }
 
-TEST_CASE("a window doubles with each burst, wherever in a burst the round trip ends") {
+TEST_CASE("a window doubles with each burst, wherever the round trip ends within a burst") {
   for (const auto apart : {17ms, 18ms, 19ms, 20ms, 21ms}) {
     INFO("a burst each " << apart.count() << " ms");
     CreditPool pool(std::uint64_t{2} << 30, 16);
@@ -118,7 +116,7 @@ TEST_CASE("a window doubles with each burst, wherever in a burst the round trip 
   }
 }
 
-TEST_CASE("a window covers the time that bytes wait for a gap to close, beside the round trip") {
+TEST_CASE("a window covers the round trip and the time that bytes wait for a gap to close") {
   for (Duration stall : {0ms, 80ms}) {
     CreditPool pool(256 << 20, 16);
     Joined stream(pool, 100'000);
@@ -139,7 +137,7 @@ TEST_CASE("a window covers the time that bytes wait for a gap to close, beside t
   }
 }
 
-TEST_CASE("a reader that stops brings no new credit and one that goes on does") {
+TEST_CASE("a reader that stops gets no new credit, and gets it when it continues") {
   CreditPool pool(64 << 20, 16);
   Joined joined(pool, 100'000);
   joined.send(100'000);
@@ -151,7 +149,7 @@ TEST_CASE("a reader that stops brings no new credit and one that goes on does") 
   CHECK(joined.sender.available() > 0);
 }
 
-TEST_CASE("more than was granted is an error, to the byte") {
+TEST_CASE("sending more than the credit is an error, to the byte") {
   CreditPool pool(64 << 20, 16);
   SessionCredit session;
   ReceiveCredit credit(pool, session, 1000, 0);
@@ -174,7 +172,7 @@ TEST_CASE("a fixed window is never exceeded, however large the memory") {
   }
 }
 
-TEST_CASE("a stream whose reader drained it while its credit was asked back gets new credit") {
+TEST_CASE("a stream drained while its credit was requested back gets new credit") {
   CreditPool pool(4 << 20, 16);
   Joined joined(pool, 400'000);
   joined.send(200'000);
@@ -190,7 +188,7 @@ TEST_CASE("a stream whose reader drained it while its credit was asked back gets
   CHECK(joined.sender.available() > 0);
 }
 
-TEST_CASE("credit that is asked back but was used meanwhile stays valid") {
+TEST_CASE("credit that was used before its return was requested stays valid") {
   CreditPool pool(4 << 20, 16);
   Joined joined(pool, 400'000);
   Hog hog(pool, pool.free_bytes());
@@ -218,7 +216,7 @@ TEST_CASE("a false credit return changes nothing beyond the request") {
   CHECK(credit.outstanding() >= pool.floor_bytes());
 }
 
-TEST_CASE("a finished stream holds only what its reader has not taken") {
+TEST_CASE("a finished stream holds only the bytes that its reader has not taken") {
   CreditPool pool(64 << 20, 16);
   std::uint64_t all = pool.free_bytes();
   SessionCredit session;
@@ -232,7 +230,7 @@ TEST_CASE("a finished stream holds only what its reader has not taken") {
   CHECK(pool.free_bytes() == all);
 }
 
-TEST_CASE("under any order of events the pool is exact, credit is kept, and nothing stalls") {
+TEST_CASE("in any order of events the pool is exact, credit is kept, and nothing stalls") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     std::mt19937_64 random(seed);
     CreditPool pool(2 << 20, 16);

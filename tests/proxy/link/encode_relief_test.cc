@@ -28,7 +28,7 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("a loop that is busy compressing tries less hard, step by step, and harder when it has time") {
+TEST_CASE("a loop busy with compression lowers the level step by step, and raises it when it has time") {
   Loop loop;
   loop.run(1s, 0.5, 100e6);
   CHECK(loop.relief.steps() == 0);
@@ -42,13 +42,13 @@ TEST_CASE("a loop that is busy compressing tries less hard, step by step, and ha
   CHECK(loop.relief.steps() == 0);
 }
 
-TEST_CASE("a loop that is busy with something else goes on compressing as the line is worth") {
+TEST_CASE("a loop busy with other work keeps the compression level that suits the line") {
   Loop loop;
   loop.run(5s, 1.0, 1e6);
   CHECK(loop.relief.steps() == 0);
 }
 
-TEST_CASE("a loop that is busy only when it tries hard does not swing for ever") {
+TEST_CASE("a loop that is busy only at a high level does not oscillate") {
   Loop loop;
   int changes = 0;
   for (int second = 0; second < 100; ++second)
@@ -56,7 +56,7 @@ TEST_CASE("a loop that is busy only when it tries hard does not swing for ever")
   CHECK(changes < 30);
 }
 
-TEST_CASE("after a long silence nothing is held against the line") {
+TEST_CASE("after a long silence the level is again that of the line") {
   Loop loop;
   loop.run(2s, 1.0, 100e6);
   CHECK(loop.relief.steps() > 0);

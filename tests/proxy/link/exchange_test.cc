@@ -39,7 +39,7 @@ Token counting(unsigned first) {
 
 }  // namespace
 
-TEST_CASE("a whole session has exactly the bytes of the golden exchange") {
+TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   Script script;
   Buffer hello, answer;
   write_frame(HelloFrame{.nonce = counting(0x10), .site = "branch"}, hello);

@@ -98,7 +98,7 @@ Buffer raw(std::initializer_list<unsigned> bytes) {
 
 }  // namespace
 
-TEST_CASE("frames are written and read exactly as the golden vectors say") {
+TEST_CASE("frames are encoded and decoded exactly as the golden vectors") {
   auto vectors = golden::read("frames.txt");
   for (const auto& [name, frame] : samples()) {
     INFO(name);
@@ -121,7 +121,7 @@ TEST_CASE("every frame type has a golden vector") {
   CHECK(kinds.size() == std::variant_size_v<Frame>);
 }
 
-TEST_CASE("a frame cut anywhere is incomplete, never wrong and never something else") {
+TEST_CASE("a truncated frame is incomplete and never taken for another frame") {
   for (const auto& [name, frame] : samples()) {
     Buffer bytes = written(frame);
     for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -134,7 +134,7 @@ TEST_CASE("a frame cut anywhere is incomplete, never wrong and never something e
   }
 }
 
-TEST_CASE("frames of unknown types are skipped whole") {
+TEST_CASE("frames of unknown types are skipped completely") {
   Buffer bytes = raw({99, 3, 1, 2, 3});
   Buffer next = written(PingFrame{5});
   bytes.insert(bytes.end(), next.begin(), next.end());
@@ -145,7 +145,7 @@ TEST_CASE("frames of unknown types are skipped whole") {
   CHECK((*parsed)->consumed == 5);
 }
 
-TEST_CASE("a length beyond the limit is an error at once, before its bytes are there") {
+TEST_CASE("a length beyond the limit is an error before the bytes arrive") {
   Buffer bytes;
   ByteWriter writer(bytes);
   writer.u8(static_cast<std::uint8_t>(FrameType::stream));
@@ -179,7 +179,7 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
   }
 }
 
-TEST_CASE("numbers and codes outside their range are malformed or read as the nearest meaning") {
+TEST_CASE("numbers and codes outside their range are malformed or map to the nearest meaning") {
   SECTION("an offset whose end is no number") {
     Buffer bytes = written(StreamFrame{1, kMaxVarint, {}});
     CHECK(parse_frame(bytes).has_value());
@@ -230,7 +230,7 @@ TEST_CASE("numbers and codes outside their range are malformed or read as the ne
   }
 }
 
-TEST_CASE("the head of a STREAM frame written alone is that of the whole frame") {
+TEST_CASE("a STREAM frame header encoded alone equals that of the complete frame") {
   for (StreamId id : {StreamId{0}, StreamId{63}, StreamId{64}, kMaxVarint})
     for (std::uint64_t offset : {0ull, 16'383ull, 16'384ull, 1ull << 30})
       for (std::size_t size : {0u, 1u, 60u, 61u, 62u, 63u, 64u, 16'380u, 65'536u}) {

@@ -7,14 +7,14 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 
-TEST_CASE("an open credit beyond all numbers opens streams that can be written down") {
+TEST_CASE("an excessive credit in OPEN leads to streams whose numbers can still be encoded") {
   HandPeer peer(Side::dialler);
   REQUIRE(peer.send(OpenCreditFrame{kMaxVarint, kMaxVarint}));
   for (int i = 0; i < 3; ++i) peer.session.open(some_request(), peer.now);
   CHECK(peer.frames_of<StreamFrame>().size() >= 3);
 }
 
-TEST_CASE("a credit limit beyond all numbers, and one below what was sent, are obeyed as far as they go") {
+TEST_CASE("credit limits that are too large, or below what was sent, are applied as far as possible") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   REQUIRE(peer.send(CreditFrame{{{1, 1, 100}}}));
@@ -41,7 +41,7 @@ TEST_CASE("many changes of a stream's credit are answered once") {
   CHECK(returns[0].generation == 4999);
 }
 
-TEST_CASE("a stream that is reset before its OPEN arrives leaves nothing behind and is not reported") {
+TEST_CASE("a stream that is reset before its OPEN arrives leaves no state and is not reported") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1, 10, Buffer(100)));
   CHECK(peer.session.live_streams() == 1);
@@ -54,7 +54,7 @@ TEST_CASE("a stream that is reset before its OPEN arrives leaves nothing behind 
   CHECK(peer.frames_of<ResetDoneFrame>().size() == 1);
 }
 
-TEST_CASE("bytes that wait for gaps are bounded for all streams together") {
+TEST_CASE("bytes that wait behind gaps are bounded over all streams") {
   HandPeer peer(Side::acceptor, 8 << 20, 1000);
   std::uint64_t sent = 0;
   Result<void> taken;
@@ -67,7 +67,7 @@ TEST_CASE("bytes that wait for gaps are bounded for all streams together") {
   CHECK(sent < (9u << 20));
 }
 
-TEST_CASE("single bytes with gaps between them count as the memory they take") {
+TEST_CASE("single bytes between gaps count with the memory they use") {
   HandPeer peer(Side::acceptor, 1 << 20);
   std::uint64_t pieces = 0;
   while (peer.send_stream(1, 2 + 2 * pieces, Buffer(1))) ++pieces;
@@ -84,7 +84,7 @@ TEST_CASE("resets of streams that are far apart are bounded") {
   CHECK(sent < 100'000);
 }
 
-TEST_CASE("a peer that takes nothing cannot make this side remember answers without end") {
+TEST_CASE("a peer that reads nothing cannot make this side store answers without limit") {
   HandPeer peer(Side::dialler);
   std::uint64_t sent = 0;
   SECTION("to resets") {
@@ -104,7 +104,7 @@ TEST_CASE("a peer that takes nothing cannot make this side remember answers with
   }
 }
 
-TEST_CASE("no frame is larger than a frame may be, however much there is to acknowledge") {
+TEST_CASE("no frame exceeds the frame limit, however much there is to acknowledge") {
   HandPeer peer(Side::acceptor, 64 << 20, 20'000);
   for (StreamId id = 1; id < 30'000; id += 2) {
     REQUIRE(peer.send_stream(id, 0, joined({open_record(some_request()), record(RecordType::abort)})));
@@ -129,7 +129,7 @@ TEST_CASE("unread module messages are limited by credit, empty ones too") {
   CHECK(sent * kMessageOverhead < (1u << 20));
 }
 
-TEST_CASE("streams beyond the limit are reset and the session goes on") {
+TEST_CASE("streams beyond the limit are reset and the session continues") {
   HandPeer peer(Side::acceptor, 8 << 20, 4);
   for (StreamId id = 1; id <= 11; id += 2) REQUIRE(peer.send_stream(id, 0, open_record(some_request())));
   auto resets = peer.frames_of<ResetFrame>();
@@ -147,7 +147,7 @@ TEST_CASE("streams beyond the limit are reset and the session goes on") {
   CHECK(peer.session.find(13));
 }
 
-TEST_CASE("an acknowledgement of what was never sent frees nothing") {
+TEST_CASE("an acknowledgement of bytes that were never sent frees nothing") {
   HandPeer peer(Side::dialler);
   peer.session.open(some_request(), peer.now);
   std::uint64_t kept = peer.session.retained_bytes();
@@ -174,7 +174,7 @@ TEST_CASE("a protocol violation ends the session") {
   CHECK_FALSE(peer.session.next_timeout());
 }
 
-TEST_CASE("what no honest peer sends is an error") {
+TEST_CASE("input that no honest peer sends is an error") {
   HandPeer peer(Side::dialler);
   peer.session.open(some_request(), peer.now);
   SECTION("data for a stream of ours that was never opened") {

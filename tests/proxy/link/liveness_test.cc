@@ -45,7 +45,7 @@ bool near(Duration measured, Duration expected) {
 
 }  // namespace
 
-TEST_CASE("the round trip is measured however long it is, though pings overtake answers") {
+TEST_CASE("the round trip is measured whatever its length, even if pings overtake answers") {
   for (Duration rtt : {1ms, 30ms, 250ms, 600ms, 1500ms, 4000ms})
     for (bool busy : {false, true}) {
       Path path(rtt, 10ms);  // the handshake saw another path
@@ -55,7 +55,7 @@ TEST_CASE("the round trip is measured however long it is, though pings overtake 
     }
 }
 
-TEST_CASE("a path that answers is never silent once its round trip is known") {
+TEST_CASE("a path that answers is never declared silent once its round trip is known") {
   for (Duration rtt : {1ms, 250ms, 900ms})
     for (bool busy : {false, true}) {
       Path path(rtt, rtt);
@@ -64,7 +64,7 @@ TEST_CASE("a path that answers is never silent once its round trip is known") {
     }
 }
 
-TEST_CASE("silence is found within the time that was promised") {
+TEST_CASE("silence is detected within the promised time") {
   struct Case {
     Duration rtt;
     bool busy;
@@ -106,8 +106,7 @@ TEST_CASE("an answer is overdue long before silence, and never on a path that an
 }
 
 TEST_CASE(
-    "while flows are open what is confirmed is younger than a second and a round trip, one lost ping or "
-    "not") {
+    "with open flows the last confirmation is newer than a second and a round trip, despite a lost ping") {
   for (Duration rtt : {1ms, 30ms, 600ms, 1500ms}) {
     INFO(rtt / 1ms << " ms");
     Path path(rtt, rtt);
@@ -121,13 +120,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an idle path costs a ping a second") {
+TEST_CASE("an idle path sends one ping per second") {
   Path path(30ms, 30ms);
   path.run(60s, false);
   CHECK(path.pings <= 62);
 }
 
-TEST_CASE("the deadline is never in the past after a timeout, with or without room for a ping") {
+TEST_CASE("after a timeout the deadline is never in the past, whether a ping could be sent or not") {
   Liveness liveness;
   liveness.start(kStart, 30ms);
   for (TimePoint now = kStart; now < kStart + 20s;) {
@@ -140,7 +139,7 @@ TEST_CASE("the deadline is never in the past after a timeout, with or without ro
   }
 }
 
-TEST_CASE("answers to pings that were never sent, or were answered, say nothing") {
+TEST_CASE("answers to unsent or already answered pings are ignored") {
   Liveness liveness;
   liveness.start(kStart, 30ms);
   std::uint64_t number = liveness.make_ping(kStart);
@@ -153,7 +152,7 @@ TEST_CASE("answers to pings that were never sent, or were answered, say nothing"
   CHECK(liveness.smoothed_rtt() == 30ms);
 }
 
-TEST_CASE("contact is unbroken while round trips are completed, and begins anew after a gap") {
+TEST_CASE("contact lasts while round trips are completed, and restarts after a gap") {
   Path path(100ms, 100ms);
   const Contact first = path.liveness.contact();
   CHECK(first.confirmed == kStart - 100ms);  // what the handshake was told by

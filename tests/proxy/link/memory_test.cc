@@ -5,7 +5,7 @@
 
 using namespace longhaul::link;
 
-TEST_CASE("the floors of all streams and the shared part make the cap") {
+TEST_CASE("the floors of all streams plus the shared part equal the cap") {
   for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{64} << 20, std::uint64_t{4} << 30})
     for (std::uint32_t streams : {1u, 64u, 16'384u, 100'000u}) {
       CreditPool pool(cap, streams);
@@ -16,7 +16,7 @@ TEST_CASE("the floors of all streams and the shared part make the cap") {
     }
 }
 
-TEST_CASE("a pool is full with as many streams as it has floors for") {
+TEST_CASE("a pool is full when it has as many streams as floors") {
   CreditPool pool(1 << 20, 2);
   pool.enter();
   CHECK_FALSE(pool.full());
@@ -26,8 +26,7 @@ TEST_CASE("a pool is full with as many streams as it has floors for") {
   CHECK_FALSE(pool.full());
 }
 
-TEST_CASE(
-    "what many sessions set aside for streams to come leaves most of the pool to those that are there") {
+TEST_CASE("reservations of many sessions leave most of the pool to existing streams") {
   for (std::uint32_t sessions : {1u, 2u, 10u, 200u}) {
     CreditPool pool(256 << 20, 1024, sessions);
     std::uint64_t all = pool.free_bytes();
@@ -42,7 +41,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("taken and given back leaves nothing behind, and the first share shrinks on the way") {
+TEST_CASE("taking and returning leaves the pool unchanged, and the first share shrinks meanwhile") {
   CreditPool pool(64 << 20, 64);
   std::uint64_t all = pool.free_bytes(), last = pool.initial_share();
   CHECK(last == all / 8);
@@ -63,7 +62,7 @@ TEST_CASE("taken and given back leaves nothing behind, and the first share shrin
   CHECK(pool.free_bytes() == all);
 }
 
-TEST_CASE("what is kept for one large flow leaves room for the others") {
+TEST_CASE("the retained bytes of one large flow leave room for the others") {
   RetainedBudget budget(1 << 20);
   std::uint64_t large = 0;
   for (std::uint64_t more; (more = budget.allowance(large)) > 1000; large += more) budget.add(more);
@@ -103,7 +102,7 @@ TEST_CASE("a pool is used up by unread bytes, not by granted credit") {
   }
 }
 
-TEST_CASE("what is kept for peers is used up when another stream would get next to nothing") {
+TEST_CASE("the room for retained bytes is used up when another stream would get next to nothing") {
   for (std::uint64_t cap : {std::uint64_t{1} << 20, std::uint64_t{192} << 20}) {
     RetainedBudget budget(cap);
     budget.add(cap / 16 * 14);

@@ -24,7 +24,7 @@ std::vector<std::size_t> blocks(PendingBlocks& pending, std::size_t first) {
 
 }  // namespace
 
-TEST_CASE("blocks of a backlog double from the first one up to 64 KiB") {
+TEST_CASE("the blocks of a backlog double in size from the first one up to 64 KiB") {
   PendingBlocks pending;
   for (int i = 0; i < 40; ++i) pending.write(Buffer(5000));
   const auto sizes = blocks(pending, 1400);
@@ -38,7 +38,7 @@ TEST_CASE("blocks of a backlog double from the first one up to 64 KiB") {
   CHECK(*std::max_element(sizes.begin(), sizes.end()) > 48 * 1024);
 }
 
-TEST_CASE("a pause makes the next block a first one, and a fast line a large one") {
+TEST_CASE("after a pause the next block has the initial size, which is large on a fast line") {
   PendingBlocks pending;
   pending.write(Buffer(200'000));
   (void)blocks(pending, 1400);
@@ -49,7 +49,7 @@ TEST_CASE("a pause makes the next block a first one, and a fast line a large one
   CHECK(pending.next_block(1 << 20) == 20'000);
 }
 
-TEST_CASE("blocks end where large reads end, so that their bytes need not be gathered") {
+TEST_CASE("blocks end where large reads end, so that no bytes are gathered") {
   PendingBlocks pending;
   for (int i = 0; i < 10; ++i) pending.write(slice(64 * 1024));
   const auto sizes = blocks(pending, 1400);
@@ -57,7 +57,7 @@ TEST_CASE("blocks end where large reads end, so that their bytes need not be gat
   CHECK(std::count(sizes.begin(), sizes.end(), 64 * 1024) >= 8);
 }
 
-TEST_CASE("records keep their place between the bytes") {
+TEST_CASE("records keep their position between the bytes") {
   PendingBlocks pending;
   CHECK(pending.empty());
   pending.write(Buffer(100));
@@ -81,7 +81,7 @@ TEST_CASE("records keep their place between the bytes") {
   CHECK(pending.empty());
 }
 
-TEST_CASE("whatever pieces come, blocks are their bytes in order") {
+TEST_CASE("blocks contain the bytes of all pieces in order") {
   std::mt19937_64 random(1);
   PendingBlocks pending;
   std::uint8_t written = 0, read = 0;

@@ -263,7 +263,7 @@ TEST_CASE("random flows over changing carriers keep all invariants") {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) live_at_random(seed, nullptr, nullptr);
 }
 
-TEST_CASE("random lives of flows whose blocks wait for each other keep every promise") {
+TEST_CASE("random sequences of flows whose blocks depend on each other keep all invariants") {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     const ToyCodec::Options toy{.waits = 0.2, .gone = seed % 3 ? 0 : 0.02, .passes = 0.1, .seed = seed};
     ToyCodec codec_a(toy), codec_b(toy);
@@ -275,7 +275,7 @@ TEST_CASE("random lives of flows whose blocks wait for each other keep every pro
   }
 }
 
-TEST_CASE("random lives of flows between real dictionaries keep every promise") {
+TEST_CASE("random sequences of flows with real dictionaries keep all invariants") {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const reduction::Options options{.ring_bytes = 16 << 20, .peer_ring_bytes = 16 << 20, .epoch = seed};
     reduction::Reduction codec_a(options), codec_b(options);
@@ -285,7 +285,7 @@ TEST_CASE("random lives of flows between real dictionaries keep every promise") 
   }
 }
 
-TEST_CASE("an hour with outages of every length, and flows that begin and end all the time") {
+TEST_CASE("an hour of random outages with flows that start and end all the time") {
   std::mt19937_64 random(5);
   Pair pair({.seed = 5, .line = {.bytes_per_second = 1e6, .delay = 40ms}, .max_streams = 512});
   RandomLives lives(pair, 5);
@@ -317,7 +317,7 @@ TEST_CASE("an hour with outages of every length, and flows that begin and end al
   check_all_forgotten(pair);
 }
 
-TEST_CASE("flows come through whole over packets of which a third is lost, and change to bytes and back") {
+TEST_CASE("flows arrive complete over packets with a third lost, switching to bytes and back") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
     LineOptions packets{.bytes_per_second = 5e6, .delay = 15ms, .packet = 1200, .loss = 0.33};
@@ -378,7 +378,7 @@ TEST_CASE("ten thousand flows that open within one round trip stay under the cap
   check_all_forgotten(pair);
 }
 
-TEST_CASE("flows that are given up again and again take no credit away from the next") {
+TEST_CASE("flows that are repeatedly given up take no credit from later ones") {
   Pair pair({.line = {.delay = 5ms}, .credit_bytes = 16 << 20, .max_streams = 256});
   CarrierId carrier = pair.connect();
   pair.run_for(1s);
@@ -406,7 +406,7 @@ TEST_CASE("flows that are given up again and again take no credit away from the 
   CHECK(pair.b.pool.free_bytes() >= free_b * 9 / 10);
 }
 
-TEST_CASE("two sessions that share one memory leave each other enough") {
+TEST_CASE("two sessions that share one memory both make progress") {
   TimePoint now{std::chrono::hours(1)};
   constexpr std::uint64_t kCap = 4 << 20;
   CreditPool pool(kCap, 64);

@@ -61,7 +61,7 @@ TEST_CASE("every byte is delivered once and in order for any splits, orders and 
   }
 }
 
-TEST_CASE("the same bytes again and again take no more room") {
+TEST_CASE("repeated bytes take no additional room") {
   Checked checked;
   REQUIRE(checked.insert(100, 1100));
   std::uint64_t cost = checked.reassembly.waiting_cost();
@@ -69,7 +69,7 @@ TEST_CASE("the same bytes again and again take no more room") {
   CHECK(checked.reassembly.waiting_cost() == cost);
 }
 
-TEST_CASE("pieces in a row behind a gap cost little more than their bytes") {
+TEST_CASE("adjacent pieces behind a gap cost little more than their bytes") {
   Checked checked;
   for (std::uint64_t i = 1; i < 10'000; ++i) REQUIRE(checked.insert(i, i + 1));
   CHECK(checked.reassembly.waiting_cost() < 11'000);
@@ -78,7 +78,7 @@ TEST_CASE("pieces in a row behind a gap cost little more than their bytes") {
   CHECK(checked.right);
 }
 
-TEST_CASE("more than there is room for is an error") {
+TEST_CASE("more bytes than fit is an error") {
   Checked checked;
   CHECK_FALSE(checked.insert(1, 1001, 1000));
   Checked other;

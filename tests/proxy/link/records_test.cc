@@ -109,7 +109,7 @@ Buffer golden_body(const std::string& hex, RecordType expected) {
 
 }  // namespace
 
-TEST_CASE("records are written and read exactly as the golden vectors say") {
+TEST_CASE("records are encoded and decoded exactly as the golden vectors") {
   auto vectors = golden::read("records.txt");
   auto check = [&](const std::string& name, RecordType type, const Buffer& body) {
     INFO(name);
@@ -201,7 +201,7 @@ TEST_CASE("records are the same however their bytes are split") {
   }
 }
 
-TEST_CASE("records that cannot be are errors as soon as that is known") {
+TEST_CASE("an impossible record is an error as soon as its bytes show it") {
   auto feed = [](const Buffer& bytes) {
     RecordParser parser;
     Collector sink;
@@ -245,7 +245,7 @@ TEST_CASE("an error of the sink is returned") {
   CHECK(RecordParser().feed(encoded(RecordType::end), sink).error() == LinkError::malformed_record);
 }
 
-TEST_CASE("an open, an answer, features and a block cut anywhere are malformed, never read past") {
+TEST_CASE("a truncated open, answer, feature list or block is malformed, and never read past its end") {
   auto cut = [](const Buffer& body, auto&& parse) {
     for (std::size_t size = 0; size < body.size(); ++size) {
       Buffer torn(body.begin(), body.begin() + static_cast<long>(size));
@@ -267,7 +267,7 @@ TEST_CASE("an open, an answer, features and a block cut anywhere are malformed, 
   });
 }
 
-TEST_CASE("what a later version adds is skipped where it may be") {
+TEST_CASE("additions of later versions are skipped where that is allowed") {
   Buffer open = body_of(full_request(), write_open);
   open.push_back(std::byte{1});
   CHECK(parse_open(open).has_value());
@@ -302,7 +302,7 @@ TEST_CASE("values outside their range are malformed") {
   CHECK_FALSE(block(kMaxBlockPlainBytes + 1));
 }
 
-TEST_CASE("a destination that only a confused client asks for is read, for dialling it to fail") {
+TEST_CASE("an absurd destination from a confused client is accepted, so that dialling it fails") {
   OpenRequest request = short_request("0.0.0.0");
   request.destination.port = 0;
   CHECK(parse_open(body_of(request, write_open)).has_value());

@@ -42,7 +42,7 @@ void check_nothing_is_left(Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("what another flow sent costs next to nothing") {
+TEST_CASE("data that another flow has sent costs next to nothing") {
   Twins codecs;
   Pair pair({.line = {.bytes_per_second = 6.25e6, .delay = 20ms}}, &codecs.a, &codecs.b);
   FlowsOnPair flows(pair);
@@ -62,7 +62,7 @@ TEST_CASE("what another flow sent costs next to nothing") {
   check_nothing_is_left(pair);
 }
 
-TEST_CASE("what repeats goes in whole blocks and full packets, however slow the line is") {
+TEST_CASE("repeated data is sent in whole blocks and full packets, however slow the line") {
   Twins codecs;
   Pair pair({.line = {.bytes_per_second = 193e3, .delay = 50ms, .send_buffer = 4096}, .chunk = 2800},
             &codecs.a, &codecs.b);
@@ -84,7 +84,7 @@ TEST_CASE("what repeats goes in whole blocks and full packets, however slow the 
   check_nothing_is_left(pair);
 }
 
-TEST_CASE("flows that share content come through whole over loss, disorder and cuts at any moment") {
+TEST_CASE("flows with shared content arrive complete despite loss, reordering and cuts") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     INFO("seed " << seed);
     Twins codecs;

@@ -7,7 +7,7 @@
 using namespace longhaul::link;
 using namespace std::chrono_literals;
 
-TEST_CASE("interactive streams go first and each class takes turns") {
+TEST_CASE("interactive streams go first, and the streams of a class take turns") {
   Scheduler scheduler;
   CHECK(scheduler.empty());
   CHECK_FALSE(scheduler.take());
@@ -21,7 +21,7 @@ TEST_CASE("interactive streams go first and each class takes turns") {
   CHECK(scheduler.empty());
 }
 
-TEST_CASE("streams that come back after each turn have equally many") {
+TEST_CASE("streams that return after each turn get the same number of turns") {
   Scheduler scheduler;
   for (StreamId id = 0; id < 10; ++id) scheduler.add(id, StreamClass::bulk);
   std::map<StreamId, int> turns;
@@ -44,7 +44,7 @@ TEST_CASE("a transfer becomes bulk after its first packets and interactive again
   CHECK(meter.classify(1400, now + 1s) == StreamClass::interactive);
 }
 
-TEST_CASE("a stream of keystrokes stays interactive for ever") {
+TEST_CASE("a stream of keystrokes stays interactive") {
   TrafficMeter meter;
   TimePoint now{std::chrono::hours(1)};
   for (int i = 0; i < 10'000; ++i) {

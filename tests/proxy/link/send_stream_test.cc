@@ -26,7 +26,7 @@ struct Model {
 
 }  // namespace
 
-TEST_CASE("what has to be sent is right after any order of sending, acknowledging and losing") {
+TEST_CASE("the bytes to send are right after any order of sending, acknowledgement and loss") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     std::mt19937_64 random(seed);
     SendStream stream;
@@ -115,7 +115,7 @@ TEST_CASE("what has to be sent is right after any order of sending, acknowledgin
   }
 }
 
-TEST_CASE("the last byte goes again when its acknowledgement may be lost, and only then") {
+TEST_CASE("the last byte is sent again only if its acknowledgement may be lost") {
   SendStream stream;
   stream.repeat_last_byte();
   CHECK_FALSE(stream.wants_to_send());
@@ -134,7 +134,7 @@ TEST_CASE("the last byte goes again when its acknowledgement may be lost, and on
   CHECK_FALSE(stream.wants_to_send());
 }
 
-TEST_CASE("data that counted as lost and arrives after all is not sent again") {
+TEST_CASE("data that was declared lost and arrives after all is not sent again") {
   SendStream stream;
   stream.append(bytes_of(30, 0));
   stream.on_sent({0, 30}, 1);

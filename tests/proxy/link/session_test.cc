@@ -9,7 +9,7 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 
-TEST_CASE("bytes cross in both directions and the flow is removed on both sides") {
+TEST_CASE("bytes flow in both directions and the flow is removed on both sides") {
   Pair pair;
   FlowsOnPair flows(pair);
   pair.connect();
@@ -46,7 +46,7 @@ TEST_CASE("a carrier that delivers byte by byte changes nothing") {
   CHECK(flow.right());
 }
 
-TEST_CASE("a switch to another carrier in mid-stream loses and repeats nothing, at any moment") {
+TEST_CASE("a switch to another carrier at any moment neither loses nor repeats bytes") {
   for (int moment = 1; moment <= 40; ++moment) {
     Pair pair(
         {.seed = static_cast<std::uint64_t>(moment), .line = {.bytes_per_second = 2e6, .max_piece = 700}});
@@ -68,7 +68,7 @@ TEST_CASE("a switch to another carrier in mid-stream loses and repeats nothing, 
   }
 }
 
-TEST_CASE("a cut carrier and a later new one lose nothing, at any moment") {
+TEST_CASE("a cut carrier and a new one later lose nothing, at any moment") {
   for (int moment = 0; moment <= 60; ++moment) {
     Pair pair(
         {.seed = static_cast<std::uint64_t>(moment), .line = {.bytes_per_second = 2e6, .max_piece = 1500}});
@@ -90,7 +90,7 @@ TEST_CASE("a cut carrier and a later new one lose nothing, at any moment") {
   }
 }
 
-TEST_CASE("many flows survive a carrier that is cut again and again") {
+TEST_CASE("many flows survive a carrier that is cut repeatedly") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Pair pair({.seed = seed});
     FlowsOnPair flows(pair);
@@ -127,7 +127,7 @@ TEST_CASE("without a carrier for a minute every flow is reset") {
   CHECK(std::ranges::count(pair.a.events, Event::Kind::expired, &Event::kind) == 1);
 }
 
-TEST_CASE("an abort comes behind the bytes that were written before it") {
+TEST_CASE("an abort arrives after the bytes that were written before it") {
   Pair pair;
   FlowsOnPair flows(pair);
   pair.connect();
@@ -146,7 +146,7 @@ TEST_CASE("an abort comes behind the bytes that were written before it") {
   CHECK(pair.a.retained.used_bytes() == 0);
 }
 
-TEST_CASE("a reset after the end of one's own direction does not take back what was sent") {
+TEST_CASE("a reset after the end of the sender's direction does not cancel data already sent") {
   Pair pair({.line = {.bytes_per_second = 1e6}});
   FlowsOnPair flows(pair);
   pair.connect();
@@ -159,7 +159,7 @@ TEST_CASE("a reset after the end of one's own direction does not take back what 
   CHECK(pair.a.session.find(flow.id)->may_write() == 0);
 }
 
-TEST_CASE("a reader that stops holds up its own flow and no other") {
+TEST_CASE("a reader that stops delays its own flow and no other") {
   Pair pair({.credit_bytes = 8 << 20, .max_streams = 64});
   FlowsOnPair flows(pair);
   pair.connect();
@@ -181,7 +181,7 @@ TEST_CASE("a reader that stops holds up its own flow and no other") {
   CHECK(flows.all_right());
 }
 
-TEST_CASE("idle flows give their credit back when memory is wanted") {
+TEST_CASE("idle flows return their credit when memory is short") {
   Pair pair({.credit_bytes = 8 << 20, .max_streams = 64});
   FlowsOnPair flows(pair);
   pair.connect();
@@ -195,7 +195,7 @@ TEST_CASE("idle flows give their credit back when memory is wanted") {
   REQUIRE(pair.run_until([&] { return bulk.complete(); }, 10s));
 }
 
-TEST_CASE("a bulk transfer leaves the line to a short exchange") {
+TEST_CASE("a bulk transfer does not delay a short exchange") {
   Pair pair({.line = {.bytes_per_second = 193'000, .delay = 50ms, .send_buffer = 6000}, .chunk = 2900});
   FlowsOnPair flows(pair);
   pair.connect();
@@ -208,7 +208,7 @@ TEST_CASE("a bulk transfer leaves the line to a short exchange") {
   CHECK(pair.now() - start < 250ms);
 }
 
-TEST_CASE("a window of 64 KiB holds a flow to a window a round trip") {
+TEST_CASE("a window of 64 KiB limits a flow to one window per round trip") {
   Pair pair({.line = {.delay = 50ms}});
   FlowsOnPair flows(pair);
   pair.connect();
@@ -222,7 +222,7 @@ TEST_CASE("a window of 64 KiB holds a flow to a window a round trip") {
   CHECK(1'000'000 / seconds > 0.6 * 65'535 / 0.1);
 }
 
-TEST_CASE("credit opens by itself until the line is full") {
+TEST_CASE("credit grows by itself until the line is full") {
   Pair pair({.line = {.bytes_per_second = 50e6, .delay = 100ms, .send_buffer = 1 << 20},
              .credit_bytes = 400 << 20,
              .retained_bytes = 400 << 20,
@@ -239,7 +239,7 @@ TEST_CASE("credit opens by itself until the line is full") {
   CHECK(seconds < 200e6 / 50e6 * 1.3 + 0.5);
 }
 
-TEST_CASE("a frozen path is noticed within a second while flows wait and within three when idle") {
+TEST_CASE("a frozen path is noticed within a second with waiting flows, and within three when idle") {
   Pair pair;
   FlowsOnPair flows(pair);
   CarrierId carrier = pair.connect();
@@ -266,7 +266,7 @@ TEST_CASE("a frozen path is noticed within a second while flows wait and within 
   CHECK_FALSE(pair.a.session.silent());
 }
 
-TEST_CASE("a change of features reaches the far side of a running flow") {
+TEST_CASE("a feature change reaches the far side of a running flow") {
   Pair pair;
   FlowsOnPair flows(pair);
   pair.connect();
@@ -282,7 +282,7 @@ TEST_CASE("a change of features reaches the far side of a running flow") {
   CHECK_FALSE(pair.a.session.peer_allowed().compression);
 }
 
-TEST_CASE("messages of a module stand at their place between the bytes") {
+TEST_CASE("a module's messages keep their position between the bytes") {
   Pair pair;
   pair.connect();
   pair.run_for(100ms);
@@ -339,7 +339,7 @@ class FlippingCodec : public BlockCodec {
 
 }  // namespace
 
-TEST_CASE("blocks go through the codec and wrong bytes are never delivered") {
+TEST_CASE("blocks pass through the codec and wrong bytes are never delivered") {
   FlippingCodec codec_a, codec_b;
   Pair pair({}, &codec_a, &codec_b);
   FlowsOnPair flows(pair);
@@ -363,7 +363,7 @@ TEST_CASE("blocks go through the codec and wrong bytes are never delivered") {
   CHECK(pair.run_until([&] { return next.complete(); }, 5s));
 }
 
-TEST_CASE("a peer that sends more than it was granted is an error") {
+TEST_CASE("a peer that sends more than its credit is an error") {
   Pair pair({.credit_bytes = 256 << 10, .max_streams = 16});
   pair.connect();
   pair.run_for(100ms);

@@ -8,7 +8,7 @@ using namespace longhaul;
 using namespace longhaul::link;
 using namespace longhaul::link::simulation;
 
-TEST_CASE("an end or an abort may take the place of the answer") {
+TEST_CASE("an end or an abort may replace the answer") {
   HandPeer peer(Side::dialler);
   Stream& stream = peer.session.open(some_request(), peer.now);
   SECTION("abort") {
@@ -22,7 +22,7 @@ TEST_CASE("an end or an abort may take the place of the answer") {
   CHECK(peer.events_of(1) == std::vector{EventKind::readable});
 }
 
-TEST_CASE("what was written and ended arrives although 'no reader' overtakes the open") {
+TEST_CASE("data that was written and ended arrives although 'no reader' overtakes the open") {
   Pair pair;
   Stream& here = pair.a.session.open(FlowsOnPair::simple_request(), pair.now());
   // Credit is known from an earlier carrier.
@@ -73,7 +73,7 @@ TEST_CASE("a stream that the peer has stopped can still be given up here") {
   CHECK(peer.pool.granted_bytes() == HandPeer().pool.granted_bytes());
 }
 
-TEST_CASE("a reset that both sides send at once, with any codes, ends on both") {
+TEST_CASE("if both sides send a reset at once, with any codes, the stream ends on both") {
   for (ResetCode code : {ResetCode::aborted, ResetCode::no_reader, ResetCode::undecodable}) {
     HandPeer peer;
     REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
@@ -89,7 +89,7 @@ TEST_CASE("a reset that both sides send at once, with any codes, ends on both") 
   }
 }
 
-TEST_CASE("credit that an open took is not lost when the open never leaves") {
+TEST_CASE("the credit of an open that is never sent is returned") {
   Pair pair({.credit_bytes = 64 << 20});
   CarrierId first = pair.connect();
   pair.run_for(1s);
@@ -144,14 +144,14 @@ TEST_CASE("streams without a flow are removed when the session is abandoned") {
   CHECK(peer.session.live_streams() == 0);
 }
 
-TEST_CASE("a flow hears nothing of a stream that it has let go") {
+TEST_CASE("a flow gets no events from a stream that it has released") {
   HandPeer peer;
   REQUIRE(peer.send_stream(1, 0, joined({open_record(some_request()), record(RecordType::data, Buffer(9))})));
   peer.session.release(1);
   CHECK(peer.events_of(1).empty());
 }
 
-TEST_CASE("an acknowledgement that was lost with the newest carrier is asked for over the older one") {
+TEST_CASE("an acknowledgement lost with the newest carrier is requested over the older one") {
   Pair pair;
   pair.connect();
   pair.run_for(100ms);
@@ -172,7 +172,7 @@ TEST_CASE("an acknowledgement that was lost with the newest carrier is asked for
   CHECK(pair.a.session.live_streams() == 0);
 }
 
-TEST_CASE("what waits behind a gap is acknowledged when its stream is forgotten") {
+TEST_CASE("bytes that wait behind a gap are acknowledged when their stream is forgotten") {
   HandPeer peer;
   const Buffer open = open_record(some_request());
   REQUIRE(peer.send_stream(1, 0, open));

@@ -39,7 +39,7 @@ struct Sender {
 
 }  // namespace
 
-TEST_CASE("what no carrier was given can be had back, with blocks and without") {
+TEST_CASE("data that was not handed to a carrier can be taken back, with blocks and without") {
   ToyCodec codec;
   const bool blocks = GENERATE(false, true);
   Sender sender(blocks ? &codec : nullptr);
@@ -68,7 +68,7 @@ TEST_CASE("what no carrier was given can be had back, with blocks and without") 
   CHECK(stream.sending().unsent_bytes() == 0);
 }
 
-TEST_CASE("what a carrier was given cannot be had back, acknowledged or not") {
+TEST_CASE("data that was handed to a carrier cannot be taken back, acknowledged or not") {
   ToyCodec codec;
   const bool blocks = GENERATE(false, true);
   Sender sender(blocks ? &codec : nullptr);
@@ -96,7 +96,7 @@ TEST_CASE("what a carrier was given cannot be had back, acknowledged or not") {
   CHECK(stream.read_state() == ReadState::open);
 }
 
-TEST_CASE("an end, a message or an answer cannot be had back") {
+TEST_CASE("an end, a message or an answer cannot be taken back") {
   HandPeer peer(Side::dialler);
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));
   Stream& stream = peer.session.open(some_request(), peer.now);
@@ -106,7 +106,7 @@ TEST_CASE("an end, a message or an answer cannot be had back") {
   CHECK_FALSE(stream.take_back());
 }
 
-TEST_CASE("a stream that the peer opened is the peer's") {
+TEST_CASE("data of a stream that the peer opened cannot be taken back") {
   HandPeer peer(Side::acceptor);
   REQUIRE(peer.send_stream(1, 0, open_record(some_request())));
   REQUIRE(peer.session.find(1));

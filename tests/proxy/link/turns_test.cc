@@ -19,7 +19,7 @@ Stream& bulk(HandPeer& peer) {
 
 }  // namespace
 
-TEST_CASE("a single stream is sent with one header") {
+TEST_CASE("the frames of a single stream are sent with one header") {
   HandPeer peer(Side::dialler);
   peer.chunk = kTurn;
   REQUIRE(peer.send(OpenCreditFrame{1 << 20, 64 << 10}));

@@ -7,7 +7,7 @@ using namespace longhaul;
 using namespace longhaul::listeners;
 using namespace longhaul::testing;
 
-TEST_CASE("a forward hands on its clients with the destination of the configuration") {
+TEST_CASE("a forward passes its clients on with the configured destination") {
   const auto* const address = GENERATE("127.0.0.1", "::1");
   asio::io_context io;
   std::vector<flows::Accepted> flows;
@@ -28,7 +28,7 @@ TEST_CASE("a forward hands on its clients with the destination of the configurat
   CHECK(listener.counters().accepted == 100);
 }
 
-TEST_CASE("a forward to an address takes it as an address, and a mapped client as the IPv4 client it is") {
+TEST_CASE("a forward to an address needs no name resolution, and a mapped client counts as IPv4") {
   asio::io_context io;
   std::vector<flows::Accepted> flows;
   ForwardListener listener(io, {.listen = {"::", 0}, .to = {"10.2.0.1", 445}},
@@ -57,7 +57,7 @@ TEST_CASE("over the limit a connection is reset at once") {
   }(listener));
 }
 
-TEST_CASE("a listener that cannot be had says which entry and why in one sentence") {
+TEST_CASE("a listener that cannot be opened is reported with its entry and the reason") {
   asio::io_context io;
   const auto message = [&](config::HostPort at) -> std::string {
     try {

@@ -34,7 +34,7 @@ TEST_CASE("a SOCKS5 request names an IPv4 address, an IPv6 address or a host") {
             .destination.to_text() == "files.example:445");
 }
 
-TEST_CASE("an address that a client writes as a name is an address") {
+TEST_CASE("an address written as a name is read as an address") {
   CHECK(request("\x05\x01\x00\x03\x08"
                 "10.2.0.1\x00\x50"s)
             .destination.host.empty());
@@ -42,13 +42,13 @@ TEST_CASE("an address that a client writes as a name is an address") {
   CHECK(request("\x05\x01\x00\x03\x0f::ffff:10.2.0.1\x00\x50"s).destination.to_text() == "10.2.0.1:80");
 }
 
-TEST_CASE("commands other than CONNECT are read too, to be refused by name") {
+TEST_CASE("commands other than CONNECT are read too, so that they can be refused by name") {
   CHECK(request("\x05\x02\x00\x01\x0a\x02\x00\x01\x01\xbd"s).command ==
         static_cast<std::uint8_t>(Command::bind));
   CHECK(request("\x05\x07\x00\x01\x0a\x02\x00\x01\x01\xbd"s).command == 7);
 }
 
-TEST_CASE("what no more bytes can mend is an error at the first byte that shows it") {
+TEST_CASE("an invalid request is an error at the first byte that makes it invalid") {
   CHECK(error("\x04"s) == Error::not_socks5);
   CHECK(error("GET"s) == Error::not_socks5);
   CHECK(error("\x05\x01\x07"s) == Error::bad_request);
@@ -61,7 +61,7 @@ TEST_CASE("what no more bytes can mend is an error at the first byte that shows 
   CHECK_FALSE(parse_greeting(as_bytes("\x04\x01")).has_value());
 }
 
-TEST_CASE("a record is asked for byte by byte without ever asking beyond its end") {
+TEST_CASE("a record read byte by byte never asks for bytes beyond its end") {
   const std::string whole = GENERATE("\x05\x01\x00\x01\x0a\x02\x00\x01\x01\xbd"s,
                                      "\x05\x01\x00\x03\x0d"
                                      "files.example\x01\xbd"s,
@@ -78,7 +78,7 @@ TEST_CASE("a record is asked for byte by byte without ever asking beyond its end
   CHECK((*parse_request(as_bytes(more)))->consumed == whole.size());
 }
 
-TEST_CASE("a greeting tells whether the client would go without authentication") {
+TEST_CASE("a greeting shows whether the client accepts no authentication") {
   const auto offers = [](const std::string& bytes) {
     return (*parse_greeting(as_bytes(bytes)))->value.offers_no_authentication;
   };
@@ -89,7 +89,7 @@ TEST_CASE("a greeting tells whether the client would go without authentication")
   CHECK_FALSE(parse_greeting(as_bytes("\x05\x02\x00"s))->has_value());
 }
 
-TEST_CASE("every outcome has its reply") {
+TEST_CASE("every outcome has a reply code") {
   using flows::ConnectOutcome;
   const auto code = [](ConnectOutcome outcome) {
     return static_cast<int>(reply_text(reply_for(outcome))[1]);

@@ -55,7 +55,7 @@ std::string heard(const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("a SOCKS5 client's flow is handed on with the bytes behind the request untouched") {
+TEST_CASE("a SOCKS5 flow is passed on with the bytes after the request unchanged") {
   asio::io_context io;
   Proxy proxy(io);
   run(io, [](Proxy& to) -> asio::awaitable<void> {
@@ -74,7 +74,7 @@ TEST_CASE("a SOCKS5 client's flow is handed on with the bytes behind the request
   }(proxy));
 }
 
-TEST_CASE("a SOCKS5 handshake may come byte by byte") {
+TEST_CASE("a SOCKS5 handshake may arrive byte by byte") {
   asio::io_context io;
   Proxy proxy(io);
   run(io, [](Proxy& to) -> asio::awaitable<void> {
@@ -89,7 +89,7 @@ TEST_CASE("a SOCKS5 handshake may come byte by byte") {
   }(proxy));
 }
 
-TEST_CASE("what SOCKS5 clients may ask and this proxy does not do is refused by its code") {
+TEST_CASE("unsupported SOCKS5 requests are refused with the right code") {
   CHECK(heard("\x05\x01\x02"s) == "\x05\xff"s);
   CHECK(heard(kHello + "\x05\x02\x00\x01\x0a\x02\x00\x01\x01\xbd"s).substr(2, 2) == "\x05\x07"s);
   CHECK(heard(kHello + "\x05\x03\x00\x01\x0a\x02\x00\x01\x01\xbd"s).substr(2, 2) == "\x05\x07"s);
@@ -97,7 +97,7 @@ TEST_CASE("what SOCKS5 clients may ask and this proxy does not do is refused by 
   CHECK(heard(kHello + "\x05\x01\x00\x03\x01 \x00\x50"s).substr(2, 2) == "\x05\x01"s);
 }
 
-TEST_CASE("clients of other protocols are told what the port speaks") {
+TEST_CASE("clients of other protocols are told which protocol the port speaks") {
   CHECK(heard("\x04\x01\x00\x50\x0a\x02\x00\x01\x00"s) == "\x00\x5b\x00\x00\x00\x00\x00\x00"s);
   CHECK(heard("GET / HTTP/1.1\r\n\r\n").find("This port speaks SOCKS5") != std::string::npos);
 }
@@ -117,7 +117,7 @@ TEST_CASE("a client that ends before its request leaves nothing behind") {
   }(proxy));
 }
 
-TEST_CASE("a client that does not ask in time is reset") {
+TEST_CASE("a client that does not send its request in time is reset") {
   asio::io_context io;
   Proxy proxy(io, {.handshake = 20ms});
   run(io, [](Proxy& to) -> asio::awaitable<void> {
@@ -130,7 +130,7 @@ TEST_CASE("a client that does not ask in time is reset") {
   }(proxy));
 }
 
-TEST_CASE("more handshakes than the limit are reset, and there is room again afterwards") {
+TEST_CASE("handshakes over the limit are reset, and later ones are accepted again") {
   asio::io_context io;
   Proxy proxy(io, {.handshakes = 1});
   run(io, [](Proxy& to) -> asio::awaitable<void> {
@@ -149,7 +149,7 @@ TEST_CASE("more handshakes than the limit are reset, and there is room again aft
   }(proxy));
 }
 
-TEST_CASE("a client with as many handshakes as one may have is reset, and others are served") {
+TEST_CASE("a client at its own limit of handshakes is reset, and others are served") {
   asio::io_context io;
   Proxy proxy(io, {.handshakes_per_source = 1});
   run(io, [](Proxy& to) -> asio::awaitable<void> {
@@ -168,7 +168,7 @@ TEST_CASE("a client with as many handshakes as one may have is reset, and others
   }(proxy));
 }
 
-TEST_CASE("a SOCKS5 listener that goes away resets its handshakes and frees its port") {
+TEST_CASE("a SOCKS5 listener that closes resets its handshakes and frees its port") {
   asio::io_context io;
   std::optional<Proxy> proxy(std::in_place, io);
   run(io, [](std::optional<Proxy>& to) -> asio::awaitable<void> {

@@ -32,7 +32,7 @@ TEST_CASE("an event is one line of time, level, name and fields") {
         "2023-11-14T22:13:20.007Z warn link_down peer=datacenter flow=7 rtt_ms=101.2 resumed=true n=-3");
 }
 
-TEST_CASE("text that could be taken for something else is quoted and escaped") {
+TEST_CASE("ambiguous text is quoted and escaped") {
   CHECK(fields({{"a", ""}}) == " a=\"\"");
   CHECK(fields({{"a", "no route"}}) == " a=\"no route\"");
   CHECK(fields({{"a", "x=y"}}) == " a=\"x=y\"");
@@ -71,7 +71,7 @@ TEST_CASE("JSON lines parse back to what was logged, whatever the bytes") {
         "\"b\":null}");
 }
 
-TEST_CASE("only the levels asked for are written, and all of them once the session ends") {
+TEST_CASE("a session writes every line of the selected levels, and no line before or after it") {
   std::ostringstream out;
   log::error("before");
   {

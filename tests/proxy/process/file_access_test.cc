@@ -23,7 +23,7 @@ int open_error(const std::filesystem::path& path, int flags) {
 
 }  // namespace
 
-TEST_CASE("files beyond the two lists cannot be opened, changed or executed") {
+TEST_CASE("files outside of the two lists cannot be opened, changed or executed") {
   if (FileAccess({}, {}).version() == 0) {
     WARN("this kernel has no Landlock");
     return;

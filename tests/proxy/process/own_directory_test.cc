@@ -41,7 +41,7 @@ void change(const fs::path& path, mode_t mode) { REQUIRE(::chmod(path.c_str(), m
 
 }  // namespace
 
-TEST_CASE("a directory that others may write is not safe, nor is one below such a directory") {
+TEST_CASE("a directory that others may write is not safe, and neither are those below it") {
   const TemporaryFolder folder;
   const fs::path state = folder.path() / "above" / "state";
   fs::create_directories(state);
@@ -67,7 +67,7 @@ TEST_CASE("a missing path is safe if its last existing directory is") {
   CHECK_THAT(sentence(folder.path() / "lib" / "longhaul"), Catch::Contains("is writable by other users"));
 }
 
-TEST_CASE("symbolic links on the way are followed and checked, and the path without them is what counts") {
+TEST_CASE("symbolic links in a path are followed and checked, and the resolved path is used") {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "there" / "state");
   fs::create_directory_symlink("there", folder.path() / "here");
@@ -83,7 +83,7 @@ TEST_CASE("symbolic links on the way are followed and checked, and the path with
   CHECK_THAT(sentence(folder.path() / "file"), Catch::Contains("is a file"));
 }
 
-TEST_CASE("a prepared directory is there, closed to others, and its parents are passable") {
+TEST_CASE("a prepared directory exists, is closed to others, and its parents are passable") {
   const TemporaryFolder folder;
   const mode_t before = ::umask(077);
   const auto made = prepare_directory(folder.path() / "lib" / "longhaul", self(), {});
@@ -96,7 +96,7 @@ TEST_CASE("a prepared directory is there, closed to others, and its parents are 
   CHECK(mode(made) == 0700);
 }
 
-TEST_CASE("root gives away its own directory only together with files of the daemon") {
+TEST_CASE("root changes the owner of its own directory only together with the daemon's files") {
   if (::geteuid() != 0) return;
   const Account other{"other", 12345, 12345};
   const TemporaryFolder folder;

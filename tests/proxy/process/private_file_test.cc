@@ -17,7 +17,7 @@ unsigned permissions_of(const fs::path& file) { return static_cast<unsigned>(fs:
 
 }  // namespace
 
-TEST_CASE("a private file is written whole, with mode 0600 whatever the umask, and read back to a limit") {
+TEST_CASE("a private file is written whole, with mode 0600 whatever the umask, and read up to a limit") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "file";
   for (const mode_t mask : {0u, 0777u}) {
@@ -36,7 +36,7 @@ TEST_CASE("a private file is written whole, with mode 0600 whatever the umask, a
   CHECK(read_private_file(folder.path() / "none", 1).error() == boost::system::errc::no_such_file_or_directory);
 }
 
-TEST_CASE("a planted link is replaced and never followed") {
+TEST_CASE("a planted symbolic link is replaced and never followed") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "file", target = folder.path() / "target";
   folder.write("target", "somebody's");
@@ -51,7 +51,7 @@ TEST_CASE("a planted link is replaced and never followed") {
   CHECK(folder.read("file") == "bytes");
 }
 
-TEST_CASE("anything but a regular file is not read, without blocking") {
+TEST_CASE("only regular files are read, and the attempt never blocks") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
   CHECK(reason_of(read_private_file(folder.path() / "pipe", 100).error()) == "it is not a regular file");

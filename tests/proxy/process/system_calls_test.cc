@@ -34,7 +34,7 @@ int error_of(long result) { return result < 0 ? errno : 0; }
 
 }  // namespace
 
-TEST_CASE("calls that only an intruder makes kill the process") {
+TEST_CASE("system calls that only an intruder makes kill the process") {
   CHECK(filtered([] {
           char program[] = "/bin/true";
           char* const arguments[] = {program, nullptr};
@@ -51,7 +51,7 @@ TEST_CASE("calls that only an intruder makes kill the process") {
 #endif
 }
 
-TEST_CASE("other calls that the daemon does not make look as if the kernel lacked them") {
+TEST_CASE("other system calls that the daemon does not need fail as if the kernel lacked them") {
   CHECK(filtered([] { return error_of(::syscall(SYS_io_uring_setup, 1, nullptr)); }).code == ENOSYS);
   CHECK(filtered([] { return error_of(::syscall(SYS_userfaultfd, 0)); }).code == ENOSYS);
   CHECK(filtered([] { return error_of(::syscall(SYS_setuid, 0)); }).code == ENOSYS);
@@ -59,7 +59,7 @@ TEST_CASE("other calls that the daemon does not make look as if the kernel lacke
   CHECK(filtered([] { return error_of(::ioctl(0, TIOCSTI, "x")); }).code == ENOSYS);
 }
 
-TEST_CASE("where it is said so, calls that the daemon does not make kill the process") {
+TEST_CASE("if configured, all system calls that the daemon does not need kill the process") {
   const auto kill = UnknownCalls::kKill;
   CHECK(filtered([] { return error_of(::syscall(SYS_io_uring_setup, 1, nullptr)); }, kill).signal == SIGSYS);
   CHECK(filtered([] { return error_of(::ioctl(0, TIOCSTI, "x")); }, kill).signal == SIGSYS);
@@ -71,7 +71,7 @@ TEST_CASE("where it is said so, calls that the daemon does not make kill the pro
         }, kill).code == 7);
 }
 
-TEST_CASE("sockets are of the families that the daemon uses") {
+TEST_CASE("only sockets of the families that the daemon uses can be created") {
   CHECK(filtered([] { return error_of(::socket(AF_PACKET, SOCK_RAW, 0)); }).code == ENOSYS);
   CHECK(filtered([] { return error_of(::socket(AF_ALG, SOCK_SEQPACKET, 0)); }).code == ENOSYS);
   CHECK(filtered([] { return error_of(::socket(AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT)); }).code == ENOSYS);
@@ -84,7 +84,7 @@ TEST_CASE("sockets are of the families that the daemon uses") {
     CHECK(filtered([protocol] { return error_of(::socket(AF_NETLINK, SOCK_RAW, protocol)); }).code == 0);
 }
 
-TEST_CASE("threads can be started under the filter, and those that run already are under it") {
+TEST_CASE("threads can be started under the filter, and existing threads are under it") {
   const auto under_filter = [] {
     int threads = 0;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -112,7 +112,7 @@ TEST_CASE("threads can be started under the filter, and those that run already a
 }
 
 #ifdef __x86_64__
-TEST_CASE("numbers of another architecture's calls are no way around the filter") {
+TEST_CASE("system call numbers of another architecture do not bypass the filter") {
   // getpid by the 32-bit entry: its number there, 20, is writev here.
   const auto end = filtered([] {
     long number = 20;

@@ -99,7 +99,7 @@ std::string dial_stranger(const std::string& bytes, Then then,
 
 }  // namespace
 
-TEST_CASE("console and agent greet each other and talk, in both families", "[measuring]") {
+TEST_CASE("console and agent greet each other and exchange messages, in both families", "[measuring]") {
   for (const char* address : {"127.0.0.1", "::1"}) {
     const Outcome outcome = meet({"longhaul-txn", 1, "secret"}, {"longhaul-txn", 1, "secret"}, address);
     CHECK(outcome.dialling == "well");
@@ -117,7 +117,7 @@ TEST_CASE("both sides report why they cannot work together", "[measuring]") {
   CHECK_THAT(token.listening, Catch::Contains("another token"));
 }
 
-TEST_CASE("a closed port and a port in use have their sentences", "[measuring]") {
+TEST_CASE("a closed port and a port in use are reported in a sentence", "[measuring]") {
   asio::io_context io;
   tcp::acceptor taken = listen(io.get_executor(), {"127.0.0.1", 0});
   const std::uint16_t port = taken.local_endpoint().port();
@@ -132,14 +132,14 @@ TEST_CASE("a closed port and a port in use have their sentences", "[measuring]")
   CHECK_THAT(outcome, Catch::Contains("nothing listens") && Catch::Contains("longhaul-txn agent"));
 }
 
-TEST_CASE("a peer that is another program, ends, or says nothing is told apart", "[measuring]") {
+TEST_CASE("a peer that is another program, that ends or that stays silent is distinguished", "[measuring]") {
   CHECK_THAT(dial_stranger("220 mail.example ESMTP\r\n", Then::waits), Catch::Contains("something else"));
   CHECK_THAT(dial_stranger("", Then::ends), Catch::Contains("has closed the connection"));
   CHECK_THAT(dial_stranger("", Then::waits, 200ms),
              Catch::Contains("nothing was heard") && Catch::Contains("for 200 ms"));
 }
 
-TEST_CASE("endpoints are read as people write them", "[measuring]") {
+TEST_CASE("endpoints are parsed as people write them", "[measuring]") {
   const auto read = [](std::string_view text) { return to_text(parse_endpoint(text, 7610)); };
   CHECK(read("10.0.0.1") == "10.0.0.1:7610");
   CHECK(read("server:80") == "server:80");

@@ -22,7 +22,7 @@ boost::json::object message(std::string_view name, boost::json::value value) {
 
 }  // namespace
 
-TEST_CASE("messages arrive whole however their bytes are split", "[measuring]") {
+TEST_CASE("messages arrive complete however their bytes are split", "[measuring]") {
   const std::string stream =
       encode(message("a", 1)) + encode(message("b", boost::json::string(70'000, 'x'))) + encode({});
   for (const std::size_t piece : {std::size_t{1}, std::size_t{5}, std::size_t{4096}, stream.size()}) {
@@ -54,7 +54,7 @@ TEST_CASE("a length beyond the limit is refused at once", "[measuring]") {
   CHECK(web.next().has_error());
 }
 
-TEST_CASE("what is no JSON object, or too deep, is refused", "[measuring]") {
+TEST_CASE("input that is no JSON object, or nested too deeply, is refused", "[measuring]") {
   const std::string deep = std::string(100, '[') + std::string(100, ']');
   for (const std::string& body :
        {std::string("[]"), std::string("{\"a\":"), std::string(), "{\"a\":" + deep + "}"}) {
@@ -68,7 +68,7 @@ TEST_CASE("what is no JSON object, or too deep, is refused", "[measuring]") {
   }
 }
 
-TEST_CASE("members of the wrong type or size are named", "[measuring]") {
+TEST_CASE("members of the wrong type or size are named in the error", "[measuring]") {
   CHECK_THROWS_WITH(number({}, "port", 0, 1), Catch::Contains("without 'port'"));
   CHECK_THROWS_WITH(number(message("port", "x"), "port", 0, 1),
                     Catch::Contains("'port' is not a whole number"));
@@ -106,7 +106,7 @@ TEST_CASE("only two sides with the same token authenticate each other", "[measur
   CHECK_THAT(outcome({"longhaul-ttcp", 3, "secret"}, mine), Catch::Contains("longhaul-ttcp was expected"));
 }
 
-TEST_CASE("a proof cannot be played back, neither later nor to the one that gave it", "[measuring]") {
+TEST_CASE("a proof cannot be replayed, neither later nor to its sender", "[measuring]") {
   const Identity mine{"longhaul-txn", 1, "secret"};
   Greeting a{mine, Side::dials};
   Greeting b{mine, Side::listens};

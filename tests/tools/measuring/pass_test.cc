@@ -71,7 +71,7 @@ std::optional<Door::Admitted> look(Door& door, std::size_t strangers = SIZE_MAX)
 
 }  // namespace
 
-TEST_CASE("a pass crosses the control connection as text, and other text is none") {
+TEST_CASE("a pass is sent over the control connection as text, and other text is refused") {
   const Pass pass = Pass::draw();
   CHECK(Pass::of_text(pass.text()).is(pass.bytes()));
   CHECK_FALSE(Pass::draw().is(pass.bytes()));
@@ -81,7 +81,7 @@ TEST_CASE("a pass crosses the control connection as text, and other text is none
     CHECK_THROWS_AS(Pass::of_text(wrong), Trouble);
 }
 
-TEST_CASE("a pass is judged when all of it is there, in whatever pieces") {
+TEST_CASE("a pass is checked when it has arrived completely, however it was split") {
   const Pass pass = Pass::draw();
   for (std::size_t piece = 1; piece <= kPassBytes; ++piece)
     for (std::size_t wrong = 0; wrong <= kPassBytes; ++wrong) {  // none of the last
@@ -98,8 +98,7 @@ TEST_CASE("a pass is judged when all of it is there, in whatever pieces") {
     }
 }
 
-TEST_CASE(
-    "a connection with the pass is accepted among strangers, and the bytes after the pass are left unread") {
+TEST_CASE("a connection with the pass is accepted among strangers, and later bytes stay unread") {
   const Listener listener;
   const Pass pass = Pass::draw();
   Door door{listener.get(), pass};
@@ -124,7 +123,7 @@ TEST_CASE(
   CHECK(door.strangers() == 2);
 }
 
-TEST_CASE("strangers are kept within bounds of number and time") {
+TEST_CASE("strangers are bounded in number and time") {
   const Listener listener;
   Door door{listener.get(), Pass::draw()};
   std::vector<wan::Descriptor> strangers;

@@ -7,7 +7,7 @@
 
 using namespace longhaul::measuring;
 
-TEST_CASE("the summary of 1 to 100 has the quantiles that a spreadsheet gives", "[measuring]") {
+TEST_CASE("the summary of 1 to 100 has the same quantiles as a spreadsheet", "[measuring]") {
   std::vector<double> values(100);
   std::iota(values.rbegin(), values.rend(), 1.0);  // unsorted
   const Summary summary = summarize(values);
@@ -21,7 +21,7 @@ TEST_CASE("the summary of 1 to 100 has the quantiles that a spreadsheet gives", 
   CHECK(summary.deviation == Approx(29.011492));
 }
 
-TEST_CASE("a summary of nothing and of one value divides by nothing", "[measuring]") {
+TEST_CASE("a summary of no value or one value does not divide by zero", "[measuring]") {
   CHECK(summarize({}).count == 0);
   const Summary one = summarize({7});
   CHECK(one.count == 1);

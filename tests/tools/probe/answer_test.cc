@@ -25,7 +25,7 @@ TEST_CASE("a probe's number is found in every kind of answer, in both families")
     }
 }
 
-TEST_CASE("every probe has a right checksum, and the number where routers do not look for the flow") {
+TEST_CASE("every probe has a right checksum, and its number in a field that routers do not hash") {
   for (const Family family : {Family::v4, Family::v6})
     for (const Kind kind : {Kind::udp, Kind::icmp, Kind::tcp}) {
       const Flow flow = flow_of(family, kind);
@@ -37,14 +37,14 @@ TEST_CASE("every probe has a right checksum, and the number where routers do not
     }
 }
 
-TEST_CASE("an odd number of bytes is summed as if a zero followed") {
+TEST_CASE("an odd number of bytes is summed as if a zero byte followed") {
   for (const unsigned size : {81u, 99u, 1499u}) {
     const Flow flow = flow_of(Family::v4, Kind::udp);
     CHECK(whole_sum(flow, make_probe(flow, 9, size)) == 0xffff);
   }
 }
 
-TEST_CASE("what an error means is told from its type and code") {
+TEST_CASE("the meaning of an error follows from its type and code") {
   const auto what = [](Family family, unsigned type, unsigned code) {
     const Flow flow = flow_of(family, Kind::udp);
     const auto answer = read_icmp(flow, icmp_error(flow, type, code, make_probe(flow, 3, 100), 1400));
@@ -80,7 +80,7 @@ TEST_CASE("a packet of another flow is not an answer") {
   CHECK_FALSE(read_icmp(other_kind, error));
 }
 
-TEST_CASE("an answer that is cut anywhere is read within its bounds or not at all") {
+TEST_CASE("a truncated answer is read within its bounds or not at all") {
   for (const Kind kind : {Kind::udp, Kind::icmp, Kind::tcp}) {
     const Flow flow = flow_of(Family::v4, kind);
     const auto error = icmp_error(flow, 11, 0, make_probe(flow, 77, 200));

@@ -37,7 +37,7 @@ const std::vector<unsigned> kSizes = plan_sizes(64, 1500, 548, 24);
 
 }  // namespace
 
-TEST_CASE("a line is found though a quarter of its points are far off") {
+TEST_CASE("a line is fitted although a quarter of its points are far off") {
   std::vector<XY> points;
   for (int x = 0; x < 40; ++x) points.push_back({x * 10., 100 + x * 10 * 0.5 + (x % 4 == 3 ? 700 : 0)});
   const auto line = robust_line(points);
@@ -46,7 +46,7 @@ TEST_CASE("a line is found though a quarter of its points are far off") {
   CHECK(line->start == Approx(100).margin(1));
 }
 
-TEST_CASE("too few points, or all at one place, give no line") {
+TEST_CASE("too few points, or points at one size only, give no line") {
   const std::vector<XY> two{{1, 1}, {2, 2}};
   CHECK_FALSE(robust_line(two));
   const std::vector<XY> one_place{{5, 1}, {5, 2}, {5, 3}, {5, 9}};
@@ -55,7 +55,7 @@ TEST_CASE("too few points, or all at one place, give no line") {
   CHECK_FALSE(fit_round_trip({}));
 }
 
-TEST_CASE("the stated error of a line covers the truth as often as it says") {
+TEST_CASE("the stated error of a line covers the true value as often as it claims") {
   std::mt19937 dice{7};
   std::normal_distribution<double> noise{0, 5};
   int covered = 0;
@@ -69,7 +69,7 @@ TEST_CASE("the stated error of a line covers the truth as often as it says") {
   CHECK(covered >= kTrials * 88 / 100);  // 95 % is said; the median of few rests is itself a rough measure
 }
 
-TEST_CASE("ways there and back of different speed are told apart where the answers stop growing") {
+TEST_CASE("different speeds there and back are separated where the answers stop growing") {
   const PathModel model{{2}, {10}, 20'000};
   const auto fit = fit_round_trip(model.points(kSizes, 1));
   REQUIRE(fit);
@@ -81,7 +81,7 @@ TEST_CASE("ways there and back of different speed are told apart where the answe
   CHECK(link.delay_us == Approx(10'000).margin(20));
 }
 
-TEST_CASE("a link behind others is the difference of two fits, with both errors") {
+TEST_CASE("the speed of a later link is the difference of two fits, with both errors") {
   const PathModel before{{10}, {10}, 4'000}, after{{10, 2}, {10, 2}, 24'000};
   const auto first = fit_round_trip(before.points(kSizes, 3, 1)),
              second = fit_round_trip(after.points(kSizes, 3, 2));
@@ -93,7 +93,7 @@ TEST_CASE("a link behind others is the difference of two fits, with both errors"
   CHECK(link.delay_error > 0);
 }
 
-TEST_CASE("a link too fast to be seen gets a lower bound and no figure") {
+TEST_CASE("a link too fast to be measured gets a lower bound and no figure") {
   const PathModel before{{2}, {2}, 1'000}, after{{2, 100'000}, {2, 100'000}, 1'000};
   const auto first = fit_round_trip(before.points(kSizes, 5, 1)),
              second = fit_round_trip(after.points(kSizes, 5, 2));
@@ -103,7 +103,7 @@ TEST_CASE("a link too fast to be seen gets a lower bound and no figure") {
   CHECK(link.there.low > 0);
 }
 
-TEST_CASE("answers of one size give the way there, and the delay less what they take on a way as fast") {
+TEST_CASE("answers of constant size give the forward direction, and the delay minus an equally fast return") {
   const PathModel model{{4}, {4}, 10'000, 56};
   const auto fit = fit_round_trip(model.points(plan_sizes(64, 1500, std::nullopt, 24)));
   REQUIRE(fit);
@@ -113,8 +113,7 @@ TEST_CASE("answers of one size give the way there, and the delay less what they 
 }
 
 TEST_CASE(
-    "answers as large as the probes are halved, for the last link alone where more is known of those "
-    "before") {
+    "answers as large as the probes are halved, if more is known of earlier links only for the last one") {
   const PathModel near{{2}, {10}, 2'000};
   const PathModel end{{2, 4}, {10, 4}, 6'000, 65'535};  // an echo reply mirrors the whole probe
   const auto first = fit_round_trip(near.points(kSizes));
@@ -135,7 +134,7 @@ TEST_CASE("sizes are spread around the knee, most of them above it") {
   CHECK(plan_sizes(64, 64, 548, 10) == std::vector<unsigned>{64});
 }
 
-TEST_CASE("the knee is told from a small and a large probe") {
+TEST_CASE("the knee is found from a small and a large probe") {
   CHECK(knee_of({64, 92}, {1500, 576}) == 548u);
   CHECK_FALSE(knee_of({64, 56}, {1500, 56}));    // eight bytes are quoted, always
   CHECK_FALSE(knee_of({64, 64}, {1500, 1500}));  // an echo
@@ -165,7 +164,7 @@ Hop hop(unsigned limit, unsigned sent, unsigned answered, double mbit) {
 
 }  // namespace
 
-TEST_CASE("answers that one hop alone leaves out are no losses of the path") {
+TEST_CASE("answers missing from a single hop are not counted as losses of the path") {
   const auto links = links_of({hop(1, 1000, 300, 8), hop(2, 1000, 1000, 4), hop(3, 1000, 950, 2)});
   REQUIRE(links.size() == 3);
   CHECK(links[0].loss.value < 0.001);
@@ -175,7 +174,7 @@ TEST_CASE("answers that one hop alone leaves out are no losses of the path") {
   CHECK(links[2].loss.high > 0.05);
 }
 
-TEST_CASE("a silent hop is passed over: its two links become one") {
+TEST_CASE("a silent hop is skipped: its two links become one") {
   std::vector<Hop> hops{hop(1, 100, 100, 8), Hop{.limit = 2}, hop(3, 100, 100, 2)};
   const auto links = links_of(hops);
   REQUIRE(links.size() == 2);

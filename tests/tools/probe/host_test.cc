@@ -28,13 +28,13 @@ constexpr Demand kLongLine{51.84e6, 0.1};  // 648,000 bytes
 
 }  // namespace
 
-TEST_CASE("a host with the kernel's usual buffers is right for an OC-1 line of 100 ms") {
+TEST_CASE("a host with the kernel's default buffers suits an OC-1 line of 100 ms") {
   CHECK(all_right(judge_options(usual())));
   CHECK(all_right(judge_buffers(usual(), kLongLine)));
   CHECK(kLongLine.window_bytes() == 648'000);
 }
 
-TEST_CASE("a host held to 64 KB is told what to change, and what it is told is right") {
+TEST_CASE("a host limited to 64 KB is told which settings to change, and they suffice") {
   HostSettings settings = usual();
   settings["net.ipv4.tcp_rmem"] = "4096 65536 65536";
   settings["net.ipv4.tcp_wmem"] = "4096 16384 65536";
@@ -60,14 +60,14 @@ TEST_CASE("without window scaling no buffer helps, and a short path needs none")
   CHECK(all_right(judge_buffers(settings, {1.544e6, 0.03})));
 }
 
-TEST_CASE("what the kernel does not show is no reason to change it") {
+TEST_CASE("settings that the kernel does not show are not recommended for change") {
   const auto findings = judge_buffers({}, kLongLine);
   CHECK(all_right(findings));
   CHECK(finding(findings, "net.ipv4.tcp_rmem")->verdict == Verdict::note);
   CHECK(all_right(judge_buffers({{"net.ipv4.tcp_rmem", "nonsense"}}, kLongLine)));
 }
 
-TEST_CASE("a path that needs more than TCP has is told to use several connections") {
+TEST_CASE("a path that exceeds TCP's window leads to the advice to use several connections") {
   HostSettings settings = usual();
   settings["net.ipv4.tcp_rmem"] = settings["net.ipv4.tcp_wmem"] = "4096 131072 2147483647";
   CHECK(finding(judge_buffers(settings, {100e9, 0.2}), "(TCP itself)"));

@@ -22,7 +22,7 @@ TcpOptions without_scale() {
 
 }  // namespace
 
-TEST_CASE("an option that is gone is put between the last place that had it and the first that had not") {
+TEST_CASE("a missing option is located between the last hop that had it and the first that had not") {
   const auto changes = changes_between({{0, "this host", false, kFull},
                                         {1, "10.1.0.1", false, kFull},
                                         {3, "10.3.0.1", false, without_scale()}});
@@ -33,7 +33,7 @@ TEST_CASE("an option that is gone is put between the last place that had it and 
   CHECK(changes[0].between.find("10.3.0.1 (hop 3)") != std::string::npos);
 }
 
-TEST_CASE("a short quote blames no hop, and a changed MSS is a change") {
+TEST_CASE("a short quotation blames no hop, and a changed MSS is reported as a change") {
   TcpOptions clamped = kFull;
   clamped.mss = 1400;
   const auto changes = changes_between(
@@ -43,7 +43,7 @@ TEST_CASE("a short quote blames no hop, and a changed MSS is a change") {
   CHECK(changes[0].after == "1400");
 }
 
-TEST_CASE("the cause of a missing option in the answer is reported as far as it is known") {
+TEST_CASE("the cause of an option missing in the answer is reported as far as it is known") {
   OptionsReport report;
   report.address = "10.3.0.2";
   report.answered = true;
@@ -67,7 +67,7 @@ TEST_CASE("the cause of a missing option in the answer is reported as far as it 
   CHECK(said("ours did not arrive"));
 }
 
-TEST_CASE("a SYN that a kernel kept is read, and no other text is") {
+TEST_CASE("a SYN saved by a kernel is parsed, and other text is refused") {
   const auto flow = made::flow_of(Family::v4, Kind::tcp);
   const auto syn = made::behind_ip(flow, IPPROTO_TCP, make_syn(flow, 5, kFull));
   CHECK(read_saved_syn(syn)->options == kFull);
@@ -76,7 +76,7 @@ TEST_CASE("a SYN that a kernel kept is read, and no other text is") {
   CHECK_FALSE(read_hex_syn(""));
 }
 
-TEST_CASE("the figures of RFC 6349 are those of its definitions") {
+TEST_CASE("the figures of RFC 6349 match its definitions") {
   Sent sent;
   sent.sent = 10'200'000;
   sent.again = 200'000;

@@ -27,7 +27,7 @@ std::string printed(const OverTime& over_time) {
 
 }  // namespace
 
-TEST_CASE("over time: a link that was once too fast to be told is not said to have been steadily slow") {
+TEST_CASE("over time: a link that was once too fast to measure is not reported as steadily slow") {
   OverTime over_time;
   over_time.add(path_with(10e6, 9e6, 2000, 0.01), "10:00");
   over_time.add(path_with(std::nullopt, 400e6, 5000), "10:01");

@@ -18,7 +18,7 @@ std::vector<std::byte> bytes(std::initializer_list<int> values) {
 
 }  // namespace
 
-TEST_CASE("TCP options that were written are read again, in every combination") {
+TEST_CASE("TCP options are read back as written, in every combination") {
   for (int set = 0; set < 16; ++set) {
     TcpOptions options;
     if (set & 1) options.mss = 1460;
@@ -31,7 +31,7 @@ TEST_CASE("TCP options that were written are read again, in every combination") 
   }
 }
 
-TEST_CASE("TCP options as a middlebox leaves them are read: no-operations in place of what it took") {
+TEST_CASE("TCP options changed by a middlebox are read: no-operations replace what it removed") {
   const auto found =
       read_tcp_options(bytes({2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 1, 1}));
   REQUIRE(found);
@@ -41,14 +41,14 @@ TEST_CASE("TCP options as a middlebox leaves them are read: no-operations in pla
   CHECK_FALSE(found->window_scale);
 }
 
-TEST_CASE("what follows the end of the list is not read, and unknown kinds are kept by number") {
+TEST_CASE("bytes after the end of the list are not read, and unknown kinds are kept by number") {
   const auto found = read_tcp_options(bytes({34, 2, 30, 4, 9, 9, 0, 3, 3, 9}));
   REQUIRE(found);
   CHECK(found->others == std::vector<std::uint8_t>{34, 30});
   CHECK_FALSE(found->window_scale);
 }
 
-TEST_CASE("a list with an impossible length is no list") {
+TEST_CASE("a list with an impossible length is invalid") {
   CHECK_FALSE(read_tcp_options(bytes({2, 0})));
   CHECK_FALSE(read_tcp_options(bytes({2, 1, 1, 1})));
   CHECK_FALSE(read_tcp_options(bytes({2, 3, 5})));
@@ -58,7 +58,7 @@ TEST_CASE("a list with an impossible length is no list") {
   CHECK(read_tcp_options({}));
 }
 
-TEST_CASE("a header that is cut says so, and gives the options that are whole") {
+TEST_CASE("a truncated header is reported, with the options that are complete") {
   const auto flow = made::flow_of(Family::v4, Kind::tcp);
   const TcpOptions options{1460, 7, true, Timestamps{1, 0}, {}};
   const auto header = make_syn(flow, 5, options);

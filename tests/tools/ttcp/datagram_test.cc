@@ -16,24 +16,24 @@ std::vector<Said> reading_of(const std::vector<std::size_t>& sizes) {
 }
 }  // namespace
 
-TEST_CASE("a classic ttcp's marks are read: one start, data, the first of its end marks") {
+TEST_CASE("a classic ttcp's marks are read: one start, data, the first of the end marks") {
   CHECK(reading_of({4, 8192, 8192, 4}) == std::vector{Said::start, Said::data, Said::data, Said::end});
 }
 
-TEST_CASE("a lost start mark does not cost the end") {
+TEST_CASE("a lost start mark does not cost the end mark") {
   CHECK(reading_of({8192, 4}) == std::vector{Said::data, Said::end});
 }
 
-TEST_CASE("a doubled start mark is not the end, but marks alone are") {
+TEST_CASE("a repeated start mark is not the end, except if there is no data") {
   CHECK(reading_of({4, 4, 8192, 4}) == std::vector{Said::start, Said::start, Said::data, Said::end});
   CHECK(reading_of({4, 4, 4}) == std::vector{Said::start, Said::start, Said::end});
 }
 
-TEST_CASE("five bytes are data, four and none are marks") {
+TEST_CASE("five bytes are data, up to four bytes are a mark") {
   CHECK(reading_of({5, 0}) == std::vector{Said::data, Said::end});
 }
 
-TEST_CASE("a sweep's datagrams say their test and number, in this form for ever") {
+TEST_CASE("a sweep's datagrams contain their test and number, in a fixed format") {
   std::array<std::byte, kLabelBytes> label;
   write_label({0x01020304, 0x0506070809}, label);
   const std::array<unsigned char, kLabelBytes> expected{'L', 'H', 't', 't', 1, 2, 3, 4,
@@ -46,7 +46,7 @@ TEST_CASE("a sweep's datagrams say their test and number, in this form for ever"
   CHECK(read->number == 0x0506070809);
 }
 
-TEST_CASE("what is not a sweep's datagram has no label") {
+TEST_CASE("other datagrams have no label") {
   std::array<std::byte, kLabelBytes> label;
   write_label({1, 2}, label);
   CHECK_FALSE(parse_label({label.data(), kLabelBytes - 1}));

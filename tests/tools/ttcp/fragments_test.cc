@@ -14,7 +14,7 @@ TEST_CASE("fragments of both families are summed by the names of their counters"
   CHECK(found.failed == 22);
 }
 
-TEST_CASE("counters that are not there, or are no numbers, count nothing") {
+TEST_CASE("counters that are missing or not numeric count as zero") {
   CHECK(parse_fragments("", "").created == 0);
   CHECK(parse_fragments("Ip: FragCreates\nIp: many\n", "Ip6FragCreates").created == 0);
   CHECK((Fragments{1, 1, 1} - Fragments{2, 0, 1}).created == 0);

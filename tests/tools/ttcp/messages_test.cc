@@ -5,7 +5,7 @@
 
 using namespace longhaul::ttcp;
 
-TEST_CASE("announcements and receipts cross unchanged, wrong ones do not") {
+TEST_CASE("announcements and receipts are decoded as encoded, invalid ones are refused") {
   const Announcement announcement{
       .test = 4'000'000'000, .is_udp = true, .payload_bytes = 44, .socket_buffer = 1, .silence_ms = 3};
   const auto read = to_announcement(to_message(announcement));
@@ -41,7 +41,7 @@ TEST_CASE("announcements and receipts cross unchanged, wrong ones do not") {
   CHECK_THROWS_AS(to_receipt(wrong), Trouble);
 }
 
-TEST_CASE("the other side's sentence cannot steer a terminal") {
+TEST_CASE("a sentence from the other side cannot control the terminal") {
   CHECK(fit_to_print("a\x1b[31mb") == "a?[31mb");
   CHECK(fit_to_print(std::string(1000, 'x')).size() == 400);
 }

@@ -6,7 +6,7 @@
 
 using namespace longhaul::ttcp;
 
-TEST_CASE("the plan is source 5's: nine sizes, three kinds, five trials of 8 MiB each") {
+TEST_CASE("the plan matches source 5: nine sizes, three kinds, five trials of 8 MiB each") {
   const auto plan = make_plan({});
   REQUIRE(plan.size() == 9 * 3 * 5);
   CHECK(plan.front().packet_bytes == 32);
@@ -27,17 +27,17 @@ TEST_CASE("UDP+12 carries twelve bytes more, so that its header is as large as T
   CHECK(plan[2].payload_bytes() == 76);
 }
 
-TEST_CASE("the same number of packets can be asked for at each size") {
+TEST_CASE("the same number of packets can be requested for each size") {
   for (const Test& test : make_plan({.packets = 1000})) CHECK(test.packets == 1000);
 }
 
-TEST_CASE("an interrupted sweep holds whole trials: trials follow each other") {
+TEST_CASE("an interrupted sweep contains whole trials because trials follow each other") {
   const auto plan = make_plan({.trials = 3});
   for (std::size_t i = 1; i < plan.size(); ++i) CHECK(plan[i - 1].trial <= plan[i].trial);
   CHECK(plan.back().trial == 3);
 }
 
-TEST_CASE("what no packet can hold is refused in a sentence") {
+TEST_CASE("a size that no packet can hold is refused with a sentence") {
   CHECK_NOTHROW(make_plan({.sizes = {16, 65'507 - 12}}));
   CHECK_NOTHROW(make_plan({.sizes = {65'507}, .kinds = {Kind::udp}}));
   for (const PlanOptions& wrong :
@@ -47,7 +47,7 @@ TEST_CASE("what no packet can hold is refused in a sentence") {
     CHECK_THROWS_AS(make_plan(wrong), std::invalid_argument);
 }
 
-TEST_CASE("kinds have the names that the source and the command line give them") {
+TEST_CASE("kinds have the names used by the source and the command line") {
   CHECK(name_of(Kind::tcp, 0) == "TCP");
   CHECK(name_of(Kind::udp, 0) == "UDP");
   CHECK(name_of(Kind::udp_padded, 12) == "UDP+12");

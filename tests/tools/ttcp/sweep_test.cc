@@ -88,7 +88,7 @@ TEST_CASE("a sweep of every kind accounts for every byte") {
   CHECK(receiver.said() == "done");
 }
 
-TEST_CASE("a test of a minimum time sends more packets, one of a maximum time fewer") {
+TEST_CASE("a minimum time makes a test send more packets, a maximum time fewer") {
   Receiver receiver;
   SweepOptions options = options_for(receiver);
   options.least_seconds = 0.05;
@@ -106,7 +106,7 @@ TEST_CASE("a test of a minimum time sends more packets, one of a maximum time fe
     CHECK(row.packets_sent < 1'000'000);
 }
 
-TEST_CASE("other tokens are turned away, both ends with a sentence") {
+TEST_CASE("another token is refused, and both ends print a sentence") {
   Receiver receiver{"127.0.0.1", "secret"};
   SweepOptions options = options_for(receiver);
   CHECK_THROWS_WITH(sweep({}, options), Catch::Contains("token"));
@@ -117,7 +117,7 @@ TEST_CASE("other tokens are turned away, both ends with a sentence") {
   CHECK(sweep({.sizes = {100}, .kinds = {Kind::tcp}, .trials = 1, .packets = 3}, options).rows.size() == 1);
 }
 
-TEST_CASE("an interrupted sweep keeps its rows, and the receiver learns of it") {
+TEST_CASE("an interrupted sweep keeps its rows, and the receiver is informed") {
   Receiver receiver;
   Stop stop;
   Report report;
@@ -135,7 +135,7 @@ TEST_CASE("an interrupted sweep keeps its rows, and the receiver learns of it") 
          said.starts_with("the control connection failed")));
 }
 
-TEST_CASE("a controller that goes away in the middle of a test ends it") {
+TEST_CASE("a controller that disappears during a test ends it") {
   for (const bool is_udp : {true, false}) {
     Receiver receiver;
     Stop stop;
@@ -152,7 +152,7 @@ TEST_CASE("a controller that goes away in the middle of a test ends it") {
   }
 }
 
-TEST_CASE("a controller that goes away while its last data are on their way ends the test") {
+TEST_CASE("a controller that disappears while its last data is under way ends the test") {
   Receiver receiver;
   Stop stop;
   longhaul::wan::Descriptor data;
@@ -172,7 +172,7 @@ TEST_CASE("a controller that goes away while its last data are on their way ends
   CHECK(receiver.said() == "the other side closed the control connection");
 }
 
-TEST_CASE("a wrong announcement ends the sweep with a sentence") {
+TEST_CASE("an invalid announcement ends the sweep with a sentence") {
   Receiver receiver;
   Stop stop;
   Channel control{
@@ -182,7 +182,7 @@ TEST_CASE("a wrong announcement ends the sweep with a sentence") {
   CHECK_THAT(receiver.said(), Catch::Contains("payload_bytes"));
 }
 
-TEST_CASE("a peer that speaks something else is named") {
+TEST_CASE("a peer that speaks another protocol is reported") {
   Stop stop;
   const auto listener = listen_tcp(listening_address("127.0.0.1", 0, Protocol::tcp, Family::any), {});
   std::thread web{[&] {
@@ -199,7 +199,7 @@ TEST_CASE("a peer that speaks something else is named") {
   web.join();
 }
 
-TEST_CASE("a closed port, a port in use and an unknown host are three sentences") {
+TEST_CASE("a closed port, a port in use and an unknown host have different error sentences") {
   Stop stop;
   const auto listener = listen_tcp(listening_address("127.0.0.1", 0, Protocol::tcp, Family::any), {});
   const Address taken = Address::local_of(listener.get());

@@ -48,7 +48,7 @@ std::vector<std::vector<std::string>> cells_of(const std::string& text, char sep
 
 }  // namespace
 
-TEST_CASE("the text holds every column of the source, trials first and then means") {
+TEST_CASE("the text contains every column of the source, first trials and then means") {
   const auto rows = cells_of(to_text(report(), {Column::Group::source}), '\t');
   REQUIRE(rows.size() == 1 + 3 + 2);
   CHECK(rows[0] == std::vector<std::string>{"protocol", "trial", "header", "packet", "packets sent",
@@ -61,14 +61,14 @@ TEST_CASE("the text holds every column of the source, trials first and then mean
   CHECK(rows[5][1] == "mean");
 }
 
-TEST_CASE("the means of whole numbers are not rounded to whole numbers") {
+TEST_CASE("means of whole numbers are not rounded to whole numbers") {
   Report of_two = report();
   of_two.rows = {row(Kind::udp, 1, 1000, 1), row(Kind::udp, 2, 999, 1)};
   const auto rows = cells_of(to_text(of_two, {Column::Group::source}), '\t');
   CHECK(rows[3][11] == "0.5");
 }
 
-TEST_CASE("an unfinished sweep says so in its file") {
+TEST_CASE("the file of an unfinished sweep says that it is unfinished") {
   Report unfinished = report();
   unfinished.note = "interrupted\nby\tsomebody";
   CHECK_THAT(to_text(unfinished, {}), Catch::Contains("# 3 of 4 tests: interrupted by somebody\n"));
@@ -78,7 +78,7 @@ TEST_CASE("an unfinished sweep says so in its file") {
   CHECK(to_json(finished).at("complete") == true);
 }
 
-TEST_CASE("CSV has as many cells in each line as in its heading, and JSON the same names") {
+TEST_CASE("each CSV line has as many cells as the heading, and JSON uses the same names") {
   const auto rows = cells_of(to_csv(report()), ',');
   REQUIRE(rows.size() == 6);
   for (std::size_t i = 1; i <= 3; ++i) CHECK(rows[i].size() == rows[0].size());
@@ -89,14 +89,14 @@ TEST_CASE("CSV has as many cells in each line as in its heading, and JSON the sa
   for (const std::string& name : rows[0]) CHECK(first.contains(name));
 }
 
-TEST_CASE("the time of the sender stands beside the receiver's") {
+TEST_CASE("the sender's time is shown beside the receiver's") {
   const Line line = line_of(report().rows[1]);
   for (std::size_t i = 0; i < columns().size(); ++i)
     if (columns()[i].name == "sending_mbit_per_second")
       CHECK(line.values[i] == Approx(1000 * 1024 * 8 / 0.5 / 1e6));
 }
 
-TEST_CASE("fragments of a packet follow from the path MTU") {
+TEST_CASE("the number of fragments of a packet follows from the path MTU") {
   const auto fragments = [](Row of) {
     const Line line = line_of(of);
     for (std::size_t i = 0; i < columns().size(); ++i)
@@ -117,13 +117,13 @@ TEST_CASE("fragments of a packet follow from the path MTU") {
   CHECK(fragments(of) == 1);
 }
 
-TEST_CASE("a test in which nothing came gives zeros, no division by them") {
+TEST_CASE("a test in which nothing arrived gives zeros and does not divide by them") {
   Row nothing = row(Kind::udp, 1, 0, 0);
   nothing.send_seconds = 0;
   for (const double value : line_of(nothing).values) CHECK(std::isfinite(value));
 }
 
-TEST_CASE("a file is replaced whole, and a folder that is not there is named") {
+TEST_CASE("a file is replaced as a whole, and a missing folder is named") {
   const auto folder =
       std::filesystem::temp_directory_path() / ("longhaul-ttcp-" + std::to_string(::getpid()));
   std::filesystem::create_directory(folder);

@@ -31,7 +31,7 @@ struct Tallied {
 };
 }  // namespace
 
-TEST_CASE("a test is over when everything has come, without waiting for a mark") {
+TEST_CASE("a test ends when everything has arrived, without waiting for a mark") {
   Tallied test;
   test.mark(kStartMark, 0ms);
   for (int i = 0; i < 10; ++i) test.packet(i, 10ms * (i + 1));
@@ -42,7 +42,7 @@ TEST_CASE("a test is over when everything has come, without waiting for a mark")
   CHECK(test.tally.elapsed() == 100ms);  // from the start mark to the last packet
 }
 
-TEST_CASE("after a loss the end mark ends it") {
+TEST_CASE("after a loss the end mark ends the test") {
   Tallied test;
   test.packet(0, 0ms);
   test.packet(2, 5ms);
@@ -54,7 +54,7 @@ TEST_CASE("after a loss the end mark ends it") {
   CHECK(test.tally.elapsed() == 5ms);  // the pause before the mark is not the packets' time
 }
 
-TEST_CASE("lost end marks end it after silence, counted from the last sign of life") {
+TEST_CASE("if the end marks are lost, silence since the last packet ends the test") {
   Tallied test;
   test.packet(0, 0ms);
   test.sent(3, 10ms);
@@ -64,20 +64,21 @@ TEST_CASE("lost end marks end it after silence, counted from the last sign of li
   CHECK(test.ending(3500ms) == Ending::silence);
 }
 
-TEST_CASE("a test whose every datagram was lost ends, too") {
+TEST_CASE("a test that lost every datagram ends, too") {
   Tallied test;
   test.sent(3, 0ms);
   CHECK(test.ending(2s) == Ending::silence);
   CHECK(test.tally.elapsed() == 0ms);
 }
 
-TEST_CASE("a mark that overtakes its data ends nothing before the sender has said that all is sent") {
+TEST_CASE(
+    "a mark that overtakes data does not end the test before the sender has reported that all is sent") {
   Tallied test;
   test.mark(kEndMark, 0ms);
   CHECK(test.ending(1h) == Ending::none);
 }
 
-TEST_CASE("doubles count once, and order is watched") {
+TEST_CASE("duplicates count once, and reordering is counted") {
   Tallied test;
   for (const int number : {0, 2, 1, 2, 4}) test.packet(number, 1ms * number);
   CHECK(test.tally.received() == 4);

@@ -32,8 +32,7 @@ bool is_data(const Datagram& datagram, std::uint32_t window, std::uint16_t index
 
 }  // namespace
 
-TEST_CASE("a message takes a round trip for each window, and one for its answer goes with the last",
-          "[txn]") {
+TEST_CASE("a message takes a round trip per window, and its answer follows the last window", "[txn]") {
   SimulatedPair pair{small_file(), kClean};
   const TimePoint began = pair.now;
   REQUIRE(pair.transact(0));
@@ -42,7 +41,7 @@ TEST_CASE("a message takes a round trip for each window, and one for its answer 
   CHECK(pair.responder.requests() == 1);
 }
 
-TEST_CASE("what is missing in a window is asked for and sent again alone", "[txn]") {
+TEST_CASE("missing packets of a window are requested and sent again alone", "[txn]") {
   SimulatedPair pair{small_file(), kClean, [](Direction, unsigned, const Datagram& datagram) {
                        return is_data(datagram, 3, 2) || is_data(datagram, 3, 5);
                      }};
@@ -54,7 +53,7 @@ TEST_CASE("what is missing in a window is asked for and sent again alone", "[txn
   CHECK(pair.requester.counts().timeouts == 0);
 }
 
-TEST_CASE("a window whose end is lost is sent again whole, after the time-out", "[txn]") {
+TEST_CASE("a window whose last packet is lost is sent again completely, after the timeout", "[txn]") {
   Workload workload = small_file();
   workload.retransmit_after = 300ms;
   SimulatedPair pair{workload, kClean,
@@ -85,7 +84,7 @@ TEST_CASE("an answer acknowledges its request, and the next request the answer",
   CHECK(pair.responder.requests() == 20);
 }
 
-TEST_CASE("the time-out follows the round trips that are measured", "[txn]") {
+TEST_CASE("the timeout follows the measured round trips", "[txn]") {
   SimulatedPair far{small_file(), {.delay = 1500ms}};  // longer than the first time-out
   REQUIRE(far.transact(0));
   const auto first = far.requester.counts().timeouts;
@@ -102,7 +101,7 @@ TEST_CASE("the time-out follows the round trips that are measured", "[txn]") {
   CHECK(timer.timeout() >= 200ms);
 }
 
-TEST_CASE("whatever the line loses, doubles and reorders, every transaction ends right", "[txn]") {
+TEST_CASE("despite any loss, duplication and reordering every transaction completes correctly", "[txn]") {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     std::mt19937 random{seed};
     const auto share = [&](double most) { return std::uniform_real_distribution<>{0, most}(random); };
@@ -134,7 +133,7 @@ TEST_CASE("a wrong byte ends the run with a sentence", "[txn]") {
   CHECK_THROWS_WITH(responder.receive({}, out), Catch::Contains("wrong bytes"));
 }
 
-TEST_CASE("datagrams of another pair, and what is none, are a stranger's", "[txn]") {
+TEST_CASE("datagrams of another pair and invalid datagrams count as a stranger's", "[txn]") {
   Workload workload = small_file(1'000);
   Responder responder{workload, Family::ipv4};
   workload.key = 43;
@@ -148,7 +147,7 @@ TEST_CASE("datagrams of another pair, and what is none, are a stranger's", "[txn
   CHECK(responder.requests() == 0);
 }
 
-TEST_CASE("datagrams come back from their bytes as they were", "[txn]") {
+TEST_CASE("datagrams are decoded as encoded", "[txn]") {
   Datagram datagram;
   datagram.kind = Kind::negative;
   datagram.direction = Direction::response;

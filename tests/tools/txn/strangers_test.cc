@@ -53,7 +53,7 @@ wan::Descriptor knock(SocketAddress at, std::string_view words) {
 
 }  // namespace
 
-TEST_CASE("a stranger's connection takes no pair's place and spoils nothing", "[txn]") {
+TEST_CASE("a stranger's connection takes no pair's place and disturbs nothing", "[txn]") {
   for (const Script script : {Script::eft_short, Script::eft_long, Script::filetransf_long})
     for (const Calls calls : {Calls::blocking, Calls::non_blocking})
       for (const std::uint32_t send_buffer :
@@ -78,7 +78,7 @@ TEST_CASE("a stranger's connection takes no pair's place and spoils nothing", "[
       }
 }
 
-TEST_CASE("a connection with another pass is not served", "[txn]") {
+TEST_CASE("a connection with a wrong pass is not served", "[txn]") {
   Workload workload = standard(Script::eft_short, Protocol::tcp);
   Server server{workload, measuring::Pass::draw()};
   std::atomic<bool> stop = false;

@@ -14,7 +14,7 @@
 using namespace longhaul;
 using namespace longhaul::txn;
 
-TEST_CASE("every row of every preset can be, and crosses the control connection", "[txn]") {
+TEST_CASE("every row of every preset is valid, and is sent over the control connection unchanged", "[txn]") {
   for (const Preset& preset : presets())
     for (const Row& row : preset.rows) {
       INFO(preset.name << ": " << short_name(row));
@@ -25,7 +25,7 @@ TEST_CASE("every row of every preset can be, and crosses the control connection"
   CHECK_THROWS_WITH(preset_of("x"), Catch::Contains("there are tcp-udp, file-size, send-buffer"));
 }
 
-TEST_CASE("a workload that cannot be is refused with its bounds", "[txn]") {
+TEST_CASE("an impossible workload is refused with its bounds", "[txn]") {
   const auto refused = [](Protocol protocol, auto change) {
     Workload workload = standard(Script::eft_short, protocol);
     change(workload);
@@ -54,7 +54,7 @@ TEST_CASE("a workload that cannot be is refused with its bounds", "[txn]") {
   CHECK_THROWS_AS(workload_of(json), measuring::Trouble);
 }
 
-TEST_CASE("packets of the MTU hold what the headers leave", "[txn]") {
+TEST_CASE("packets fill the MTU after their headers", "[txn]") {
   Workload workload = standard(Script::filetransf_long, Protocol::udp);
   CHECK(datagram_bytes(workload, Family::ipv4) == 8'863);
   workload.mtu = 1500;
@@ -63,7 +63,7 @@ TEST_CASE("packets of the MTU hold what the headers leave", "[txn]") {
   CHECK(segment_bytes(workload, Family::ipv4) == 1'460);
 }
 
-TEST_CASE("content is the same in any pieces, and another in another transaction", "[txn]") {
+TEST_CASE("content does not depend on how it is split, and differs between transactions", "[txn]") {
   const ByteSource source{7, 1, Direction::request};
   Buffer whole(1000);
   source.fill(0, whole);
@@ -83,7 +83,7 @@ TEST_CASE("content is the same in any pieces, and another in another transaction
   CHECK_FALSE(ByteSource(7, 1, Direction::response).matches(0, first_bytes));
 }
 
-TEST_CASE("the figures of a row are of all its pairs", "[txn]") {
+TEST_CASE("the figures of a row cover all its pairs", "[txn]") {
   Workload workload = standard(Script::eft_long, Protocol::tcp);
   Measured fast{{1'000'000, 3'000'000}, 2, 4'000'000, {}};
   Measured slow{{10'000'000}, 1, 10'000'000, {}};
@@ -97,7 +97,7 @@ TEST_CASE("the figures of a row are of all its pairs", "[txn]") {
   CHECK_THAT(csv.str(), Catch::Contains("EFT-LONG,tcp,2,100,32767,0,0,blocking,3,0.010000,"));
 }
 
-TEST_CASE("a report arrives as it was sent, and one that is none is Trouble", "[txn]") {
+TEST_CASE("a report arrives as it was sent, and an invalid one is Trouble", "[txn]") {
   const Measured measured{{1, 2, 3}, 3, 6, {7, 8, 9}};
   auto message = report_of(measured, true);
   const Report report = parse_report(message);

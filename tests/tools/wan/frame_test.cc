@@ -91,7 +91,7 @@ TEST_CASE("other frames count by their payload, tagged ones without the tag") {
   CHECK(ip_bytes(Frame(5)) == 5);
 }
 
-TEST_CASE("an unfinished checksum becomes right, for both families and odd lengths") {
+TEST_CASE("an unfinished checksum is completed, for both families and odd lengths") {
   for (Packet& packet : packets({0, 1, 333})) {
     put_word(packet.frame, packet.checksum_at, packet.pseudo);
     REQUIRE(finish_checksum(packet.frame));
@@ -99,7 +99,7 @@ TEST_CASE("an unfinished checksum becomes right, for both families and odd lengt
   }
 }
 
-TEST_CASE("a flipped bit lies in the payload, and the checksum hides it") {
+TEST_CASE("a flipped bit is in the payload, and the checksum does not reveal it") {
   for (Packet& packet : packets({1, 2, 333})) {
     put_word(packet.frame, packet.checksum_at, packet.pseudo);
     REQUIRE(finish_checksum(packet.frame));
@@ -128,7 +128,7 @@ TEST_CASE("a packet without payload, or of another protocol, is not damaged") {
     }
 }
 
-TEST_CASE("what is not TCP or UDP, or is cut short, is left as it is") {
+TEST_CASE("packets other than TCP or UDP, and truncated ones, stay unchanged") {
   Frame arp = ethernet(0x0806, 28);
   const Frame before = arp;
   CHECK_FALSE(finish_checksum(arp));
@@ -143,7 +143,7 @@ TEST_CASE("what is not TCP or UDP, or is cut short, is left as it is") {
   }
 }
 
-TEST_CASE("lateness is known within a sixteenth") {
+TEST_CASE("lateness is measured to a sixteenth") {
   Lateness lateness;
   for (int i = 1; i <= 1000; ++i) lateness.add(i * 1us);
   CHECK(lateness.count() == 1000);

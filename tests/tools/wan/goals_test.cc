@@ -8,7 +8,7 @@
 
 using namespace longhaul::wan;
 
-TEST_CASE("the binomial interval leaves half of the rest in each tail") {
+TEST_CASE("the binomial interval leaves equal probability in both tails") {
   // 10 fair coins: P(0) = 1/1024, P(<=1) = 11/1024.
   CHECK(binomial_interval(10, 0.5, 1 - 2 * 0.0009) == std::pair<std::uint64_t, std::uint64_t>{0, 10});
   CHECK(binomial_interval(10, 0.5, 1 - 2 * 0.0010) == std::pair<std::uint64_t, std::uint64_t>{1, 9});
@@ -21,7 +21,7 @@ TEST_CASE("the binomial interval leaves half of the rest in each tail") {
   CHECK(high == Approx(572).margin(3));
 }
 
-TEST_CASE("goals are missed on both sides") {
+TEST_CASE("a goal can be missed in both directions") {
   CHECK(rate_is_right(1e6, 0.9901e6));
   CHECK(rate_is_right(1e6, 1.0099e6));
   CHECK_FALSE(rate_is_right(1e6, 0.989e6));

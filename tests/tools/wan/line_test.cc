@@ -76,7 +76,7 @@ TEST_CASE("a ping over the line takes the delay of both directions, for both fam
   }
 }
 
-TEST_CASE("what a full line delivers is its rate, and every packet is accounted for") {
+TEST_CASE("a full line delivers its rate, and every packet is accounted for") {
   if (!can_run()) return;
   const auto is_punctual = [](bool ipv6, bool is_last_try) {
     const Rig rig;
@@ -102,7 +102,7 @@ TEST_CASE("what a full line delivers is its rate, and every packet is accounted 
     }
 }
 
-TEST_CASE("a clean line loses, repeats and invents nothing") {
+TEST_CASE("a clean line does not lose, repeat or invent packets") {
   if (!can_run()) return;
   const Rig rig;
   RunningLine line{rig, LONGHAUL_WAN, {"--delay", "5ms"}};
@@ -114,7 +114,7 @@ TEST_CASE("a clean line loses, repeats and invents nothing") {
   CHECK(count(stats, "a_to_b", "packets_out") == count(stats, "a_to_b", "packets_in"));
 }
 
-TEST_CASE("losses and copies at the far end are those the line counts") {
+TEST_CASE("losses and duplicates at the far end are those that the line counts") {
   if (!can_run()) return;
   const Rig rig;
   RunningLine line{rig, LONGHAUL_WAN, {"--a-to-b-loss", "10%", "--a-to-b-duplicate", "5%", "--delay", "2ms"}};
@@ -174,7 +174,7 @@ TEST_CASE("a control socket in use is not replaced, a stale one is") {
   CHECK_FALSE(boost::json::parse(ask(folder.socket(), "stats", 5s)).as_object().contains("error"));
 }
 
-TEST_CASE("checksums left to hardware arrive finished, and oversized segments are refused and counted") {
+TEST_CASE("offloaded checksums arrive completed, and oversized segments are refused and counted") {
   if (!can_run()) return;
   const Rig rig;
   run_inside(rig.left(), {"ethtool", "-K", Rig::kLeftDevice, "tx", "on", "tso", "on", "gso", "on"});
@@ -202,7 +202,7 @@ TEST_CASE("checksums left to hardware arrive finished, and oversized segments ar
   CHECK(count(stats, "a_to_b", "oversized") > 0);
 }
 
-TEST_CASE("a VLAN tag, which the kernel keeps apart from the frame, crosses the line in its place") {
+TEST_CASE("a VLAN tag, which the kernel keeps apart from the frame, is preserved across the line") {
   if (!can_run()) return;
   const Rig rig;
   const auto port_in = [](const Namespace& host, const char* device) {
@@ -241,7 +241,7 @@ TEST_CASE("full-sized packets pass and larger interfaces may send larger ones") 
   CHECK(reachable(rig, {"-M", "do", "-s", "8972", Rig::kRightAddress}));
 }
 
-TEST_CASE("a line outlives its interface going down and up, and ends with a sentence when it is removed") {
+TEST_CASE("a line survives its interface going down and up, and ends with a sentence when it is removed") {
   if (!can_run()) return;
   const Rig rig;
   RunningLine line{rig, LONGHAUL_WAN, {}};
@@ -256,7 +256,7 @@ TEST_CASE("a line outlives its interface going down and up, and ends with a sent
   CHECK_THROWS_WITH(line.process().finish(5s), Catch::Contains("interface end-b has disappeared"));
 }
 
-TEST_CASE("TAP devices are joined like interfaces") {
+TEST_CASE("TAP devices can be joined like interfaces") {
   if (!can_run()) return;
   const Rig rig;
   // The far end is a TAP device of the middle, which answers pings itself; the near end is the left host's

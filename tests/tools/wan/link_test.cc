@@ -67,7 +67,7 @@ double tolerance(double trials, double share) { return 3.2905 * std::sqrt(trials
 
 }  // namespace
 
-TEST_CASE("a packet takes its bits at the rate, then the delay") {
+TEST_CASE("a packet is delayed by its bits at the rate, then by the delay") {
   Link link{{.rate_bits = 64'000, .delay = 30ms}, 1};
   CHECK(link.arrive(kStart, 1500, 0) == Fate::carried);
   CHECK(link.arrive(kStart, 100, 1) == Fate::carried);
@@ -77,7 +77,7 @@ TEST_CASE("a packet takes its bits at the rate, then the delay") {
                                          {kStart + 1s + 8ms + 30ms, 2}});
 }
 
-TEST_CASE("rounding never adds up over a long busy period") {
+TEST_CASE("rounding errors do not add up over a long busy period") {
   // 40 bytes at 622 Mbit/s are 514.469 ns; rounded packet by packet a million of them would be 0.5 ms too
   // slow.
   Link link{{.rate_bits = 622'000'000, .queue_bytes = 1u << 30}, 1};
@@ -88,7 +88,7 @@ TEST_CASE("rounding never adds up over a long busy period") {
   CHECK(out.back().at - kStart == Duration{514'469'454});  // 320e6 / 622e6 s, rounded up
 }
 
-TEST_CASE("a line without a rate delays every packet by the same and drops none") {
+TEST_CASE("a line without a rate delays every packet equally and drops none") {
   Link link{{.rate_bits = 0, .queue_bytes = 0, .delay = 1s}, 1};
   for (PacketId id = 0; id < 1000; ++id) REQUIRE(link.arrive(kStart + id * 1us, 1500, id) == Fate::carried);
   const auto out = drain(link);
@@ -96,7 +96,7 @@ TEST_CASE("a line without a rate delays every packet by the same and drops none"
   for (PacketId id = 0; id < 1000; ++id) CHECK(out[id] == Sent{kStart + id * 1us + 1s, id});
 }
 
-TEST_CASE("the queue holds its bytes beside the packet on the wire, and not one more") {
+TEST_CASE("the queue holds exactly its bytes beside the packet being sent") {
   Link link{{.rate_bits = 8'000'000, .queue_bytes = 3000}, 1};  // a byte takes a microsecond
   CHECK(link.arrive(kStart, 1500, 0) == Fate::carried);
   CHECK(link.arrive(kStart, 1500, 1) == Fate::carried);
@@ -140,7 +140,7 @@ TEST_CASE("an overloaded line delivers exactly its rate") {
   }
 }
 
-TEST_CASE("how often the line is polled changes nothing") {
+TEST_CASE("the frequency of polling changes nothing") {
   const auto arrivals = random_arrivals(7, 20'000, 500us);
   const auto run = [&](Duration poll_every) {
     Link link{everything(), 42};
@@ -161,7 +161,7 @@ TEST_CASE("how often the line is polled changes nothing") {
   CHECK(run(3s) == never);
 }
 
-TEST_CASE("arrivals read late, after the line was polled past them, keep their times") {
+TEST_CASE("arrivals that are read late, after the line was polled past them, keep their times") {
   const LinkConfig config{.rate_bits = 10'000'000, .queue_bytes = 20'000, .delay = 20ms};
   const auto arrivals = random_arrivals(3, 5'000, 500us);
   const auto run = [&](Duration read_late_by) {
@@ -178,7 +178,7 @@ TEST_CASE("arrivals read late, after the line was polled past them, keep their t
   CHECK(run(19ms) == run(0s));
 }
 
-TEST_CASE("a wake-up is never after the departure, and polling then gives it") {
+TEST_CASE("a wake-up is never after the departure, and polling then returns the packet") {
   const auto arrivals = random_arrivals(11, 2'000, 500us);
   Link eager{everything(), 5};
   Link sleeper{everything(), 5};
@@ -208,7 +208,7 @@ TEST_CASE("the same seed gives the same line, another seed another") {
   CHECK(run(9) != run(10));
 }
 
-TEST_CASE("switching another effect on leaves the losses where they were") {
+TEST_CASE("switching on another effect leaves the losses as they were") {
   const auto lost = [](const LinkConfig& config) {
     Link link{config, 4};
     std::vector<PacketId> ids;
@@ -227,7 +227,7 @@ TEST_CASE("switching another effect on leaves the losses where they were") {
   CHECK(lost(more) == lost(plain));
 }
 
-TEST_CASE("random loss is what was set, within the binomial bound") {
+TEST_CASE("random loss matches the setting within the binomial bound") {
   for (const double share : {0.0005, 0.001, 0.005, 0.01, 0.05, 0.1}) {
     Link link{{.loss = share}, 2006};
     constexpr PacketId kPackets = 200'000;
@@ -238,7 +238,7 @@ TEST_CASE("random loss is what was set, within the binomial bound") {
   }
 }
 
-TEST_CASE("burst loss has the mean burst length and the share of its two states") {
+TEST_CASE("burst loss matches the mean burst length and the share of its two states") {
   const double enter = 0.005;
   const double leave = 0.2;
   Link link{{.burst_loss = BurstLoss{.enter = enter, .leave = leave}}, 17};
@@ -255,14 +255,14 @@ TEST_CASE("burst loss has the mean burst length and the share of its two states"
   CHECK(lost / static_cast<double>(bursts) == Approx(1 / leave).epsilon(0.05));
 }
 
-TEST_CASE("the two states of burst loss may lose some packets each") {
+TEST_CASE("each of the two states of burst loss can lose some packets") {
   Link link{{.burst_loss = BurstLoss{.enter = 0.1, .leave = 0.1, .loss_bad = 0.5, .loss_good = 0.1}}, 17};
   constexpr PacketId kPackets = 200'000;
   for (PacketId id = 0; id < kPackets; ++id) link.arrive(kStart + id * 1us, 100, id);
   CHECK(static_cast<double>(link.counters().lost) / kPackets == Approx(0.3).epsilon(0.03));
 }
 
-TEST_CASE("a lost packet takes its time on the line all the same") {
+TEST_CASE("a lost packet still takes its time on the line") {
   Link link{{.rate_bits = 8'000'000, .loss = 1}, 1};
   CHECK(link.arrive(kStart, 1500, 0) == Fate::lost);
   link.change(kStart, {.rate_bits = 8'000'000});
@@ -299,7 +299,7 @@ TEST_CASE("jitter spreads the delay and keeps the order") {
   CHECK(crowded.counters().reordered == 0);
 }
 
-TEST_CASE("the reordered share is what was set, and the others keep their times") {
+TEST_CASE("the reordered share matches the setting, and other packets keep their times") {
   Link link{{.delay = 10ms, .reorder = 0.05, .reorder_by = 2ms}, 8};
   constexpr PacketId kPackets = 100'000;
   for (PacketId id = 0; id < kPackets; ++id) link.arrive(kStart + id * 300us, 100, id);
@@ -332,7 +332,7 @@ TEST_CASE("duplicates follow their original, take no line time, and are counted"
   for (const Sent& packet : out) REQUIRE(packet.at == kStart + (packet.id + 1) * 100us);
 }
 
-TEST_CASE("damage hits its share of the packets, anywhere in them") {
+TEST_CASE("damage affects its share of the packets, at any position in them") {
   Link link{{.delay = 1ms, .corrupt = 0.1}, 8};
   constexpr PacketId kPackets = 20'000;
   for (PacketId id = 0; id < kPackets; ++id) link.arrive(kStart, 100, id);
@@ -342,7 +342,7 @@ TEST_CASE("damage hits its share of the packets, anywhere in them") {
   for (const int count : tenths) CHECK(std::abs(count - kPackets * 0.01) <= tolerance(kPackets, 0.01));
 }
 
-TEST_CASE("a new rate applies to the bits not yet sent") {
+TEST_CASE("a new rate applies to bits that are not yet sent") {
   Link link{{.rate_bits = 8'000'000, .queue_bytes = 10'000, .delay = 5ms}, 1};
   for (PacketId id = 0; id < 3; ++id) link.arrive(kStart, 1000, id);
   // 1500 µs later packet 0 travels, packet 1 is half sent, packet 2 waits.
@@ -355,7 +355,7 @@ TEST_CASE("a new rate applies to the bits not yet sent") {
                                          {kStart + 17500us + 50ms, 3}});
 }
 
-TEST_CASE("a rate may be taken away and given back") {
+TEST_CASE("a rate can be removed and set again") {
   Link link{{.rate_bits = 8'000, .queue_bytes = 10'000}, 1};
   link.arrive(kStart, 1000, 0);
   link.arrive(kStart, 1000, 1);
@@ -368,7 +368,7 @@ TEST_CASE("a rate may be taken away and given back") {
       std::vector<Sent>{{kStart + 100ms, 0}, {kStart + 100ms, 1}, {kStart + 200ms, 2}, {kStart + 1300ms, 3}});
 }
 
-TEST_CASE("a smaller queue drops nothing that waits already") {
+TEST_CASE("a smaller queue drops no packet that already waits") {
   Link link{{.rate_bits = 8'000'000, .queue_bytes = 10'000}, 1};
   for (PacketId id = 0; id < 8; ++id) link.arrive(kStart, 1000, id);
   link.change(kStart, {.rate_bits = 8'000'000, .queue_bytes = 2'000});
@@ -386,14 +386,14 @@ TEST_CASE("a shorter delay does not reorder") {
   CHECK(drain(link) == std::vector<Sent>{{kStart + 1s, 0}, {kStart + 1s, 1}, {kStart + 2s + 10ms, 2}});
 }
 
-TEST_CASE("stamps that go backwards count as the latest seen") {
+TEST_CASE("timestamps that go backwards count as the latest one seen") {
   Link link{{.delay = 10ms}, 1};
   link.arrive(kStart + 5ms, 100, 0);
   link.arrive(kStart, 100, 1);
   CHECK(drain(link) == std::vector<Sent>{{kStart + 15ms, 0}, {kStart + 15ms, 1}});
 }
 
-TEST_CASE("every packet in is lost, dropped, inside or out") {
+TEST_CASE("every packet that enters is lost, dropped, still inside or delivered") {
   Link link{everything(), 99};
   const auto arrivals = random_arrivals(99, 10'000, 300us);
   for (PacketId id = 0; id < arrivals.size(); ++id) {
@@ -410,7 +410,7 @@ TEST_CASE("every packet in is lost, dropped, inside or out") {
   CHECK(counters.reordered > 0);
 }
 
-TEST_CASE("packets can be lost on demand, and the dice fall as they would have") {
+TEST_CASE("packets can be lost on demand, without changing the random decisions") {
   LinkConfig config;
   config.loss = 0.05;
   const auto lost = [&](std::uint32_t on_demand) {

@@ -22,7 +22,7 @@ LineSettings with(std::initializer_list<std::pair<const char*, const char*>> ass
 
 }  // namespace
 
-TEST_CASE("rates, times, shares and sizes are read with their units") {
+TEST_CASE("rates, times, shares and sizes are parsed with their units") {
   CHECK(*parse_rate("51.84mbit") == 51'840'000);
   CHECK(*parse_rate("64kbit") == 64'000);
   CHECK(*parse_rate("64K") == 64'000);
@@ -48,7 +48,7 @@ TEST_CASE("a value without a number and a valid unit is refused with a sentence"
   for (const char* text : {"", "-5", "5 apples"}) CHECK(parse_bytes(text).has_error());
 }
 
-TEST_CASE("a setting means both directions, a prefixed one its own") {
+TEST_CASE("a setting applies to both directions, a prefixed one to its own") {
   const LineSettings settings =
       with({{"rate", "10mbit"}, {"delay", "50ms"}, {"b-to-a-rate", "1mbit"}, {"a-to-b-loss", "1%"}});
   CHECK(settings.a_to_b.line.rate_bits == 10'000'000);
@@ -80,7 +80,7 @@ TEST_CASE("a queue may be set in bytes, in time, and in round trips") {
   CHECK(queue("auto") == 100'000);
 }
 
-TEST_CASE("burst loss and reordering take their parts") {
+TEST_CASE("burst loss and reordering accept all their parameters") {
   const LineConfig line = resolve(with({{"burst-loss", "0.001,0.25"}, {"reorder", "1%,7ms"}}));
   REQUIRE(line.a_to_b.burst_loss);
   CHECK(line.a_to_b.burst_loss->enter == 0.001);
@@ -94,7 +94,7 @@ TEST_CASE("burst loss and reordering take their parts") {
   CHECK(resolve(with({{"rate", "1.2mbit"}, {"reorder", "1%"}})).a_to_b.reorder_by == 40ms);
 }
 
-TEST_CASE("a wrong setting changes nothing, not even one direction") {
+TEST_CASE("an invalid setting changes nothing, not even in one direction") {
   LineSettings settings = with({{"rate", "10mbit"}});
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, const char*>>{{"rate", "fast"},

@@ -6,4 +6,4 @@
 
 using longhaul::link::udp::choose_cipher;
 
-TEST_CASE("the choice of a cipher is made once") { CHECK(choose_cipher() == choose_cipher()); }
+TEST_CASE("the cipher is chosen once") { CHECK(choose_cipher() == choose_cipher()); }

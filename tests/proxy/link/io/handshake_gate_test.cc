@@ -26,7 +26,7 @@ std::string stranger(int number) {
 
 }  // namespace
 
-TEST_CASE("a source begins so many handshakes at once, then so many a second") {
+TEST_CASE("a source may start a number of handshakes at once, then a number per second") {
   HandshakeGate gate(1000);
   TimePoint now = kGateStart;
   const auto admitted = [&](int attempts) {
@@ -44,7 +44,7 @@ TEST_CASE("a source begins so many handshakes at once, then so many a second") {
   CHECK(admitted(1000) == HandshakeGate::kBurst);
 }
 
-TEST_CASE("addresses of one IPv6 /64 are one source, and an IPv4 address in its IPv6 form is itself") {
+TEST_CASE("addresses of one IPv6 /64 count as one source, and a mapped address counts as IPv4") {
   HandshakeGate gate(1000);
   CHECK(standing_of(gate, "2001:db8:1:2::1") == "first");
   CHECK(standing_of(gate, "2001:db8:1:2:ffff::9") == "repeated");
@@ -54,7 +54,7 @@ TEST_CASE("addresses of one IPv6 /64 are one source, and an IPv4 address in its 
   CHECK(standing_of(gate, "::ffff:10.0.0.2") == "first");
 }
 
-TEST_CASE("a source has a quarter of the places at most") {
+TEST_CASE("a source uses at most a quarter of the places") {
   HandshakeGate gate(8);
   CHECK(standing_of(gate, "10.0.0.1") == "first");
   CHECK(standing_of(gate, "10.0.0.1") == "repeated");
@@ -62,7 +62,7 @@ TEST_CASE("a source has a quarter of the places at most") {
   CHECK(gate.in_progress() == 2);
 }
 
-TEST_CASE("when all places are taken the oldest of those that come repeatedly gives up its place") {
+TEST_CASE("when all places are taken, the oldest handshake of a source with several gives up its place") {
   HandshakeGate gate(8);
   std::vector<std::string> gave_up;
   const auto enter = [&](const std::string& from) {
@@ -82,7 +82,7 @@ TEST_CASE("when all places are taken the oldest of those that come repeatedly gi
   CHECK(gate.in_progress() == 8);
 }
 
-TEST_CASE("places are kept for the addresses of peers, whatever strangers do") {
+TEST_CASE("places are reserved for peers' addresses, whatever strangers do") {
   HandshakeGate gate(8);
   gate.know({make_address("192.0.2.1"), make_address("2001:db8::1")});
   for (int i = 0; i < 10'000; ++i) standing_of(gate, stranger(i).c_str());
@@ -102,7 +102,7 @@ TEST_CASE("places are kept for the addresses of peers, whatever strangers do") {
   CHECK(standing_of(gate, "192.0.2.2") == "first");
 }
 
-TEST_CASE("what handshakes take of the processor comes out of the source's budget") {
+TEST_CASE("processor time of handshakes is charged to the source's budget") {
   HandshakeGate gate(1000);
   const auto place = gate.admit(make_address("10.0.0.1"), kGateStart, {});
   REQUIRE(place.has_value());
@@ -115,7 +115,7 @@ TEST_CASE("what handshakes take of the processor comes out of the source's budge
   CHECK(standing_of(gate, "10.0.0.1", kGateStart + 10s) == "repeated");
 }
 
-TEST_CASE("what is remembered of sources is bounded") {
+TEST_CASE("the memory for sources is bounded") {
   SourceTable<int> table(4);
   for (SourceKey key = 0; key < 100; ++key) table[key] = static_cast<int>(key);
   CHECK(table.size() == 4);

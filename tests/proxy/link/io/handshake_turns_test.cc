@@ -22,7 +22,7 @@ asio::awaitable<void> step(HandshakeTurns& turns, Standing standing, std::string
 
 }  // namespace
 
-TEST_CASE("known peers have their turns first, then first contacts, then the others, each in order") {
+TEST_CASE("known peers go first, then first contacts, then the others, each in order of arrival") {
   asio::io_context io;
   HandshakeTurns turns(io.get_executor());
   std::string order;
@@ -36,7 +36,7 @@ TEST_CASE("known peers have their turns first, then first contacts, then the oth
   CHECK(order == "adecfb");
 }
 
-TEST_CASE("after a step others wait for nine times as long as it took, and known peers do not") {
+TEST_CASE("after each step strangers wait nine times as long as it took, and known peers do not") {
   asio::io_context io;
   HandshakeTurns turns(io.get_executor());
   std::string order;

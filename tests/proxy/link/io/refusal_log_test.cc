@@ -36,7 +36,7 @@ const auto kRefusedAt = link::TimePoint(1h);
 
 }  // namespace
 
-TEST_CASE("each refusal is counted, and a source has one line a minute with the count of the others") {
+TEST_CASE("each refusal is counted, and a source is logged once a minute with the count of the others") {
   RefusalLog refusals;
   const auto lines = lines_of([&] {
     for (int second = 0; second <= 60; ++second)
@@ -52,7 +52,7 @@ TEST_CASE("each refusal is counted, and a source has one line a minute with the 
   CHECK(lines[2].find("unlogged_of_source=119") != std::string::npos);
 }
 
-TEST_CASE("thousands of sources get no more lines together than a person can read") {
+TEST_CASE("the log lines of thousands of sources are limited together") {
   RefusalLog refusals;
   const auto lines = lines_of([&] {
     for (int second = 0; second < 60; ++second)

@@ -134,7 +134,7 @@ struct Engines {
 
 }  // namespace
 
-TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side, across changes of keys") {
+TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side, across key updates") {
   const TlsContext context = make_context();
   const auto* ciphers =
       GENERATE("TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_256_GCM_SHA384");
@@ -169,7 +169,7 @@ TEST_CASE("an engine speaks TLS 1.3 with libssl in every cipher, on either side,
   CHECK(engine.closed_by_peer());
 }
 
-TEST_CASE("a refusal by libssl is reported with its name") {
+TEST_CASE("a refusal by libssl is reported by name") {
   const TlsContext context = make_context();
   TlsEngine engine(context, Side::dialler, any_key);
   Libssl peer(context, Side::acceptor, "TLS_AES_128_GCM_SHA256");
@@ -186,7 +186,7 @@ TEST_CASE("a refusal by libssl is reported with its name") {
   CHECK(engine.error_text() == "TLS alert from the peer: bad record mac");
 }
 
-TEST_CASE("a record that was changed anywhere, repeated, left out or moved ends the connection") {
+TEST_CASE("a record that was modified, repeated, omitted or moved ends the connection") {
   Engines pair;
   REQUIRE(pair.dialler.send(as_bytes("one")));
   const Buffer one = take(pair.dialler);
@@ -230,7 +230,7 @@ TEST_CASE("a record that was changed anywhere, repeated, left out or moved ends 
   }
 }
 
-TEST_CASE("what came before a broken record is delivered, and nothing behind the peer's last word") {
+TEST_CASE("data before a broken record is delivered, and none after the peer's close") {
   Engines pair;
   Buffer plain;
   SECTION("a broken record") {
@@ -248,7 +248,7 @@ TEST_CASE("what came before a broken record is delivered, and nothing behind the
   CHECK(as_text(plain) == "good");
 }
 
-TEST_CASE("bytes that come behind the handshake in one piece with its end are not lost") {
+TEST_CASE("bytes that arrive together with the end of the handshake are not lost") {
   const TlsContext context = make_context();
   TlsEngine dialler(context, Side::dialler, any_key), acceptor(context, Side::acceptor, any_key);
   Buffer plain;
@@ -276,7 +276,7 @@ Result<void> run(TlsEngine& dialler, TlsEngine& acceptor) {
 
 }  // namespace
 
-TEST_CASE("a dialler shows its own key only to one that it expects") {
+TEST_CASE("a dialler shows its own key only to the peer that it expects") {
   const TlsContext here = make_context(), there = make_context();
   std::string shown;
   TlsEngine dialler(here, Side::dialler, [&](const std::string& key) { return shown = key, Known(); });
@@ -308,7 +308,7 @@ TEST_CASE("an acceptor refuses an unknown key, and the dialler is informed") {
   CHECK(dialler.refusal() == link::Refusal::rejected_by_peer);
 }
 
-TEST_CASE("a key is refused before its proof is looked at") {
+TEST_CASE("an unknown key is refused before its signature is verified") {
   const TlsContext context = make_context(), there = make_context();
   TlsEngine acceptor(there, Side::acceptor, [](const std::string&) { return Known(); });
   Libssl peer(context, Side::dialler, "TLS_AES_128_GCM_SHA256");
@@ -334,7 +334,7 @@ TEST_CASE("a key is refused before its proof is looked at") {
   CHECK(at < flight.size());
 }
 
-TEST_CASE("only X25519 and P-256 are agreed on, and only with short handshakes") {
+TEST_CASE("only X25519 and P-256 are negotiated, and only with short handshakes") {
   const TlsContext context = make_context();
   const auto refused_with = [&](const char* groups) {
     TlsEngine acceptor(context, Side::acceptor, any_key);

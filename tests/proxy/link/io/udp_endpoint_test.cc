@@ -120,7 +120,7 @@ TEST_CASE("a batch arrives whole and in order, over IPv4 and IPv6, segmented by 
   CHECK(there->counters().unknown == 0);
 }
 
-TEST_CASE("a datagram that lay in the socket came when the kernel had it, not when it is read") {
+TEST_CASE("a datagram's arrival time is that of the kernel, not that of the read") {
   const char* address = GENERATE("127.0.0.1", "::1");
   asio::io_context io;
   auto here = open(io, address), there = open(io, address);
@@ -151,7 +151,7 @@ TEST_CASE("a datagram that lay in the socket came when the kernel had it, not wh
   }
 }
 
-TEST_CASE("datagrams for several carriers in one burst each reach their own, and their turn ends once") {
+TEST_CASE("a burst of datagrams for several carriers reaches each one, and its turn ends once") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender, one, two;
@@ -166,7 +166,7 @@ TEST_CASE("datagrams for several carriers in one burst each reach their own, and
   CHECK(two.turns == 1);
 }
 
-TEST_CASE("datagrams of strangers are counted and not delivered") {
+TEST_CASE("datagrams from unknown senders are counted and not delivered") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender, taker;
@@ -191,7 +191,7 @@ TEST_CASE("datagrams of strangers are counted and not delivered") {
   CHECK(there->counters().sends == 0);
 }
 
-TEST_CASE("an endpoint on all addresses answers from the one that was used, for both families") {
+TEST_CASE("an endpoint on all addresses answers from the address that was used, in both families") {
   asio::io_context io;
   auto server = open(io, "::");
   const char* used = GENERATE("127.0.0.1", "127.0.0.9", "::1");
@@ -222,7 +222,7 @@ TEST_CASE("a datagram too large for the first hop is reported, with others or al
   CHECK(here->segments_in_kernel());
 }
 
-TEST_CASE("a destination without a route costs the batch and nothing else") {
+TEST_CASE("a destination without a route loses the batch and nothing else") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender, taker;
@@ -236,7 +236,7 @@ TEST_CASE("a destination without a route costs the batch and nothing else") {
   until(io, [&] { return taker.datagrams.size() == 2; });
 }
 
-TEST_CASE("a receiver may go, and even end the endpoint, at the end of its turn") {
+TEST_CASE("a receiver may be removed, and may even close the endpoint, at the end of its turn") {
   asio::io_context io;
   auto here = open(io, "127.0.0.1"), there = open(io, "127.0.0.1");
   Taker sender, one, two;
@@ -255,7 +255,7 @@ TEST_CASE("a receiver may go, and even end the endpoint, at the end of its turn"
   CHECK(two.turns == 0);
 }
 
-TEST_CASE("an echo of many batches between two endpoints loses nothing on loopback") {
+TEST_CASE("batches echoed between two endpoints on loopback arrive complete") {
   asio::io_context io;
   auto client = open(io, "::1"), server = open(io, "::");
   Taker asked, answered;

@@ -188,7 +188,7 @@ LinkStatus status_of(const End& end) {
   return status;
 }
 
-TEST_CASE("flows go over UDP as soon as it answers") {
+TEST_CASE("flows use UDP as soon as it answers") {
   PairOnUdp pair;
   pair.flows.start(3'000'000, 2'000'000);
   const std::uint64_t before = pair.a.tcp_bytes + pair.b.tcp_bytes;
@@ -200,7 +200,7 @@ TEST_CASE("flows go over UDP as soon as it answers") {
   CHECK(status_of(pair.b).udp.remote_address == "127.0.0.1:" + std::to_string(pair.relay->port()));
 }
 
-TEST_CASE("without an answer over UDP flows stay on the control connection") {
+TEST_CASE("flows stay on the control connection if UDP does not answer") {
   Pair pair;
   pair.relay->closed = true;
   pair.new_keys(1);
@@ -213,7 +213,7 @@ TEST_CASE("without an answer over UDP flows stay on the control connection") {
   CHECK(status_of(pair.a).udp.fallbacks == 0);
 }
 
-TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used again once heard") {
+TEST_CASE("if UDP falls silent its bytes are sent again elsewhere, and UDP is used again when it answers") {
   PairOnUdp pair;
   pair.flows.start(20'000'000, 20'000'000);
   REQUIRE(pair.until([&] { return status_of(pair.a).udp.bytes_sent > 500'000; }));
@@ -229,7 +229,7 @@ TEST_CASE("when UDP falls silent in mid flow its bytes go again, and it is used 
   CHECK(pair.both_on_udp());
 }
 
-TEST_CASE("new keys take over in mid flow without a fallback, and old ones end") {
+TEST_CASE("new keys take over during a flow without a fallback, and old ones end") {
   PairOnUdp pair;
   auto& flows = pair.flows;
   flows.start(4'000'000, 4'000'000);
@@ -246,7 +246,7 @@ TEST_CASE("new keys take over in mid flow without a fallback, and old ones end")
   CHECK(status_of(pair.b).udp.fallbacks == 0);
 }
 
-TEST_CASE("worn out keys end the control connection once, and those of the next one carry on") {
+TEST_CASE("exhausted keys end the control connection once, and the keys of the next one continue") {
   const bool own = GENERATE(true, false);
   INFO((own ? "nothing more may be sealed" : "too much did not open"));
   // Fewer than what goes at once while nothing is known of the line.
@@ -266,7 +266,7 @@ TEST_CASE("worn out keys end the control connection once, and those of the next 
   CHECK(pair.b.closed.empty());
 }
 
-TEST_CASE("the wished transport is taken while flows run") {
+TEST_CASE("a change of the configured transport applies while flows run") {
   PairOnUdp pair;
   auto& flows = pair.flows;
   flows.start(4'000'000, 4'000'000);
@@ -305,7 +305,7 @@ TEST_CASE("the wished transport is taken while flows run") {
   pair.complete();
 }
 
-TEST_CASE("only the answer to something newer ends the doubt that the end of the control connection raised") {
+TEST_CASE("the doubt after the control connection ended is only cleared by an answer to a newer packet") {
   PairOnUdp pair;
   CHECK_FALSE(pair.a.paths.in_doubt());
   pair.relay->holds = true;
@@ -329,7 +329,7 @@ TEST_CASE("only the answer to something newer ends the doubt that the end of the
   CHECK(pair.until([&] { return pair.a.paths.carrying() && !pair.a.paths.in_doubt(); }));
 }
 
-TEST_CASE("a path that an earlier daemon knew begins at its rate, and is still known if nothing was sent") {
+TEST_CASE("a path known to an earlier daemon starts at its rate, and stays known if nothing was sent") {
   Pair pair;
   for (End* end : {&pair.a, &pair.b}) {
     end->rate_bits = 0;

@@ -37,7 +37,7 @@ struct BusyLine {
 constexpr double kLine = 10 * kFull / 0.010;  // of ten packets in 10 ms
 }  // namespace
 
-TEST_CASE("the rate of a busy line is known after two pieces, and not before") {
+TEST_CASE("the rate of a busy line is known after two samples, and not before") {
   BusyLine line;
   for (int i = 0; i <= 3; ++i) {
     line.ack(10, 10ms);
@@ -50,7 +50,7 @@ TEST_CASE("the rate of a busy line is known after two pieces, and not before") {
   CHECK_FALSE(line.busy.value());
 }
 
-TEST_CASE("on a slow line a piece is as long as a few packets take") {
+TEST_CASE("on a slow line a sample lasts as long as a few packets take") {
   BusyLine line;
   for (int i = 0; i < 8; ++i) {
     line.ack(1, 25ms);
@@ -61,7 +61,7 @@ TEST_CASE("on a slow line a piece is as long as a few packets take") {
   CHECK(*line.busy.value() == Approx(kFull / 0.025));
 }
 
-TEST_CASE("a standstill is in one piece, or in two, and the third has the rate") {
+TEST_CASE("a stall falls into one or two samples, and the next sample shows the rate") {
   for (const bool one_comes_through : {false, true}) {
     BusyLine line;
     for (int i = 0; i < 9; ++i) line.ack(10, 10ms);
@@ -76,7 +76,7 @@ TEST_CASE("a standstill is in one piece, or in two, and the third has the rate")
   }
 }
 
-TEST_CASE("what was not ours to fill says nothing of the line") {
+TEST_CASE("samples in which we did not fill the line say nothing about its rate") {
   BusyLine line;
   for (int i = 0; i < 9; ++i) line.ack(10, 10ms);
   REQUIRE(line.busy.value());
@@ -92,7 +92,7 @@ TEST_CASE("what was not ours to fill says nothing of the line") {
   CHECK(*line.busy.value() == Approx(kLine));
 }
 
-TEST_CASE("a queue that grows by and by has no jump") {
+TEST_CASE("a queue that grows gradually is not a jump") {
   BusyLine line;
   for (int i = 0; i < 100; ++i) {
     line.forward_delay += 1ms;

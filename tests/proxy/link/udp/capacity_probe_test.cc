@@ -63,7 +63,7 @@ struct SharedLine {
 };
 }  // namespace
 
-TEST_CASE("what a line carries of all is known after two bursts, and not before") {
+TEST_CASE("the total rate of a line is known after two bursts, and not before") {
   SharedLine line;
   CHECK_FALSE(line.probe.capacity());
   line.burst(32);
@@ -74,8 +74,7 @@ TEST_CASE("what a line carries of all is known after two bursts, and not before"
 }
 
 TEST_CASE(
-    "a burst is measured by what was sent of it, acknowledged in whatever number, also as epochs begin "
-    "anew") {
+    "a burst is measured by its acknowledged bytes, however many ACKs carry them, also as epochs restart") {
   const int each = GENERATE(1, 3, 16);
   CAPTURE(each);
   SharedLine line;
@@ -84,7 +83,7 @@ TEST_CASE(
   CHECK(line.probe.capacity().value() == Approx(SharedLine::kCapacity).epsilon(0.001));
 }
 
-TEST_CASE("bursts that arrive early and late are made up for by each other") {
+TEST_CASE("bursts that arrive early and late compensate for each other") {
   SharedLine line;
   for (int i = 0; i < 20; ++i) line.burst(32, 10, {}, i % 2 == 0 ? 1ms : -1ms);
   CHECK(line.probe.capacity().value() == Approx(SharedLine::kCapacity).epsilon(0.03));
@@ -114,7 +113,7 @@ TEST_CASE("a burst that did not leave at once, or has too few acknowledgements, 
   CHECK_FALSE(line.probe.capacity());
 }
 
-TEST_CASE("a line that becomes slower is followed, and forgotten after a minute without a burst") {
+TEST_CASE("the probe follows a line that becomes slower, and forgets it after a minute without a burst") {
   SharedLine line;
   for (int i = 0; i < 5; ++i) line.burst(32);
   line.capacity = SharedLine::kCapacity / 2;

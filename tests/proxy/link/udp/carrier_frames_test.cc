@@ -59,7 +59,7 @@ TEST_CASE("carrier frames match the protocol, byte for byte") {
   CHECK(hex(out) == "2208ab00000000000000");
 }
 
-TEST_CASE("any acknowledgement reads back as it was written") {
+TEST_CASE("any acknowledgement is decoded as it was encoded") {
   std::mt19937_64 random(1);
   for (int round = 0; round < 2000; ++round) {
     PacketAck ack{.delay = std::chrono::microseconds(random() % 100'000),
@@ -84,7 +84,7 @@ TEST_CASE("any acknowledgement reads back as it was written") {
   }
 }
 
-TEST_CASE("numbers that were recovered read back, and disorder is refused") {
+TEST_CASE("recovered packet numbers are decoded as encoded, and a wrong order is refused") {
   RecoveredNumbers numbers{5'000'000'000, 4'999'999'999, 17, 0};
   Buffer frame;
   write_recovered(numbers, frame);
@@ -96,7 +96,7 @@ TEST_CASE("numbers that were recovered read back, and disorder is refused") {
   CHECK(parse_recovered(below_zero).has_error());
 }
 
-TEST_CASE("a filler has any size that is asked for and is whole frames") {
+TEST_CASE("a filler has exactly the requested size and consists of whole frames") {
   for (std::size_t size = 2; size < 1500; ++size) {
     Buffer frame;
     write_filler(CarrierFrameType::probe, size, frame);
@@ -111,7 +111,7 @@ TEST_CASE("a filler has any size that is asked for and is whole frames") {
   }
 }
 
-TEST_CASE("frames that no carrier writes are refused") {
+TEST_CASE("frames that no carrier sends are refused") {
   auto bytes = [](std::initializer_list<int> values) {
     Buffer buffer;
     for (int value : values) buffer.push_back(std::byte(value));

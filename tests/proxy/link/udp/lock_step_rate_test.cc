@@ -41,7 +41,7 @@ Found read_blocks(std::uint64_t seed, Duration rtt, double loss,
 
 }  // namespace
 
-TEST_CASE("a client in lock step gets the line's rate although another is remembered") {
+TEST_CASE("a request-response client gets the line's rate even if a lower one is remembered") {
   const double wrong = GENERATE(0.35, 0.7);
   const double loss = GENERATE(0.0, 0.05);
   const Duration rtt = GENERATE(Duration(1ms), Duration(30ms));
@@ -57,7 +57,7 @@ TEST_CASE("a client in lock step gets the line's rate although another is rememb
 }
 
 // A loss that only a timer shows took 25 ms and more: 13.9 ms for a block.
-TEST_CASE("the lost end of a block is missed soon") {
+TEST_CASE("the loss of a block's last packets is detected soon") {
   const std::uint64_t seed = GENERATE(1, 2, 3);
   INFO("seed " << seed);
   CHECK(read_blocks(seed, 1ms, 0.1).block_seconds < 0.0134);

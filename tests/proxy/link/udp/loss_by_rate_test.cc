@@ -49,7 +49,7 @@ int verdicts(double loss, double burst, double passes) {
 }
 }  // namespace
 
-TEST_CASE("random loss is nearly never taken for a policer's, in bursts or not") {
+TEST_CASE("random loss is hardly ever taken for a policer, in bursts or not") {
   for (const double loss : {0.01, 0.05, 0.1, 0.2})
     for (const double burst : {1.001, 3.0, 10.0}) {
       INFO("loss " << loss << ", bursts of " << burst);
@@ -57,7 +57,7 @@ TEST_CASE("random loss is nearly never taken for a policer's, in bursts or not")
     }
 }
 
-TEST_CASE("a policer that lets less pass is found, with random loss beside it") {
+TEST_CASE("a policer with a lower rate is detected, also with random loss beside it") {
   for (const double loss : {0.0, 0.01, 0.05})
     for (const double passes : {0.5, 0.8}) {
       INFO("loss " << loss << ", lets " << passes << " pass");
@@ -65,7 +65,7 @@ TEST_CASE("a policer that lets less pass is found, with random loss beside it") 
     }
 }
 
-TEST_CASE("nothing is decided by a handful of packets") {
+TEST_CASE("a handful of packets decides nothing") {
   LossByRate losses{kPacket};
   losses.add(Level::normal, 100,
              {.acked_bytes = 100 * kPacket, .lost_bytes = 100 * kPacket, .loss_runs = 50});
@@ -74,7 +74,7 @@ TEST_CASE("nothing is decided by a handful of packets") {
   CHECK_FALSE(losses.depends_on_rate());
 }
 
-TEST_CASE("what arrived after all is no loss, and what is old counts less") {
+TEST_CASE("packets that arrived after all count as no loss, and old losses count less") {
   LossByRate losses{kPacket};
   losses.add(Level::normal, 100, {.acked_bytes = 90 * kPacket, .lost_bytes = 10 * kPacket, .loss_runs = 10});
   losses.add(Level::normal, 100, {.acked_bytes = 10 * kPacket, .lost_bytes = -10 * kPacket});

@@ -49,7 +49,7 @@ TEST_CASE("a pacer keeps its rate, in sends of at most a millisecond or one pack
   }
 }
 
-TEST_CASE("a timer that is late keeps the average, at the cost of bursts as long as it is late") {
+TEST_CASE("a late timer keeps the average rate, with bursts as long as its delay") {
   for (const std::uint64_t rate : {125'000ull, 6'480'000ull, 125'000'000ull}) {
     INFO("rate " << rate);
     const auto sent = run(rate, 10s, 8ms);
@@ -58,7 +58,7 @@ TEST_CASE("a timer that is late keeps the average, at the cost of bursts as long
   }
 }
 
-TEST_CASE("a host that stalls once does not send all it missed into a short queue") {
+TEST_CASE("a host that stalls once does not send the missed packets into a short queue at once") {
   for (const std::uint64_t rate : {6'480'000ull, 25'000'000ull}) {
     INFO("rate " << rate);
     Pacer pacer{kStart, rate, 1500};
@@ -87,7 +87,7 @@ TEST_CASE("a host that stalls once does not send all it missed into a short queu
   }
 }
 
-TEST_CASE("after a pause two milliseconds go at once, not what the pause would have held") {
+TEST_CASE("after a pause at most two milliseconds of data are sent at once") {
   Pacer pacer{kStart, 6'000'000, 1500};
   pacer.on_sent(kStart, 1500);
   (void)pacer.next_send(kStart + 29ms);
@@ -101,7 +101,7 @@ TEST_CASE("after a pause two milliseconds go at once, not what the pause would h
   CHECK(burst > 9'000);
 }
 
-TEST_CASE("what was sent beyond the allowance is waited for") {
+TEST_CASE("after sending beyond the allowance the pacer waits for the excess") {
   Pacer pacer{kStart, 1'000'000, 1500};
   pacer.on_sent(kStart, 30'000);
   CHECK(pacer.allowance(kStart + 29ms) == 0);
@@ -111,7 +111,7 @@ TEST_CASE("what was sent beyond the allowance is waited for") {
   CHECK(pacer.allowance(next) == 1500);
 }
 
-TEST_CASE("what a late caller missed is what cannot be made up for, and only if it is late for once") {
+TEST_CASE("a late caller misses only the time that cannot be made up for, if it is late for once") {
   constexpr std::uint64_t kBytesPerSecond = 6'000'000;
   for (const bool usually_late : {false, true}) {
     Pacer pacer(kStart, kBytesPerSecond, 1500);

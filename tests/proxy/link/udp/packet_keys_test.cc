@@ -72,7 +72,7 @@ struct Sites {
 
 }  // namespace
 
-TEST_CASE("keys expand as in the examples of RFC 9001, appendices A.1 and A.5") {
+TEST_CASE("keys are expanded as in RFC 9001, appendices A.1 and A.5") {
   auto initial = secret_of("c00cf151ca5be075ed0ebfb5c80323c42d6b7db67881289af4008f1f6c357aea");
   CHECK(expanded(initial, "quic key", 16) == "1f369613dd76d5467730efcbe3b1a22d");
   CHECK(expanded(initial, "quic iv", 12) == "fa044b2f42a3fd3b46fb255c");
@@ -84,7 +84,7 @@ TEST_CASE("keys expand as in the examples of RFC 9001, appendices A.1 and A.5") 
         "1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9");
 }
 
-TEST_CASE("a packet number makes the nonce as in RFC 9001, appendix A.5") {
+TEST_CASE("nonces are made from packet numbers as in RFC 9001, appendix A.5") {
   PacketKey key;
   Buffer bytes = golden::from_hex("c6d98ff3441c3fe1b2182094f69caa2ed4b716b65488960a7a984979fb23e1c8");
   Buffer iv = golden::from_hex("e0459b3474bdd0e44a41c144");
@@ -120,8 +120,7 @@ TEST_CASE("ids, secrets and keys match the golden vectors") {
   }
 }
 
-TEST_CASE(
-    "both ends of a TLS connection export the same, and other bytes for each session, epoch and connection") {
+TEST_CASE("both ends of a TLS connection export the same keys, different by session, epoch and connection") {
   TemporaryFolder folder;
   Sites sites(folder);
   std::set<std::string> seen;
@@ -152,7 +151,7 @@ TEST_CASE(
   CHECK(seen.size() == 8);
 }
 
-TEST_CASE("AES is used where both sides prefer it, and a strange offer or answer means no UDP") {
+TEST_CASE("AES is used if both sides prefer it, and an unknown offer or answer disables UDP") {
   constexpr Cipher aes = Cipher::aes_128_gcm, chacha = Cipher::chacha20_poly1305;
   auto agreed = [](Cipher dialler, Cipher acceptor) {
     std::uint8_t offer = ciphers_to_offer(dialler);

@@ -44,7 +44,7 @@ Buffer hello() { return golden::from_hex("080101"); }
 
 }  // namespace
 
-TEST_CASE("packets are sealed and opened exactly as the golden vectors say") {
+TEST_CASE("packets are sealed and opened exactly as the golden vectors") {
   auto vectors = golden::read("packets.txt");
   for (Cipher cipher : kCiphers)
     for (Side side : {Side::dialler, Side::acceptor}) {
@@ -68,7 +68,7 @@ TEST_CASE("packets are sealed and opened exactly as the golden vectors say") {
     }
 }
 
-TEST_CASE("a header is read back as written, and unknown flags are refused") {
+TEST_CASE("a header is decoded as it was encoded, and unknown flags are refused") {
   Buffer packet(kPacketOverhead + 1);
   for (KeyPhase phase : {KeyPhase::even, KeyPhase::odd}) {
     PacketHeader header{.phase = phase, .id = test_keys().acceptor_to_dialler.id, .low_number = 0x89abcdef};
@@ -86,7 +86,7 @@ TEST_CASE("a header is read back as written, and unknown flags are refused") {
     CHECK(read_packet_header(Bytes(packet).first(size)).has_value() == (size == packet.size()));
 }
 
-TEST_CASE("a number's low 32 bits give the number that is closest to the expected one") {
+TEST_CASE("the low 32 bits of a number give the number closest to the expected one") {
   CHECK(decode_packet_number(0, 0) == 0);
   CHECK(decode_packet_number(0, 0xffffffff) == 0xffffffff);  // there is none below zero
   CHECK(decode_packet_number(0x1'0000'0000, 0xffffffff) == 0xffffffff);
@@ -140,7 +140,8 @@ TEST_CASE("payloads of every size are opened, in any order, each number once") {
   }
 }
 
-TEST_CASE("a packet with any bit changed, cut or longer does not open, and the right one does afterwards") {
+TEST_CASE(
+    "a packet with any bit changed, truncated or extended does not open, and the right one still does") {
   for (Cipher cipher : kCiphers) {
     CarrierKeys keys = test_keys();
     PacketSealer sealer(keys.dialler_to_acceptor, cipher);
@@ -212,7 +213,7 @@ TEST_CASE("keys change only after a packet under the current ones was acknowledg
   CHECK(sealer.key_updates() == 2);
 }
 
-TEST_CASE("numbers end, and do not run away from what was acknowledged") {
+TEST_CASE("packet numbers end, and stay within a distance of the acknowledged ones") {
   PacketSealer sealer(test_keys().dialler_to_acceptor, Cipher::aes_128_gcm,
                       {.numbers = 20, .unacknowledged = 10});
   Buffer packet = unsealed(hello());
@@ -224,7 +225,7 @@ TEST_CASE("numbers end, and do not run away from what was acknowledged") {
   CHECK(sealer.seal(packet).error() == PacketError::keys_worn_out);
 }
 
-TEST_CASE("old keys are kept for packets that were overtaken, and not longer than told") {
+TEST_CASE("old keys are kept for reordered packets, and no longer than specified") {
   CarrierKeys keys = test_keys();
   PacketSealer sealer(keys.dialler_to_acceptor, Cipher::aes_128_gcm, {.update_after = 4});
   PacketOpener opener(keys.dialler_to_acceptor, Cipher::aes_128_gcm);
@@ -261,7 +262,7 @@ TEST_CASE("forged phase bits change nothing") {
   CHECK(opener.counters().key_updates == 0);
 }
 
-TEST_CASE("after too many packets that did not open nothing is opened any more") {
+TEST_CASE("after too many packets that did not open, none is opened any more") {
   CarrierKeys keys = test_keys();
   PacketSealer sealer(keys.dialler_to_acceptor, Cipher::aes_128_gcm);
   PacketOpener opener(keys.dialler_to_acceptor, Cipher::aes_128_gcm, {.failed_opens = 3});
@@ -275,7 +276,7 @@ TEST_CASE("after too many packets that did not open nothing is opened any more")
 }
 
 TEST_CASE(
-    "over a line that loses, repeats and reorders, keys change often and every packet that arrives opens") {
+    "keys change often on a line that loses, repeats and reorders, and every packet that arrives opens") {
   const unsigned seed = GENERATE(range(1u, 9u));
   INFO("seed " << seed);
   std::mt19937_64 random(seed);

@@ -17,7 +17,7 @@ PathBook two_paths() {
   return book;
 }
 
-TEST_CASE("path measurements are written and read back") {
+TEST_CASE("path measurements are read back as written") {
   const auto read = PathBook::parse(two_paths().text());
   REQUIRE(read);
   REQUIRE(read->find(kBranch));
@@ -30,14 +30,14 @@ TEST_CASE("path measurements are written and read back") {
   CHECK(PathBook::parse(PathBook().text()));
 }
 
-TEST_CASE("the text of a path book stays readable for later versions") {
+TEST_CASE("later versions can read the text of a path book") {
   PathBook book;
   book.put("sha256:" + std::string(64, '1'), {6'480'000, 100ms});
   CHECK(book.text() ==
         "longhaul paths 1\nsha256:" + std::string(64, '1') + " 6480000 100000000\nsum 6e125e6bd1229b02\n");
 }
 
-TEST_CASE("a path book with any byte changed, missing or added is not believed") {
+TEST_CASE("a path book with any byte changed, missing or added is rejected") {
   const std::string text = two_paths().text();
   for (std::size_t i = 0; i < text.size(); ++i) {
     INFO("byte " << i);
@@ -53,7 +53,7 @@ TEST_CASE("a path book with any byte changed, missing or added is not believed")
   CHECK_FALSE(PathBook::parse(std::string(2 << 20, 'x')));
 }
 
-TEST_CASE("what no line can be is not put into a path book") {
+TEST_CASE("impossible values are not written to a path book") {
   PathBook book;
   book.put(kBranch, {0, 10ms});
   book.put(kBranch, {1'000, 0ms});
@@ -65,7 +65,7 @@ TEST_CASE("what no line can be is not put into a path book") {
   CHECK(book.empty());
 }
 
-TEST_CASE("a path book takes no more paths than it reads again") {
+TEST_CASE("a path book never contains more paths than it can read") {
   PathBook book;
   for (std::size_t i = 0; i < PathBook::kMostPaths + 10; ++i)
     book.put("sha256:" + std::string(56, 'e') + std::to_string(10'000'000 + i), {1'000'000'000, 59s});
@@ -76,7 +76,7 @@ TEST_CASE("a path book takes no more paths than it reads again") {
   CHECK(read->text() == text);
 }
 
-TEST_CASE("small changes of a rate make no other path book") {
+TEST_CASE("small changes of a rate leave the path book unchanged") {
   PathBook changed = two_paths();
   CHECK(changed.resembles(two_paths()));
   changed.put(kBranch, {6'300'000, 251ms});

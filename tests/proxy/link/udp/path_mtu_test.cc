@@ -73,14 +73,14 @@ struct NarrowPath {
 
 }  // namespace
 
-TEST_CASE("Ethernet's size is found in one round trip, for IPv4 and IPv6") {
+TEST_CASE("Ethernet's packet size is found in one round trip, for IPv4 and IPv6") {
   NarrowPath v4(1472), v6(1452, IpFamily::v6);
   CHECK(v4.mtu.current() == 1200);
   CHECK(v4.trips_until(1472) == 1);
   CHECK(v6.trips_until(1452) == 1);
 }
 
-TEST_CASE("jumbo frames are found in the next, and nothing is tried beyond") {
+TEST_CASE("jumbo frames are found in the next round trip, and nothing larger is probed") {
   NarrowPath v4(20'000), v6(20'000, IpFamily::v6);
   CHECK(v4.trips_until(8972) == 2);
   CHECK(v6.trips_until(8952) == 2);
@@ -88,7 +88,7 @@ TEST_CASE("jumbo frames are found in the next, and nothing is tried beyond") {
   CHECK_FALSE(v4.mtu.next_timeout(v4.now));
 }
 
-TEST_CASE("nothing larger than the interface takes is tried") {
+TEST_CASE("no packet larger than the interface's MTU is probed") {
   NarrowPath ethernet(1472, IpFamily::v4, 1472);
   CHECK(ethernet.trips_until(1472) == 1);
   CHECK_FALSE(ethernet.mtu.probe_due(ethernet.now + 24h));
@@ -99,8 +99,7 @@ TEST_CASE("nothing larger than the interface takes is tried") {
   CHECK_FALSE(tiny.mtu.probe_due(tiny.now));
 }
 
-TEST_CASE(
-    "whatever the path takes is found but for 16 bytes below Ethernet's size, and data is never too large") {
+TEST_CASE("any path MTU is found, to 16 bytes below Ethernet's, and data is never too large") {
   for (IpFamily family : {IpFamily::v4, IpFamily::v6})
     for (std::size_t takes = 1200; takes <= 1500; ++takes) {
       NarrowPath path(takes, family);
@@ -120,7 +119,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a search that is over begins again, at first soon, later every ten minutes") {
+TEST_CASE("a finished search restarts, at first soon, later every ten minutes") {
   NarrowPath path(1472);
   path.run_until_settled();
   std::vector<Duration> waits;
@@ -143,7 +142,7 @@ TEST_CASE("a search that is over begins again, at first soon, later every ten mi
   CHECK(path.trips_until(8972) == 1);
 }
 
-TEST_CASE("random loss does not keep the search from its end, for long at least") {
+TEST_CASE("random loss does not keep the search from ending, at least not for long") {
   for (unsigned loss : {10u, 50u, 100u, 200u})
     for (unsigned seed = 1; seed <= 50; ++seed) {
       NarrowPath path(1472);
@@ -159,7 +158,7 @@ TEST_CASE("random loss does not keep the search from its end, for long at least"
     }
 }
 
-TEST_CASE("a path that begins to drop large packets is noticed after a round trip, and searched again") {
+TEST_CASE("a path that starts to drop large packets is noticed after a round trip, and searched again") {
   NarrowPath path(1472);
   path.run_until_settled();
   path.takes = 1372;
@@ -171,7 +170,7 @@ TEST_CASE("a path that begins to drop large packets is noticed after a round tri
   CHECK(path.never_fits == dropped);  // no data beyond the packets that showed it
 }
 
-TEST_CASE("a suspicion without reason is over after one round trip") {
+TEST_CASE("an unfounded suspicion is cleared after one round trip") {
   const std::size_t size = GENERATE(1300u, 1472u, 8972u);
   NarrowPath path(size);
   while (path.mtu.probe_due(path.now)) path.round_trip();
@@ -188,7 +187,7 @@ TEST_CASE("a suspicion without reason is over after one round trip") {
   CHECK(path.mtu.next_timeout(path.now));  // what was lost before is not tried again for it
 }
 
-TEST_CASE("large packets that are lost alone, or between others that arrive, are no black hole") {
+TEST_CASE("large packets lost alone, or between others that arrive, are not a black hole") {
   NarrowPath path(1472);
   path.run_until_settled();
   SECTION("nothing small arrives either") {
@@ -211,7 +210,8 @@ TEST_CASE("large packets that are lost alone, or between others that arrive, are
   CHECK(path.mtu.current() == 1472);
 }
 
-TEST_CASE("an outage costs no size: nothing is probed during it, and the old size is back right after it") {
+TEST_CASE(
+    "an outage does not reduce the MTU: nothing is probed meanwhile, and the old size is used afterwards") {
   NarrowPath path(1472);
   path.run_until_settled();
   path.up = false;
@@ -224,7 +224,7 @@ TEST_CASE("an outage costs no size: nothing is probed during it, and the old siz
   CHECK(path.trips_until(1472) == 1);
 }
 
-TEST_CASE("a path that is silent from the start is not taken for a small one") {
+TEST_CASE("a path that is silent from the start is not taken for a small MTU") {
   NarrowPath path(1472);
   path.up = false;
   for (int i = 0; i < 50; ++i) path.round_trip();
@@ -233,7 +233,7 @@ TEST_CASE("a path that is silent from the start is not taken for a small one") {
   CHECK(path.trips_until(1472) == 1);
 }
 
-TEST_CASE("a probe that is lost counts against its size only if something else was heard since it was sent") {
+TEST_CASE("a lost probe counts against its size only if something was received since it was sent") {
   PathMtu mtu(IpFamily::v4);
   TimePoint now{1h};
   auto lose = [&](std::size_t size, bool heard) {
@@ -250,7 +250,7 @@ TEST_CASE("a probe that is lost counts against its size only if something else w
   CHECK(*mtu.probe_due(now) < 1472);
 }
 
-TEST_CASE("what the local stack refuses is not tried three times") {
+TEST_CASE("a size that the local stack refuses is not tried three times") {
   PathMtu mtu(IpFamily::v4);
   TimePoint now{1h};
   REQUIRE(mtu.probe_due(now) == std::optional<std::size_t>(1472));
@@ -267,7 +267,7 @@ TEST_CASE("what the local stack refuses is not tried three times") {
   REQUIRE(mtu.probe_due(now).value_or(9999) < 1472);
 }
 
-TEST_CASE("another path is searched from the base, and late answers of the one before count for nothing") {
+TEST_CASE("another path is searched from the base, and late answers of the old path are ignored") {
   NarrowPath path(8972);
   path.trips_until(1472);
   auto probe = path.mtu.probe_due(path.now);

@@ -165,7 +165,7 @@ TEST_CASE("bulk alone on the line", "[.figures][bulk]") {
 }
 
 // LINE="Mbit/s ms loss law seed seconds told" TRACE=ms
-TEST_CASE("one line, traced", "[.figures][one]") {
+TEST_CASE("trace of one line", "[.figures][one]") {
   double megabits = 51.84, loss = 0, told = 0;
   int rtt = 250, law = 1, seed = 1, time = 20;
   if (const char* text = std::getenv("LINE"))

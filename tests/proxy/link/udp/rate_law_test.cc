@@ -96,7 +96,7 @@ struct Run {
 using Law = Run::Law;
 }  // namespace
 
-TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever it loses at random") {
+TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever the random loss") {
   for (const Law law : {Law::paced, Law::measured})
     for (const Duration rtt : {0ms, 30ms, 250ms})
       for (const double loss : {0.0, 0.01, 0.1, 0.2}) {
@@ -109,7 +109,7 @@ TEST_CASE("alone on a line, both laws fill it and leave no queue, whatever it lo
       }
 }
 
-TEST_CASE("the rate of an unknown line is found within four round trips, and of a known one within two") {
+TEST_CASE("the rate of an unknown line is found within four round trips, of a known one within two") {
   for (const double bits : {10e6, kRate, 200e6})
     for (const Duration rtt : {30ms, 100ms, 250ms})
       for (const double loss : {0.0, 0.1}) {
@@ -123,7 +123,7 @@ TEST_CASE("the rate of an unknown line is found within four round trips, and of 
       }
 }
 
-TEST_CASE("on a slow line a small packet among full ones does not look like a queue") {
+TEST_CASE("on a slow line a small packet between full ones is not taken for a queue") {
   for (const Law law : {Law::paced, Law::measured})
     for (const double bits : {512e3, 1.544e6, 10e6})
       for (const unsigned every : {5u, 20u}) {
@@ -148,14 +148,14 @@ TEST_CASE("jitter is not taken for a queue") {
       }
 }
 
-TEST_CASE("on a slow line the train that looks for its rate is not followed by another queue") {
+TEST_CASE("on a slow line the packet train that measures the rate is not followed by another queue") {
   Run run({.bits = 1.544e6, .rtt = 30ms}, Law::measured);
   run.network.run_for(300ms);  // the train has been on the line for 250 ms
   CHECK(run.share(4s) > 0.96);
   CHECK(run.flow.sender.sent().counters().lost_packets == 0);
 }
 
-TEST_CASE("a rate that is too high for the line does not keep its queue full") {
+TEST_CASE("a configured rate above the line's does not keep the queue full") {
   for (const Law law : {Law::paced, Law::warm})
     for (const double times : {1.05, 1.5, 5.0}) {
       INFO((law == Law::paced ? "paced" : "warm") << ", told " << times << " times the rate");
@@ -166,7 +166,7 @@ TEST_CASE("a rate that is too high for the line does not keep its queue full") {
     }
 }
 
-TEST_CASE("what exceeds a line that drops without queueing is not sent for long") {
+TEST_CASE("traffic beyond the rate of a line that drops without queueing is reduced soon") {
   for (const Law law : {Law::paced, Law::measured, Law::warm})
     for (const double loss : {0.0, 0.05}) {
       INFO("law " << static_cast<int>(law) << ", loss " << loss);
@@ -179,7 +179,7 @@ TEST_CASE("what exceeds a line that drops without queueing is not sent for long"
     }
 }
 
-TEST_CASE("a rate that fits again is used again") {
+TEST_CASE("a configured rate that fits again is used again") {
   Run run({}, Law::paced);
   run.network.run_for(2s);
   auto& law = dynamic_cast<PacedLaw&>(run.flow.sender.law());
@@ -194,7 +194,7 @@ TEST_CASE("a rate that fits again is used again") {
   CHECK(run.share(5s) > 0.99);
 }
 
-TEST_CASE("a line that becomes slower or faster is followed") {
+TEST_CASE("the law follows a line that becomes slower or faster") {
   Run run({}, Law::measured);
   run.network.run_for(5s);
   run.change({.bits = 10e6});
@@ -206,7 +206,7 @@ TEST_CASE("a line that becomes slower or faster is followed") {
   CHECK(run.share(5s) > 0.95);
 }
 
-TEST_CASE("a line that becomes a little slower is followed where packets are late by chance, too") {
+TEST_CASE("the law follows a line that becomes a little slower even if packets are randomly late") {
   for (const Law law : {Law::paced, Law::measured})
     for (const double bits : {10e6, kRate})
       for (const Duration rtt : {30ms, 100ms})
@@ -224,7 +224,7 @@ TEST_CASE("a line that becomes a little slower is followed where packets are lat
           }
 }
 
-TEST_CASE("a line is found again where packets went farther apart than its round trip is long") {
+TEST_CASE("a line is found again after packets were spaced wider than its round trip") {
   // Remembered so much slower than it is: a packet each 23, or each 230 ms.
   for (const double slower : {100, 1000}) {
     INFO(slower);
@@ -234,7 +234,7 @@ TEST_CASE("a line is found again where packets went farther apart than its round
   }
 }
 
-TEST_CASE("a host that stalls for a moment does not look like a queue") {
+TEST_CASE("a short stall of a host is not taken for a queue") {
   for (const Duration rtt : {1ms, 30ms}) {
     Run run({.rtt = rtt}, Law::paced);
     run.network.run_for(2s);
@@ -246,7 +246,7 @@ TEST_CASE("a host that stalls for a moment does not look like a queue") {
   }
 }
 
-TEST_CASE("a line or end host that stalls for a moment does not look slower") {
+TEST_CASE("a short stall of the line or a host is not taken for a slower line") {
   enum class Who { line, receiver, sender };
   for (const Law law : {Law::paced, Law::measured})
     for (const Who who : {Who::line, Who::receiver, Who::sender})
@@ -286,7 +286,7 @@ TEST_CASE("a line or end host that stalls for a moment does not look slower") {
         }
 }
 
-TEST_CASE("a sender that stalls for a moment loses nothing in a short queue afterwards") {
+TEST_CASE("a sender that stalls briefly loses nothing in a short queue afterwards") {
   Run run({.bits = 200e6, .rtt = 1ms}, Law::paced, 200e6);
   run.network.run_for(1s);
   const auto before = run.flow.sender.sent().counters().lost_packets;
@@ -312,7 +312,7 @@ TEST_CASE("after a cut of thirty seconds both laws recover") {
   }
 }
 
-TEST_CASE("a sender that pauses does not burst afterwards, and finds the line again") {
+TEST_CASE("a sender that pauses does not burst afterwards, and finds the rate again") {
   for (const Law law : {Law::paced, Law::measured}) {
     INFO((law == Law::paced ? "paced" : "measured"));
     Run run({}, law);
@@ -324,7 +324,7 @@ TEST_CASE("a sender that pauses does not burst afterwards, and finds the line ag
   }
 }
 
-TEST_CASE("packets that overtake each other are not taken for lost ones") {
+TEST_CASE("reordered packets are not taken for lost ones") {
   for (const Law law : {Law::paced, Law::measured}) {
     Path path;
     Network network(1);
@@ -373,7 +373,7 @@ TEST_CASE("two links share a line within ten per cent of each other, and leave n
     }
 }
 
-TEST_CASE("beside a CUBIC flow on a line without loss neither starves") {
+TEST_CASE("beside a CUBIC flow on a lossless line neither side starves") {
   for (const bool told : {true, false})
     for (const Duration rtt : {30ms, 100ms}) {
       INFO((told ? "paced, " : "measured, ") << rtt / 1ms << " ms");

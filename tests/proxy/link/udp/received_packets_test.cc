@@ -28,7 +28,7 @@ ReceivedPackets after_the_first(PacketNumber& next) {
 }
 }  // namespace
 
-TEST_CASE("an ACK lists what a plain set holds, newest first") {
+TEST_CASE("an ACK lists the same numbers as a plain set, newest first") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random{seed};
@@ -55,7 +55,7 @@ TEST_CASE("an ACK lists what a plain set holds, newest first") {
   }
 }
 
-TEST_CASE("gaps without end are forgotten from the oldest on, and old numbers do not push out new ones") {
+TEST_CASE("an unlimited number of gaps is forgotten from the oldest, and old numbers do not evict new ones") {
   ReceivedPackets received{kStart};
   for (PacketNumber n = 0; n < 2000; n += 2) received.on_packet(n, AckAsk::soon, kStart);
   CHECK(received.range_count() == ReceivedPackets::kMaxRanges);
@@ -68,7 +68,7 @@ TEST_CASE("gaps without end are forgotten from the oldest on, and old numbers do
   CHECK(received.range_count() == ReceivedPackets::kMaxRanges - 1);
 }
 
-TEST_CASE("in order, an ACK is due after ten packets or an eighth of the round trip") {
+TEST_CASE("without reordering, an ACK is due after ten packets or an eighth of the round trip") {
   PacketNumber next = 0;
   auto received = after_the_first(next);
   received.set_round_trip(80ms);
@@ -104,7 +104,7 @@ TEST_CASE("an ACK is due at once for the first packets, after a gap, and on requ
   CHECK(received.ack_due() == kStart + 2ms);
 }
 
-TEST_CASE("an ACK carries the arrival of the largest number and the delay since") {
+TEST_CASE("an ACK carries the arrival of the largest number and the delay since then") {
   ReceivedPackets received{kStart + 100ms};
   received.on_packet(5, AckAsk::soon, kStart + 120ms);
   received.on_packet(3, AckAsk::soon, kStart + 125ms);

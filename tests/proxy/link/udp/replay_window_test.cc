@@ -7,7 +7,7 @@
 
 using longhaul::link::udp::ReplayWindow;
 
-TEST_CASE("each number is taken once, and none that fell out of the window") {
+TEST_CASE("each number is accepted once, and none below the window") {
   constexpr std::uint64_t kSize = ReplayWindow::kNumbers;
   ReplayWindow window;
   CHECK(window.end() == 0);

@@ -13,7 +13,7 @@ using namespace longhaul::link;
 using namespace longhaul::link::udp;
 using namespace std::chrono_literals;
 
-TEST_CASE("the first sample is believed, the next ones are smoothed") {
+TEST_CASE("the first sample is taken as it is, later ones are smoothed") {
   RttEstimator rtt;
   CHECK_FALSE(rtt.measured());
   CHECK(rtt.smoothed() == RttEstimator::kInitial);
@@ -27,7 +27,7 @@ TEST_CASE("the first sample is believed, the next ones are smoothed") {
   CHECK(rtt.minimum() == 100ms);
 }
 
-TEST_CASE("a queue that stands for half a minute hides the line's length from what was of late only") {
+TEST_CASE("a queue that stands for half a minute only raises the recent minimum") {
   RttEstimator rtt;
   rtt.on_sample(1ms, 0ms, kStart);
   for (auto at = 0s; at <= 30s; at += 1s) rtt.on_sample(60ms, 0ms, kStart + at);
@@ -37,7 +37,7 @@ TEST_CASE("a queue that stands for half a minute hides the line's length from wh
   CHECK(rtt.lasting_minimum() == 60ms);
 }
 
-TEST_CASE("a receiver that claims delays does not make the line shorter than it is") {
+TEST_CASE("a receiver that claims delays does not make the round trip shorter than it is") {
   RttEstimator rtt;
   for (int i = 0; i < 100; ++i) rtt.on_sample(100ms, i % 2 ? 99ms : 10s, kStart + i * 10ms);
   CHECK(rtt.minimum() == 100ms);
@@ -46,7 +46,7 @@ TEST_CASE("a receiver that claims delays does not make the line shorter than it 
   CHECK(rtt.minimum() == 100ms);
 }
 
-TEST_CASE("the minimum of a window matches a full list, to a part of the window") {
+TEST_CASE("the minimum over a window matches a full list, to a part of the window") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);
   std::mt19937 random{seed};
@@ -70,7 +70,7 @@ TEST_CASE("the minimum of a window matches a full list, to a part of the window"
   }
 }
 
-TEST_CASE("reordering is waited for while it is seen, and forgotten later") {
+TEST_CASE("the tolerance for reordering grows when it is seen, and expires later") {
   Reordering reordering;
   CHECK(reordering.window(kStart, 50ms) == 0ms);
   reordering.on_late(kStart, 4ms, 50ms);

@@ -44,7 +44,7 @@ struct Sender {
 using Numbers = std::vector<PacketNumber>;
 }  // namespace
 
-TEST_CASE("each packet is reported once as acknowledged, with its handle, whatever ACKs repeat") {
+TEST_CASE("each packet is reported as acknowledged once, with its handle, whatever ACKs repeat") {
   Sender s;
   s.send(kStart, 10);
   REQUIRE(s.sent.on_ack(ack_of({{2, 4}}), kStart + 50ms, s.events));
@@ -72,7 +72,7 @@ TEST_CASE("a packet overtaken by three others counts as lost") {
   CHECK(s.lost() == Numbers{1});
 }
 
-TEST_CASE("a probe is asked for when nothing comes back, later each time, and an ACK ends that") {
+TEST_CASE("without an answer a probe is due, each time later, until an ACK arrives") {
   Sender s;
   s.send(kStart);
   REQUIRE(s.sent.on_ack(ack_of({{0, 0}}), kStart + 100ms, s.events));
@@ -92,7 +92,7 @@ TEST_CASE("a probe is asked for when nothing comes back, later each time, and an
   CHECK(s.lost() == Numbers{1});  // by time; packet 2 was sent with 3
 }
 
-TEST_CASE("a packet that is acknowledged at once is missed sooner") {
+TEST_CASE("the loss of a packet that asks for an immediate ACK is detected sooner") {
   Sender s;
   s.send(kStart);
   REQUIRE(s.sent.on_ack(ack_of({{0, 0}}), kStart + 100ms, s.events));
@@ -115,7 +115,7 @@ TEST_CASE("a loss and a probe that are due at the same late timer are both repor
   CHECK(s.sent.next_timeout() > kStart + 200ms);
 }
 
-TEST_CASE("a packet that comes after all takes its loss back, and the next ones are given that time") {
+TEST_CASE("a packet that arrives after all cancels its loss, and later ones get that much time") {
   Sender s;
   for (int i = 0; i < 10; ++i) s.send(kStart + i * 1ms);
   REQUIRE(s.sent.on_ack(ack_of({{1, 5}}), kStart + 55ms, s.events));
@@ -148,7 +148,7 @@ TEST_CASE("a lost MTU probe says nothing about the line") {
   CHECK(s.sent.bytes_in_flight() == 0);
 }
 
-TEST_CASE("ACKs alone are neither waited for nor lost, and do not pile up") {
+TEST_CASE("packets with only ACKs are neither waited for nor lost, and do not accumulate") {
   Sender s;
   for (int i = 0; i < 100'000; ++i)
     s.sent.on_sent(s.sent.next_number(), kStart + i * 1ms,
@@ -162,8 +162,7 @@ TEST_CASE("ACKs alone are neither waited for nor lost, and do not pile up") {
   CHECK_FALSE(s.events.sample.rtt);
 }
 
-TEST_CASE(
-    "the delivery rate is what arrived between two arrivals, and lost bytes took their time on the line") {
+TEST_CASE("the delivery rate counts bytes between two arrivals, and lost bytes count as line time") {
   Sender s;
   s.send(kStart, 4);
   REQUIRE(s.sent.on_ack(ack_of({{0, 0}}, 50ms), kStart + 100ms, s.events));
@@ -182,7 +181,7 @@ TEST_CASE(
   CHECK(s.events.sample.forward_delay == 60ms);
 }
 
-TEST_CASE("the round trip ends when the ACK came to this host, however late it is read") {
+TEST_CASE("the round trip ends when the ACK reached this host, however late it is read") {
   Sender s;
   s.send(kStart, 2);
   REQUIRE(s.sent.on_ack(ack_of({{0, 1}}), kStart + 40ms, kStart + 65ms, s.events));
@@ -208,7 +207,7 @@ TEST_CASE("a pause is not part of a delivery rate") {
   CHECK(s.events.sample.delivery->interval == 30ms);
 }
 
-TEST_CASE("a pause is not part of a delivery rate, even if what went before it is acknowledged after it") {
+TEST_CASE("a pause is not part of a delivery rate, even if earlier data is acknowledged after it") {
   Sender s;
   s.send(kStart, 3);
   REQUIRE(s.sent.on_ack(ack_of({{0, 1}}, 50ms), kStart + 100ms, s.events));
@@ -226,8 +225,7 @@ TEST_CASE("a pause is not part of a delivery rate, even if what went before it i
   CHECK(s.events.sample.round <= round + 1);
 }
 
-TEST_CASE(
-    "sends with nothing in flight between them are measured together, if only the pacer held them back") {
+TEST_CASE("sends with nothing in flight between them are measured together if only the pacer delayed them") {
   const bool had_more = GENERATE(true, false);
   const Duration apart = GENERATE(Duration(1ms), Duration(200ms));
   SentPackets sent{kStart};
@@ -246,7 +244,7 @@ TEST_CASE(
   CHECK(found->dispatched_bytes == 1000u * static_cast<unsigned>(found->interval / apart));
 }
 
-TEST_CASE("an ACK of what was never sent, or in disorder, is an error and changes nothing") {
+TEST_CASE("an ACK of unsent packets, or out of order, is an error and changes nothing") {
   Sender s;
   s.send(kStart, 5);
   CHECK(s.sent.on_ack(ack_of({{0, 5}}), kStart, s.events).error() == AckError::never_sent);
@@ -260,7 +258,7 @@ TEST_CASE("an ACK of what was never sent, or in disorder, is an error and change
   CHECK(s.acked().size() == 5);
 }
 
-TEST_CASE("a carrier that ends gives every handle back") {
+TEST_CASE("a carrier that ends returns every handle") {
   Sender s;
   s.send(kStart, 5);
   REQUIRE(s.sent.on_ack(ack_of({{1, 2}}), kStart + 1ms, s.events));

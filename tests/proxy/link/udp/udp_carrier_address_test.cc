@@ -92,7 +92,7 @@ struct HandPeer {
 
 }  // namespace
 
-TEST_CASE("a carrier follows its peer to another address once the peer answered from there") {
+TEST_CASE("a carrier follows its peer to another address after the peer answered from there") {
   HandPeer peer;
   peer.receive(peer.probe(), 1);
   CHECK(peer.carrier.peer() == at(1));
@@ -123,8 +123,7 @@ TEST_CASE("a carrier follows its peer to another address once the peer answered 
   }
 }
 
-TEST_CASE(
-    "who repeats or overtakes packets from elsewhere draws one small packet in 200 ms, and no traffic") {
+TEST_CASE("replayed or overtaking packets from another address draw one small packet per 200 ms at most") {
   HandPeer peer;
   peer.receive(peer.probe(), 1);
   peer.now += 1s;
@@ -141,7 +140,7 @@ TEST_CASE(
   CHECK(peer.carrier.peer() == at(1));
 }
 
-TEST_CASE("nothing is sent to an address from which nothing authentic came") {
+TEST_CASE("nothing is sent to an address from which nothing authentic arrived") {
   HandPeer peer;
   for (unsigned bit = 0; bit < 8; ++bit) {
     Buffer forged = peer.probe();

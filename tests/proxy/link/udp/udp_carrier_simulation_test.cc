@@ -49,7 +49,7 @@ void check_complete(Simulation& two, Duration patience) {
 
 }  // namespace
 
-TEST_CASE("a pair of carriers comes up within two round trips and moves bytes both ways") {
+TEST_CASE("a pair of carriers is up within two round trips and carries bytes both ways") {
   const std::uint64_t seed = GENERATE(1, 2, 3);
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(50, 100ms), .features = kNoRepairs});
@@ -58,7 +58,7 @@ TEST_CASE("a pair of carriers comes up within two round trips and moves bytes bo
   check_complete(two, 30s);
 }
 
-TEST_CASE("bytes come whole over lines with loss, bursts, disorder, duplicates and jitter") {
+TEST_CASE("bytes arrive complete over lines with loss, bursts, reordering, duplicates and jitter") {
   for (std::uint64_t seed = 1; seed <= 24 / kSlow; ++seed) {
     std::mt19937_64 random(seed);
     simulator::LineConfig config =
@@ -85,7 +85,7 @@ TEST_CASE("bytes come whole over lines with loss, bursts, disorder, duplicates a
 }
 
 // As SMB1 reads, which no proxy without its module can hasten: it must not be slower either.
-TEST_CASE("blocks that are asked for one after the other come as fast as the line carries them") {
+TEST_CASE("blocks requested one after the other arrive as fast as the line carries them") {
   struct Case {
     double megabits;
     Duration rtt;
@@ -107,7 +107,7 @@ TEST_CASE("blocks that are asked for one after the other come as fast as the lin
   }
 }
 
-TEST_CASE("what acknowledges goes along with data that waits for nothing but its turn") {
+TEST_CASE("acknowledgements are sent with data that only waits for its turn") {
   Simulation two({.line = line_of(1.544, 30ms), .rate_bits = 1'544'000, .features = kNoRepairs});
   REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 5s));
   two.flows.start(0, 1'000'000);
@@ -121,7 +121,7 @@ TEST_CASE("what acknowledges goes along with data that waits for nothing but its
   check_complete(two, 30s);
 }
 
-TEST_CASE("short downloads over an unknown line take about the time that the line needs") {
+TEST_CASE("short downloads over an unknown line take little longer than the line needs") {
   for (const double megabits : {1.544, 10.0, 51.84, 200.0})
     for (const Duration rtt : {Duration(1ms), Duration(30ms)})
       for (const std::uint64_t bytes : {50'000u, 250'000u, 1'000'000u}) {
@@ -141,7 +141,7 @@ TEST_CASE("short downloads over an unknown line take about the time that the lin
       }
 }
 
-TEST_CASE("on a slow line hardly anything but data takes its time") {
+TEST_CASE("on a slow line almost all bytes are data") {
   constexpr std::uint64_t kBytes = 500'000;
   Simulation two({.line = line_of(1.544, 30ms), .features = kNoRepairs});
   REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 10s));
@@ -154,7 +154,7 @@ TEST_CASE("on a slow line hardly anything but data takes its time") {
   check_complete(two, 10s);
 }
 
-TEST_CASE("a thousand streams at once come through whole, with loss and adaptive repairs") {
+TEST_CASE("a thousand streams at once arrive complete, with loss and adaptive repairs") {
   const std::uint64_t seed = 5;
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(200, 50ms, 0.02), .rate_bits = 200'000'000});
@@ -164,7 +164,7 @@ TEST_CASE("a thousand streams at once come through whole, with loss and adaptive
   check_complete(two, 120s);
 }
 
-TEST_CASE("a path that is cut for thirty seconds in mid-transfer goes on where it was") {
+TEST_CASE("a transfer resumes after its path was cut for thirty seconds") {
   const Duration cut = GENERATE(300ms, 3s, 30s);
   const std::uint64_t seed = GENERATE(11, 12);
   INFO("seed " << seed << ", cut " << seconds(cut) << " s");
@@ -181,7 +181,7 @@ TEST_CASE("a path that is cut for thirty seconds in mid-transfer goes on where i
   check_complete(two, 60s);
 }
 
-TEST_CASE("a carrier whose keys are used up fails at once and for good, without a stuck deadline") {
+TEST_CASE("a carrier with exhausted keys fails at once and for good, without a stuck deadline") {
   Simulation two({.line = line_of(20, 80ms), .features = kNoRepairs, .limits = {.numbers = 500}});
   REQUIRE(two.pair.run_until([&] { return two.pair.up(); }, 1s));
   two.flows.start(2'000'000, 2'000'000);
@@ -195,7 +195,7 @@ TEST_CASE("a carrier whose keys are used up fails at once and for good, without 
   CHECK_FALSE(a.next_timeout());
 }
 
-TEST_CASE("a path that loses one direction alone goes on when it is back") {
+TEST_CASE("a path that loses only one direction resumes when that is back") {
   const bool forward = GENERATE(false, true);
   const Duration cut = GENERATE(2s, 20s);
   const std::uint64_t seed = 21;
@@ -212,7 +212,7 @@ TEST_CASE("a path that loses one direction alone goes on when it is back") {
   check_complete(two, 60s);
 }
 
-TEST_CASE("an address that changes under way, on either side, is followed") {
+TEST_CASE("an address change during a transfer, on either side, is followed") {
   // 20 Mbit/s move 2.5 MB in the second between two changes.
   constexpr std::uint64_t kBytes = kSlow > 1 ? 4'000'000 : 8'000'000;
   const int which = GENERATE(0, 1, 2);
@@ -229,7 +229,7 @@ TEST_CASE("an address that changes under way, on either side, is followed") {
   check_complete(two, 60s);
 }
 
-TEST_CASE("corrupted packets are losses, and no byte is wrong") {
+TEST_CASE("corrupted packets count as losses, and no byte is wrong") {
   const std::uint64_t seed = GENERATE(41, 42, 43);
   INFO("seed " << seed);
   simulator::LineConfig config = line_of(20, 40ms);
@@ -241,7 +241,7 @@ TEST_CASE("corrupted packets are losses, and no byte is wrong") {
   CHECK(two.pair.b.carrier.counters().packets_dropped > 20);
 }
 
-TEST_CASE("a capture that is replayed, by anybody, changes nothing") {
+TEST_CASE("a replayed capture, from any sender, changes nothing") {
   const std::uint64_t seed = GENERATE(51, 52);
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(20, 40ms, 0.01), .features = kNoRepairs});
@@ -285,7 +285,7 @@ TEST_CASE("a capture that is replayed, by anybody, changes nothing") {
   CHECK(two.pair.line.unroutable() == 0);
 }
 
-TEST_CASE("random packets of strangers are dropped without an answer") {
+TEST_CASE("random packets from strangers are dropped without an answer") {
   const std::uint64_t seed = 61;
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(100, 40ms), .features = kNoRepairs});
@@ -319,7 +319,7 @@ TEST_CASE("random packets of strangers are dropped without an answer") {
   check_complete(two, 20s);
 }
 
-TEST_CASE("a path that suddenly takes only smaller packets, without a word, is noticed") {
+TEST_CASE("a path that silently starts to drop larger packets is noticed") {
   const std::uint64_t seed = GENERATE(71, 72);
   const std::uint32_t mtu = GENERATE(1280u, 1400u);
   INFO("seed " << seed << ", MTU " << mtu);
@@ -337,7 +337,7 @@ TEST_CASE("a path that suddenly takes only smaller packets, without a word, is n
   CHECK(two.pair.a.failures + two.pair.b.failures <= 1);
 }
 
-TEST_CASE("an hour of random outages, with flows that begin and end all the time") {
+TEST_CASE("an hour of random outages, with flows that start and end all the time") {
   const std::uint64_t seed = GENERATE(81, 94);
   INFO("seed " << seed);
   Simulation two({.seed = seed, .line = line_of(4, 80ms, 0.01), .max_streams = 512});
@@ -377,7 +377,7 @@ TEST_CASE("an hour of random outages, with flows that begin and end all the time
   check_complete(two, 120s);
 }
 
-TEST_CASE("acknowledgements are fewer than what they acknowledge, however much is lost both ways") {
+TEST_CASE("there are fewer acknowledgements than packets, however much is lost both ways") {
   const std::uint64_t seed = 101;
   const bool told = GENERATE(true, false);
   INFO("seed " << seed);
@@ -390,8 +390,7 @@ TEST_CASE("acknowledgements are fewer than what they acknowledge, however much i
 }
 
 TEST_CASE(
-    "a flow that begins on a quiet carrier has the line after a few round trips, though nobody told its "
-    "rate") {
+    "a flow on a quiet carrier gets the line's rate within a few round trips, without a configured rate") {
   const std::uint64_t seed = GENERATE(111, 112, 113);
   const Duration rtt = GENERATE(30ms, 100ms, 250ms);
   INFO("seed " << seed << ", " << seconds(rtt) << " s");
@@ -405,7 +404,7 @@ TEST_CASE(
   CHECK(static_cast<double>(two.pair.node_b.bytes_sent() - before) * 8 / seconds(2 * rtt) > 0.8 * 50e6);
 }
 
-TEST_CASE("hard lines are filled and carry every byte", "[lines]") {
+TEST_CASE("difficult lines are filled and carry every byte", "[lines]") {
   struct Hard {
     const char* name;
     double megabits;

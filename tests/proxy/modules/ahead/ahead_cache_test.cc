@@ -45,7 +45,7 @@ struct Cache {
 
 }  // namespace
 
-TEST_CASE("what was pushed answers a READ, in pieces of any size") {
+TEST_CASE("pushed data answers READs of any size") {
   Cache c;
   c.push(0, 10), c.push(10, 5), c.push(15, 100);
   CHECK(text(std::get<ReadData>(c.ask(3, 50))) == content(3, 50));
@@ -53,7 +53,7 @@ TEST_CASE("what was pushed answers a READ, in pieces of any size") {
   CHECK(c.cache.held_bytes() == 115);
 }
 
-TEST_CASE("a READ that lacks something says what, and is answered when it comes") {
+TEST_CASE("a READ with missing data reports the gap, and is answered when the data arrives") {
   Cache c;
   c.push(0, 10), c.push(20, 10);
   Asked asked = std::get<Asked>(c.ask(5, 40, 77));
@@ -70,7 +70,7 @@ TEST_CASE("a READ that lacks something says what, and is answered when it comes"
   CHECK(!c.cache.waits(77));
 }
 
-TEST_CASE("at the end of the file a READ comes short, and behind it empty") {
+TEST_CASE("a READ is shortened at the end of the file, and empty behind it") {
   Cache c;
   c.push(0, 10, 10);
   CHECK(text(std::get<ReadData>(c.ask(5, 40))) == content(5, 5));
@@ -82,7 +82,7 @@ TEST_CASE("at the end of the file a READ comes short, and behind it empty") {
   CHECK(c.cache.poll_ready()->data.length == 5);
 }
 
-TEST_CASE("after a drop nothing old is given to who asks afterwards, on either side's word") {
+TEST_CASE("after a drop by either side, old data answers no later READ") {
   Cache c;
   c.push(0, 10);
   CHECK(c.cache.drop(key(1)) == 1);
@@ -97,7 +97,7 @@ TEST_CASE("after a drop nothing old is given to who asks afterwards, on either s
   CHECK(!c.cache.poll_ready());
 }
 
-TEST_CASE("who asked before a drop may still get what was on its way") {
+TEST_CASE("a READ that was asked before a drop may still get data that was under way") {
   Cache c;
   std::get<Asked>(c.ask(0, 10, 5));
   c.cache.drop(key(1));
@@ -116,7 +116,7 @@ TEST_CASE("a READ that goes to the server is completed by nothing else") {
   CHECK(!c.cache.answered(5));
 }
 
-TEST_CASE("bounds hold: what was read makes room, what was not is not given up for more") {
+TEST_CASE("memory is bounded: data already read is evicted, data not yet read is not") {
   Cache c({.open_bytes = 100, .flow_bytes = 150});
   for (std::uint64_t at = 0; at < 100; at += 10) c.push(at, 10);
   c.push(100, 10);
@@ -134,7 +134,7 @@ TEST_CASE("bounds hold: what was read makes room, what was not is not given up f
   CHECK(std::holds_alternative<Asked>(c.cache.ask(key(2), 9, 200, 10)));
 }
 
-TEST_CASE("the site's account is settled when a cache ends") {
+TEST_CASE("a cache returns its memory to the site's account when it ends") {
   auto account = std::make_shared<AheadAccount>();
   {
     AheadCache cache(account);
@@ -183,7 +183,9 @@ TEST_CASE("random pushes and READs never give wrong bytes") {
   }
 }
 
-TEST_CASE("what may be ahead is told once for each change, and shrinks with what all flows hold") {
+TEST_CASE(
+    "each change of the permitted amount is announced once, and the amount shrinks as other flows hold "
+    "more") {
   const auto account = std::make_shared<AheadAccount>(AheadAccount{.most_bytes = 8'000});
   AheadCache first(account, {.open_bytes = 4'000, .flow_bytes = 4'000});
   AheadCache second(account, {.open_bytes = 4'000, .flow_bytes = 4'000});

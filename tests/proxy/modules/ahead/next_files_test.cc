@@ -26,7 +26,7 @@ std::vector<std::u16string> next(NextFiles& files, std::size_t most) {
 
 }  // namespace
 
-TEST_CASE("two files opened one behind the other tell the order of the rest") {
+TEST_CASE("two files opened in sequence reveal the order of the rest") {
   using Names = std::vector<std::u16string>;
   SECTION("as listed") {
     NextFiles files = listed({u"c", u"a", u"d", u"b", u"e"});
@@ -59,7 +59,7 @@ TEST_CASE("two files opened one behind the other tell the order of the rest") {
   }
 }
 
-TEST_CASE("who opens files here and there, or others, gets none ahead") {
+TEST_CASE("a client that opens files in no order, or others, gets none ahead") {
   NextFiles files = listed({u"a", u"b", u"c", u"d", u"e", u"f"});
   for (const char16_t* name : {u"d", u"b", u"f", u"a", u"e", u"c"}) {
     CHECK(files.opened(name));
@@ -69,7 +69,7 @@ TEST_CASE("who opens files here and there, or others, gets none ahead") {
   CHECK_FALSE(NextFiles().opened(u"a"));
 }
 
-TEST_CASE("a file opened again, or a few passed over, do not end a row") {
+TEST_CASE("a file opened twice, or a few skipped, do not end a sequence") {
   NextFiles files = listed({u"a", u"b", u"c", u"d", u"e", u"f"});
   files.opened(u"a");
   files.opened(u"b");
@@ -82,7 +82,7 @@ TEST_CASE("a file opened again, or a few passed over, do not end a row") {
   CHECK(files.next(10) == nullptr);
 }
 
-TEST_CASE("what was given out is not given out again while the client follows") {
+TEST_CASE("a file is suggested once while the client follows the sequence") {
   NextFiles files;
   for (int i = 0; i < 50; ++i) files.add(u"f" + std::u16string(1, static_cast<char16_t>(u'A' + i)), 0);
   std::vector<std::u16string> all;

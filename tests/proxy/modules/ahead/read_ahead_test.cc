@@ -31,7 +31,7 @@ std::uint64_t size_of(const IntervalSet& set) {
 
 }  // namespace
 
-TEST_CASE("windows follow rate and round trip within their bounds") {
+TEST_CASE("the read-ahead window follows rate and round trip within its bounds") {
   CHECK(limits_for(0, 0, 65536).window_bytes == 256 * KiB);
   CHECK(limits_for(6.1e6, 0.25, 65536).window_bytes == 2287500);
   CHECK(limits_for(1e9, 1, 65536).window_bytes == 16 * MiB);
@@ -40,7 +40,7 @@ TEST_CASE("windows follow rate and round trip within their bounds") {
   CHECK(limits_for(1e9, 0.25, 65536).first_bytes == 4 << 20);
 }
 
-TEST_CASE("a small file is fetched whole with its open, of a large one the first blocks") {
+TEST_CASE("a small file is fetched whole with its open, a large one only at its beginning") {
   ReadAhead small;
   small.opened(100 * KiB, kLong);
   CHECK(fetched(small).intervals() == std::vector<Interval>{{0, 100 * KiB}});
@@ -52,7 +52,7 @@ TEST_CASE("a small file is fetched whole with its open, of a large one the first
   CHECK(fetched(empty).empty());
 }
 
-TEST_CASE("a reader from front to back is kept a window ahead, and nothing is fetched twice") {
+TEST_CASE("a sequential reader is kept a window ahead, and nothing is fetched twice") {
   ReadAhead policy;
   policy.opened(20 * MiB, kLong);
   IntervalSet all = fetched(policy);
@@ -69,7 +69,7 @@ TEST_CASE("a reader from front to back is kept a window ahead, and nothing is fe
   CHECK(all.intervals() == std::vector<Interval>{{0, 20 * MiB}});
 }
 
-TEST_CASE("READs of two sizes in turn, as the old redirector makes them, are one run") {
+TEST_CASE("alternating READs of two sizes, as the old redirector sends them, count as one sequence") {
   ReadAhead policy;
   std::uint64_t at = 0;
   for (int i = 0; i < 6; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("READs of two sizes in turn, as the old redirector makes them, are one
   CHECK(size_of(fetched(policy)) >= kLong.window_bytes / 2);
 }
 
-TEST_CASE("strides are recognised by the third READ") {
+TEST_CASE("a constant stride is recognised at the third READ") {
   ReadAhead policy;
   policy.on_read(MiB, 4 * KiB, kLong);
   CHECK(fetched(policy).empty());
@@ -92,7 +92,7 @@ TEST_CASE("strides are recognised by the third READ") {
   for (const Interval& i : ahead.intervals()) CHECK(i.begin % MiB == 0);
 }
 
-TEST_CASE("who reads backwards or at random in a large file gets nothing") {
+TEST_CASE("a client that reads a large file backwards or at random gets nothing ahead") {
   ReadAhead backwards;
   for (std::uint64_t at = 500 * MiB; at > 490 * MiB; at -= 64 * KiB) {
     backwards.on_read(at, 64 * KiB, kLong);
@@ -108,14 +108,14 @@ TEST_CASE("who reads backwards or at random in a large file gets nothing") {
   }
 }
 
-TEST_CASE("a document read here and there is fetched whole, when the line carries it in two seconds") {
+TEST_CASE("a document read at random is fetched whole if the line carries it within two seconds") {
   ReadAhead document;
   document.sized(5 * MiB);
   for (std::uint64_t at : {3 * MiB, 1 * MiB, 4 * MiB, 2 * MiB}) document.on_read(at + 512, 512, kLong);
   CHECK(size_of(fetched(document)) >= 5 * MiB - 64 * KiB);
 }
 
-TEST_CASE("who looks at the end of a file gets what lies before it, once") {
+TEST_CASE("a client that reads the end of a file gets the part before it, once") {
   ReadAhead document;
   document.opened(50 * MiB, kLong);
   fetched(document);  // its first blocks
@@ -125,7 +125,7 @@ TEST_CASE("who looks at the end of a file gets what lies before it, once") {
   CHECK(fetched(document).empty());
 }
 
-TEST_CASE("a document read in pieces in any order, many of them twice, is fetched once") {
+TEST_CASE("a document read in pieces in any order, with repetitions, is fetched once") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -140,7 +140,7 @@ TEST_CASE("a document read in pieces in any order, many of them twice, is fetche
   }
 }
 
-TEST_CASE("two readers of one file are followed both") {
+TEST_CASE("two readers of one file are both followed") {
   ReadAhead policy;
   policy.sized(200 * MiB);
   IntervalSet all;
@@ -153,7 +153,7 @@ TEST_CASE("two readers of one file are followed both") {
   CHECK(all.contains(150 * MiB + MiB));
 }
 
-TEST_CASE("nothing is fetched behind the end, nor after a drop before the client reads again") {
+TEST_CASE("nothing is fetched behind the end, nor after a drop until the client reads again") {
   ReadAhead policy;
   policy.on_read(0, 64 * KiB, kLong);
   policy.on_end_of_file(100 * KiB);
@@ -165,7 +165,7 @@ TEST_CASE("nothing is fetched behind the end, nor after a drop before the client
   CHECK(!fetched(policy).empty());
 }
 
-TEST_CASE("what the near half has lost is fetched again with what lies behind it") {
+TEST_CASE("data that the near half has dropped is fetched again with the data behind it") {
   ReadAhead policy;
   policy.opened(10 * MiB, kLong);
   for (std::uint64_t at = 0; at < 10 * MiB; at += 64 * KiB)

@@ -15,7 +15,7 @@ constexpr DiskTree kTree{.session = 5, .tree = 1};
 
 }  // namespace
 
-TEST_CASE("nothing is promised to a disk of which nothing is known") {
+TEST_CASE("nothing is promised for a disk with unknown free space") {
   DiskRoom room;
   CHECK_FALSE(room.has_room(kTree, 1));
   room.told(kTree, 100 * kMiB, 0);
@@ -24,7 +24,7 @@ TEST_CASE("nothing is promised to a disk of which nothing is known") {
 }
 
 TEST_CASE(
-    "promises use up the room that the server told of, and its next word counts from when it was asked") {
+    "promises use up the free space that the server reported, and a new report counts from its request") {
   DiskRoom room;
   room.told(kTree, 8 * kMiB, 0);
   std::uint64_t promised = 0;
@@ -36,7 +36,7 @@ TEST_CASE(
   CHECK(room.has_room(kTree, 80 * kMiB));
 }
 
-TEST_CASE("a disk with less than what is kept back takes no promise, and no sum wraps") {
+TEST_CASE("a disk with less than the reserve accepts no promise, and no sum overflows") {
   DiskRoom room;
   room.told(kTree, kMiB - 1, 0);
   CHECK_FALSE(room.has_room(kTree, 0));
@@ -45,7 +45,7 @@ TEST_CASE("a disk with less than what is kept back takes no promise, and no sum 
   CHECK_FALSE(room.has_room(kTree, ~std::uint64_t{0}));
 }
 
-TEST_CASE("the server is asked once at a time, again when an eighth is used or the answer is old") {
+TEST_CASE("the server is asked once at a time, and again when an eighth is used or the answer is old") {
   DiskQuestions questions;
   const auto start = longhaul::link::TimePoint{} + 1h;
   CHECK(questions.ask_for(kTree, start));
@@ -63,7 +63,7 @@ TEST_CASE("the server is asked once at a time, again when an eighth is used or t
   CHECK(questions.ask_for(kTree, start + 7s));
 }
 
-TEST_CASE("a server that never tells is not asked again") {
+TEST_CASE("a server that never answers is not asked again") {
   DiskQuestions questions;
   const auto start = longhaul::link::TimePoint{} + 1h;
   CHECK(questions.ask_for(kTree, start));

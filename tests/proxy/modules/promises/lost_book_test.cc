@@ -21,7 +21,7 @@ std::vector<LostWrites::Record> some_records() {
 
 }  // namespace
 
-TEST_CASE("what one daemon writes of lost writes the next one reads") {
+TEST_CASE("a new daemon reads the lost writes that the previous one wrote") {
   const auto read = parse_lost_book(lost_book_text(some_records()));
   REQUIRE(read);
   REQUIRE(read->size() == 2);
@@ -36,7 +36,7 @@ TEST_CASE("what one daemon writes of lost writes the next one reads") {
   CHECK(parse_lost_book(lost_book_text({}))->empty());
 }
 
-TEST_CASE("a book of lost writes that is cut or changed anywhere is not believed") {
+TEST_CASE("a book of lost writes that is truncated or changed anywhere is rejected") {
   const std::string text = lost_book_text(some_records());
   for (std::size_t size = 0; size < text.size(); ++size) CHECK_FALSE(parse_lost_book(text.substr(0, size)));
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -46,7 +46,7 @@ TEST_CASE("a book of lost writes that is cut or changed anywhere is not believed
   }
 }
 
-TEST_CASE("all that may be kept can be written and read again") {
+TEST_CASE("the maximum of lost writes can be written and read back") {
   LostWrites lost;
   for (std::size_t n = 0; n < LostWrites::kMost; ++n) {
     LostWrites::Loss loss;

@@ -36,7 +36,7 @@ struct Heard final : LossJournal {
 
 }  // namespace
 
-TEST_CASE("a loss is told once to who may write, and before that once to who only reads") {
+TEST_CASE("a loss is reported once to an open that may write, and before that once to one that only reads") {
   LostWrites lost;
   lost.add(file(u"A"), {});
   CHECK_FALSE(lost.take(file(u"B")));
@@ -52,7 +52,7 @@ TEST_CASE("a loss is told once to who may write, and before that once to who onl
   CHECK(lost.waiting() == 0);
 }
 
-TEST_CASE("an open that replaces the content is not told, and ends the loss only when it has succeeded") {
+TEST_CASE("an open that replaces the content gets no report, and ends the loss only if it succeeds") {
   LostWrites lost;
   lost.add(file(u"A"), {});
   CHECK_FALSE(lost.take(file(u"A"), Use::replaces));
@@ -62,7 +62,7 @@ TEST_CASE("an open that replaces the content is not told, and ends the loss only
   CHECK_FALSE(lost.take(file(u"A")));
 }
 
-TEST_CASE("what a far half suspected is void where the near daemon that made the promises is there") {
+TEST_CASE("a loss suspected by a far half is void if the near daemon that made the promises is still there") {
   LostWrites lost;
   lost.add(file(u"A"), {.cause = Cause::near_vanished, .near = 7});
   lost.add(file(u"B"), {.cause = Cause::flow_cut});
@@ -76,7 +76,7 @@ TEST_CASE("what a far half suspected is void where the near daemon that made the
   CHECK(lost.take(file(u"B")));
 }
 
-TEST_CASE("the client with the most files loses its oldest record where there is no room") {
+TEST_CASE("without room, the client with the most files loses its oldest record") {
   LostWrites lost;
   Heard heard;
   lost.set_journal(&heard);
@@ -93,7 +93,7 @@ TEST_CASE("the client with the most files loses its oldest record where there is
   CHECK(lost.waiting() < 300);
 }
 
-TEST_CASE("what one peer makes this side write down drives out nothing of others") {
+TEST_CASE("records caused by one peer do not evict records of others") {
   // Clients 2 to 999 are one peer's.
   LostWrites lost(7,
                   [](const LostWrites::Client& client) { return client[0] == std::byte{1} ? "" : "rogue"; });
@@ -111,7 +111,7 @@ TEST_CASE("what one peer makes this side write down drives out nothing of others
   for (char16_t n = 1; n <= 8; ++n) CHECK(lost.take(file(std::u16string(1, n))));
 }
 
-TEST_CASE("each loss and each report is counted and told to the journal once") {
+TEST_CASE("each loss and each report is counted and passed to the journal once") {
   LostWrites lost;
   Heard heard;
   lost.set_journal(&heard);
@@ -133,7 +133,7 @@ TEST_CASE("each loss and each report is counted and told to the journal once") {
   CHECK(lost.counters().reported == std::array<std::uint64_t, 3>{1, 1, 0});
 }
 
-TEST_CASE("a record is moved to another name, whose own is void, and no other client's is touched") {
+TEST_CASE("a renamed file takes its record along, and other clients' records stay") {
   LostWrites lost;
   lost.add(file(u"A"), {.cause = Cause::flow_cut, .ranges = {{0, 10}}});
   lost.add(file(u"B"), {.cause = Cause::server_gone});

@@ -83,7 +83,7 @@ std::string conversation() {
 
 }  // namespace
 
-TEST_CASE("frames of SMB1, SMB2 and the session service come out whole, however they came in") {
+TEST_CASE("frames of SMB1, SMB2 and the session service are complete, however they are split") {
   const std::string text = conversation();
   for (const Framing framing : {Framing::netbios, Framing::direct_tcp}) {
     const Cut whole = cut(framing, text, all_at_once());
@@ -109,7 +109,7 @@ TEST_CASE("frames of SMB1, SMB2 and the session service come out whole, however 
   }
 }
 
-TEST_CASE("a frame within one piece is not copied, and one in several is copied once") {
+TEST_CASE("a frame within one piece is not copied, and one in several pieces is copied once") {
   const Slice piece = slice(message(kSmb2, 70) + message(kSmb2, 80) + message(kSmb2, 90));
   FrameSplitter splitter(Framing::direct_tcp);
   splitter.push(piece.sub(0, 200));
@@ -127,7 +127,7 @@ TEST_CASE("a frame within one piece is not copied, and one in several is copied 
   CHECK(splitter.held_bytes() == 0);
 }
 
-TEST_CASE("bytes that are no SMB are told by the first byte that shows it") {
+TEST_CASE("bytes that are not SMB are detected at the first byte that shows it") {
   struct Sample {
     std::string text;
     std::size_t shown_by;  // so many bytes are enough
@@ -156,7 +156,7 @@ TEST_CASE("bytes that are no SMB are told by the first byte that shows it") {
   }
 }
 
-TEST_CASE("an error is told again, and nothing behind it is cut") {
+TEST_CASE("an error is repeated, and no later bytes are parsed") {
   FrameSplitter splitter(Framing::direct_tcp);
   splitter.push(slice("no SMB"));
   CHECK(splitter.next().error() == Error::unknown_frame);
@@ -177,7 +177,7 @@ TEST_CASE("the length has 17 bits on port 139 and 24 on port 445") {
         make_error_code(Error::frame_too_large));
 }
 
-TEST_CASE("raw data without a header pass where they are expected") {
+TEST_CASE("raw data without a header passes at the expected places") {
   for (const std::string_view content : {"", "ab", "raw data", "\xFFSM", "\xFFSMx and more"}) {
     const std::string text = packet(0, content);
     INFO(content);
@@ -196,7 +196,7 @@ TEST_CASE("raw data without a header pass where they are expected") {
             .first == FrameKind::smb1);
 }
 
-TEST_CASE("what is left in the middle of a frame is given back in order") {
+TEST_CASE("the rest of an incomplete frame is returned in order") {
   const std::string text = message(kSmb2, 64) + message(kSmb2, 500);
   for (std::size_t bytes = 0; bytes <= text.size(); ++bytes) {
     for (const bool whole : {true, false}) {

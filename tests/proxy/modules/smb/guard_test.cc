@@ -123,8 +123,7 @@ void answers(Guarded& flow, const Message& message) {
 
 }  // namespace
 
-TEST_CASE(
-    "SMB2: the open that goes on with a file is told of lost writes, once, and the server sees an ECHO") {
+TEST_CASE("SMB2: the next open of a file reports lost writes, once, and the server sees an ECHO") {
   Guarded flow({u"DIR\\ROBBED"});
   flow.piece = GENERATE(std::size_t{1}, std::size_t{7}, ~std::size_t{0});
   connect_smb2(flow, GENERATE(0u, smb2::header_flags::is_signed));
@@ -139,7 +138,7 @@ TEST_CASE(
   CHECK(flow.guard->held_bytes() == 0);
 }
 
-TEST_CASE("SMB2: a client that ends in order has read the error, and one that breaks off has not") {
+TEST_CASE("SMB2: a client that closes in order has read the error, and one that aborts has not") {
   const bool in_order = GENERATE(true, false);
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
@@ -152,7 +151,8 @@ TEST_CASE("SMB2: a client that ends in order has read the error, and one that br
   CHECK(flow.lost->any(kEnds) == !in_order);
 }
 
-TEST_CASE("SMB2: an open for attributes passes, and one that reads is told before the one that writes") {
+TEST_CASE(
+    "SMB2: an open for attributes passes, and an open for reading gets the report before one for writing") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   passes(flow, create_request(3, "robbed", {.desired_access = smb2::access::read_attributes}));
@@ -180,7 +180,7 @@ TEST_CASE("SMB2: an open that replaces the content ends the loss if it succeeds"
   CHECK(flow.guard->is_done());
 }
 
-TEST_CASE("SMB2: of opens of one file that are on their way together one is told") {
+TEST_CASE("SMB2: of several concurrent opens of one file, one gets the report") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   flow.client(create_request(3, "robbed"));
@@ -190,7 +190,7 @@ TEST_CASE("SMB2: of opens of one file that are on their way together one is told
   CHECK(message_in(flow.take_client()).header().status == Status::lost_writebehind_data);
 }
 
-TEST_CASE("SMB2: a server that refuses the ECHO has ended the session: the loss waits for the next open") {
+TEST_CASE("SMB2: a server that refuses the ECHO has ended the session, so the loss waits for the next open") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   flow.client(create_request(3, "robbed"));
@@ -204,7 +204,7 @@ TEST_CASE("SMB2: a server that refuses the ECHO has ended the session: the loss 
   expect_told(flow, 4);
 }
 
-TEST_CASE("SMB2: what a compound does with a file that is refused fails with it, and the rest goes on") {
+TEST_CASE("SMB2: compound requests that use a refused open fail with it, the rest passes") {
   using smb2::header_flags::related;
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
@@ -251,7 +251,7 @@ TEST_CASE("SMB2: what a compound does with a file that is refused fails with it,
   CHECK(flow.guard->is_done());
 }
 
-TEST_CASE("SMB2: requests that are signed or encrypted pass, and so does what takes a handle up again") {
+TEST_CASE("SMB2: signed or encrypted requests and reconnected handles pass") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   passes(flow, create_request(3, "robbed", {}, {.flags = smb2::header_flags::is_signed}));
@@ -266,7 +266,7 @@ TEST_CASE("SMB2: requests that are signed or encrypted pass, and so does what ta
   CHECK(flow.lost->any(kEnds));
 }
 
-TEST_CASE("another share, another file and a client without a record pass") {
+TEST_CASE("other shares, other files and clients without a record pass") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   passes(flow, request(Command::tree_connect, 3, tree_connect_body("\\\\server\\other"), {.tree = 0}));
@@ -279,7 +279,7 @@ TEST_CASE("another share, another file and a client without a record pass") {
   CHECK(stranger.guard->is_done());
 }
 
-TEST_CASE("what is not understood passes from its first byte on, and ends pass what is held") {
+TEST_CASE("an unparsable flow passes from that byte on, and the end of a flow releases held requests") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   const std::string frame = text(create_request(3, "robbed")), garbage = "GET / HTTP/1.1\r\n";
@@ -312,7 +312,7 @@ TEST_CASE("what is not understood passes from its first byte on, and ends pass w
   CHECK(cut.lost->any(kEnds));
 }
 
-TEST_CASE("SMB2: an answer that is owed is changed even if the client is not understood any more") {
+TEST_CASE("SMB2: a pending answer is changed even if the client's requests can no longer be parsed") {
   Guarded flow({u"ROBBED"});
   connect_smb2(flow);
   flow.client(create_request(3, "robbed"));
@@ -382,8 +382,7 @@ struct GuardedSmb1 : Guarded {
 
 }  // namespace
 
-TEST_CASE(
-    "SMB1: the open that goes on with a file is told of lost writes, once, and the server hears nothing") {
+TEST_CASE("SMB1: the next open of a file reports lost writes, once, and the server sees nothing") {
   GuardedSmb1 flow;
   flow.piece = GENERATE(std::size_t{1}, ~std::size_t{0});
   passes(flow, one::create("\\dir\\other", 4));
@@ -393,7 +392,7 @@ TEST_CASE(
   CHECK(flow.guard->is_done());
 }
 
-TEST_CASE("SMB1: the error ends a chain that begins with the open; a chain that only ends with one passes") {
+TEST_CASE("SMB1: the error ends a chain that starts with the open; a chain that only ends with one passes") {
   GuardedSmb1 flow;
   // NT_CREATE_ANDX and READ_ANDX in one message.
   std::string chain = text(one::create("\\dir\\robbed", 4));
@@ -425,7 +424,7 @@ TEST_CASE("SMB1: the error ends a chain that begins with the open; a chain that 
   expect_told_smb1(anew, 4);
 }
 
-TEST_CASE("SMB1: OPEN_ANDX is told as well, unless it truncates the file and succeeds") {
+TEST_CASE("SMB1: OPEN_ANDX gets the report as well, unless it truncates the file and succeeds") {
   GuardedSmb1 flow;
   passes(flow, open_andx("\\dir\\robbed", 0x42, 0x12, 4));
   answers(flow, reply(0x2D, 4, {}, 0xC0000043));
@@ -438,7 +437,7 @@ TEST_CASE("SMB1: OPEN_ANDX is told as well, unless it truncates the file and suc
   CHECK(other.guard->is_done());
 }
 
-TEST_CASE("SMB1: signed requests pass, and raw data that nobody could tell from messages end the guard") {
+TEST_CASE("SMB1: signed requests pass, and raw data that looks like messages ends the guard") {
   GuardedSmb1 flow;
   std::string is_signed = text(one::create("\\dir\\robbed", 4));
   is_signed[kFrameHeadBytes + 10] |= 4;
@@ -449,7 +448,7 @@ TEST_CASE("SMB1: signed requests pass, and raw data that nobody could tell from 
   CHECK(flow.lost->any(kEnds));
 }
 
-TEST_CASE("a flow to port 139 is guarded behind its session request") {
+TEST_CASE("a flow to port 139 is guarded after its session request") {
   LostWrites::Ends ends = kEnds;
   ends.server_port = 139;
   Guarded flow({}, ends);

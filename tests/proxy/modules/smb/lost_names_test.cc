@@ -7,7 +7,7 @@ namespace longhaul::smb {
 
 using Use = LostWrites::Use;
 
-TEST_CASE("what an open is for follows from its access and disposition") {
+TEST_CASE("the purpose of an open follows from its access and disposition") {
   CHECK(use_of(0x1, 1) == Use::reads);
   CHECK(use_of(0x80, 1) == Use::attributes);
   CHECK(use_of(0x10080, 1) == Use::attributes);  // DELETE
@@ -18,7 +18,7 @@ TEST_CASE("what an open is for follows from its access and disposition") {
   CHECK(use_of(0x1, 2) == Use::replaces);
 }
 
-TEST_CASE("names are compared whatever the server is called, and in the letters that servers fold") {
+TEST_CASE("names match for every name of the server, and with the server's case folding") {
   CHECK(share_of(u"\\\\server\\Data") == u"DATA");
   CHECK(share_of(u"\\\\10.0.0.1\\data\\") == u"DATA");
   CHECK(share_of(u"data") == u"DATA");

@@ -6,8 +6,7 @@
 namespace longhaul::smb {
 namespace {
 
-TEST_CASE(
-    "SMB: a frame that is not whole is counted, and passes on when there is no memory for the rest of it") {
+TEST_CASE("SMB: an incomplete frame is counted, and passes on if memory does not suffice for the rest") {
   SmbModule module(Side::near, {.server_port = 445}, {});
   module.on_surroundings({}, {});
   Buffer part(1000);

@@ -21,7 +21,7 @@ OpenKey file(std::uint64_t number) { return {.session = number, .tree = 1}; }
 
 }  // namespace
 
-TEST_CASE("a write is promised, kept, and owed no longer") {
+TEST_CASE("a write is promised, then kept, and then no longer outstanding") {
   Promises promises;
   CHECK(promises.promise(file(1), 7, {.offset = 0, .length = 4096}) == Verdict::now);
   CHECK(promises.owes());
@@ -36,7 +36,7 @@ TEST_CASE("a write is promised, kept, and owed no longer") {
   CHECK(promises.audit().kept == 1);
 }
 
-TEST_CASE("an open that lost a write fails until it is closed, and no write of it is answered early again") {
+TEST_CASE("an open with a lost write fails until it is closed, and its writes are not answered early again") {
   Promises promises;
   CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}) == Verdict::now);
   CHECK(promises.promise(file(1), 2, {.offset = 10, .length = 10}) == Verdict::now);
@@ -62,7 +62,7 @@ TEST_CASE("an open that lost a write fails until it is closed, and no write of i
   CHECK(promises.audit().adds_up());
 }
 
-TEST_CASE("after a loss no other error is told, be it one that a program would wait or log in again for") {
+TEST_CASE("after a loss no error is returned that makes a program wait or log in again") {
   for (const Status own :
        {Status::disk_full, Status::quota_exceeded, Status::network_session_expired,
         Status::user_session_deleted, Status::network_name_deleted, Status::access_denied}) {
@@ -77,7 +77,7 @@ TEST_CASE("after a loss no other error is told, be it one that a program would w
   }
 }
 
-TEST_CASE("a success that wrote less than was promised is a loss") {
+TEST_CASE("a success with fewer bytes than promised is a loss") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = 10});
   promises.kept(1, Status::success, 9);
@@ -100,7 +100,7 @@ TEST_CASE("beyond the bound a write waits for room or for its real answer, in or
   CHECK(promises.audit().delayed == 2);
 }
 
-TEST_CASE("a held write that the server answers first was never a promise") {
+TEST_CASE("a held write that the server answers first is not counted as a promise") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
   CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = kLargeWrite}) == Verdict::held);
@@ -114,13 +114,13 @@ TEST_CASE("a held write that the server answers first was never a promise") {
   CHECK(promises.promise(file(1), 3, {.offset = 0, .length = 1}) == Verdict::refused);
 }
 
-TEST_CASE("one write larger than the bound is promised while nothing else is") {
+TEST_CASE("a single write larger than the bound is promised if nothing else is outstanding") {
   Promises promises;
   CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 8 * kLargeWrite}) == Verdict::now);
   CHECK(promises.promise(file(1), 2, {.offset = 8 * kLargeWrite, .length = 1}) == Verdict::held);
 }
 
-TEST_CASE("a stopped open answers nothing early, what it held waits for the server, others go on") {
+TEST_CASE("a stopped open promises nothing, its held writes wait for the server, and others continue") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = kLargeWrite});
   CHECK(promises.promise(file(1), 2, {.offset = kLargeWrite, .length = 10}) == Verdict::held);
@@ -136,7 +136,7 @@ TEST_CASE("a stopped open answers nothing early, what it held waits for the serv
   CHECK(promises.promise(file(1), 5, {.offset = 0, .length = 1}) == Verdict::now);
 }
 
-TEST_CASE("an open or a connection that ends with promises outstanding says so") {
+TEST_CASE("an open or connection that ends with outstanding promises reports so") {
   Promises promises;
   promises.promise(file(1), 1, {.offset = 0, .length = 10});
   promises.promise(file(2), 2, {.offset = 0, .length = 10});
@@ -152,8 +152,7 @@ TEST_CASE("an open or a connection that ends with promises outstanding says so")
   CHECK_FALSE(promises.kept(1, Status::success, 10));  // an answer after the end is nobody's
 }
 
-TEST_CASE(
-    "a write of which it is not clear yet whether it may be promised waits for that, and others behind it") {
+TEST_CASE("a write whose permission is still open waits for it, and later writes wait behind it") {
   using Conditions = Promises::Conditions;
   Promises promises;
   const auto ask = [&](MessageNumber message, Conditions conditions) {
@@ -182,7 +181,7 @@ TEST_CASE(
   CHECK(promises.audit().adds_up());
 }
 
-TEST_CASE("an open question that the server's answer overtakes holds nobody up") {
+TEST_CASE("a permission question that the server's answer overtakes delays nothing") {
   Promises promises;
   CHECK(promises.promise(file(1), 1, {.offset = 0, .length = 10}, Promises::Conditions::open_question) ==
         Verdict::held);
@@ -190,7 +189,7 @@ TEST_CASE("an open question that the server's answer overtakes holds nobody up")
   CHECK(promises.promise(file(1), 2, {.offset = 10, .length = 10}) == Verdict::now);
 }
 
-TEST_CASE("whatever the order of answers, errors and ends, the audit adds up and no loss goes unreported") {
+TEST_CASE("in any order of answers, errors and ends the audit adds up and every loss is reported") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

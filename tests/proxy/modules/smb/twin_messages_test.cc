@@ -49,7 +49,7 @@ std::vector<TwinMessage> one_of_each() {
 
 }  // namespace
 
-TEST_CASE("what a twin is told comes back when it is read") {
+TEST_CASE("a message between the halves is decoded as it was encoded") {
   for (const TwinMessage& message : one_of_each()) {
     Slice encoded = encode(message);
     auto decoded = decode(encoded.bytes());
@@ -65,7 +65,7 @@ TEST_CASE("what a twin is told comes back when it is read") {
   CHECK(used.seen == 9);
 }
 
-TEST_CASE("a twin's message that is cut, too long or unknown is an error") {
+TEST_CASE("a message from the other half that is truncated, too long or unknown is an error") {
   for (const TwinMessage& message : one_of_each()) {
     Slice encoded = encode(message);
     for (std::size_t size = 0; size < encoded.size(); ++size)

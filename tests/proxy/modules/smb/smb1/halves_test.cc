@@ -4,7 +4,8 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-TEST_CASE("SMB1: a file is read without a round trip per block, under an oplock the client never asked for") {
+TEST_CASE(
+    "SMB1: a file is read without a round trip per block, with an oplock that the client did not request") {
   Pair pair;
   pair.server.files["F"] = some_bytes(1'000'000);
   const Slice opened = pair.ask(create("F", 10));
@@ -30,7 +31,7 @@ TEST_CASE("SMB1: a file is read without a round trip per block, under an oplock 
   CHECK(pair.near.counters().round_trips_saved >= 16);
 }
 
-TEST_CASE("SMB1: a READ beyond the end and one that ends short say so") {
+TEST_CASE("SMB1: a READ beyond the end and a short one are answered correctly") {
   Pair pair;
   pair.server.files["F"] = "0123456789";
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -40,7 +41,7 @@ TEST_CASE("SMB1: a READ beyond the end and one that ends short say so") {
   CHECK(data_of(pair.ask(read(fid, 0, 10, 14))) == "0123456789");
 }
 
-TEST_CASE("SMB1: another's open breaks our oplock: promises are kept first, then the break is answered") {
+TEST_CASE("SMB1: when another client breaks our oplock, promises are kept before the break is answered") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -68,8 +69,7 @@ TEST_CASE("SMB1: another's open breaks our oplock: promises are kept first, then
   CHECK(pair.server.handles.begin()->second.oplock == 0);
 }
 
-TEST_CASE(
-    "SMB1: a client's own oplock is its own: breaks pass, its acknowledgement waits for what was promised") {
+TEST_CASE("SMB1: a break of the client's own oplock passes, and its acknowledgement waits for promises") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const Slice opened = pair.ask(create("F", 10, {.flags = 2}));
@@ -99,9 +99,7 @@ TEST_CASE(
   CHECK(pair.server.files["F"].substr(0, 1000) == block);
 }
 
-TEST_CASE(
-    "SMB1: the same file opened again by the same client costs one round trip, and both see what was "
-    "written") {
+TEST_CASE("SMB1: reopening a file by the same client costs one round trip, and both opens see the writes") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100'000);
   const std::uint16_t first = fid_of(pair.ask(create("F", 10)));
@@ -114,9 +112,7 @@ TEST_CASE(
   CHECK(data_of(pair.ask(read(first, 0, 1000, 15))) == other);
 }
 
-TEST_CASE(
-    "SMB1: a rename and a delete of an open file by its path wait for no round trip until our oplock is "
-    "given back") {
+TEST_CASE("SMB1: rename and delete of an open file by path do not wait for the return of our oplock") {
   const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x06, 0x07, 0xA5);
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
@@ -137,7 +133,7 @@ TEST_CASE(
   CHECK(pair.server.is_broken("F"));
 }
 
-TEST_CASE("SMB1: CLOSE is answered here under a batch oplock when nothing is owed") {
+TEST_CASE("SMB1: CLOSE is answered locally under a batch oplock if no promise is outstanding") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -154,7 +150,7 @@ TEST_CASE("SMB1: CLOSE is answered here under a batch oplock when nothing is owe
   CHECK(pair.far.quiet());
 }
 
-TEST_CASE("SMB1: what closes a file goes to the server when our own READs of it are answered, not before") {
+TEST_CASE("SMB1: a request that closes a file is sent once the server has answered our READs of it") {
   const std::uint8_t command = GENERATE(as<std::uint8_t>{}, 0x04, 0x71, 0x74);
   Pair pair;
   pair.server.files["F"] = some_bytes(1'000'000);
@@ -182,7 +178,7 @@ TEST_CASE("SMB1: what closes a file goes to the server when our own READs of it 
   CHECK(pair.at_client.size() == 1);
 }
 
-TEST_CASE("SMB1: a file that was closed here and is opened again at once is accelerated as before") {
+TEST_CASE("SMB1: a file that was closed locally and is reopened at once is accelerated as before") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -200,7 +196,7 @@ TEST_CASE("SMB1: a file that was closed here and is opened again at once is acce
   }
 }
 
-TEST_CASE("SMB1: signed sessions are left alone") {
+TEST_CASE("SMB1: signed sessions are not accelerated") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
   Slice frame = create("F", 10);

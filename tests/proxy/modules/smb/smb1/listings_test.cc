@@ -98,7 +98,7 @@ struct Lister {
   }
 };
 
-TEST_CASE("SMB1: a listing is fetched ahead while its folder is watched") {
+TEST_CASE("SMB1: a listing is fetched ahead while its directory is watched") {
   Lister lister;
   lister.by_name = GENERATE(false, true);
   lister.begin();
@@ -114,14 +114,14 @@ TEST_CASE("SMB1: a listing is fetched ahead while its folder is watched") {
   CHECK(lister.pair.server.folders() == 0);
 }
 
-TEST_CASE("SMB1: a listing that one answer holds is not watched") {
+TEST_CASE("SMB1: a listing that fits in one answer is not watched") {
   Lister lister(5);
   lister.begin();
   CHECK(lister.end);
   CHECK(lister.pair.server.seen[0xA2] == 0);
 }
 
-TEST_CASE("SMB1: what is changed in a listed folder is told as it is then") {
+TEST_CASE("SMB1: a change in a listed directory is visible in the rest of the listing") {
   Lister lister;
   lister.by_name = GENERATE(false, true);
   lister.begin();
@@ -140,7 +140,7 @@ TEST_CASE("SMB1: what is changed in a listed folder is told as it is then") {
   CHECK(lister.pair.far.counters().changes_noticed == 1);
 }
 
-TEST_CASE("SMB1: a listing is told to its end although the server has lost the client's position") {
+TEST_CASE("SMB1: a listing continues to its end although the server has lost the client's position") {
   Lister lister;
   lister.by_name = GENERATE(false, true);
   lister.begin();
@@ -154,7 +154,7 @@ TEST_CASE("SMB1: a listing is told to its end although the server has lost the c
   CHECK(lister.is_in_order());
 }
 
-TEST_CASE("SMB1: a folder that cannot be watched is listed by its client alone") {
+TEST_CASE("SMB1: a directory that cannot be watched is listed by the client itself") {
   Lister lister;
   lister.pair.server.refuses_folders = true;
   lister.begin();
@@ -163,7 +163,7 @@ TEST_CASE("SMB1: a folder that cannot be watched is listed by its client alone")
   CHECK(lister.pair.server.seen[0x32] == 10);
 }
 
-TEST_CASE("SMB1: what the client changes itself is not told from before") {
+TEST_CASE("SMB1: after a change by the client no older answer is repeated") {
   Lister lister;
   lister.begin();
   lister.pair.server.files["FILE1050"] = "longer";
@@ -176,7 +176,7 @@ TEST_CASE("SMB1: what the client changes itself is not told from before") {
   CHECK(lister.is_in_order());
 }
 
-TEST_CASE("SMB1: a listed folder is not held open against its client") {
+TEST_CASE("SMB1: a listed directory is not kept open against its client") {
   Lister lister;
   lister.begin();
   CHECK(lister.pair.server.folders() == 1);
@@ -187,7 +187,7 @@ TEST_CASE("SMB1: a listed folder is not held open against its client") {
   CHECK(lister.names.size() == 95);
 }
 
-TEST_CASE("SMB1: when nothing is heard of the far half, what is ahead in a listing counts no more") {
+TEST_CASE("SMB1: after a silence of the far half, listing data fetched ahead is not used") {
   Lister lister;
   lister.begin();
   CHECK(lister.take_here());
@@ -203,7 +203,7 @@ TEST_CASE("SMB1: when nothing is heard of the far half, what is ahead in a listi
   CHECK(lister.is_in_order());
 }
 
-TEST_CASE("SMB1: whatever crosses, each entry is listed once and each request answered once") {
+TEST_CASE("SMB1: with any crossing of messages each entry is listed once and each request answered once") {
   const unsigned seed = GENERATE(range(1u, 201u));
   CAPTURE(seed);
   std::mt19937 random(seed);

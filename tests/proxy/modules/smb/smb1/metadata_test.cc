@@ -4,7 +4,7 @@
 namespace longhaul::smb::smb1::testing {
 namespace {
 
-TEST_CASE("SMB1: a directory is listed to its end with one round trip") {
+TEST_CASE("SMB1: a directory is listed completely in one round trip") {
   Pair pair;
   for (int i = 0; i < 95; ++i) pair.server.files["FILE" + std::to_string(1000 + i)] = "x";
   const bool by_name = GENERATE(false, true);
@@ -46,7 +46,7 @@ TEST_CASE("SMB1: a directory is listed to its end with one round trip") {
   CHECK(pair.server.seen[0x34] == 1);  // the search asked to be closed at its end
 }
 
-TEST_CASE("SMB1: a client that changes its mind in a search loses nothing") {
+TEST_CASE("SMB1: a client that changes its search parameters loses nothing") {
   Pair pair;
   for (int i = 0; i < 60; ++i) pair.server.files["FILE" + std::to_string(1000 + i)] = "x";
   Fields first;
@@ -60,7 +60,7 @@ TEST_CASE("SMB1: a client that changes its mind in a search loses nothing") {
   CHECK(as_text(part->data.subspan(94, 8)) == "FILE1010");
 }
 
-TEST_CASE("SMB1: repeated questions about an open file are answered here until it is written") {
+TEST_CASE("SMB1: repeated queries of an open file are answered locally until it is written") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -75,7 +75,7 @@ TEST_CASE("SMB1: repeated questions about an open file are answered here until i
   CHECK(load_le<std::uint64_t>(parse_transaction(message, message.first())->data, 0) == 200);
 }
 
-TEST_CASE("SMB1: what a client asks about every file is asked with the open") {
+TEST_CASE("SMB1: queries that a client sends for every file are sent along with the open") {
   Pair pair;
   for (const char* name : {"A", "B", "C"}) pair.server.files[name] = some_bytes(100);
   const std::uint16_t first = fid_of(pair.ask(create("A", 10)));
@@ -102,7 +102,7 @@ std::uint64_t size_in(const Slice& frame) {
   return load_le<std::uint64_t>(parse_transaction(message, message.first())->data, 0);
 }
 
-TEST_CASE("SMB1: a look at a file's attributes leaves the oplock, and is closed here") {
+TEST_CASE("SMB1: an open for attributes keeps the oplock, and is closed locally") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -131,7 +131,7 @@ TEST_CASE("SMB1: a look at a file's attributes leaves the oplock, and is closed 
   }
 }
 
-TEST_CASE("SMB1: who looks at an open file again and again gets handles that were opened ahead") {
+TEST_CASE("SMB1: a client that repeatedly looks at an open file gets handles that were opened ahead") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -184,7 +184,7 @@ TEST_CASE("SMB1: who looks at an open file again and again gets handles that wer
   CHECK_FALSE(pair.aborted);
 }
 
-TEST_CASE("SMB1: the path of a file under an exclusive oplock is known as the file is, for a while") {
+TEST_CASE("SMB1: a path query for a file under an exclusive oplock is answered locally for a while") {
   Pair pair;
   pair.server.files["F"] = some_bytes(100);
   pair.server.files["G"] = some_bytes(200);
@@ -213,7 +213,7 @@ TEST_CASE("SMB1: the path of a file under an exclusive oplock is known as the fi
   }
 }
 
-TEST_CASE("SMB1: the free space that was told a moment ago is told again, and asked with the next open") {
+TEST_CASE("SMB1: recent free space is repeated, and queried with the next open") {
   Pair pair;
   pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -237,7 +237,7 @@ TEST_CASE("SMB1: the free space that was told a moment ago is told again, and as
   }
 }
 
-TEST_CASE("SMB1: without an oplock what was asked with the open serves once") {
+TEST_CASE("SMB1: without an oplock an answer fetched with the open is used once") {
   Pair pair;
   pair.server.refuses_oplocks = true;
   pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);
@@ -250,8 +250,7 @@ TEST_CASE("SMB1: without an oplock what was asked with the open serves once") {
 }
 
 TEST_CASE(
-    "SMB1: without an oplock what was asked with the open is not told behind a READ, which may have shown "
-    "newer") {
+    "SMB1: without an oplock an answer fetched with the open is not used after a READ, which may be newer") {
   Pair pair;
   pair.server.refuses_oplocks = true;
   pair.server.files["F"] = pair.server.files["G"] = some_bytes(100);

@@ -6,7 +6,7 @@ namespace {
 
 // One client works on a few files, another changes them now and then through the server, as it may when the
 // oplocks are broken. What the client reads must be what was there last.
-TEST_CASE("SMB1: whatever crosses whatever, reads give what was written last and nothing is lost") {
+TEST_CASE("SMB1: with any crossing of messages reads return the last write and nothing is lost") {
   const unsigned seed = GENERATE(range(1u, 100u));
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -165,7 +165,7 @@ TEST_CASE("SMB1: whatever crosses whatever, reads give what was written last and
 
 // As a kernel with a cache does it: reads ahead and writes back by pages, many at a time, and a MID is taken
 // again as soon as it was answered. No two that are under way touch the same page, unless both read.
-TEST_CASE("SMB1: of many requests under way each is answered once, with what is there") {
+TEST_CASE("SMB1: of many concurrent requests each is answered once, with the current content") {
   const unsigned seed = GENERATE(range(1u, 16u));
   CAPTURE(seed);
   std::mt19937 random(seed);

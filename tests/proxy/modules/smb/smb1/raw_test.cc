@@ -6,7 +6,7 @@ namespace {
 
 std::string text_of(const Slice& frame) { return std::string(as_text(frame.bytes().subspan(4))); }
 
-TEST_CASE("SMB1: a raw read goes to the server alone, and what comes after it is accelerated as before") {
+TEST_CASE("SMB1: a raw read goes only to the server, and later requests are accelerated as before") {
   Pair pair;
   pair.server.files["F"] = some_bytes(500'000);
   const std::string& file = pair.server.files["F"];
@@ -23,7 +23,7 @@ TEST_CASE("SMB1: a raw read goes to the server alone, and what comes after it is
   CHECK(status_of(*pair.ask_here(close(fid, 15))) == 0);
 }
 
-TEST_CASE("SMB1: data of a raw read are passed on whatever they look like") {
+TEST_CASE("SMB1: the data of a raw read passes whatever it looks like") {
   Pair pair;
   const Slice looks = create("G", 99);
   const std::string data(as_text(looks.bytes().subspan(4)));
@@ -34,7 +34,7 @@ TEST_CASE("SMB1: data of a raw read are passed on whatever they look like") {
   CHECK(text_of(pair.ask(read_raw(fid, 0, 3, 12))) == data.substr(0, 3));
 }
 
-TEST_CASE("SMB1: a raw read waits for what was promised, and a break that comes before its data passes") {
+TEST_CASE("SMB1: a raw read waits for promises, and a break that arrives before its data passes") {
   Pair pair;
   pair.server.files["F"] = std::string(100'000, 'a');
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.flags = 6})));
@@ -59,7 +59,7 @@ TEST_CASE("SMB1: a raw read waits for what was promised, and a break that comes 
   CHECK(pair.server.is_broken("F"));
 }
 
-TEST_CASE("SMB1: a raw write ends what was known of the file, and nothing comes between it and its data") {
+TEST_CASE("SMB1: a raw write invalidates the file's cached data, and nothing separates it from its data") {
   const bool through = GENERATE(false, true);
   Pair pair;
   pair.server.files["F"] = std::string(300'000, 'a');
@@ -92,7 +92,7 @@ TEST_CASE("SMB1: a raw write ends what was known of the file, and nothing comes 
   CHECK(pair.far.quiet());
 }
 
-TEST_CASE("SMB1: a raw write that the server refuses is over with its answer") {
+TEST_CASE("SMB1: a raw write that the server refuses ends with that answer") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));
@@ -101,7 +101,7 @@ TEST_CASE("SMB1: a raw write that the server refuses is over with its answer") {
   CHECK(pair.far.quiet());
 }
 
-TEST_CASE("SMB1: multiplexed transfers pass, and the rest stays accelerated") {
+TEST_CASE("SMB1: multiplexed transfers pass, and other requests stay accelerated") {
   Pair pair;
   pair.server.files["F"] = some_bytes(300'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10)));

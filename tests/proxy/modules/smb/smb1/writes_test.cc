@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint8_t kClose = 0x04;
 constexpr std::uint32_t kStatusDiskFull = 0xC000007F;
 
-TEST_CASE("SMB1: writes are acknowledged here, and all lie in the file when CLOSE is answered") {
+TEST_CASE("SMB1: writes are acknowledged locally, and all are in the file when CLOSE is answered") {
   Pair pair;
   const std::string content = some_bytes(500'000);
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
@@ -43,8 +43,7 @@ TEST_CASE("SMB1: writes are acknowledged here, and all lie in the file when CLOS
   CHECK(pair.near.audit().adds_up());
 }
 
-TEST_CASE(
-    "SMB1: clients that ask for oplocks of their own are promised something only where that is wanted") {
+TEST_CASE("SMB1: a client that requests its own oplocks gets promises only if the operator allows it") {
   Pair pair;
   modules::Surroundings surroundings;
   pair.near.on_surroundings(pair.now, surroundings);
@@ -62,7 +61,7 @@ TEST_CASE(
   CHECK(pair.ask_here(write(on_behalf, 0, as_bytes("hello"), 15)));
 }
 
-TEST_CASE("SMB1: FLUSH waits for the server, of an empty file too") {
+TEST_CASE("SMB1: FLUSH waits for the server, also for an empty file") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
   CHECK_FALSE(pair.ask_here(flush(fid, 11)));
@@ -70,7 +69,7 @@ TEST_CASE("SMB1: FLUSH waits for the server, of an empty file too") {
   CHECK(pair.near.counters().promises_made == 0);
 }
 
-TEST_CASE("SMB1: a write that could cross a file system's limit waits for the server") {
+TEST_CASE("SMB1: a write that may exceed a file system's limit waits for the server") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
   pair.server.keeps_data = false;
@@ -87,7 +86,7 @@ TEST_CASE("SMB1: a write that could cross a file system's limit waits for the se
   CHECK(is_promised(kLimit + 1000));
 }
 
-TEST_CASE("SMB1: a write that fails late is told with every later answer of its open") {
+TEST_CASE("SMB1: a late error is returned with every later answer of its open") {
   constexpr auto kLost = static_cast<std::uint32_t>(Status::lost_writebehind_data);
   Pair pair;
   const std::string block = some_bytes(1000);
@@ -121,7 +120,7 @@ TEST_CASE("SMB1: a write that fails late is told with every later answer of its 
   CHECK(pair.near.audit().reported == 1);
 }
 
-TEST_CASE("SMB1: nothing is promised to jcifs") {
+TEST_CASE("SMB1: jcifs gets no promises") {
   Pair pair;
   const bool is_jcifs = GENERATE(true, false);
   pair.ask(session_setup(9, is_jcifs ? "jCIFS" : "another"));
@@ -130,7 +129,7 @@ TEST_CASE("SMB1: nothing is promised to jcifs") {
   CHECK(pair.near.reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
-TEST_CASE("SMB1: the server ends with promises outstanding: the client is reset, never closed cleanly") {
+TEST_CASE("SMB1: if the server ends with promises outstanding, the client is reset, never closed cleanly") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
   pair.server_waits = true;
@@ -150,7 +149,7 @@ TEST_CASE("SMB1: the server ends with promises outstanding: the client is reset,
   }
 }
 
-TEST_CASE("SMB1: the client's end waits at the server until all promises are kept") {
+TEST_CASE("SMB1: the client's end reaches the server only after all promises are kept") {
   Pair pair;
   const std::uint16_t fid = fid_of(pair.ask(create("F", 10, {.disposition = 5})));
   pair.server_waits = true;
@@ -166,7 +165,7 @@ TEST_CASE("SMB1: the client's end waits at the server until all promises are kep
   CHECK(pair.server.files["F"].size() == 100);
 }
 
-TEST_CASE("SMB1: who goes on with a file that a reset has robbed of promised writes is told, once") {
+TEST_CASE("SMB1: an open of a file whose promised writes a reset has lost gets the error, once") {
   const auto lost = std::make_shared<LostWrites>();
   const auto rob = [&lost](auto&& end) {
     Pair pair(lost);
@@ -217,7 +216,7 @@ TEST_CASE("SMB1: who goes on with a file that a reset has robbed of promised wri
   }
 }
 
-TEST_CASE("SMB1: a promise that vanished with its near proxy is told through another, not through the same") {
+TEST_CASE("SMB1: a promise lost with its near proxy is reported through another proxy, not the same one") {
   constexpr auto kTold = static_cast<std::uint32_t>(Status::lost_writebehind_data);
   const auto far = std::make_shared<LostWrites>();
   const auto doubtful = GENERATE(false, true);
@@ -247,7 +246,7 @@ TEST_CASE("SMB1: a promise that vanished with its near proxy is told through ano
   CHECK(far->waiting() == 0);
 }
 
-TEST_CASE("SMB1: a record goes with its file") {
+TEST_CASE("SMB1: a record of lost writes follows its file") {
   const auto lost = std::make_shared<LostWrites>(), far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;
   Pair pair(lost, 1, far);

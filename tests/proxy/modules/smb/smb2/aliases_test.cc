@@ -40,7 +40,7 @@ struct OpenHere {
 
 }  // namespace
 
-TEST_CASE("a file that is open and held is looked at without the server") {
+TEST_CASE("an open for attributes of a file that is already held is answered without the server") {
   for (const OplockLevel asked : {kBatch, kNone}) {  // the client's own oplock, or one on its behalf
     OpenHere held(1, asked);
     World& world = held.world;
@@ -66,7 +66,7 @@ TEST_CASE("a file that is open and held is looked at without the server") {
   }
 }
 
-TEST_CASE("what is not known of a file is asked through the handle that the server knows") {
+TEST_CASE("a query that cannot be answered locally is sent with the handle that the server knows") {
   OpenHere held(2);
   World& world = held.world;
   const auto look = look_at(world, "a");
@@ -77,7 +77,7 @@ TEST_CASE("what is not known of a file is asked through the handle that the serv
   CHECK(world.status(world.send_query_info(*look, file_info::standard)) == Status::file_closed);
 }
 
-TEST_CASE("an open that outlives the one behind it is made real before that is closed") {
+TEST_CASE("an alias that outlives its real open is opened at the server before that one closes") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     OpenHere held(seed, seed % 2 ? kBatch : kNone);
@@ -100,7 +100,7 @@ TEST_CASE("an open that outlives the one behind it is made real before that is c
   }
 }
 
-TEST_CASE("a look is made real though the server leaves hardly an id") {
+TEST_CASE("an alias is opened at the server even if few message ids are left") {
   for (const std::uint64_t free : {1, 2, 8, 16, 17, 40}) {
     for (std::uint32_t seed = 1; seed <= 10; ++seed) {
       INFO("seed " << seed << ", " << free << " free ids");
@@ -122,7 +122,7 @@ TEST_CASE("a look is made real though the server leaves hardly an id") {
   }
 }
 
-TEST_CASE("a break makes opens real, and shows what another client has changed") {
+TEST_CASE("a break opens aliases at the server, and shows another client's changes") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     OpenHere held(seed, seed % 2 ? kBatch : kNone);
@@ -151,7 +151,7 @@ TEST_CASE("a break makes opens real, and shows what another client has changed")
   }
 }
 
-TEST_CASE("what only the server can do through an open makes it real") {
+TEST_CASE("a request that only the server can carry out opens the alias there") {
   OpenHere held(3);
   World& world = held.world;
   const auto look = look_at(world, "a");
@@ -166,7 +166,7 @@ TEST_CASE("what only the server can do through an open makes it real") {
   CHECK(world.far().quiet());
 }
 
-TEST_CASE("a file about to be deleted waits for opens that the server must know then") {
+TEST_CASE("a file about to be deleted waits for the opens that the server must know first") {
   OpenHere held(4);
   World& world = held.world;
   const auto look = look_at(world, "a");
@@ -182,7 +182,7 @@ TEST_CASE("a file about to be deleted waits for opens that the server must know 
   CHECK(held.creates_since() == 2);
 }
 
-TEST_CASE("the server is asked for every open that is more than a look at what is held") {
+TEST_CASE("every open that is more than a look at a held file is sent to the server") {
   {
     OpenHere held(5);
     REQUIRE(look_at(held.world, "b"));
@@ -210,7 +210,7 @@ TEST_CASE("the server is asked for every open that is more than a look at what i
   }
 }
 
-TEST_CASE("a handle grants no more than was asked for it") {
+TEST_CASE("a handle grants only the requested access") {
   Open open;
   open.access = access::read_data | access::read_attributes;
   CHECK(includes(open, access::read_attributes));
@@ -221,7 +221,7 @@ TEST_CASE("a handle grants no more than was asked for it") {
   CHECK_FALSE(includes(open, access::read_attributes));
 }
 
-TEST_CASE("what a program does with a file in any order is the same with opens that only look between") {
+TEST_CASE("with and without aliases a program gets the same results in any order of operations") {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

@@ -109,7 +109,7 @@ class OneHalf {
 
 }  // namespace
 
-TEST_CASE("a WRITE to a file that is open thousands of times costs no message for each") {
+TEST_CASE("a WRITE to a file with thousands of opens does not cost a message for each") {
   for (const Side side : {Side::near, Side::far}) {
     OneHalf half(side);
     half.connect();
@@ -127,7 +127,7 @@ TEST_CASE("a WRITE to a file that is open thousands of times costs no message fo
   }
 }
 
-TEST_CASE("what is told of an open that is answered here is no longer than its name") {
+TEST_CASE("the state of a locally answered open is no longer than its name") {
   OneHalf near(Side::near);
   near.connect();
   near.open(1, "file", {.oplock = OplockLevel::batch},
@@ -146,7 +146,7 @@ TEST_CASE("what is told of an open that is answered here is no longer than its n
   CHECK(near.largest_told() < 1000);
 }
 
-TEST_CASE("a server that announces to give anything at once is asked for no more than a frame holds") {
+TEST_CASE("a server that announces unlimited sizes is asked for at most what a frame holds") {
   OneHalf near(Side::near);
   near.connect(0xFFFF'FFFF);
   near.open(1, "file", {.oplock = OplockLevel::batch, .end_of_file = 1ull << 40},
@@ -157,7 +157,7 @@ TEST_CASE("a server that announces to give anything at once is asked for no more
   CHECK(charge_for(0xFFFF'FFFF) == 0xFFFF);
 }
 
-TEST_CASE("the same promise twice is none of our twin's") {
+TEST_CASE("a promise that is sent twice by the peer's half is an error") {
   OneHalf far(Side::far);
   far.connect();
   far.open(1, "file", {.oplock = OplockLevel::batch});
@@ -167,7 +167,7 @@ TEST_CASE("the same promise twice is none of our twin's") {
   CHECK(far.aborted());
 }
 
-TEST_CASE("a question of any other size than ours is none of our twin's") {
+TEST_CASE("a query with a size that we never send is an error from the peer's half") {
   OneHalf far(Side::far);
   far.connect();
   far.twin(Expect{.message = 50,
@@ -176,7 +176,7 @@ TEST_CASE("a question of any other size than ours is none of our twin's") {
   CHECK(far.aborted());
 }
 
-TEST_CASE("opens beyond those that are followed are counted, and change nothing") {
+TEST_CASE("opens beyond the tracked number are counted, and change nothing") {
   OneHalf near(Side::near);
   near.connect();
   std::size_t before = near.module().state_bytes();
@@ -187,8 +187,7 @@ TEST_CASE("opens beyond those that are followed are counted, and change nothing"
   CHECK(near.module().state_bytes() == full);
 }
 
-TEST_CASE(
-    "a client that leaves gaps between its ids is followed as far as requests under way can leave them") {
+TEST_CASE("gaps in a client's message ids are tracked as far as outstanding requests can cause them") {
   OneHalf far(Side::far);
   far.connect();
   const auto skip = [&](std::uint64_t from, std::uint64_t to) {

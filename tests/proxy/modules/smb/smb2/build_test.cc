@@ -78,7 +78,7 @@ constexpr std::string_view kName("a\0.\0t\0x\0t\0", 10);
 
 }  // namespace
 
-TEST_CASE("requests of our own are read as they were meant") {
+TEST_CASE("our own requests are parsed as intended") {
   {
     const Slice frame = build_read_request(
         kHead,
@@ -150,7 +150,7 @@ TEST_CASE("requests of our own are read as they were meant") {
   }
 }
 
-TEST_CASE("a CREATE of our own carries its name and its contexts") {
+TEST_CASE("a CREATE that we build carries its name and its contexts") {
   std::string lease(52, '\0');
   lease[0] = 'k';
   lease[16] = 7;
@@ -196,7 +196,7 @@ TEST_CASE("a CREATE of our own carries its name and its contexts") {
   }
 }
 
-TEST_CASE("a CREATE loses the contexts that it is to lose, and nothing else") {
+TEST_CASE("the selected contexts are removed from a CREATE, and nothing else") {
   std::string lease(52, '\0');
   lease[0] = 'k';
   lease[16] = 7;
@@ -231,7 +231,7 @@ TEST_CASE("a CREATE loses the contexts that it is to lose, and nothing else") {
   }
 }
 
-TEST_CASE("answers of our own are read as they were meant") {
+TEST_CASE("our own answers are parsed as intended") {
   const std::string data(100'000, 'd');
   {
     const Slice frame = build_read_response(answer_head(Command::read), as_bytes(data));
@@ -278,7 +278,7 @@ TEST_CASE("answers of our own are read as they were meant") {
   }
 }
 
-TEST_CASE("an answer that was stored comes back under another id") {
+TEST_CASE("a stored answer can be sent under another id") {
   const Slice stored = build_close_response(answer_head(Command::close), {.end_of_file = 12});
   const Bytes body = only_element(stored).body();
   Header header = answer_head(Command::close);
@@ -300,7 +300,7 @@ TEST_CASE("a request without multi-credit is granted one credit") {
   CHECK(charge_for(8 << 20) == 128);
 }
 
-TEST_CASE("a copy of a frame is changed where it is told, and nowhere else") {
+TEST_CASE("a copy of a frame is changed only at the selected place") {
   for (const std::size_t data_bytes : {10u, 3'000u, 100'000u}) {
     const Slice frame =
         build_read_response(answer_head(Command::read), as_bytes(std::string(data_bytes, 'd')));
@@ -325,7 +325,7 @@ TEST_CASE("a copy of a frame is changed where it is told, and nowhere else") {
   }
 }
 
-TEST_CASE("oplock levels are changed in requests and answers of CREATE, far behind in a compound too") {
+TEST_CASE("oplock levels are changed in requests and answers of CREATE, also late in a compound") {
   Slice request = build_create_request(kHead, {.oplock = OplockLevel::none, .name = as_bytes(kName)});
   EditedFrame ask(request);
   ask.set_requested_oplock(OplockLevel::batch);
@@ -345,7 +345,7 @@ TEST_CASE("oplock levels are changed in requests and answers of CREATE, far behi
   CHECK(as_text(std::move(edit).whole().bytes()) == expected);
 }
 
-TEST_CASE("compounds are told apart by NextCommand, and padding belongs to the element before it") {
+TEST_CASE("compound elements are separated by NextCommand, and padding belongs to the element before it") {
   Buffer message;
   const auto add = [&](Header header, std::size_t body_bytes, bool last) {
     const std::size_t padded = (kHeaderBytes + body_bytes + 7) / 8 * 8;

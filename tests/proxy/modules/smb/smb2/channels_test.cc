@@ -27,7 +27,7 @@ struct Two {
 
 }  // namespace
 
-TEST_CASE("who asks for the server's interfaces is answered by the server") {
+TEST_CASE("a query for the server's interfaces is answered by the server") {
   World world(1);
   REQUIRE(world.connect());
   world.settle();
@@ -35,7 +35,7 @@ TEST_CASE("who asks for the server's interfaces is answered by the server") {
   CHECK(world.server.done[Command::ioctl] == 1);
 }
 
-TEST_CASE("a connection whose session another one binds itself to answers nothing by itself any more") {
+TEST_CASE("after another connection binds to its session, a connection answers nothing locally") {
   Two two(1);
   two.first.server.files["a"] = "12345";
   const auto file = two.first.create("a", Disposition::open, kBatch);
@@ -59,7 +59,7 @@ TEST_CASE("a connection whose session another one binds itself to answers nothin
   CHECK(two.first.near_counters().promises_made == promised);
 }
 
-TEST_CASE("a connection that would overtake what another has promised is not let into the session") {
+TEST_CASE("a connection that could overtake another one's promises is not allowed into the session") {
   Two two(2);
   two.first.server.files["a"] = "";
   const auto file = two.first.create("a", Disposition::open, kBatch);
@@ -74,7 +74,7 @@ TEST_CASE("a connection that would overtake what another has promised is not let
   CHECK(two.first.server.files["a"] == "12345");
 }
 
-TEST_CASE("connections of other clients, and those that are gone, are nobody's channels") {
+TEST_CASE("connections of other clients, and ended ones, do not count as channels") {
   auto channels = std::make_shared<Channels>();
   auto lost = std::make_shared<LostWrites>();
   World other(3, lost, channels);

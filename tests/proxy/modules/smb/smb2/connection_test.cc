@@ -33,7 +33,7 @@ bool voids(const Changes& changes, const Open& open) {
 
 }  // namespace
 
-TEST_CASE("a connection knows what NEGOTIATE agreed on") {
+TEST_CASE("a connection records the result of NEGOTIATE") {
   Connection connection;
   CHECK(connection.dialect() == Dialect::none);
   connection.on_request(request(Command::negotiate, 0, negotiate_request_body(), {.session = 0, .tree = 0}));
@@ -51,7 +51,7 @@ TEST_CASE("a connection knows what NEGOTIATE agreed on") {
   CHECK_FALSE(old.multi_credit());
 }
 
-TEST_CASE("a server that demands signing leaves nothing to touch") {
+TEST_CASE("a session that requires signing is not changed") {
   Connection connection;
   connection.on_request(request(Command::negotiate, 0, negotiate_request_body(), {.session = 0, .tree = 0}));
   connection.on_response(
@@ -62,7 +62,7 @@ TEST_CASE("a server that demands signing leaves nothing to touch") {
   CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
 }
 
-TEST_CASE("an answered CREATE is an open file with what was granted") {
+TEST_CASE("an answered CREATE makes an open file with the granted rights") {
   Connection connection;
   connect(connection);
   Open& open = open_file(connection, 3, "folder\\File.TXT",
@@ -85,7 +85,7 @@ TEST_CASE("an answered CREATE is an open file with what was granted") {
   CHECK(connection.pending_count() == 0);
 }
 
-TEST_CASE("a CREATE that failed leaves no open") {
+TEST_CASE("a failed CREATE leaves no open") {
   Connection connection;
   connect(connection);
   connection.on_request(create_request(3, "file"));
@@ -100,7 +100,7 @@ TEST_CASE("a CREATE that failed leaves no open") {
   CHECK_FALSE(connection.being_opened(*file, 99));
 }
 
-TEST_CASE("pipes, directories and reparse points are no disk files") {
+TEST_CASE("pipes, directories and reparse points are not disk files") {
   for (const ShareType type : {ShareType::pipe, ShareType::print}) {
     Connection connection;
     connect(connection, Dialect::smb_2_1, type);
@@ -117,7 +117,7 @@ TEST_CASE("pipes, directories and reparse points are no disk files") {
   CHECK(open_file(connection, 5, "f", {.file = file(3)}).disk_file);
 }
 
-TEST_CASE("a break takes caching away as soon as it is seen") {
+TEST_CASE("a break withdraws caching as soon as it is seen") {
   struct Sample {
     OplockLevel had, left;
     std::uint32_t caching;
@@ -143,7 +143,7 @@ TEST_CASE("a break takes caching away as soon as it is seen") {
   }
 }
 
-TEST_CASE("a break is over when the server has answered its acknowledgement") {
+TEST_CASE("a break ends when the server has answered its acknowledgement") {
   Connection connection;
   connect(connection);
   Open& open = open_file(connection, 3, "file", {.file = file(1), .oplock = OplockLevel::batch});
@@ -158,7 +158,7 @@ TEST_CASE("a break is over when the server has answered its acknowledgement") {
   CHECK(open.caching == R);
 }
 
-TEST_CASE("a lease is shared by all opens under its key, and broken for all of them") {
+TEST_CASE("a lease is shared by all opens under its key, and a break affects all of them") {
   Connection connection;
   connect(connection);
   Lease lease{.state = R};
@@ -181,7 +181,7 @@ TEST_CASE("a lease is shared by all opens under its key, and broken for all of t
   CHECK(connection.on_response(lease_break(another, R | W, R)).changes.empty());
 }
 
-TEST_CASE("files are closed by CLOSE, TREE_DISCONNECT and LOGOFF, once the server says so") {
+TEST_CASE("files are closed by CLOSE, TREE_DISCONNECT and LOGOFF, once the server confirms") {
   for (const Command command : {Command::close, Command::tree_disconnect, Command::logoff}) {
     Connection connection;
     connect(connection);
@@ -203,7 +203,7 @@ TEST_CASE("files are closed by CLOSE, TREE_DISCONNECT and LOGOFF, once the serve
   }
 }
 
-TEST_CASE("a CLOSE that was answered here has closed") {
+TEST_CASE("a locally answered CLOSE closes the file") {
   Connection connection;
   connect(connection);
   const Open* open = &open_file(connection, 3, "file", {.file = file(1)});
@@ -228,7 +228,7 @@ TEST_CASE("a logoff closes the files of its own session only") {
   CHECK_FALSE(connection.open(file(2)));
 }
 
-TEST_CASE("a compound that opens, asks and closes leaves nothing open, and its elements know their file") {
+TEST_CASE("a compound that opens, queries and closes leaves nothing open, and its elements know their file") {
   Connection connection;
   connect(connection);
   const Message create = create_request(3, "file");
@@ -260,7 +260,7 @@ TEST_CASE("a compound that opens, asks and closes leaves nothing open, and its e
   CHECK(connection.pending_count() == 0);
 }
 
-TEST_CASE("a related element after one with a file of its own means that file") {
+TEST_CASE("a related element after one with its own file refers to that file") {
   Connection connection;
   connect(connection);
   open_file(connection, 3, "file", {.file = file(1)});
@@ -272,7 +272,7 @@ TEST_CASE("a related element after one with a file of its own means that file") 
   CHECK(connection.pending(5)->file == file(1));
 }
 
-TEST_CASE("what changes a file voids what was read of it, through each of its opens and no other file's") {
+TEST_CASE("a change to a file voids what was read of it, through each of its opens and no other file's") {
   struct Sample {
     Command command;
     Body body;
@@ -309,7 +309,8 @@ TEST_CASE("what changes a file voids what was read of it, through each of its op
   }
 }
 
-TEST_CASE("a CREATE that truncates voids what was read, and what is done through an unknown file voids all") {
+TEST_CASE(
+    "a CREATE that truncates voids what was read, and a change through an unknown file voids everything") {
   for (const Disposition disposition :
        {Disposition::supersede, Disposition::open, Disposition::create, Disposition::open_if,
         Disposition::overwrite, Disposition::overwrite_if}) {
@@ -332,7 +333,7 @@ TEST_CASE("a CREATE that truncates voids what was read, and what is done through
   CHECK(voids(changes, *connection.open(file(2))));
 }
 
-TEST_CASE("a request is pending until its final answer, an interim one notwithstanding") {
+TEST_CASE("a request is pending until its final answer, also after an interim one") {
   Connection connection;
   connect(connection);
   open_file(connection, 3, "file", {.file = file(1)});
@@ -355,7 +356,7 @@ TEST_CASE("a request is pending until its final answer, an interim one notwithst
   CHECK(connection.on_response(error(Command::read, 4, Status::cancelled)).answered.empty());
 }
 
-TEST_CASE("a session is left alone from its first ordinary request that is signed") {
+TEST_CASE("a session passes unchanged from its first signed ordinary request") {
   const Of is_signed{.flags = header_flags::is_signed};
   Connection connection;
   connect(connection);
@@ -371,7 +372,7 @@ TEST_CASE("a session is left alone from its first ordinary request that is signe
   CHECK(connection.why_untouchable() == smb::reasons::smb_signed);
 }
 
-TEST_CASE("sessions that are encrypted, bound or expired are left alone") {
+TEST_CASE("encrypted, bound and expired sessions pass unchanged") {
   {
     Connection connection;
     connection.on_request(request(Command::session_setup, 1, session_setup_request_body(), {.session = 0}));
@@ -398,7 +399,7 @@ TEST_CASE("sessions that are encrypted, bound or expired are left alone") {
   }
 }
 
-TEST_CASE("what was open when a session is set up anew is not answered here any more") {
+TEST_CASE("after a session is set up again, its earlier opens are no longer answered locally") {
   Connection connection;
   connect(connection);
   const Open& open = open_file(connection, 3, "file", {.file = file(1), .oplock = OplockLevel::batch});
@@ -412,7 +413,7 @@ TEST_CASE("what was open when a session is set up anew is not answered here any 
   CHECK_FALSE(connection.untouchable(kSession));
 }
 
-TEST_CASE("handles that were granted durable, reconnected or replayed are known as such") {
+TEST_CASE("durable, reconnected and replayed handles are recognised") {
   Connection connection;
   connect(connection);
   const std::string zeros(48, '\0');
@@ -434,7 +435,7 @@ TEST_CASE("handles that were granted durable, reconnected or replayed are known 
   CHECK(connection.open(file(5))->replayed);
 }
 
-TEST_CASE("names that servers may take for the same file are taken for it here") {
+TEST_CASE("names that servers may treat as the same file are treated as the same") {
   const auto name = [](std::string_view text, TreeId tree = kTree) {
     const Message message = create_request(0, text);
     return file_name_of(tree, parse_create_request(message.first().bytes).value(), message.header());

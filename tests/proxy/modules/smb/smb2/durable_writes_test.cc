@@ -68,7 +68,7 @@ TEST_CASE("a durable handle stays durable however much is written through it, an
   CHECK(world.near_counters().promises_made == 0);
 }
 
-TEST_CASE("durability that a server ignores without an oplock is not asked for with an oplock of our own") {
+TEST_CASE("durability that a server ignores without an oplock is not requested with our own oplock") {
   World world(2);
   world.switch_write_behind_cached(false);
   REQUIRE(world.connect());
@@ -85,7 +85,7 @@ TEST_CASE("durability that a server ignores without an oplock is not asked for w
   CHECK(world.server.files["a"].size() == 4 * kBlock);
 }
 
-TEST_CASE("what asks for a persistent handle or takes one up again goes to the server as it is") {
+TEST_CASE("a request for a persistent handle, or a reconnect, reaches the server unchanged") {
   World world(3);
   REQUIRE(world.connect());
   SECTION("persistent") {
@@ -99,7 +99,7 @@ TEST_CASE("what asks for a persistent handle or takes one up again goes to the s
   }
 }
 
-TEST_CASE("a durable handle that was asked for and not granted is no obstacle") {
+TEST_CASE("a durable handle that was requested and not granted prevents nothing") {
   World world(4);
   REQUIRE(world.connect());
   world.server.grants_durable = false;
@@ -110,7 +110,7 @@ TEST_CASE("a durable handle that was asked for and not granted is no obstacle") 
   CHECK(world.near_counters().promises_made >= 1);
 }
 
-TEST_CASE("the first writes of a connection are answered as soon as the room on the disk is known") {
+TEST_CASE("the first writes of a connection are answered as soon as the free disk space is known") {
   World world(5);
   REQUIRE(world.connect());
   world.server.puts_off = Command::query_info;
@@ -155,7 +155,7 @@ TEST_CASE("the first writes of a connection are answered as soon as the room on 
   CHECK(world.near().quiet());
 }
 
-TEST_CASE("who opens a file again that a reset has robbed of promised writes is told once") {
+TEST_CASE("a client that reopens a file after a reset lost promised writes is told once") {
   const bool anew = GENERATE(false, true);
   const int by = GENERATE(0, 1, 2);
   const auto lost = std::make_shared<LostWrites>();

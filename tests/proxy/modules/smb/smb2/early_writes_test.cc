@@ -51,8 +51,7 @@ TEST_CASE("a write under a batch oplock is answered before the server has seen i
   CHECK(world.near_counters().promises_kept == 1);
 }
 
-TEST_CASE(
-    "a client that asks for oplocks of its own is promised something only where the operator wants it") {
+TEST_CASE("a client that requests its own oplocks gets promises only if the operator allows it") {
   World world(1);
   world.switch_write_behind_cached(false);
   REQUIRE(world.connect());
@@ -85,7 +84,7 @@ TEST_CASE(
   CHECK(world.server.files["own"] == "hellohellohellohello");
 }
 
-TEST_CASE("FLUSH and SET_INFO wait for the server, of an empty file too") {
+TEST_CASE("FLUSH and SET_INFO wait for the server, also for an empty file") {
   World world(1);
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, GENERATE(kBatch, kNone));
@@ -100,7 +99,7 @@ TEST_CASE("FLUSH and SET_INFO wait for the server, of an empty file too") {
   CHECK(world.near_counters().promises_made == 0);
 }
 
-TEST_CASE("a write that could cross a file system's limit is the server's to take or to refuse") {
+TEST_CASE("a write that may exceed a file system's limit is left to the server") {
   constexpr std::uint64_t kLimit = std::uint64_t{1} << 31;
   World world(1);
   REQUIRE(world.connect());
@@ -170,7 +169,7 @@ TEST_CASE("without an oplock, with write-through, or near the end of the disk no
   CHECK(world.near_counters().promises_made == 0);
 }
 
-TEST_CASE("disk full at any write reaches the client at CLOSE at the latest") {
+TEST_CASE("a full disk at any write is reported to the client at CLOSE at the latest") {
   for (int full = 0; full < 12; ++full) {
     for (std::uint32_t seed = 1; seed <= 20; ++seed) {
       INFO("write " << full << ", seed " << seed);
@@ -205,7 +204,7 @@ TEST_CASE("disk full at any write reaches the client at CLOSE at the latest") {
   }
 }
 
-TEST_CASE("a loss that only CLOSE could tell is a reset, when what was promised of other files is done") {
+TEST_CASE("a loss that only CLOSE could report causes a reset after promises of other files are kept") {
   World world(8);
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, kNone);
@@ -227,7 +226,7 @@ TEST_CASE("a loss that only CLOSE could tell is a reset, when what was promised 
   CHECK(world.near().writes().audit().broken_off == 0);
 }
 
-TEST_CASE("nothing is promised to jcifs-ng, which shows its machine's number twice") {
+TEST_CASE("jcifs-ng, recognised by its repeated machine number, gets no promises") {
   World world(1);
   world.client = 0x1122334455667788;
   const bool is_jcifs = GENERATE(true, false);
@@ -242,7 +241,7 @@ TEST_CASE("nothing is promised to jcifs-ng, which shows its machine's number twi
   CHECK(world.near().reason() == (is_jcifs ? smb::reasons::smb_hides_errors : smb::reasons::optimised));
 }
 
-TEST_CASE("whatever the order, files are what the client wrote and reads are what it believes") {
+TEST_CASE("in any order files contain the client's writes and reads match the client's view") {
   std::uint64_t promised = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -304,7 +303,7 @@ TEST_CASE("whatever the order, files are what the client wrote and reads are wha
   CHECK(promised > 1000);
 }
 
-TEST_CASE("a break at any moment is acknowledged after all that was promised") {
+TEST_CASE("a break at any moment is acknowledged after all promised writes") {
   int breaks = 0;
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
@@ -363,7 +362,7 @@ TEST_CASE("after a break nothing is promised any more") {
   CHECK_FALSE(world.answers.contains(id));
 }
 
-TEST_CASE("a promise that met an expired session is told lost, whoever is asked again, and is the last one") {
+TEST_CASE("a promise that meets an expired session is reported as lost, and is the last one") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -389,8 +388,7 @@ TEST_CASE("a promise that met an expired session is told lost, whoever is asked 
   }
 }
 
-TEST_CASE(
-    "an oplock that we hold for a client is given back although its session was renewed, or expired first") {
+TEST_CASE("an oplock held for a client is returned even if its session was renewed, or expired first") {
   for (const bool expired : {false, true}) {
     for (std::uint32_t seed = 1; seed <= 30; ++seed) {
       INFO("seed " << seed << (expired ? ", expired" : ""));
@@ -419,7 +417,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a server that goes with promises outstanding makes a reset of it") {
+TEST_CASE("a server that ends with promises outstanding causes a reset of the client") {
   World world(6);
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, kBatch);
@@ -433,7 +431,7 @@ TEST_CASE("a server that goes with promises outstanding makes a reset of it") {
   CHECK_FALSE(world.ended);
 }
 
-TEST_CASE("a client that just ends leaves all that it was told is written") {
+TEST_CASE("after a client's normal end all acknowledged data is written") {
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -456,7 +454,8 @@ TEST_CASE("a client that just ends leaves all that it was told is written") {
   }
 }
 
-TEST_CASE("a client that resets is told when it opens again what failed behind it, and the server at once") {
+TEST_CASE(
+    "after a client's reset promises are kept before the server is reset, a failed one is reported later") {
   for (const bool fails : {true, false}) {
     for (std::uint32_t seed = 1; seed <= 30; ++seed) {
       INFO("seed " << seed << (fails ? ", the write fails" : ""));
@@ -487,7 +486,7 @@ TEST_CASE("a client that resets is told when it opens again what failed behind i
   }
 }
 
-TEST_CASE("a CANCEL goes to the server behind its request, also where that waits for an id") {
+TEST_CASE("a CANCEL reaches the server after its request, even if that waits for an id") {
   int waited = 0;
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
@@ -515,7 +514,7 @@ TEST_CASE("a CANCEL goes to the server behind its request, also where that waits
   CHECK(waited > 0);
 }
 
-TEST_CASE("more than the line drains in two seconds is not promised, and is answered when there is room") {
+TEST_CASE("more than the line carries in two seconds is not promised, and is answered when there is room") {
   World world(7);
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, kBatch);

@@ -79,7 +79,7 @@ FileId open_and_list(
 
 }  // namespace
 
-TEST_CASE("a listing is told whole, once and in order, in portions of any size") {
+TEST_CASE("a listing is returned complete, once and in order, in portions of any size") {
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -111,7 +111,7 @@ TEST_CASE("a listing is told whole, once and in order, in portions of any size")
   }
 }
 
-TEST_CASE("only the first question for a listing costs a round trip") {
+TEST_CASE("only the first query of a listing costs a round trip") {
   World world(1);
   world.server.listing = many_names(500);
   REQUIRE(world.connect());
@@ -124,7 +124,7 @@ TEST_CASE("only the first question for a listing costs a round trip") {
   CHECK(rest.size() == 490);
 }
 
-TEST_CASE("what this client changes is seen in the rest of a listing, and nothing twice") {
+TEST_CASE("this client's changes are visible in the rest of a listing, and nothing appears twice") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -138,7 +138,8 @@ TEST_CASE("what this client changes is seen in the rest of a listing, and nothin
   }
 }
 
-TEST_CASE("a listing that began in the compound that opened its directory is told once, changes or not") {
+TEST_CASE(
+    "a listing that starts in the compound that opens its directory is returned once, despite changes") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -151,7 +152,7 @@ TEST_CASE("a listing that began in the compound that opened its directory is tol
   }
 }
 
-TEST_CASE("a listing that began in the compound that opened its directory costs no round trip more") {
+TEST_CASE("a listing that starts in the compound that opens its directory costs no further round trip") {
   World world(2);
   world.server.listing = many_names(500);
   REQUIRE(world.connect());
@@ -166,8 +167,7 @@ TEST_CASE("a listing that began in the compound that opened its directory costs 
   }
 }
 
-TEST_CASE(
-    "what the client changes while the compound is under way that opens and lists is seen in the rest") {
+TEST_CASE("changes made while the compound that opens and lists is under way are visible in the rest") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -184,7 +184,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a listing that is begun anew when the feature was switched off is told whole by the server") {
+TEST_CASE("a listing restarted after the feature was switched off is returned complete by the server") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -199,7 +199,7 @@ TEST_CASE("a listing that is begun anew when the feature was switched off is tol
   }
 }
 
-TEST_CASE("a listing is told whole where the server leaves no number for questions of ours") {
+TEST_CASE("a listing is complete if the server leaves no message id for our own queries") {
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
     for (std::uint64_t window : {2u, 3u, 17u, 18u, 40u}) {
       INFO("seed " << seed << ", window " << window);
@@ -216,7 +216,7 @@ TEST_CASE("a listing is told whole where the server leaves no number for questio
   }
 }
 
-TEST_CASE("a listing begins again when the client says so") {
+TEST_CASE("a listing restarts when the client requests it") {
   World world(3);
   world.server.listing = many_names(50);
   REQUIRE(world.connect());

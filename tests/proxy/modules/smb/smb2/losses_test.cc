@@ -47,7 +47,7 @@ struct Visit : World {
 
 }  // namespace
 
-TEST_CASE("a promise that vanished with its near proxy is told when the file is opened through another") {
+TEST_CASE("a promise lost with its near proxy is reported when the file is opened through another") {
   const auto far = std::make_shared<LostWrites>();
   {
     Visit visit(near_daemon(1), far);
@@ -98,7 +98,7 @@ TEST_CASE("the first WRITE after a pause waits for the server, and later ones ar
   CHECK(visit.server.files["a"] == "3ld");
 }
 
-TEST_CASE("a file is not in doubt after its CLOSE, a silent near half or an end in order") {
+TEST_CASE("a file is not in doubt after its CLOSE, a near half's silence or a normal end") {
   const auto far = std::make_shared<LostWrites>();
   Visit visit(near_daemon(1), far);
   const FileId a = visit.open("a");
@@ -120,7 +120,7 @@ TEST_CASE("a file is not in doubt after its CLOSE, a silent near half or an end 
   CHECK(far->waiting() == 0);
 }
 
-TEST_CASE("an open is in doubt as long as the near half has something outstanding, however long that takes") {
+TEST_CASE("an open is in doubt as long as the near half has promises outstanding, however long that takes") {
   const auto far = std::make_shared<LostWrites>();
   Visit visit(near_daemon(1), far);
   const FileId a = visit.open("a");
@@ -155,7 +155,7 @@ TEST_CASE("a failed promise is remembered until the near half has told the clien
   CHECK(far->waiting() == (told ? 0 : 1));
 }
 
-TEST_CASE("an error that a client may not have read is told again") {
+TEST_CASE("an error that a client may not have read is reported again") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   const bool at_far = GENERATE(false, true);
@@ -173,7 +173,7 @@ TEST_CASE("an error that a client may not have read is told again") {
   CHECK(lost->waiting() + far->waiting() == 0);
 }
 
-TEST_CASE("a flow that owes writes of a file is given up when the file is opened past the link") {
+TEST_CASE("a flow that owes writes of a file is given up when the file is opened bypassing the link") {
   const auto lost = near_daemon(1);
   Visit visit(lost, std::make_shared<LostWrites>());
   const FileId a = visit.open("a");
@@ -190,7 +190,7 @@ TEST_CASE("a flow that owes writes of a file is given up when the file is opened
   CHECK_FALSE(lost->any({}));
 }
 
-TEST_CASE("an open waits for what an older connection of its client owes of the file, whoever is faster") {
+TEST_CASE("an open waits for outstanding writes of its client's older connection, whichever is faster") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   Visit old(lost, far), visit(lost, far);
@@ -239,7 +239,7 @@ TEST_CASE("an open waits for what an older connection of its client owes of the 
   }
 }
 
-TEST_CASE("a far half that loses an oplock without the near half's word sends no promised WRITE any more") {
+TEST_CASE("a far half that loses an oplock without the near half's answer sends no more promised WRITEs") {
   const auto far = std::make_shared<LostWrites>();
   Visit visit(near_daemon(1), far);
   const FileId a = visit.open("a");
@@ -269,7 +269,7 @@ TEST_CASE("a far half that loses an oplock without the near half's word sends no
   }
 }
 
-TEST_CASE("what a server's end may have lost both halves remember, and the client is told once") {
+TEST_CASE("writes that a server's end may have lost are remembered by both halves, and reported once") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   {
@@ -296,7 +296,7 @@ TEST_CASE("what a server's end may have lost both halves remember, and the clien
   }
 }
 
-TEST_CASE("a client that sends much behind an open which waits gets no more patience") {
+TEST_CASE("a client that sends much behind a waiting open does not get more time") {
   const auto lost = near_daemon(1);
   Visit old(lost, std::make_shared<LostWrites>()), visit(lost, std::make_shared<LostWrites>());
   const FileId a = old.open("a"), b = visit.open("b");
@@ -312,8 +312,7 @@ TEST_CASE("a client that sends much behind an open which waits gets no more pati
   CHECK(visit.status(create) == Status::lost_writebehind_data);
 }
 
-TEST_CASE(
-    "a record goes with its file: deleted or emptied there is nothing to tell, renamed it is told there") {
+TEST_CASE("a record follows its file: removed if that is deleted or emptied, moved if it is renamed") {
   const auto lost = near_daemon(1);
   const auto far = std::make_shared<LostWrites>();
   const auto& half = GENERATE(false, true) ? far : lost;

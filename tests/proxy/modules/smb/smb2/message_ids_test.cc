@@ -56,7 +56,7 @@ MessageIds with(std::uint16_t credits) {
 
 }  // namespace
 
-TEST_CASE("the client's ids go to the server as they are") {
+TEST_CASE("the client's ids reach the server unchanged") {
   MessageIds ids;
   CHECK(ids.top() == 1);
   CHECK(sent(ids.forward(0, 1, Renumber::forbidden)) == 0u);
@@ -76,7 +76,7 @@ TEST_CASE("the client's ids go to the server as they are") {
   CHECK(ids.low() == 9);
 }
 
-TEST_CASE("our requests take what the near half left unused, before anything else") {
+TEST_CASE("our requests first use the ids that the near half left") {
   MessageIds ids = with(20);
   ids.bank(3, 1);
   ids.bank(5, 2);
@@ -92,7 +92,7 @@ TEST_CASE("our requests take what the near half left unused, before anything els
   CHECK(ids.free_ids() <= 18);
 }
 
-TEST_CASE("what lies side by side in the bank makes one request, in whichever order it was put there") {
+TEST_CASE("adjacent ids in the bank make one request, in whichever order they were added") {
   MessageIds ids = with(20);
   ids.bank(4, 1);
   ids.bank(2, 1);
@@ -101,7 +101,7 @@ TEST_CASE("what lies side by side in the bank makes one request, in whichever or
   CHECK(ids.banked() == 0);
 }
 
-TEST_CASE("an id that we used is given another when the client comes to it, and its answer finds back") {
+TEST_CASE("an id that we used is replaced when the client reaches it, and its answer is mapped back") {
   MessageIds ids = with(8);  // 1 to 8
   const auto ours = ids.take(2, 0);
   REQUIRE(ours == 7u);
@@ -120,8 +120,7 @@ TEST_CASE("an id that we used is given another when the client comes to it, and 
   CHECK(ids.forward(8, 1, Renumber::forbidden).refusal == Refusal::impossible);
 }
 
-TEST_CASE(
-    "a client and a proxy together never use an id twice nor one that was not granted, and nobody starves") {
+TEST_CASE("a client and a proxy never use an id twice or without a grant, and neither starves") {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

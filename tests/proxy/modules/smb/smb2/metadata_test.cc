@@ -8,7 +8,7 @@ using model::kBatch;
 using model::kNone;
 using model::World;
 
-TEST_CASE("what was asked about earlier files is asked with the next open, and answered here") {
+TEST_CASE("queries made for earlier files are sent with the next open, and answered locally") {
   World world(4);
   for (int i = 0; i < 3; ++i)
     world.server.files["f" + std::to_string(i)] = std::string(100 + static_cast<std::size_t>(i), 'x');
@@ -30,7 +30,7 @@ TEST_CASE("what was asked about earlier files is asked with the next open, and a
   }
 }
 
-TEST_CASE("an answer that was asked with the open is waited for, not asked again") {
+TEST_CASE("a query sent with the open is waited for, not repeated") {
   for (std::uint32_t seed = 1; seed <= 50; ++seed) {
     World world(seed);
     world.server.files["a"] = "12345";
@@ -49,7 +49,7 @@ TEST_CASE("an answer that was asked with the open is waited for, not asked again
   }
 }
 
-TEST_CASE("questions are answered again under an oplock, until the file is written") {
+TEST_CASE("queries are answered locally under an oplock until the file is written") {
   World world(6);
   world.server.files["a"] = "12345";
   REQUIRE(world.connect());
@@ -71,7 +71,7 @@ TEST_CASE("questions are answered again under an oplock, until the file is writt
   CHECK(size() == 1);
 }
 
-TEST_CASE("a size that was asked with the open is not told when it is known to be old") {
+TEST_CASE("a size fetched with the open is not returned when it is known to be old") {
   const auto check = [](World& world, const FileId& file, std::size_t size) {
     const int asked = world.server.done[Command::query_info];
     const auto answer = world.wait(world.send_query_info(file, file_info::standard));
@@ -110,7 +110,8 @@ TEST_CASE("a size that was asked with the open is not told when it is known to b
   }
 }
 
-TEST_CASE("a CLOSE is answered here under a batch oplock, and what builds on it waits at the server") {
+TEST_CASE(
+    "a CLOSE is answered locally under a batch oplock, and requests that depend on it wait at the server") {
   World world(7);
   world.server.files["a"] = "12345";
   REQUIRE(world.connect());
@@ -167,7 +168,7 @@ TEST_CASE("a CLOSE of a file that was written and flushed does not wait") {
   }
 }
 
-TEST_CASE("an open whose FLUSH has told of a loss fails at CLOSE, too") {
+TEST_CASE("an open whose FLUSH has reported a loss fails at CLOSE, too") {
   World world(9);
   REQUIRE(world.connect());
   const auto file = world.create("a", Disposition::overwrite_if, kBatch);
@@ -181,7 +182,7 @@ TEST_CASE("an open whose FLUSH has told of a loss fails at CLOSE, too") {
   CHECK_FALSE(world.aborted);
 }
 
-TEST_CASE("a file's position is where the client has read to, whoever answered and whoever read ahead") {
+TEST_CASE("a file's position is where the client has read to, whoever answered and despite read-ahead") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     World world(seed);
     world.server.files["a"] = std::string(100'000, 'x');

@@ -77,7 +77,7 @@ struct Folder : World {
 
 }  // namespace
 
-TEST_CASE("files that are read one behind the other are opened before they are asked for") {
+TEST_CASE("files that are read in sequence are opened ahead of the client") {
   Folder world(1, 40);
   world.list();
   world.read_in_order(0, 10);
@@ -98,9 +98,7 @@ TEST_CASE("files that are read one behind the other are opened before they are a
   world.end();
 }
 
-TEST_CASE(
-    "a client that asks for a durable handle with every open, and for no oplock, has the next files opened "
-    "ahead") {
+TEST_CASE("a client that requests durable handles and no oplock still has the next files opened ahead") {
   Folder world(1, 40);
   const Buffer data(16);
   const auto open = [&](int i) {
@@ -136,7 +134,7 @@ TEST_CASE(
   world.end();
 }
 
-TEST_CASE("what is asked about each file is asked about those that are opened ahead") {
+TEST_CASE("queries made for each file are sent for files opened ahead") {
   Folder world(2, 40);
   world.list();
   const auto ask = [&](int i, bool here) {
@@ -159,7 +157,7 @@ TEST_CASE("what is asked about each file is asked about those that are opened ah
   world.end();
 }
 
-TEST_CASE("files in no order, without reading, or without a listing are not opened ahead") {
+TEST_CASE("files in no order, without reads, or without a listing are not opened ahead") {
   Folder world(3, 20);
   SECTION("no listing") { world.read_in_order(0, 10); }
   SECTION("no order") {
@@ -183,7 +181,7 @@ TEST_CASE("files in no order, without reading, or without a listing are not open
   world.end();
 }
 
-TEST_CASE("what was opened in vain is closed after a while, and less is opened then") {
+TEST_CASE("files opened in vain are closed after a while, and fewer are opened then") {
   Folder world(4, 100);
   world.list();
   world.read_in_order(0, 20);
@@ -201,7 +199,7 @@ TEST_CASE("what was opened in vain is closed after a while, and less is opened t
   world.end();
 }
 
-TEST_CASE("another open of a file that is open ahead finds it closed") {
+TEST_CASE("a second open of a file that is open ahead finds it closed") {
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     Folder world(seed, 30);
@@ -226,7 +224,7 @@ TEST_CASE("another open of a file that is open ahead finds it closed") {
   }
 }
 
-TEST_CASE("nothing is open ahead when something is renamed") {
+TEST_CASE("no file is open ahead during a rename") {
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
     Folder world(seed, 30);
@@ -253,7 +251,7 @@ TEST_CASE("nothing is open ahead when something is renamed") {
   }
 }
 
-TEST_CASE("each file is opened once, however many a client asks for at a time") {
+TEST_CASE("each file is opened once, however many opens a client sends at a time") {
   for (std::uint32_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -282,7 +280,7 @@ TEST_CASE("each file is opened once, however many a client asks for at a time") 
   }
 }
 
-TEST_CASE("who else wants a file that is open ahead gets it, and the client reads what he wrote") {
+TEST_CASE("another client can open a file that is open ahead, and the first client reads its writes") {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);
@@ -311,7 +309,7 @@ TEST_CASE("who else wants a file that is open ahead gets it, and the client read
   }
 }
 
-TEST_CASE("a file that was opened ahead can be looked at like any other, whoever else wants it meanwhile") {
+TEST_CASE("a file that was opened ahead can be queried like any other, even if another client wants it") {
   constexpr std::uint32_t kLook = access::read_attributes | access::synchronize;
   std::uint64_t used = 0, looks_without_server = 0;
   for (std::uint32_t seed = 1; seed <= 100; ++seed) {
@@ -358,7 +356,7 @@ TEST_CASE("a file that was opened ahead can be looked at like any other, whoever
   CHECK(looks_without_server > 0);
 }
 
-TEST_CASE("what was opened ahead is nobody's once the halves have heard nothing of each other for long") {
+TEST_CASE("files opened ahead are unusable after a long silence between the halves") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Folder folder(seed, 40);
@@ -392,7 +390,7 @@ TEST_CASE("what was opened ahead is nobody's once the halves have heard nothing 
   }
 }
 
-TEST_CASE("a session that begins to be signed gets nothing of what was opened ahead") {
+TEST_CASE("a session that starts signing gets no files that were opened ahead") {
   Folder world(5, 30);
   world.list();
   world.read_in_order(0, 8);

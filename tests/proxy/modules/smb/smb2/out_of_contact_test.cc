@@ -37,7 +37,7 @@ struct Reading {
 
 }  // namespace
 
-TEST_CASE("who has heard nothing for long answers nothing by an oplock that may be given back") {
+TEST_CASE("after a long silence a half answers nothing by an oplock that may have been returned") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Reading reading(seed);
@@ -65,7 +65,7 @@ TEST_CASE("who has heard nothing for long answers nothing by an oplock that may 
   }
 }
 
-TEST_CASE("a writer's file is read from the server, too, by who has heard nothing for long") {
+TEST_CASE("after a long silence a writer's file is read from the server, too") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Reading reading(seed, 0x1F01FF);
@@ -75,7 +75,7 @@ TEST_CASE("a writer's file is read from the server, too, by who has heard nothin
   }
 }
 
-TEST_CASE("an oplock that is told during the silence is not answered by") {
+TEST_CASE("an oplock that is granted during the silence is not used for answers") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     World world(seed);
@@ -101,7 +101,7 @@ TEST_CASE("an oplock that is told during the silence is not answered by") {
   }
 }
 
-TEST_CASE("what was read before a silence is void after it, though nobody asked meanwhile") {
+TEST_CASE("data read before a silence is void after it, even if nothing was read meanwhile") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Reading reading(seed);
@@ -114,8 +114,8 @@ TEST_CASE("what was read before a silence is void after it, though nobody asked 
 }
 
 TEST_CASE(
-    "others wait for a reader's oplock no longer than the silence must last, for a writer's until it is "
-    "over") {
+    "other clients wait for a reader's oplock only as long as the silence must last, for a writer's until it "
+    "ends") {
   for (const bool writes : {false, true}) {
     for (std::uint32_t seed = 1; seed <= 30; ++seed) {
       INFO("seed " << seed << (writes ? ", may write" : ""));
@@ -144,8 +144,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "a client that opens its file again waits for no round trip of the line until our oplock is given back") {
+TEST_CASE("a client that reopens its file waits for no round trip before our oplock is returned") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Reading reading(seed);

@@ -60,7 +60,7 @@ bool is_promised(World& world, std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("addresses beside the one that is used are found in a server's list of interfaces") {
+TEST_CASE("further addresses are found in a server's list of interfaces") {
   const auto others = [](std::initializer_list<modules::Address> addresses) {
     Buffer list;
     for (const modules::Address& each : addresses) add_interface(list, each);
@@ -78,7 +78,7 @@ TEST_CASE("addresses beside the one that is used are found in a server's list of
   CHECK_FALSE(lists_other_addresses(list, kServerAddress).has_value());
 }
 
-TEST_CASE("where both sides support multichannel the server's addresses decide whether writes are promised") {
+TEST_CASE("if both sides support multichannel the server's addresses decide whether writes are promised") {
   World world = world_of(GENERATE(1u, 2u, 3u, 4u));
   add_interface(world.server.interfaces, kServerAddress);
   SECTION("one address") {
@@ -119,7 +119,7 @@ TEST_CASE("where both sides support multichannel the server's addresses decide w
   }
 }
 
-TEST_CASE("a client that learns of another address is promised nothing from its question on") {
+TEST_CASE("a client that learns another address gets no promises after it has asked for addresses") {
   World world = world_of(5);
   announce(world);
   add_interface(world.server.interfaces, kServerAddress);

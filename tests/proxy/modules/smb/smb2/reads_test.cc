@@ -18,7 +18,7 @@ std::string data_of(const Message& message) {
 
 }  // namespace
 
-TEST_CASE("a file read block by block comes ahead of the client, byte for byte") {
+TEST_CASE("a file read block by block arrives ahead of the client, byte for byte") {
   for (bool cut : {false, true}) {
     Pair pair(1);
     pair.cut_bytes = cut;
@@ -45,7 +45,7 @@ TEST_CASE("a file read block by block comes ahead of the client, byte for byte")
   }
 }
 
-TEST_CASE("a client's site with little room for what is ahead is sent no more than it keeps") {
+TEST_CASE("a near side with little cache is sent only as much as it keeps") {
   for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{8} << 20, std::uint64_t{2} << 20}) {
     Site site;
     site.ahead->most_bytes = most;
@@ -72,7 +72,7 @@ TEST_CASE("a client's site with little room for what is ahead is sent no more th
   }
 }
 
-TEST_CASE("a small file is there when its first READ comes, and its end too") {
+TEST_CASE("a small file has arrived completely when its first READ is sent") {
   Pair pair(2);
   pair.server.files["small"] = {1, 10'000};
   Client client(pair);
@@ -89,7 +89,7 @@ TEST_CASE("a small file is there when its first READ comes, and its end too") {
   CHECK(client.violations.empty());
 }
 
-TEST_CASE("a client without an oplock is not told of the one that was asked for it") {
+TEST_CASE("a client without an oplock does not see the one requested for it") {
   Pair pair(3);
   pair.server.files["f"] = {1, 100'000};
   Client client(pair);
@@ -100,7 +100,7 @@ TEST_CASE("a client without an oplock is not told of the one that was asked for 
   CHECK(pair.near.counters().ahead_bytes == 100'000);
 }
 
-TEST_CASE("with read-ahead off nothing is added") {
+TEST_CASE("with read-ahead off no request is added") {
   modules::Surroundings off = Pair::usual();
   off.features.smb_read_ahead = off.features.smb_write_behind = off.features.smb_metadata = false;
   Pair pair(4, off);
@@ -119,7 +119,7 @@ TEST_CASE("with read-ahead off nothing is added") {
 // between in any order. Whatever is read must be of one version, one that the file had while the READ was
 // under way, and no older than what the client wrote itself before; every request is answered once; no id is
 // used twice at the server.
-TEST_CASE("whatever happens in whatever order, READs give what the file held while they were asked") {
+TEST_CASE("in any order of events READs return content that the file had while they were pending") {
   for (unsigned seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     Pair pair(seed);
@@ -238,8 +238,7 @@ TEST_CASE("whatever happens in whatever order, READs give what the file held whi
 }
 
 TEST_CASE(
-    "a request that nobody can read ends what is added, and ids stay apart for as long as the connection "
-    "lasts") {
+    "an unparsable request ends read-ahead, and message ids stay apart for the rest of the connection") {
   Pair pair(11);
   pair.server.files["big"] = {1, 3'000'000};
   Client client(pair);
@@ -258,7 +257,7 @@ TEST_CASE(
   CHECK(client.violations.empty());
 }
 
-TEST_CASE("nothing of ours comes before a client has used a handle whose CREATE it may replay") {
+TEST_CASE("no request of ours precedes the client's first use of a handle whose CREATE it may replay") {
   Pair pair(12);
   pair.server.files["f"] = {1, 300'000};
   Client client(pair);

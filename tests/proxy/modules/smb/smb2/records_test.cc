@@ -40,7 +40,7 @@ std::string ascii(Bytes utf16) {
 
 }  // namespace
 
-TEST_CASE("NEGOTIATE offers and agrees on a dialect, with contexts in 3.1.1") {
+TEST_CASE("NEGOTIATE offers and selects a dialect, with contexts in 3.1.1") {
   const Golden ask("negotiate"), answer("negotiate_answer");
   const auto request = parse_negotiate_request(ask.element().bytes).value();
   REQUIRE(request.dialects.size() == 1);
@@ -67,7 +67,7 @@ TEST_CASE("NEGOTIATE offers and agrees on a dialect, with contexts in 3.1.1") {
   CHECK(response.contexts[1].data.size() == 4);
 }
 
-TEST_CASE("an SMB1 NEGOTIATE tells which dialects may follow") {
+TEST_CASE("an SMB1 NEGOTIATE shows which dialects may follow") {
   const Golden smb1("negotiate_smb1");
   auto offered = parse_multi_protocol_negotiate(smb1.bytes()).value();
   CHECK(offered.smb1);
@@ -91,7 +91,7 @@ TEST_CASE("an SMB1 NEGOTIATE tells which dialects may follow") {
         "SMB1 command=0x72 (62 bytes)");
 }
 
-TEST_CASE("a CREATE asks for leases, durable handles and what else is in its contexts") {
+TEST_CASE("a CREATE's leases, durable handles and other contexts are parsed") {
   const Golden durable("create_leased_durable"), many("create_leased");
   CHECK(durable.described() ==
         "CREATE mid=9 credits=1/1 signed 'leased.bin' lease=RWH access=0x12019f share=7 disposition=3 "
@@ -121,7 +121,7 @@ TEST_CASE("a CREATE asks for leases, durable handles and what else is in its con
   CHECK_FALSE(with_more.snapshot);
 }
 
-TEST_CASE("an answer of CREATE tells what was granted") {
+TEST_CASE("an answer to CREATE shows the granted rights") {
   const Golden durable("create_leased_durable_answer"), many("create_leased_answer");
   const auto response = parse_create_response(durable.element().bytes).value();
   CHECK(response.oplock == OplockLevel::lease);
@@ -151,7 +151,7 @@ TEST_CASE("an answer of CREATE tells what was granted") {
         parse_create_request(Golden("create_leased").element().bytes).value().lease->key);
 }
 
-TEST_CASE("caching of an oplock is put as the state of a lease") {
+TEST_CASE("an oplock's caching is expressed as a lease state") {
   using namespace lease_state;
   CreateResponse response;
   CHECK(response.caching() == none);
@@ -167,7 +167,7 @@ TEST_CASE("caching of an oplock is put as the state of a lease") {
   CHECK(response.caching() == (lease_state::read | handle));
 }
 
-TEST_CASE("breaks of oplocks and leases, and what answers them, are told apart by their size") {
+TEST_CASE("breaks of oplocks and leases, and their acknowledgements, are distinguished by size") {
   const Golden oplock("oplock_break"), oplock_ack("oplock_acknowledgement"), lease("lease_break"),
       lease_ack("lease_acknowledgement");
   CHECK(oplock.element().header.is_unsolicited());
@@ -194,7 +194,7 @@ TEST_CASE("breaks of oplocks and leases, and what answers them, are told apart b
   CHECK(std::get<LeaseBreakAcknowledgement>(any).state == (lease_state::read | lease_state::handle));
 }
 
-TEST_CASE("a compound is read element by element") {
+TEST_CASE("a compound is parsed element by element") {
   const Golden ask("compound"), answer("compound_answer");
   CHECK(ask.described() ==
         "CREATE mid=11 credits=1/1 signed 'protocol.bin' oplock=none access=0x12019f share=7 disposition=1 "
@@ -207,7 +207,7 @@ TEST_CASE("a compound is read element by element") {
   CHECK(parse_close_request(ask.element(2).bytes).value().flags == kClosePostQueryAttributes);
 }
 
-TEST_CASE("WRITE, LOCK, SET_INFO and IOCTL are read") {
+TEST_CASE("WRITE, LOCK, SET_INFO and IOCTL are parsed") {
   const Golden write("write"), lock("lock"), set("set_end_of_file"), validate("validate_answer");
   const auto written = parse_write_request(write.element().bytes).value();
   CHECK(as_text(written.data) == "golden bytes");
@@ -231,7 +231,7 @@ TEST_CASE("WRITE, LOCK, SET_INFO and IOCTL are read") {
   CHECK(validate.element().header.is_signed());
 }
 
-TEST_CASE("a final answer may be async: it has no tree, and the credits came before") {
+TEST_CASE("a final answer may be async: it has no tree, and its credits were granted earlier") {
   const Golden flush("flush_answer_async");
   const Header header = flush.element().header;
   CHECK(header.is_async());
@@ -243,7 +243,7 @@ TEST_CASE("a final answer may be async: it has no tree, and the credits came bef
   CHECK(parse_empty(flush.element().bytes).has_value());
 }
 
-TEST_CASE("a listing is taken apart entry by entry, in the class it was asked for") {
+TEST_CASE("a listing is parsed entry by entry, in the requested class") {
   const Golden listing("listing");
   Bytes rest = parse_buffer_response(listing.element().bytes).value().buffer;
   auto entry = take_directory_entry(file_info::id_both_directory, rest).value();
@@ -264,7 +264,7 @@ TEST_CASE("a listing is taken apart entry by entry, in the class it was asked fo
   CHECK(take_directory_entry(100, rest).error() == Error::malformed_record);
 }
 
-TEST_CASE("which statuses come with an answer") {
+TEST_CASE("the statuses that come with a regular answer are known") {
   const Golden answer("change_notify_answer");
   Element element = answer.element();
   CHECK(element.header.status == Status::success);
@@ -286,7 +286,7 @@ TEST_CASE("which statuses come with an answer") {
   }
 }
 
-TEST_CASE("what is encrypted or compressed is known as such") {
+TEST_CASE("encrypted and compressed messages are recognised") {
   const Golden encrypted("encrypted");
   const auto header = parse_transform_header(encrypted.bytes()).value();
   CHECK(header.original_message_bytes + 52 == encrypted.bytes().size());
@@ -305,7 +305,7 @@ TEST_CASE("what is encrypted or compressed is known as such") {
   CHECK(parse_compression_header(as_bytes(compressed).first(15)).error() == Error::malformed_header);
 }
 
-TEST_CASE("lengths and offsets that point outside of the message are no record") {
+TEST_CASE("lengths and offsets that point outside of the message are refused") {
   const Golden golden("write");
   const auto with = [&](std::size_t at, auto value) {
     Buffer message(golden.bytes().begin(), golden.bytes().end());
@@ -322,7 +322,7 @@ TEST_CASE("lengths and offsets that point outside of the message are no record")
   CHECK(with(kHeaderBytes, std::uint16_t{48}).error() == Error::malformed_record);  // another structure size
 }
 
-TEST_CASE("contexts that point outside of their list are no CREATE") {
+TEST_CASE("contexts that point outside of their list make a CREATE invalid") {
   const Golden golden("create_leased");
   const auto with = [&](std::size_t at, auto value) {
     Buffer message(golden.bytes().begin(), golden.bytes().end());

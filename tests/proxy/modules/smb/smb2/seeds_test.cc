@@ -29,7 +29,7 @@ std::map<std::string, std::string> seeds(std::string_view target) {
 
 }  // namespace
 
-TEST_CASE("every message of SMB2 that real programs sent is read") {
+TEST_CASE("every SMB2 message in the recorded samples is parsed") {
   std::set<std::pair<Command, bool>> commands;
   const auto all = seeds("smb2_records");
   REQUIRE(all.size() > 40);
@@ -52,7 +52,7 @@ TEST_CASE("every message of SMB2 that real programs sent is read") {
   }
 }
 
-TEST_CASE("a message cut short anywhere is never read past its end") {
+TEST_CASE("a truncated message is never read past its end") {
   for (const auto& [name, message] : seeds("smb2_records"))
     for (std::size_t bytes = 0; bytes < message.size(); ++bytes) {
       // A block of its own, so that a sanitizer sees the byte behind it.
@@ -61,7 +61,7 @@ TEST_CASE("a message cut short anywhere is never read past its end") {
     }
 }
 
-TEST_CASE("the streams of real sessions are cut into frames without a rest that is not the last") {
+TEST_CASE("recorded sessions are split into frames without a rest, except at their end") {
   for (const auto& [name, seed] : seeds("smb_frames")) {
     INFO(name);
     REQUIRE(seed.size() > 2);

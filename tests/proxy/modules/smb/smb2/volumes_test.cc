@@ -23,7 +23,7 @@ std::uint64_t room(World& world, const FileId& file) {
 
 }  // namespace
 
-TEST_CASE("a volume's size is told again for two seconds, through any file of the share") {
+TEST_CASE("a volume's size is repeated for two seconds, through any file of the share") {
   World world(1);
   world.server.files["a"] = world.server.files["b"] = "12345";
   world.server.oplocks = false;
@@ -44,7 +44,7 @@ TEST_CASE("a volume's size is told again for two seconds, through any file of th
   CHECK(room(world, *a) == 500);
 }
 
-TEST_CASE("a volume's size is not asked ahead of promised writes") {
+TEST_CASE("a volume's size is not requested ahead of promised writes") {
   World world(1);
   world.server.files["a"] = world.server.files["b"] = "12345";
   REQUIRE(world.connect());
@@ -62,7 +62,7 @@ TEST_CASE("a volume's size is not asked ahead of promised writes") {
   CHECK(room(world, *other) == before - 4096);
 }
 
-TEST_CASE("a volume's size is asked anew after this client has written") {
+TEST_CASE("a volume's size is requested again after this client has written") {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     World world(seed);

@@ -32,7 +32,7 @@ void settle(Pair& pair) {
 
 }  // namespace
 
-TEST_CASE("what was read ahead is dropped when the file is changed beside the server") {
+TEST_CASE("data read ahead is dropped when the file is changed directly at the server") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     Pair pair(seed, strict());
     pair.server.watches = true;
@@ -64,7 +64,7 @@ TEST_CASE("what was read ahead is dropped when the file is changed beside the se
   }
 }
 
-TEST_CASE("a READ that is asked when the change was told to the far half shows it, in any order of events") {
+TEST_CASE("a READ sent after the far half saw a change returns it, in any order of events") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Pair pair(seed, strict());
     pair.server.watches = true;
@@ -92,7 +92,7 @@ TEST_CASE("a READ that is asked when the change was told to the far half shows i
   }
 }
 
-TEST_CASE("nothing is read ahead under an oplock of ours in a folder that cannot be watched") {
+TEST_CASE("nothing is read ahead under our own oplock in a directory that cannot be watched") {
   Pair pair(1, strict());
   pair.server.files["f"] = {1, 1'000'000};
   Client client(pair);
@@ -105,8 +105,7 @@ TEST_CASE("nothing is read ahead under an oplock of ours in a folder that cannot
   CHECK(pair.near.counters().ahead_bytes == 0);
 }
 
-TEST_CASE(
-    "behind a silent line what was read ahead is answered for a second and a round trip, and no longer") {
+TEST_CASE("behind a silent line data read ahead is used for a second and a round trip, and no longer") {
   using namespace std::chrono_literals;
   for (const auto rtt : {1ms, 100ms, 1500ms}) {
     INFO(rtt / 1ms << " ms");
