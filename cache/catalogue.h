@@ -20,24 +20,24 @@ struct Record {
 class Catalogue {
  public:
   virtual ~Catalogue() = default;
-  // Everything, in the order of numbers.
+  // All records, in the order of numbers.
   virtual Result<void> read(const std::function<void(Record&&)>& visit) = 0;
   virtual Result<void> add(const Record& record) = 0;
   virtual Result<void> use(std::uint64_t number, std::uint64_t stamp) = 0;
   virtual Result<void> remove(std::uint64_t number) = 0;
 };
 
-// Opens the one in `folder`, or makes it. Its records are encrypted with `key`. `why` gets what its maker
-// says of a failure.
+// Opens the catalogue in `folder`, or creates it. Its records are encrypted with `key`. `why` gets the reason
+// of a failure.
 using CatalogueOpener = std::function<Result<std::unique_ptr<Catalogue>>(
     const std::string& folder, const DictionaryKey& key, std::string& why)>;
 Result<std::unique_ptr<Catalogue>> open_rocksdb_catalogue(const std::string& folder, const DictionaryKey& key,
                                                           std::string& why);
 
 // The value of a record, encrypted; number and stamp are not in it. `salt` comes from draw_salt(), for this
-// call alone. Nothing: OpenSSL failed.
+// call alone. No result if OpenSSL failed.
 std::optional<Buffer> encode_record(const DictionaryKey& key, const Salt& salt, const Record& record);
-// Nothing: it is damaged, of another key, or belongs to another number.
+// No result: it is damaged, encrypted with another key, or belongs to another number.
 std::optional<Record> decode_record(const DictionaryKey& key, std::uint64_t number, Bytes value);
 
 }  // namespace longhaul::cache

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key under which everything in the directory is encrypted, and how each file and record gets a key of
-// its own from it (FORMAT.md, section 3). Leaves to key_file.h where it comes from.
+// The key that encrypts everything in the directory, and how each file and record gets its own key from it
+// (FORMAT.md, section 3). key_file.h stores it.
 #pragma once
 #include <array>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace longhaul::cache {
 
-// Random, and drawn anew for every file and record: under its key each part's number is used as a nonce once.
+// Random, and different for every file and record: under its key each part's number is used as a nonce once.
 using Salt = std::array<std::byte, 32>;
 Result<Salt> draw_salt();
 
@@ -21,8 +21,8 @@ class DictionaryKey {
   static constexpr std::size_t kBytes = 32;
   explicit DictionaryKey(const Secret<kBytes>& bytes) : bytes_(bytes) {}
 
-  // AES-256-GCM for what begins with this magic, which says what it is and in which version, and this salt.
-  // For the calling thread alone. Throws std::bad_alloc.
+  // AES-256-GCM for a file or record that begins with this magic, which names its kind and version, and this
+  // salt. For the calling thread alone. Throws std::bad_alloc.
   std::unique_ptr<Aead> cipher(std::string_view magic, const Salt& salt, Aead::Use use) const;
 
  private:

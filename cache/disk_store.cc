@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kEventsAtOnce = 16;    // each may bring thousands of hooks: about a millisecond in all
 constexpr std::size_t kFoundAhead = 64;      // segments that a start reads ahead of poll()
-constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between two looks at it
+constexpr std::uint64_t kGrowth = 4u << 20;  // of the catalogue's log, between two checks of it
 constexpr std::uint64_t kBytesPerSegment = 256
-                                           << 10;  // of the cap: bounds how many there are, and their memory
+                                           << 10;  // of the cap: bounds their number and memory
 constexpr std::uint64_t kTryFolderEvery = 64;      // puts; there is no clock here
-// Megabytes go to the kernel at once: whoever waits for a block goes first. What does not fit in the queue is
-// dropped.
+// Megabytes go to the kernel at once: requests that a block waits for go first. Segments that do not fit in
+// the queue are dropped.
 constexpr int kWriterNiceness = 5;
 
 std::uint64_t salt_of(const reduction::SitePair& link) {
@@ -59,7 +59,7 @@ DiskStore::~DiskStore() { mailbox_.close(); }
 
 void DiskStore::attach(reduction::SegmentListener& listener) { listeners_.push_back(&listener); }
 
-// A null stays behind: somebody may be telling the others meanwhile.
+// A null stays behind, because this may happen during a notification of all listeners.
 void DiskStore::detach(reduction::SegmentListener& listener) {
   std::replace(listeners_.begin(), listeners_.end(), &listener,
                static_cast<reduction::SegmentListener*>(nullptr));
@@ -107,8 +107,9 @@ DiskStore::Put DiskStore::put(const SegmentName& name, std::vector<Slice> parts,
   return Put::taken;
 }
 
-// A link alone gets three quarters of the queue, two get three sevenths each, and so on: whoever comes later
-// finds room, however much others want to write (dynamic thresholds; A. K. Choudhury, E. L. Hahne, 1998).
+// A link alone gets three quarters of the queue, two get three sevenths each, and so on: a further link
+// always finds room, however much others want to write (dynamic thresholds; A. K. Choudhury, E. L. Hahne,
+// 1998).
 bool DiskStore::fits_queue(const reduction::SitePair& link, std::size_t bytes) const {
   if (counters_.queued_bytes + bytes > options_.queue_bytes) return false;
   const auto queued = queued_of_link_.find(link);
@@ -131,7 +132,7 @@ std::uint64_t DiskStore::clear() {
     const bool destroyed = folder_.clear();
     mailbox_.put(Cleared{clear, destroyed, folder_.overhead_bytes()});
   });
-  if (state_ == State::starting) start();  // what is still being read is gone
+  if (state_ == State::starting) start();  // results that are still being read are dropped
   return bytes;
 }
 
@@ -181,7 +182,7 @@ reduction::LoadId DiskStore::load(const SegmentName& name, std::uint32_t offset,
     loading_bytes_ += size;
   } else {
     loads_[id].size = 0;
-    // By way of the reader, so that answers come in order.
+    // Through the reader, so that answers arrive in order.
     reader_.post([this, id] {
       mailbox_.put(Loaded{id, kNoSlot, 0, make_error_code(StoreError::truncated)});
     });
@@ -206,7 +207,7 @@ bool DiskStore::poll() {
 }
 
 void DiskStore::settle() {
-  // A listener may request more: it is finished when an idle round causes no notification.
+  // A listener may request more: done when a round causes no notification.
   for (;;) {
     bool idle = !writer_.busy() && !reader_.busy();
     std::uint64_t before = events_;
@@ -238,7 +239,7 @@ void DiskStore::start() {
   });
 }
 
-// Listeners are informed after all are known and fit under the limit.
+// Listeners are informed after all segments are known and fit under the limit.
 void DiskStore::on(Found& found) {
   if (found.start != starts_) return;
   Record& record = found.record;
@@ -289,9 +290,9 @@ void DiskStore::on(Written& written) {
   if (written.result == SegmentFolder::Written::failed) ++counters_.failed;
   if (written.result == SegmentFolder::Written::lost) {
     ++counters_.failed;
-    // Every write that was in the queue says so; the first one acts.
+    // Every write in the queue reports it; the first report acts.
     if (state_ == State::ready) {
-      start();  // what is told meanwhile finds nothing taken
+      start();  // listeners that are notified here find nothing stored
       forget_all();
     }
     return;
@@ -334,7 +335,7 @@ void DiskStore::on(Loaded& loaded) {
   } else {
     ++counters_.loads_failed;
     if (known) {
-      // If the whole disk is gone, each segment that is asked for would have its line.
+      // If the whole disk is gone, each requested segment would be logged.
       ++counters_.damaged;
       if (options_.log && std::has_single_bit(counters_.damaged))
         options_.log("a segment cannot be read and is forgotten (" + loaded.bytes.error().message() + "), " +

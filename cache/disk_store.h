@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments on a disk: which are kept and evicted, and which listeners are informed. Disk input and output
+// Segments on a disk: decides which are kept and evicted, and informs listeners. Disk input and output
 // happens on two threads, one that writes and one that reads; the store itself is used on its owner's thread,
 // never blocks it and has no clock. segment_folder.h handles the files.
 #pragma once
@@ -18,7 +18,7 @@ namespace longhaul::cache {
 struct DiskStoreOptions {
   std::string directory;
   std::string key_file;                         // empty: `key` in the directory (key_file.h)
-  std::string credential;                       // a file that is needed to decrypt too; empty: none
+  std::string credential;                       // a file that is also needed to decrypt; empty: none
   std::uint64_t cap_bytes = 0;                  // at least kMinCapBytes
   std::size_t queue_bytes = 64u << 20;          // of puts that were not written yet
   std::size_t loading_bytes = 64u << 20;        // of loads that were not answered yet
@@ -32,16 +32,16 @@ inline constexpr std::uint64_t kMinCapBytes = 64u << 20;
 
 class DiskStore final : public reduction::SegmentStore {
  public:
-  // Throws StoreUnusable. What is in the directory is read meanwhile; until it is, nothing is taken.
+  // Throws StoreUnusable. The directory is read in the background; until that is done, nothing is stored.
   explicit DiskStore(DiskStoreOptions options);
-  ~DiskStore() override;  // after what is in the queue was written
+  ~DiskStore() override;  // after everything in the queue was written
 
   void attach(reduction::SegmentListener& listener) override;
   void detach(reduction::SegmentListener& listener) override;
   Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) override;
   void drop(const SegmentName& name) override;
-  // Drops all of them, those that are still being written too, and has the key destroyed; how many bytes of
-  // content that were.
+  // Drops all of them, including those still being written, and destroys the key; returns the bytes of
+  // content dropped.
   std::uint64_t clear();
   ClearedKey cleared_key() const { return cleared_key_; }
   std::vector<SegmentName> list(std::span<const reduction::SiteId> sites) const override;
@@ -51,9 +51,9 @@ class DiskStore final : public reduction::SegmentStore {
   reduction::LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
                          reduction::SegmentListener& listener) override;
 
-  // Takes what the threads have done and tells the listeners. True: there is more, for a later call.
+  // Takes results from the threads and notifies the listeners. True: there is more, for a later call.
   bool poll();
-  // Waits until everything is done and told. For tests, and tools that have nothing else to do.
+  // Waits until everything is done and reported. For tests, and tools without other work.
   void settle();
   StoreCounters counters() const;
 
@@ -83,7 +83,7 @@ class DiskStore final : public reduction::SegmentStore {
   };
   struct Loaded {
     reduction::LoadId load;
-    Slot slot;  // none: nothing was asked of the disk
+    Slot slot;  // none: no request was sent to the disk
     std::uint64_t number;
     Result<Slice> bytes;
   };
@@ -95,7 +95,7 @@ class DiskStore final : public reduction::SegmentStore {
     reduction::SegmentListener* listener;  // null: detached
     std::uint32_t size;
   };
-  struct Listed {  // found at a start, not told yet
+  struct Listed {  // found at a start, not reported yet
     Slot slot;
     std::uint64_t number, stamp;
   };
@@ -111,13 +111,13 @@ class DiskStore final : public reduction::SegmentStore {
   void start();
   void become_ready();
   void insert_hooks(Slot slot, const std::vector<Hook>& hooks);
-  // What a fingerprint is called in the index: other links' hooks are never found, nor pushed out, and nobody
-  // outside can choose which of them fall together.
+  // A fingerprint's key in the index: keyed by link, so that other links' hooks are neither found nor
+  // evicted, and by a secret, so that no outsider can choose collisions.
   static std::uint64_t key_of(std::uint64_t fingerprint, std::uint64_t salt) {
     return KeyedHash{}(fingerprint ^ salt);
   }
   bool fits_queue(const reduction::SitePair& link, std::size_t bytes) const;
-  // Drops others until `bytes` more fit in; false if they never do.
+  // Drops other segments until `bytes` more fit; false if that is impossible.
   bool make_room(std::uint64_t bytes);
   std::uint64_t allowance() const;
   enum class File { remove, gone };
@@ -127,7 +127,7 @@ class DiskStore final : public reduction::SegmentStore {
   void tell(Tell&& tell);
 
   DiskStoreOptions options_;
-  SegmentFolder folder_;  // the writer's, but for read()
+  SegmentFolder folder_;  // used by the writer, except read()
   Inventory inventory_;
   HookIndex index_;
   std::vector<reduction::SegmentListener*> listeners_;
@@ -141,13 +141,13 @@ class DiskStore final : public reduction::SegmentStore {
   std::uint64_t overhead_ = 0;
   std::uint64_t puts_without_folder_ = 0;
   enum class State { starting, ready, unusable } state_ = State::starting;
-  std::uint64_t starts_ = 0, clears_ = 0;  // so far: what comes of an earlier one is out of date
+  std::uint64_t starts_ = 0, clears_ = 0;  // current round: results of an earlier one are obsolete
   ClearedKey cleared_key_ = ClearedKey::none;
   StoreCounters counters_;
   std::vector<Event> taken_;
-  std::uint64_t events_ = 0;  // taken so far
+  std::uint64_t events_ = 0;  // handled so far
   Mailbox<Event> mailbox_;
-  Worker writer_, reader_;  // last: they use what stands before
+  Worker writer_, reader_;  // last: they use the members above
 };
 
 }  // namespace longhaul::cache

@@ -6,9 +6,9 @@
 namespace longhaul::cache {
 
 enum class StoreError {
-  truncated = 1,  // a file ends before what it should hold
+  truncated = 1,  // a file ends before its expected end
   damaged,        // the content is invalid, or encrypted with another key
-  wrong_digest,   // the bytes are not those that the name promises
+  wrong_digest,   // the bytes do not match their name
   no_randomness,  // for a key or a salt
   no_cipher,      // OpenSSL has failed
   catalogue,      // an error of RocksDB; the note has its message

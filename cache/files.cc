@@ -19,8 +19,8 @@
 namespace longhaul::cache {
 namespace {
 
-// A kernel that is not preemptible keeps its CPU until a call has copied everything: megabytes would make
-// packets wait for milliseconds.
+// A kernel that is not preemptible keeps its CPU until a call has copied everything: megabytes would delay
+// packets by milliseconds.
 constexpr std::size_t kWrittenAtOnce = 256 << 10;
 
 class SystemFiles final : public Files {
@@ -83,7 +83,7 @@ class SystemFiles final : public Files {
       if (!entry && errno != 0) return last_error();
       if (!entry) return entries;
       struct stat status;
-      // One that went away meanwhile is not there.
+      // A file removed meanwhile counts as absent.
       if (::fstatat(::dirfd(dir.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
       if (S_ISREG(status.st_mode))
         entries.push_back({entry->d_name, static_cast<std::uint64_t>(status.st_size)});
@@ -118,7 +118,7 @@ Result<DirectoryLock> DirectoryLock::take(const std::string& path, std::string& 
     }
     return error;
   }
-  // Only people read it, so that a disk without room for it does no harm.
+  // Only people read it, so a disk without room for it does no harm.
   std::string pid = std::to_string(::getpid()) + "\n";
   if (::ftruncate(descriptor, 0) == 0) (void)!::pwrite(descriptor, pid.data(), pid.size(), 0);
   return lock;

@@ -24,7 +24,7 @@ void HookIndex::insert(std::uint64_t fingerprint, Slot slot, std::uint32_t offse
         same[same_count++] = at;
       }
     }
-  // What is everywhere, such as zeros, must not push out what is only here.
+  // Hooks that occur everywhere, such as those of zeros, must not evict rare ones.
   if (same_count >= kSameContent) room = same[slot % same_count];
   if (!room) room = buckets[0] + fingerprint % kBucket;
   if (*room == 0) ++part.filled;
@@ -50,7 +50,7 @@ std::size_t HookIndex::find(std::uint64_t fingerprint, std::array<Place, kBucket
 void HookIndex::retire(Slot slot) {
   if (dead_.size() <= slot) dead_.resize(slot + 1);
   dead_[slot] = true;
-  // The part under the broom may have been passed by half.
+  // The sweep may be half way through that part.
   retired_.push_back({slot, swept_ + 1 + parts_.size()});
 }
 
@@ -76,7 +76,8 @@ std::size_t HookIndex::memory_bytes() const {
   return bytes;
 }
 
-// By an eighth: a part is between 70 and 80 per cent full. The tag gives the bucket, whatever their number.
+// Grows by an eighth: a part is between 70 and 80 per cent full. The tag gives the bucket, whatever their
+// number.
 void HookIndex::grow(Part& part) {
   Part larger;
   larger.buckets = part.buckets + std::max(1u, part.buckets / 8);
@@ -89,7 +90,7 @@ void HookIndex::grow(Part& part) {
       if (room == bucket + kBucket) continue;
       *room = entry;
       ++larger.filled;
-      break;  // or it is a hint less
+      break;  // or one hint is lost
     }
   }
   if (&part == &parts_[swept_ % parts_.size()]) sweep_entry_ = 0;
@@ -99,7 +100,7 @@ void HookIndex::grow(Part& part) {
 void HookIndex::sweep() {
   if (retired_.empty()) return;
   std::size_t looked_at = 0;
-  // A part without entries counts as one, or a small index would never come round.
+  // A part without entries counts as one, otherwise a small index would never complete a round.
   while (looked_at < kSweep) {
     Part& part = parts_[swept_ % parts_.size()];
     std::size_t end = part.buckets * kBucket;

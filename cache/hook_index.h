@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the places in segments where a fingerprint was seen, in 8 bytes of memory each (FORMAT.md, section
-// 9). Pure.
+// Finds the places in segments where a fingerprint occurred, with 8 bytes of memory for each (FORMAT.md,
+// section 9). Pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,11 +21,11 @@ class HookIndex {
   static constexpr std::size_t kBucket = 8;  // entries: one cache line
 
   void insert(std::uint64_t fingerprint, Slot slot, std::uint32_t offset);
-  // How many of `places` it has filled.
+  // Returns how many of `places` it has filled.
   std::size_t find(std::uint64_t fingerprint, std::array<Place, kBucket>& places) const;
 
-  // From now on nothing is found there. The slot must not be used for another segment before it came out of
-  // poll_swept(), which takes as many insertions as there are hooks, divided by kSweep.
+  // From now on its hooks are not found. The slot must not be used for another segment before poll_swept()
+  // returns it, which takes as many insertions as there are hooks, divided by kSweep.
   void retire(Slot slot);
   Slot poll_swept();  // none: not yet
   void clear();
@@ -37,7 +37,7 @@ class HookIndex {
   static constexpr unsigned kTagBits = 30;
   static constexpr unsigned kGranuleBits = 10;
   static constexpr unsigned kSlotBits = 24;
-  static constexpr std::size_t kSweep = 16;       // entries looked at for each that comes
+  static constexpr std::size_t kSweep = 16;       // entries examined for each insertion
   static constexpr std::size_t kSameContent = 4;  // places remembered for one fingerprint
   static_assert(kTagBits + kGranuleBits + kSlotBits == 64);
   static_assert(reduction::kMaxSegmentBytes / reduction::kHookGranule == 1u << kGranuleBits);
@@ -47,7 +47,7 @@ class HookIndex {
     std::unique_ptr<std::uint64_t[]> entries;
     std::uint32_t buckets = 0;
     std::uint32_t filled = 0;
-    // An entry stands in its own bucket, or in the next one where that is full.
+    // An entry is in its own bucket, or in the next one if that is full.
     std::array<std::uint64_t*, 2> buckets_of(std::uint64_t tag) const {
       std::size_t own = tag * buckets >> kTagBits, next = own + 1 == buckets ? 0 : own + 1;
       return {&entries[own * kBucket], &entries[next * kBucket]};
@@ -68,7 +68,7 @@ class HookIndex {
 
   struct Retired {
     Slot slot;
-    std::uint64_t until;  // swept_ when nothing names it any more
+    std::uint64_t until;  // becomes swept_ when no entry names it any more
   };
 
   std::array<Part, 1u << kPartBits> parts_;

@@ -9,7 +9,7 @@
 
 namespace longhaul::cache {
 
-// All of these a peer chooses: its histories' epochs, and so which digests stand at which offsets.
+// A peer chooses all of these: its histories' epochs, and so the digests at each offset.
 std::size_t Inventory::Hash::operator()(const reduction::SegmentName& name) const {
   std::uint64_t digest = 0;
   std::memcpy(&digest, name.digest.data(), sizeof digest);
@@ -99,8 +99,8 @@ void Inventory::discount_useful(Slot slot) {
   --useful_count_;
 }
 
-// The longest unused ones, of the link that has most of them, stand first among those of it that never were
-// of use: they were not requested for a long time.
+// Of the link with most of them, the ones unused for longest are treated like those that were never used:
+// they were not requested for a long time.
 void Inventory::bound_useful() {
   while ((useful_bytes_ > useful_limit_ || useful_count_ > useful_most_) && useful_count_ > 1) {
     const bool bytes = useful_bytes_ > useful_limit_;
@@ -162,7 +162,7 @@ void Inventory::release_all() {
 }
 
 std::size_t Inventory::memory_bytes() const {
-  constexpr std::size_t kNode = 32;  // of the set, with what malloc adds
+  constexpr std::size_t kNode = 32;  // of the set, including malloc's overhead
   return slots_.size() * sizeof(Segment) + shelves_.size() * (sizeof(Shelves::value_type) + kNode) +
          free_.capacity() * sizeof(Slot) + names_.bucket_count() * sizeof(void*) + names_.size() * kNode;
 }

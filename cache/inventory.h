@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which segments there are, what they take from the disk, and which is evicted first (FORMAT.md, section 7).
-// Pure; leaves what is in them to hook_index.h and files to segment_folder.h.
+// The list of segments with their sizes on disk and their order of eviction (FORMAT.md, section 7). Pure;
+// hook_index.h has their contents and segment_folder.h their files.
 #pragma once
 #include <deque>
 #include <map>
@@ -32,24 +32,24 @@ class Inventory {
  public:
   enum class State : std::uint8_t {
     free,
-    writing,  // has its place and its bytes, cannot be read yet
+    writing,  // has its place and size, cannot be read yet
     readable,
-    retired,  // not here any more, but hooks may still name its slot
+    retired,  // removed, but hooks may still name its slot
   };
   struct Segment {
     reduction::SegmentName name;
     std::uint64_t number = 0;
-    std::uint64_t stamp = 0;  // of the last use; 0: never used, or as if
+    std::uint64_t stamp = 0;  // of the last use; 0: never used, or treated as such
     std::uint32_t disk_bytes = 0;
     State state = State::free;
-    Slot before = kNoSlot;  // neighbours in the list of its kind
+    Slot before = kNoSlot;  // neighbours in the list of its state
     Slot after = kNoSlot;
     Shelf* shelf = nullptr;  // of its link, while it is known
   };
-  // What there is too much of.
+  // The resource that is exceeded.
   enum class Short { bytes, segments };
 
-  // At most so many bytes, and so many segments, are kept longer since they were of use.
+  // At most this many bytes and segments are kept longer because they were used.
   Inventory(std::uint64_t useful_bytes, std::size_t useful_segments)
       : useful_limit_(useful_bytes), useful_most_(useful_segments) {
     slots_.emplace_back();
@@ -57,21 +57,22 @@ class Inventory {
   Inventory(const Inventory&) = delete;  // the set of names refers to this one
   Inventory& operator=(const Inventory&) = delete;
 
-  // The name must not be there. Without a slot that is free: none.
+  // The name must be new. No result if there is no free slot.
   Slot add(const reduction::SegmentName& name, std::uint64_t number, std::uint32_t disk_bytes, State state);
   Slot find(const reduction::SegmentName& name) const;
   const Segment& at(Slot slot) const { return slots_[slot]; }
-  // Whether the slot is still that segment's.
+  // Whether the slot still holds that segment.
   bool is(Slot slot, std::uint64_t number) const;
   void make_readable(Slot slot) { slots_[slot].state = State::readable; }
 
-  // Stamps grow. False if it was the newest use already, so that nothing has changed.
+  // Stamps grow. False if it was the newest use already, and nothing has changed.
   bool use(Slot slot, std::uint64_t stamp);
-  // The same for segments that come in any order of stamps, as at a start; order() once behind them.
+  // The same for stamps in any order, as at a start; call order() once afterwards.
   void was_used(Slot slot, std::uint64_t stamp) { slots_[slot].stamp = stamp; }
   void order();
 
-  // Of the link that has most of what is short: so no link takes more than an equal share from others.
+  // From the link that uses most of the exceeded resource: so no link takes more than an equal share from
+  // others.
   Slot next_to_go(Short what = Short::bytes) const;
   Slot next_to_go_of(const reduction::SitePair& link) const;
   std::size_t count_of(const reduction::SitePair& link) const;
@@ -87,8 +88,8 @@ class Inventory {
     for (Slot slot = 1; slot < slots_.size(); ++slot)
       if (slots_[slot].state == State::readable) visit(slot, slots_[slot]);
   }
-  // The same of the links that one of these sites is an end of; the work is that of these, and of the number
-  // of links.
+  // The same for the links with one of these sites at an end; the work grows with their segments and the
+  // number of links.
   template <class Visit>
   void each_readable(std::span<const reduction::SiteId> sites, Visit&& visit) const {
     for (const auto& [link, shelf] : shelves_) {
@@ -101,7 +102,7 @@ class Inventory {
   }
 
  private:
-  // Names are looked up where they are: in the slots.
+  // Names are compared in place, in the slots.
   struct Hash {
     using is_transparent = void;
     const std::deque<Segment>* slots;

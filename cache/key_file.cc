@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that fails a check is replaced, not repaired: whoever could have read it may have done so, and what
-// it encrypted can be sent once more.
+// A file that fails a check is replaced, not repaired: others may have read it, and the data that it
+// encrypted can be sent again.
 #include "cache/key_file.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// The name of a file is on the disk, or gone from it, when its folder is.
+// A file's name is on the disk, or removed from it, once its folder is synced.
 Result<void> sync_folder_of(const std::string& path) {
   Descriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder || ::fsync(folder.get()) != 0) return last_error();
@@ -47,7 +47,7 @@ Result<void> write_key(int file, const KeyBytes& key) {
   return {};
 }
 
-// What is wrong with an open key file; empty: nothing.
+// The problem of an open key file; empty: none.
 std::string fault_of(int file, const std::string& path) {
   struct stat about{};
   struct stat folder{};
@@ -89,7 +89,7 @@ DictionaryKey KeyFile::key_from(const KeyBytes& stored) const {
 
 Result<DictionaryKey> KeyFile::load_or_make(std::string& note) const {
   note.clear();
-  // Without O_NONBLOCK a pipe in its place would stop this thread.
+  // Without O_NONBLOCK a pipe under that name would block this thread.
   Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string fault;
   if (file) {
@@ -124,8 +124,8 @@ Result<DictionaryKey> KeyFile::make() const {
 Result<void> KeyFile::destroy() const {
   Descriptor file(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file && errno == ENOENT) return {};
-  // Random bytes rather than zeros: a crash before the file is removed must not leave a key that anybody
-  // knows. A file of another kind, or with another name, is not ours to overwrite.
+  // Random bytes rather than zeros: a crash before the file is removed must not leave a publicly known key. A
+  // file of another kind, or with another name, is not ours to overwrite.
   struct stat about {};
   KeyBytes noise;
   if (file && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 1 &&

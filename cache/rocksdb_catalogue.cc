@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue in RocksDB: the only file of the project that sees its headers.
+// The catalogue in RocksDB: the only file of the project that includes its headers.
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
@@ -16,12 +16,12 @@ namespace {
 constexpr char kVersionKey = 'V', kSegmentKey = 'S', kUseKey = 'U';
 constexpr char kVersion = 2;
 
-// Small in memory and on disk, nothing preallocated: what it takes counts against the cap.
+// Small in memory and on disk, nothing preallocated: its size counts against the cap.
 rocksdb::Options options() {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.paranoid_checks = true;
-  options.compression = rocksdb::kNoCompression;  // what is encrypted does not compress
+  options.compression = rocksdb::kNoCompression;  // encrypted data does not compress
   options.write_buffer_size = 2 << 20;
   options.max_write_buffer_number = 2;
   options.max_total_wal_size = 4 << 20;
@@ -38,7 +38,7 @@ rocksdb::Options options() {
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.skip_stats_update_on_db_open = true;
-  // What a crash has cut off is found by the files that have no record.
+  // Records lost in a crash are found by their files.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   rocksdb::BlockBasedTableOptions table;
   table.no_block_cache = true;  // read once, at a start, from one end to the other

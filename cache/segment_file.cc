@@ -13,7 +13,7 @@ namespace longhaul::cache {
 namespace {
 
 constexpr std::string_view kMagic("LHSEG\0\0\2", 8);
-constexpr std::size_t kSaltedBytes = 8 + sizeof(Salt);  // magic and salt: what is not encrypted
+constexpr std::size_t kSaltedBytes = 8 + sizeof(Salt);  // magic and salt: the unencrypted part
 constexpr std::size_t kDescriptionBytes = reduction::kSegmentNameBytes + 4;
 constexpr std::size_t kHeaderBytes = kSaltedBytes + kAeadTagBytes + kDescriptionBytes;
 constexpr std::size_t kHookBytes = 8 + 4;
@@ -22,7 +22,7 @@ static_assert(kHeaderBytes == 128);
 // The numbers of a file's parts, which are their nonces.
 constexpr std::uint32_t kDescriptionPart = 0, kHooksPart = 1, kFirstPiece = 2;
 
-// So many pieces are encrypted and then written: few enough to stay in the processor's cache between the two.
+// This many pieces are encrypted and then written: few enough to stay in the processor's cache.
 constexpr std::size_t kPiecesAtOnce = 4;
 
 using Tag = std::array<std::byte, kAeadTagBytes>;
@@ -34,7 +34,7 @@ std::span<const unsigned char> raw(Bytes bytes) {
 
 std::size_t pieces_of(std::uint32_t length) { return (length + kPieceBytes - 1) / kPieceBytes; }
 
-// With what hooks and pieces are authenticated, so that they pass for no other segment's.
+// Authenticated with hooks and pieces, so that they are not accepted for another segment.
 Buffer bound_to(const SegmentName& name) {
   Buffer bytes;
   ByteWriter writer(bytes);
@@ -42,7 +42,7 @@ Buffer bound_to(const SegmentName& name) {
   return bytes;
 }
 
-// A tag and the encrypted part behind it, of what stands there in the clear; false: OpenSSL failed.
+// A tag and the encrypted part behind it, from the plain text in its place; false if OpenSSL failed.
 bool seal_part(Aead& cipher, std::uint32_t part, Bytes associated, MutableBytes tag_and_text) {
   return cipher.seal_whole(part_nonce(part), raw(associated), tag_and_text.subspan(kAeadTagBytes),
                            raw(tag_and_text.data()));

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kTryCatalogueEvery = 64;  // writes; there is no clock here
 constexpr std::size_t kTryStuckAtOnce = 4;
 
-// What segment files are called; nothing for other names.
+// The number in a segment file's name; nothing for other names.
 std::optional<std::uint64_t> number_of(const std::string& file) {
   std::uint64_t number = 0;
   auto [end, error] = std::from_chars(file.data(), file.data() + file.size(), number, 16);
@@ -47,7 +47,7 @@ SegmentFolder::SegmentFolder(Options options)
       segments_path_(options_.path + "/segments"),
       catalogue_path_(options_.path + "/catalogue"),
       key_file_(open_key_file(options_)) {
-  std::error_code ignored;  // what matters is whether the lock can be made there
+  std::error_code ignored;  // a failure shows when the lock is made
   std::filesystem::create_directories(std::filesystem::path(options_.path).parent_path(), ignored);
   (void)options_.files->make_folder(options_.path);
   std::string taken_by;
@@ -113,7 +113,7 @@ bool SegmentFolder::start(const std::function<void(Record&&)>& found) {
 
   std::vector<Record> records;
   if (!open_catalogue() || !read_catalogue(records)) {
-    // It says nothing that the files do not say.
+    // It contains nothing that the files do not.
     records.clear();
     make_catalogue_anew();
   }
@@ -175,7 +175,7 @@ void SegmentFolder::make_catalogue_anew() {
   (void)open_catalogue();
 }
 
-// The store goes on without: the files say all, at the next start.
+// The store continues without it: the files hold everything for the next start.
 void SegmentFolder::close_catalogue(const std::string& why) {
   note("the catalogue in " + catalogue_path_ + " failed (" + why + "); segments are kept without it");
   catalogue_.reset();
@@ -212,7 +212,7 @@ SegmentFolder::Written SegmentFolder::write(const Record& record, std::span<cons
     note("the directory " + options_.path + " went away: everything in it is forgotten");
     usable_ = false;
     catalogue_.reset();
-    lock_.reset();  // of a file that nobody else can see any more
+    lock_.reset();  // of a file that no other process can see any more
     return Written::lost;
   }
   if (!written) {
@@ -265,7 +265,7 @@ Result<Slice> SegmentFolder::read(std::uint64_t number, const SegmentName& name,
   return read_segment(*options_.files, path_of(number), *used, name, offset, size);
 }
 
-// One that stays counts as long as it stays.
+// A file that cannot be removed counts as long as it stays.
 void SegmentFolder::remove_file(std::uint64_t number, std::uint64_t file_bytes) {
   auto removed = options_.files->remove(path_of(number));
   if (removed || is_missing(removed.error())) return;
@@ -286,7 +286,7 @@ void SegmentFolder::remove_stuck() {
 
 void SegmentFolder::measure() {
   auto listed = options_.files->list(catalogue_path_);
-  if (!listed) return;  // what was measured before is as good a guess as any
+  if (!listed) return;  // the last measurement is the best estimate
   catalogue_bytes_ = 0;
   for (const FileEntry& entry : *listed) catalogue_bytes_ += disk_bytes(entry.bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory: segment files and the catalogue beside them, brought into agreement at a start, and kept in
-// working order whatever the disk does (FORMAT.md, sections 2 to 6). Used by one thread, but for read(),
-// which any thread may call. Leaves what should be kept to disk_store.h.
+// The directory: segment files and the catalogue beside them, reconciled at a start, and kept consistent
+// despite any disk error (FORMAT.md, sections 2 to 6). Used by one thread, except read(), which any thread
+// may call. disk_store.h decides which segments are kept.
 #pragma once
 #include <mutex>
 #include <stdexcept>
@@ -29,33 +29,33 @@ class SegmentFolder {
   struct Options {
     std::string path;
     std::string key_file;    // empty: `key` in the directory
-    std::string credential;  // a file that is needed beside it; empty: none
+    std::string credential;  // a file that is needed in addition; empty: none
     Files* files = &system_files();
     CatalogueOpener open_catalogue = open_rocksdb_catalogue;
     std::function<void(std::string)> note;  // one line for the log; called by the thread that uses the folder
   };
 
-  // Makes the directory and takes its lock; throws StoreUnusable.
+  // Creates the directory and locks it; throws StoreUnusable.
   explicit SegmentFolder(Options options);
 
-  // Reads everything, in the order of numbers, and removes what is torn. False: the directory cannot be used
-  // now. Called again after it was lost.
+  // Reads everything, in the order of numbers, and removes incomplete files. False: the directory cannot be
+  // used now. Called again after it was lost.
   bool start(const std::function<void(Record&&)>& found);
 
   enum class Written { done, failed, wrong_digest, lost };
-  // Lost: the directory went away, and with it everything. Nothing happens here until start().
+  // Lost: the directory disappeared with all its files. Nothing happens here until start().
   Written write(const Record& record, std::span<const Slice> parts);
   void remove(std::uint64_t number, std::uint64_t file_bytes);
   void use(std::uint64_t number, std::uint64_t stamp);
-  // Destroys the key, so that nothing that was written can be decrypted any more, makes another one, and
-  // removes all files. False: the key is still there, which the log says too; the files are removed even so.
+  // Destroys the key, so that no file can be decrypted any more, makes a new one, and removes all files.
+  // False: the key still exists, which is logged; the files are removed even so.
   bool clear();
 
   Result<Slice> read(std::uint64_t number, const SegmentName& name, std::uint32_t offset,
                      std::uint32_t size) const;
 
-  // What the directory takes beside the segments that are known: the catalogue, and files that could not be
-  // removed; as it was when last looked at.
+  // The size of everything in the directory except known segments: the catalogue, and files that could not be
+  // removed; as last measured.
   std::uint64_t overhead_bytes() const { return catalogue_bytes_ + stuck_bytes_; }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace longhaul::cache {
 
-// What became of the key under which everything was encrypted when the store was last cleared. Pending: the
-// disk has not answered yet; kept: it refused, and the log says why.
+// The result of destroying the key when the store was last cleared. Pending: the disk has not answered yet;
+// kept: it refused, and the log has the reason.
 enum class ClearedKey : std::uint8_t { none, pending, destroyed, kept };
 
 struct StoreCounters {
@@ -16,7 +16,7 @@ struct StoreCounters {
   std::uint64_t memory_bytes = 0;  // of the index
   std::uint64_t queued_bytes = 0;
   std::uint64_t segments = 0;
-  std::uint64_t put = 0, put_bytes = 0;          // taken
+  std::uint64_t put = 0, put_bytes = 0;          // accepted
   std::uint64_t refused = 0, refused_bytes = 0;  // no room in the queue, or on the disk; not ready
   std::uint64_t failed = 0;                      // accepted, but not written because of an error
   std::uint64_t wrong_digest = 0;                // accepted, but the bytes do not match the name

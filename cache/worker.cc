@@ -11,7 +11,7 @@
 namespace longhaul::cache {
 
 Worker::Worker(const char* name, int niceness) {
-  // Signals are for the thread that waits for them; what RocksDB starts from here inherits that.
+  // Another thread waits for signals; threads that RocksDB starts from here inherit this mask.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -43,7 +43,7 @@ bool Worker::busy() const {
 }
 
 void Worker::run(int niceness) {
-  // On Linux of this thread alone, and of what it starts.
+  // On Linux this applies to this thread alone, and to threads that it starts.
   const auto self = static_cast<id_t>(gettid());
   if (niceness > 0)
     (void)setpriority(PRIO_PROCESS, self, std::max(getpriority(PRIO_PROCESS, self), niceness));
@@ -56,7 +56,7 @@ void Worker::run(int niceness) {
     working_ = true;
     lock.unlock();
     job();
-    job = nullptr;  // what it holds goes before anybody may take this thread for idle
+    job = nullptr;  // the job is destroyed before the thread counts as idle
     lock.lock();
     working_ = false;
   }

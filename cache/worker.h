@@ -13,7 +13,7 @@ namespace longhaul::cache {
 
 class Worker {
  public:
-  // `name`: at most 15 characters, for top and gdb. `niceness`, 0 to 19, as nice(2) has it.
+  // `name`: at most 15 characters, for top and gdb. `niceness`, 0 to 19, as in nice(2).
   explicit Worker(const char* name, int niceness = 0);
   ~Worker();  // after the last job that was posted
   Worker(const Worker&) = delete;
@@ -42,7 +42,7 @@ class Mailbox {
   void put(Event event) {
     put_when(std::move(event), [] { return true; });
   }
-  // Waits while the box is that full.
+  // Waits while the box is full to that extent.
   void put_below(std::size_t limit, Event event) {
     put_when(std::move(event), [&] { return events_.size() < limit; });
   }
@@ -56,7 +56,7 @@ class Mailbox {
     taken_.notify_all();
     return !events_.empty();
   }
-  // What is put from now on is thrown away.
+  // Later events are discarded.
   void close() {
     std::lock_guard lock(mutex_);
     closed_ = true;

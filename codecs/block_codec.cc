@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-// The library's own choice by the CPU: AVX-512 or AVX2 where XXH3_64bits would be SSE2, half as fast.
+// XXH3's dispatcher picks AVX-512 or AVX2 at run time; XXH3_64bits would use SSE2, which is half as fast.
 #if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>
 #else

@@ -31,7 +31,7 @@ inline constexpr std::size_t kMaxBlockPlainBytes = 64 * 1024;
 class BlockChecksum {
  public:
   static constexpr std::size_t kSecretBytes = 192;
-  BlockChecksum();  // a secret that everybody knows: for tests, and for codecs without a twin
+  BlockChecksum();  // a publicly known secret: for tests, and for codecs without a twin
   explicit BlockChecksum(std::span<const std::byte, kSecretBytes> secret);
   BlockChecksum(const BlockChecksum&) = default;
   BlockChecksum& operator=(const BlockChecksum&) = default;
@@ -43,7 +43,7 @@ class BlockChecksum {
   std::array<std::byte, kSecretBytes> secret_;
 };
 
-// What may be done to the bytes of one flow. Without dedup_memory the flow is isolated: no references between
+// How the bytes of one flow may be reduced. Without dedup_memory the flow is isolated: no references between
 // it and other flows, and compression sees only its own bytes.
 struct ReductionStages {
   bool dedup_memory = true;
@@ -56,21 +56,23 @@ class BlockCodec {
   virtual ~BlockCodec() = default;
 
   // Appends the encoded form of `plain`, at most kMaxBlockPlainBytes, to `out` and says how it was made. The
-  // blocks of a stream are encoded in the order in which the twin will decode them. Nothing: send the bytes
-  // plain.
+  // blocks of a stream are encoded in the order in which the twin will decode them. Without a result the
+  // caller sends the bytes plain.
   virtual std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                             Buffer& out) = 0;
 
-  // Returns the plain bytes, verified by the checksum. Nothing: not yet possible; the stream keeps the block
-  // and all that follows it, and retries when poll_ready() returns it. An error resets the stream.
+  // Returns the plain bytes, verified by the checksum. Without a result decoding is not possible yet: the
+  // stream keeps the block and all that follows it, and retries when poll_ready() returns it. An error resets
+  // the stream.
   virtual Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header,
                                               Bytes encoded) = 0;
   // A stream whose waiting block should be tried again.
   virtual std::optional<std::uint64_t> poll_ready() { return std::nullopt; }
 
-  // The stream has ended in both directions, or was reset: nothing of it will be encoded or requested again.
+  // The stream has ended in both directions, or was reset: none of its blocks will be encoded or requested
+  // again.
   virtual void forget(std::uint64_t /*stream*/) {}
-  // Nothing more of it is encoded, and encoded blocks may never be decoded; the other direction continues.
+  // No more of its blocks are encoded, and encoded ones may never be decoded; the other direction continues.
   virtual void stop_encoding(std::uint64_t /*stream*/) {}
 
   // A message of the twin; an error is a protocol violation and ends the session.
@@ -79,8 +81,8 @@ class BlockCodec {
   virtual bool has_message() const = 0;
   virtual std::optional<Slice> poll_message() = 0;
 
-  // Of the last encode() that gave a header, and the last decode() that gave bytes, for counters per
-  // flow.
+  // Figures of the last encode() that gave a header, and of the last decode() that gave bytes, for counters
+  // per flow.
   virtual const reduction::BlockFigures& last_encoded() const { return kNoFigures; }
   virtual const reduction::BlockFigures& last_decoded() const { return kNoFigures; }
 

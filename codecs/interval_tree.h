@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A set of numbers as IntervalSet keeps it, for sets of which a peer decides how many gaps they have: every
-// change takes logarithmic time. IntervalSet is smaller and faster where gaps are few.
+// A set of numbers like IntervalSet, for sets in which a peer decides the number of gaps: every change takes
+// logarithmic time. IntervalSet is smaller and faster if gaps are few.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 namespace longhaul {
 
 // The secret: random in each process. Tests and fuzz targets may set another before the first table is made,
-// so that a run is the same as the one before it.
+// so that runs are repeatable.
 struct HashSecret {
   __extension__ using Wide = unsigned __int128;
   Wide factor = 0, summand = 0;

@@ -23,8 +23,8 @@ void store_le(std::byte* at, Int value) {
   for (std::size_t i = 0; i < sizeof(Int); ++i) at[i] = std::byte(std::uint64_t{value} >> 8 * i & 0xff);
 }
 
-// For layouts of many fixed fields, read in one go and checked once: a read that does not fit answers zero or
-// nothing, and so does every read after it; ok() tells.
+// For layouts of many fixed fields, read in one go and checked once: a read that does not fit returns zero or
+// nothing, and so does every later read; ok() tells.
 class LittleEndianReader {
  public:
   explicit LittleEndianReader(Bytes bytes) : rest_(bytes) {}
@@ -48,7 +48,7 @@ class LittleEndianReader {
     return taken;
   }
   void skip(std::uint64_t size) { (void)bytes(size); }
-  // What was read makes no sense to the caller: as if it had not fitted.
+  // The caller rejects the value: treated like a read that did not fit.
   void fail() {
     ok_ = false;
     rest_ = {};

@@ -16,7 +16,7 @@ class Slice {
   // Copies `bytes` into memory of exactly that size, so that a small slice never pins a large buffer.
   static Slice copy_of(Bytes bytes) { return joined({}, bytes); }
 
-  // One slice that holds a copy of `head` and then `body`: a header and what it heads, in one allocation.
+  // One slice that holds a copy of `head` and then `body`: a header and its content, in one allocation.
   static Slice joined(Bytes head, Bytes body) {
     Slice slice;
     slice.size_ = head.size() + body.size();
@@ -46,8 +46,8 @@ class Slice {
     return slice;
   }
 
-  // A copy of `bytes` in memory for `capacity` of them at least; `room` is where the next may be written
-  // before extend() makes them the slice's.
+  // A copy of `bytes` in memory for at least `capacity` of them; `room` is where the next may be written
+  // before extend() adds them to the slice.
   static Slice with_room(Bytes bytes, std::size_t capacity, std::byte*& room) {
     assert(bytes.size() <= capacity);
     Slice slice = unfilled(capacity, room);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large slices whose memory is used again. Memory that comes fresh from the kernel is touched a page at a
-// time, which takes longer than copying into it.
+// Large slices whose memory is reused. The kernel allocates fresh memory page by page on first touch, which
+// takes longer than copying into it.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace longhaul {
 
-// Slices may outlive the pool, and be let go of on any thread.
+// Slices may outlive the pool, and be released on any thread.
 class SlicePool {
  public:
   // Keeps the memory of at most `most_kept` slices of `bytes` that are no longer referenced.
@@ -18,7 +18,7 @@ class SlicePool {
     shelf_->most = most_kept;
   }
 
-  // Of `bytes` (as said when the pool was made), not filled; `memory` is where, as with Slice::unfilled.
+  // A slice of the pool's size, not filled; `memory` is where, as with Slice::unfilled.
   Slice take(std::byte*& memory) {
     std::unique_ptr<std::byte[]> owned = shelf_->take();
     if (!owned) owned = std::make_unique_for_overwrite<std::byte[]>(bytes_);
@@ -27,7 +27,7 @@ class SlicePool {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // Gives back what is kept.
+  // Releases the memory that is kept.
   void release() { shelf_->clear(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices in order, addressed by a byte offset that only grows: appended at the end, dropped from the front,
-// read anywhere between. An empty queue owns no memory worth counting, so that an idle stream stays small.
+// read anywhere between. An empty queue owns hardly any memory, so that an idle stream stays small.
 #pragma once
 #include <cassert>
 #include <vector>
@@ -22,7 +22,7 @@ class SliceQueue {
   std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
   bool empty() const { return begin_ == end_; }
 
-  // Small neighbours are joined: a queue of single bytes would take a hundred times what it holds.
+  // Small neighbours are joined: a queue of single bytes would take a hundred times its content.
   void push(Slice slice) {
     if (slice.empty()) return;
     room_bytes_ = 0;
@@ -36,9 +36,9 @@ class SliceQueue {
     }
   }
 
-  // The same for a copy of `bytes`, for what comes in many pieces before it is read: the first is copied into
-  // memory of its size, the others into slices of which each has room for twice as much as the one before, up
-  // to kMaxRoom.
+  // The same for a copy of `bytes`, for data that arrives in many pieces before it is read: the first is
+  // copied into memory of its size, the others into slices that each have room for twice as much as the
+  // previous one, up to kMaxRoom.
   void push_copy(Bytes bytes) {
     end_ += bytes.size();
     if (std::size_t joined = std::min(bytes.size(), room_bytes_)) {
@@ -73,15 +73,14 @@ class SliceQueue {
     }
   }
 
-  // The first bytes that are held, as far as they lie in one piece, sharing its memory. Not of an empty
-  // queue.
+  // The first bytes held, as far as they are contiguous, sharing their memory. The queue must not be empty.
   Slice front() const {
     const Entry& first = entries_[head_];
     return first.slice.from(static_cast<std::size_t>(begin_ - first.start));
   }
 
-  // Calls `visit(Bytes)` for the pieces of `range`, in order, until it answers false. The range must be held;
-  // a piece is good until the next push or drop.
+  // Calls `visit(Bytes)` for the pieces of `range`, in order, until it returns false. The range must be held;
+  // a piece is valid until the next push or drop.
   template <class Visit>
   void visit(Interval range, Visit&& visit) const {
     assert(begin_ <= range.begin && range.end <= end_);

@@ -7,12 +7,12 @@
 
 namespace longhaul {
 
-// One unit is about a nanosecond of the processors of today: a byte decompressed or hashed, a hundredth of
-// what it takes to look up a stream.
+// One unit is about a nanosecond of a current processor: a byte decompressed or hashed, a hundredth of a
+// stream lookup.
 inline thread_local std::uint64_t work_done = 0;
 inline void count_work(std::uint64_t units) { work_done += units; }
 
-// What one session may do in one turn of the loop. Only what is done inside its scopes counts.
+// What one session may do in one turn of the loop. Only work inside its scopes counts.
 class WorkBudget {
  public:
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();

@@ -38,21 +38,21 @@ ZSTD_DCtx* decompressor() {
   return context.get();
 }
 
-// Less than this is not worth decompressing for.
+// A smaller gain does not justify decompression.
 std::size_t least_saving(std::size_t content_bytes) { return 4 + content_bytes / 128; }
 
 }  // namespace
 
 std::size_t ZstdEffort::context_for(std::size_t content_bytes) const {
-  constexpr std::size_t kLeast = 4096;  // a message of 100 bytes says little that one before it did not
+  constexpr std::size_t kLeast = 4096;  // a message of 100 bytes says little new
   return std::min(context_bytes, std::max(kLeast, content_bytes * context_per_byte));
 }
 
 ZstdEffort zstd_effort(std::uint64_t rate, unsigned relief) {
-  // What pays, measured on documentation, headers and kernel modules: between the first and the seventh is a
-  // tenth of the bytes, and a tenth of the speed. Each must keep ahead of its lines on one core, with all
-  // else that is done to a block, and a byte on the line stands for two to four of them: on the fastest lines
-  // the processor is the narrower line.
+  // Levels that pay, measured on documentation, headers and kernel modules: the seventh saves a tenth of the
+  // bytes of the first, at a tenth of its speed. Each must keep ahead of its lines on one core, with all
+  // other work on a block, and a byte on the line stands for two to four of them: on the fastest lines the
+  // processor is the bottleneck.
   static constexpr std::array<ZstdEffort, 10> kEfforts = {{
       {.level = 8, .context_bytes = 512 * 1024, .context_per_byte = 8, .opens_deflated = true},
       {.level = 7, .context_bytes = 384 * 1024, .context_per_byte = 6, .opens_deflated = true},
@@ -79,7 +79,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
   std::size_t saving = least_saving(instead_of);
   if (instead_of <= saving) return false;
   if (!context.empty() && context.data() + context.size() != content.data()) {
-    // zstd finds matches much faster in one piece of memory than in two.
+    // zstd finds matches much faster in contiguous memory than in two pieces.
     thread_local Buffer joined;
     joined.clear();
     append(joined, context);
@@ -96,7 +96,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
   std::size_t filled = out.size(), room = instead_of - saving;
   out.resize(filled + room);
   std::size_t written = ZSTD_compress2(zstd, out.data() + filled, room, content.data(), content.size());
-  // No room is the only error there can be.
+  // Too little room is the only possible error.
   bool shrank = !ZSTD_isError(written);
   out.resize(filled + (shrank ? written : 0));
   return shrank;
@@ -104,7 +104,7 @@ bool zstd_compress(const ZstdEffort& effort, Bytes context, Bytes content, Buffe
 
 std::optional<std::size_t> zstd_decompress(Bytes context, Bytes frames, MutableBytes plain) {
   ZSTD_DCtx* zstd = decompressor();
-  // Also forgets the context of a call before, and whatever state an error left.
+  // Also forgets the context of the previous call, and any state after an error.
   if (ZSTD_isError(ZSTD_DCtx_reset(zstd, ZSTD_reset_session_only))) return std::nullopt;
   if (ZSTD_isError(ZSTD_DCtx_refPrefix(zstd, context.empty() ? nullptr : context.data(), context.size())))
     return std::nullopt;
@@ -131,8 +131,8 @@ bool looks_random(Bytes content) {
     std::uint64_t count = std::uint64_t{even[value]} + odd[value];
     squares += count * count;
   }
-  // Random bytes come to n + n^2/256; the deviation is far below 1 % of it for 4,096 of them. English text
-  // comes to twelve times as much, machine code to five.
+  // Random bytes give n + n^2/256; the deviation is far below 1 % of it for 4,096 of them. English text gives
+  // twelve times as much, machine code five.
   std::uint64_t expected = counted + counted * counted / 256;
   return squares < expected + expected / 12;
 }

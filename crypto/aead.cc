@@ -74,8 +74,8 @@ class OpensslAead final : public Aead {
 
 #ifdef LONGHAUL_IPSEC_MB
 
-// What the library chose for this processor: a table of functions. Null where it has nothing that OpenSSL has
-// not.
+// The library's implementation for this processor: a table of functions. Null if it is no better than
+// OpenSSL.
 IMB_MGR* vector_functions() {
   thread_local const std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)> manager = [] {
     std::unique_ptr<IMB_MGR, decltype(&free_mb_mgr)> made(alloc_mb_mgr(0), &free_mb_mgr);
@@ -154,7 +154,7 @@ class VectorGcm final : public Aead {
  private:
   IMB_MGR* functions_;
   bool opens_;
-  alignas(64) gcm_key_data key_{};  // the library moves whole vectors, and its types do not say so
+  alignas(64) gcm_key_data key_{};  // the library reads whole vectors, which its types do not show
   alignas(64) gcm_context_data context_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key material that is wiped when it goes, whichever way that is: an exception or a handshake that fails on
-// the way included. What it opens is the owner's affair.
+// Key material that is wiped at the end of its lifetime, also after an exception or a failed handshake. Its
+// owner decides what it opens.
 #pragma once
 #include <openssl/crypto.h>
 
@@ -21,7 +21,7 @@ struct Secret {
   bool operator==(const Secret&) const = default;
 };
 
-// Of a size that is known only when it is made. Never grows, which would leave a copy behind.
+// Its size is fixed when it is made. Never grows, which would leave a copy behind.
 class SecretBytes {
  public:
   SecretBytes() = default;

@@ -12,10 +12,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr double kTailShortfall = 2e-3;     // per block: a block that fails costs a round trip
+constexpr double kTailShortfall = 2e-3;     // per block: a failure costs a round trip
 constexpr std::uint32_t kOrderRepairs = 6;  // at once; as many as ISA-L makes in one pass
 constexpr double kBursty = 1.3;             // mean burst length from which repairs keep a distance
-constexpr Duration kBurstTime = 3ms;        // distance enough, whatever was sent meanwhile
+constexpr Duration kBurstTime = 3ms;        // distance enough, whatever was sent in between
 constexpr double kTailCreditCap = 4096;
 
 double seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
@@ -81,13 +81,13 @@ void Controller::on_interactive(TimePoint now) {
   if (!group.due)
     group.due = now + std::max(options_.interactive_deadline - options_.slack,
                                spacing_ * (grouping_.group - 1) + spacing_ / 4);
-  // Another message that comes before the deadline shares the repair; if none is expected, waiting gains
+  // If another message comes before the deadline it shares the repair; if none is expected, waiting gains
   // nothing.
   if (group.symbols >= grouping_.group || spacing_ == Duration{} || now + spacing_ > *group.due)
     close_group(Class::interactive, now);
 }
 
-// Anew only when something has changed by enough to matter, for it takes some microseconds.
+// Recomputed only when something has changed by enough to matter, because it takes some microseconds.
 void Controller::regroup() {
   const double clustering = bursty() ? loss_.clustering() : 1;
   const Conditions c{.rate = loss_.rate(),
@@ -151,7 +151,7 @@ void Controller::on_quiet(TimePoint now) {
   if (fixed_.symbols > 0 && fixed_.due) fixed_.due = std::min(*fixed_.due, now + options_.quiet);
 }
 
-// Cuts what was sent within the last round trip, and is not covered yet, into windows. What is older has been
+// Cuts the packets of the last round trip that are not covered yet into windows. Older ones have been
 // acknowledged or found lost by now.
 void Controller::plan_tail(TimePoint now) {
   tail_due_.reset();
@@ -160,7 +160,7 @@ void Controller::plan_tail(TimePoint now) {
   const auto symbols = static_cast<std::uint32_t>(bulk_uncovered_.size());
   bulk_uncovered_.clear();
   if (symbols == 0 || loss_.rate() == 0) return;
-  // What is lost of them would be sent again without repairs; that much is free, the rest must have been
+  // Lost packets would be sent again without repairs; that many repairs are free, the rest must have been
   // earned.
   tail_credit_ += loss_.rate() * symbols;
   const std::uint32_t blocks = (symbols + kMaxWindow - 1) / kMaxWindow;
@@ -195,7 +195,8 @@ void Controller::on_fixed(TimePoint now, Mode mode) {
 std::optional<RepairOrder> Controller::poll_order(TimePoint now) {
   if (interactive_.due && now >= *interactive_.due) close_group(Class::interactive, now);
   if (interactive_.ready > 0 && clear_of_burst(interactive_, now)) {
-    // As far back as anything may still be missing: a lost message's retransmission comes after a round trip.
+    // As far back as a symbol may still be missing: a lost message's retransmission arrives after a round
+    // trip.
     const auto recent = static_cast<std::uint32_t>(
         std::count_if(interactive_sent_.begin(), interactive_sent_.end(),
                       [&](TimePoint sent) { return now - sent <= smoothed_rtt_ + smoothed_rtt_ / 8; }));

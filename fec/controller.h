@@ -16,7 +16,7 @@ namespace longhaul::fec {
 using TimePoint = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
 
-// What a flow's rule says about error correction.
+// A flow's rule for error correction.
 struct Mode {
   enum class Kind : std::uint8_t { off, adaptive, fixed } kind = Kind::adaptive;
   std::uint8_t source_packets = 0;  // K of K:M, only with Kind::fixed
@@ -26,8 +26,8 @@ struct Mode {
 
 enum class Traffic : std::uint8_t { interactive, bulk };
 
-// Symbols of different classes are protected apart: each class has an encoder, a decoder and numbers of its
-// own, because a window is a run of numbers and must not be diluted by bulk.
+// Symbols of different classes are protected separately: each class has an encoder, a decoder and numbers of
+// its own, because a window is a run of numbers and must not be diluted by bulk.
 enum class Class : std::uint8_t { interactive, bulk, fixed };
 inline constexpr std::size_t kClasses = 3;
 constexpr std::size_t index_of(Class c) { return static_cast<std::size_t>(c); }
@@ -41,14 +41,14 @@ struct RepairOrder {
 };
 
 struct ControllerOptions {
-  // What an interactive message may be late in order, beyond the one-way delay, but for this share of them. 1
-  // % is what is promised; nearer to it than half, a queue and timers that run late tip it over. 0.8 % halves
-  // the repairs at 5 % loss and a message every 20 ms.
+  // The allowed lateness of an interactive message in order, beyond the one-way delay, and the share of
+  // messages that may exceed it. 1 % is promised; nearer to it than half, a queue and late timers would
+  // exceed it. 0.8 % halves the repairs at 5 % loss and a message every 20 ms.
   Duration interactive_deadline = std::chrono::milliseconds(25);
   double interactive_late = 0.004;
-  // Taken off the deadline: timers, the pacer, and the receiver wake up a little late.
+  // Subtracted from the deadline, because timers, the pacer and the receiver wake up a little late.
   Duration slack = std::chrono::milliseconds(3);
-  // How long nothing more must have been there to send until the last packets count as a tail.
+  // How long the sender must have had nothing to send before the last packets count as a tail.
   Duration quiet = std::chrono::milliseconds(3);
   std::uint32_t kept_symbols = 2048;  // of the bulk encoder: further back a tail cannot be protected
   // How long bulk is protected without a pause. Each packet gives up some 20 bytes for it (1.4 %), which a
@@ -72,23 +72,23 @@ class Controller {
   // share a packet the caller asks with the strongest.
   std::optional<Class> protects(Traffic traffic, Mode mode) const;
 
-  // A packet left; of what class, if it is a symbol. Repairs count as packets without a class.
+  // A packet was sent; its class if it is a symbol. Repairs count as packets without a class.
   void on_sent(TimePoint now, std::optional<Class> symbol, Mode mode = {});
 
-  // What became of packets since the last report (one per ACK event or timer is fine), and the path now.
+  // The fate of packets since the last report (one per ACK event or timer is fine), and the state of the
+  // path.
   void on_report(TimePoint now, const LossReport& report, Duration smoothed_rtt);
 
-  // There is nothing to send now. May be called as often as it is true.
+  // There is nothing to send now. May be called as often as that is true.
   void on_quiet(TimePoint now);
 
-  // What to make now, at most a few repairs at once. Ask when they could be sent at once, again until there
-  // is nothing: after on_sent and at next_timeout(). What is asked for counts as sent.
+  // The repairs to make now, at most a few at once. Call it when they could be sent at once, until it returns
+  // nothing: after on_sent and at next_timeout(). Returned repairs count as sent.
   std::optional<RepairOrder> poll_order(TimePoint now);
-  // When poll_order() will have something; not after now, if it has and was not asked.
+  // When poll_order() will return repairs; may be in the past only until that is called.
   std::optional<TimePoint> next_timeout() const;
 
-  // Share of packets the path erases as far as it matters here; 0 on a clean path and where only queues
-  // overflow.
+  // Share of packets that the path loses at random; 0 on a clean path and if only queues overflow.
   double erasure_rate() const { return loss_.rate(); }
   const Counters& counters() const { return counters_; }
 
@@ -124,8 +124,8 @@ class Controller {
   Counters counters_;
   std::uint64_t packets_ = 0;  // that left, of all kinds
 
-  Grouping grouping_;                       // what interactive traffic gets,
-  Conditions conditions_;                   // under these
+  Grouping grouping_;                       // protection of interactive traffic,
+  Conditions conditions_;                   // for these conditions
   std::deque<TimePoint> interactive_sent_;  // of the last symbols, the newest behind
   Duration spacing_{};                      // of interactive messages, smoothed; 0 until two have been sent
   double packets_between_ = 1;              // packets of all kinds from one of them to the next, smoothed

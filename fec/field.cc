@@ -11,7 +11,7 @@
 namespace longhaul::fec {
 namespace {
 
-constexpr std::size_t kTableBytes = 32;  // what ISA-L wants to multiply by a factor
+constexpr std::size_t kTableBytes = 32;  // ISA-L's form of a factor
 
 struct Tables {
   alignas(64) std::uint8_t multiplication[256][kTableBytes];

@@ -15,7 +15,7 @@ void coefficients(std::uint32_t key, Window window, std::uint8_t* to);  // of al
 std::uint8_t multiply(std::uint8_t a, std::uint8_t b);
 std::uint8_t inverse(std::uint8_t a);  // of 0: 0
 
-// What is done to whole symbols. `bytes` is a multiple of kVectorBytes, and so is every address.
+// Operations on whole symbols. `bytes` is a multiple of kVectorBytes, and so is every address.
 struct Arithmetic {
   // to += factor * from. `to` may be `from`.
   void (*multiply_add)(std::uint8_t* to, std::uint8_t factor, const std::uint8_t* from, std::size_t bytes);
@@ -26,7 +26,7 @@ struct Arithmetic {
                            const std::uint8_t* factors, std::size_t bytes);
 };
 
-extern const Arithmetic kIsal;   // runs anywhere; AVX-512, AVX2, NEON or plain code as ISA-L finds fit
+extern const Arithmetic kIsal;   // runs anywhere: ISA-L chooses AVX-512, AVX2, NEON or plain code
 const Arithmetic* gfni();        // two to three times as fast; nullptr where the CPU has none (field_gfni.cc)
 const Arithmetic& arithmetic();  // the fastest that this CPU has
 

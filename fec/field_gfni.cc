@@ -19,7 +19,7 @@ namespace {
 
 #define LONGHAUL_GFNI __attribute__((target("gfni,avx512f,avx512bw")))
 
-// The map x -> factor * x as the instruction wants it: byte 7 - i says which bits of x add up to bit i.
+// The map x -> factor * x in the instruction's format: byte 7 - i says which bits of x add up to bit i.
 const std::array<std::uint64_t, 256>& matrices() {
   static const auto computed = [] {
     std::array<std::uint64_t, 256> all{};
@@ -48,9 +48,9 @@ LONGHAUL_GFNI void multiply_add(std::uint8_t* to, std::uint8_t factor, const std
 LONGHAUL_GFNI inline __m512i times(__m512i bytes, std::uint64_t map) {
   __m512i matrix = _mm512_set1_epi64(static_cast<long long>(map));
 #ifdef __clang__
-  // LLVM before 20 writes a wrong displacement where this instruction takes its matrix from memory and
-  // repeats it (https://github.com/llvm/llvm-project/pull/120340), and so reads another one. From a register
-  // it is right.
+  // LLVM before 20 writes a wrong displacement if this instruction takes its matrix from memory and repeats
+  // it (https://github.com/llvm/llvm-project/pull/120340), and so reads another one. From a register it is
+  // right.
   asm("" : "+v"(matrix));
 #endif
   return _mm512_gf2p8affine_epi64_epi8(bytes, matrix, 0);

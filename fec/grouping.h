@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses after how many messages of an interactive flow how many repairs must follow, so that messages are
-// in time.
+// Chooses how many repairs follow how many messages of an interactive flow, so that messages are in time.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +14,7 @@ struct Conditions {
   double round_trip_seconds = 0;  // and this for 999 of 1000
 };
 
-// `repairs` after every `group` messages; no repairs: sending again is soon enough.
+// `repairs` after every `group` messages; no repairs: retransmission is soon enough.
 struct Grouping {
   std::uint32_t group = 1;
   std::uint32_t repairs = 0;

@@ -45,8 +45,7 @@ void LossEstimate::add(std::chrono::steady_clock::time_point now, const LossRepo
   slow_.add(report);
   fast_.add(report);
 
-  // More than three standard deviations above: the path has changed, and what was before says nothing about
-  // it.
+  // More than three standard deviations above: the path has changed, and older figures no longer describe it.
   const double before = slow_.rate();
   if (fast_.lost >= 4 && fast_.rate() > before + 3 * std::sqrt(before * (1 - before) / fast_.packets))
     slow_ = fast_;

@@ -22,7 +22,7 @@ class LossEstimate {
 
   double rate() const { return rate_; }  // 0 until a few losses have been seen
 
-  // How much longer bursts are than chance makes them: 1 for independent losses.
+  // How much longer bursts are than expected by chance: 1 for independent losses.
   double clustering() const { return std::max(1.0, burst_length_ * (1 - rate_)); }
 
  private:

@@ -10,9 +10,9 @@ double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, doub
   if (rate <= 0) return 0;
   if (rate >= 1) return 1;
   // Restorable exactly if of n = symbols + repairs packets at most `repairs` are lost and a symbol is among
-  // the lost; a loss of repairs alone does no harm. P(lost of all > repairs) is what is summed: with more
-  // than `repairs` lost of all, some symbol is lost, and more symbols are lost than repairs are left.
-  // The number lost in bursts of geometric length varies as if packets were 2 * mean - 1 times as large.
+  // the lost; a loss of repairs alone does no harm. The sum is P(lost of all > repairs): with more than
+  // `repairs` lost of all, some symbol is lost, and more symbols are lost than repairs are left. The number
+  // lost in bursts of geometric length varies as if packets were 2 * mean - 1 times as large.
   const double size = 2 * burst - 1;
   const double all = std::max(1.0, (symbols + repairs) / size);
   const double most = repairs / size;

@@ -5,11 +5,11 @@
 
 namespace longhaul::fec {
 
-// The chance that of `symbols` more are lost than of `repairs` arrive, if each packet is lost with
+// The probability that more of `symbols` are lost than of `repairs` arrive, if each packet is lost with
 // probability `rate`. Bursts of mean length `burst` are counted as that many fewer, larger packets.
 double shortfall(std::uint32_t symbols, std::uint32_t repairs, double rate, double burst = 1);
 
-// The least number of repairs with a shortfall of at most `target`, `most` at most.
+// The smallest number of repairs with a shortfall of at most `target`, up to `most`.
 std::uint32_t repairs_for(std::uint32_t symbols, double rate, double burst, double target,
                           std::uint32_t most);
 

@@ -11,7 +11,7 @@ using Bytes = std::span<const std::byte>;
 
 // Source symbols count up from 0 per encoder; a number is never used twice.
 using SymbolId = std::uint64_t;
-inline constexpr SymbolId kMaxSymbolId = (SymbolId{1} << 62) - 1;  // what a varint of RFC 9000 carries
+inline constexpr SymbolId kMaxSymbolId = (SymbolId{1} << 62) - 1;  // the largest varint of RFC 9000
 
 // The largest window and the number of keys: with both, every repair over one window is independent of every
 // other (field.h).

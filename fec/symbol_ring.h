@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of the last symbols, zero padded so that the arithmetic needs no special case for a short one.
-// Leaves the question which of them are valid to the encoder and the decoder.
+// The encoder and the decoder know which of them are valid.
 #pragma once
 #include <cstdlib>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace longhaul::fec {
 
-// What the vector code works on: every length is a multiple of it, every address too.
+// The unit of the vector code: every length and every address is a multiple of it.
 inline constexpr std::size_t kVectorBytes = 64;
 constexpr std::size_t round_up(std::size_t bytes) {
   return (bytes + kVectorBytes - 1) / kVectorBytes * kVectorBytes;
@@ -29,7 +29,7 @@ class SymbolRing {
 
   std::size_t size() const { return slots_.size(); }
 
-  // Takes the place of the symbol `size()` numbers earlier. Memory is taken when a slot is first used.
+  // Replaces the symbol `size()` numbers earlier. A slot's memory is allocated when it is first used.
   void put(SymbolId id, std::span<const Bytes> parts);
 
   // Takes a coded symbol (length in front), of which `bytes` are significant.
@@ -51,7 +51,7 @@ class SymbolRing {
     AlignedBytes memory;
     std::uint32_t capacity = 0;
     std::uint32_t used = 0;
-    std::uint32_t dirty = 0;  // from `used` to here an older symbol may still stand
+    std::uint32_t dirty = 0;  // from `used` to here bytes of an older symbol may remain
   };
   Slot& slot(SymbolId id) { return slots_[id & (slots_.size() - 1)]; }
   const Slot& slot(SymbolId id) const { return slots_[id & (slots_.size() - 1)]; }

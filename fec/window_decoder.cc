@@ -74,7 +74,7 @@ void WindowDecoder::on_repair(const Repair& repair) {
     return;
   }
 
-  // What is known is taken out of the repair; what is left is an equation over what is missing.
+  // Known symbols are subtracted from the repair; the rest is an equation over missing ones.
   const std::size_t rounded = round_up(bytes);
   sources_.clear();
   factors_.resize(window.count);
@@ -222,7 +222,7 @@ void WindowDecoder::drop_row(std::size_t row) {
   rows_.pop_back();
 }
 
-// A missing symbol has arrived: it becomes part of what is known in every equation.
+// A missing symbol has arrived: it is subtracted from every equation.
 void WindowDecoder::substitute(std::size_t column, SymbolId id) {
   for (std::size_t i = 0; i < rows_.size();) {
     Row& row = rows_[i];
@@ -257,7 +257,7 @@ void WindowDecoder::substitute(std::size_t column, SymbolId id) {
 }
 
 void WindowDecoder::add_row(Row row) {
-  if (!find_pivot(row)) {  // a combination of what is held already
+  if (!find_pivot(row)) {  // a combination of the rows held already
     spare_rows_.push_back(std::move(row));
     ++counters_.wasted;
     return;
@@ -273,7 +273,7 @@ void WindowDecoder::add_row(Row row) {
   set_pivot(rows_.size() - 1);
 }
 
-// The oldest symbol, for what is restored first is what the streams wait for.
+// The oldest symbol, because the streams wait for whichever is restored first.
 bool WindowDecoder::find_pivot(Row& row) const {
   bool found = false;
   for (std::size_t at = 0; at < kColumns; at += 8) {
@@ -287,7 +287,7 @@ bool WindowDecoder::find_pivot(Row& row) const {
   return found;
 }
 
-// Makes the row's pivot 1 and takes it out of the other rows.
+// Makes the row's pivot 1 and eliminates it from the other rows.
 void WindowDecoder::set_pivot(std::size_t index) {
   Row& row = rows_[index];
   const std::size_t pivot = row.pivot;

@@ -25,13 +25,13 @@ class WindowDecoder {
     std::uint64_t sources = 0;     // symbols that arrived, each once
     std::uint64_t repairs = 0;     // repairs that arrived
     std::uint64_t recovered = 0;   // symbols restored, each by one repair
-    std::uint64_t wasted = 0;      // nothing was missing, or what was missing came by itself
-    std::uint64_t late = 0;        // symbols of theirs were forgotten before they could be of use
-    std::uint64_t malformed = 0;   // could not be what our encoder makes
+    std::uint64_t wasted = 0;      // nothing was missing, or the missing symbol arrived by itself
+    std::uint64_t late = 0;        // symbols of theirs were forgotten before they could be useful
+    std::uint64_t malformed = 0;   // impossible for our encoder
     std::uint64_t came_after = 0;  // symbols that arrived after they had been restored
   };
 
-  // A symbol that was lost and is back. The bytes stay valid until the next call of on_source or on_repair.
+  // A symbol that was lost and restored. The bytes stay valid until the next call of on_source or on_repair.
   struct Restored {
     SymbolId id;
     Bytes payload;
@@ -40,13 +40,13 @@ class WindowDecoder {
   WindowDecoder() : WindowDecoder(Options{}) {}
   explicit WindowDecoder(Options);
 
-  // False: the symbol is here already, because it came before or was restored (then its frames have been
+  // False: the symbol is known already, because it arrived before or was restored (then its frames have been
   // processed), or too old. The caller may use the frames anyway; they are the session's and repeat
   // harmlessly.
   bool on_source(SymbolId id, Bytes payload);
   void on_repair(const Repair&);
 
-  // What became known since; take everything after each on_source and on_repair.
+  // Symbols restored since; call it until empty after each on_source and on_repair.
   std::optional<Restored> poll_restored();
 
   const Counters& counters() const { return counters_; }
@@ -56,11 +56,11 @@ class WindowDecoder {
   enum class State : std::uint8_t { missing, arrived, restored };
 
   // An equation over missing symbols: a coefficient per column, and behind them the coded bytes. Rows are
-  // kept in reduced echelon form: a row's pivot has the coefficient 1 and stands in no other row, so a symbol
-  // that is determined is a row with nothing but its pivot.
+  // kept in reduced echelon form: a row's pivot has the coefficient 1 and occurs in no other row, so a symbol
+  // is determined when its row contains only its pivot.
   struct Row {
     AlignedBytes memory;
-    std::size_t bytes = 0;  // coded bytes that count
+    std::size_t bytes = 0;  // significant coded bytes
     std::size_t pivot = 0;  // a column
   };
   static constexpr std::size_t kColumns = 256;
@@ -84,7 +84,7 @@ class WindowDecoder {
 
   SymbolRing ring_;
   Options options_;
-  SymbolId end_ = 0;  // one behind the newest symbol heard of
+  SymbolId end_ = 0;  // one past the newest known symbol
   std::vector<State> states_;
   std::vector<std::int16_t> columns_;            // of each kept symbol, or kNone
   std::array<SymbolId, kColumns> column_ids_{};  // the symbol of a column in use
@@ -92,7 +92,7 @@ class WindowDecoder {
   std::array<std::int16_t, kColumns> pivot_row_;  // of each column, or kNone
   std::vector<Row> rows_;
   std::vector<Row> spare_rows_;
-  std::size_t row_bytes_ = 0;  // what each row has room for
+  std::size_t row_bytes_ = 0;  // capacity of each row
   // Of one repair; kept so that none allocates.
   std::vector<SymbolId> missing_;
   std::vector<const std::uint8_t*> sources_;

@@ -26,8 +26,8 @@ class WindowEncoder {
   SymbolId next_id() const { return next_; }
 
   // `count` repairs over the last `symbols` symbols (fewer, if fewer are kept or kMaxWindow is less), or over
-  // a window that must lie in what is kept. They stay valid until the next call. Several at once cost less
-  // than one by one. At most kKeys different ones exist per window; more than that are not made.
+  // a window of kept symbols. They stay valid until the next call. Several at once cost less than one by one.
+  // At most kKeys different ones exist per window; no more than that are made.
   std::span<const Repair> repair_last(std::uint32_t symbols, std::uint32_t count);
   std::span<const Repair> repair(Window window, std::uint32_t count);
 

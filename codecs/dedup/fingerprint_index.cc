@@ -42,7 +42,8 @@ std::size_t FingerprintIndex::fingerprints(const std::byte* data, std::span<std:
     out[count] = print_of(data + position);
     positions[count] = position;
     const bool kept = (out[count].tag & needed) == needed;
-    // Not as far as the first cache: these are more than it holds, and it can wait for few at a time.
+    // Not into the first cache: it is too small for them, and the CPU can wait for only a few such fetches at
+    // a time.
     __builtin_prefetch(kept ? static_cast<const void*>(&bucket(out[count])) : out, 0, 2);
     count += kept;
   }
@@ -80,7 +81,7 @@ void FingerprintIndex::newest(std::span<const Fingerprint> prints, std::uint64_t
 
 inline __attribute__((always_inline)) std::uint64_t FingerprintIndex::put_all(
     std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions, std::uint64_t base) {
-  // Without branches, for none of it can be predicted.
+  // Without branches, because none of them could be predicted.
   constexpr std::size_t kAhead = 8;
   std::uint64_t added = 0;
   const Four oldest = all_ways(static_cast<std::uint32_t>(ring_bytes_ >> kLowBits));
@@ -96,7 +97,7 @@ inline __attribute__((always_inline)) std::uint64_t FingerprintIndex::put_all(
     claim |= (age > oldest) & all_ways(kDead);
     claim = (claim & ~empty) | (empty & all_ways(kEmpty));
     claim |= same(into, print) & all_ways(kSame);
-    // The number of the way stands in the lowest bits, so that the highest claim brings it along.
+    // The lowest bits hold the number of the way, so that the maximum also tells which way it is.
     claim = (claim & all_ways(~(kWays - 1))) | Four{0, 1, 2, 3};
     claim = higher(claim, __builtin_shufflevector(claim, claim, 2, 3, 0, 1));
     claim = higher(claim, __builtin_shufflevector(claim, claim, 1, 0, 3, 2));
@@ -109,7 +110,7 @@ inline __attribute__((always_inline)) std::uint64_t FingerprintIndex::put_all(
 }
 
 #if defined(__x86_64__)
-// The same with instructions that compare unsigned numbers, take the larger of two, and do not need copies.
+// The same with instructions for unsigned comparison and maximum, which need no copies.
 __attribute__((target("avx2,bmi,bmi2"))) std::uint64_t FingerprintIndex::put_by_avx2(
     std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions, std::uint64_t base) {
   return put_all(prints, positions, base);
@@ -131,7 +132,7 @@ void FingerprintIndex::insert_beside(Fingerprint print, std::uint64_t offset) {
   Bucket& into = bucket(print);
   const Four equal = same(into, print);
   const Four age = all_ways(place_of(offset)) - into.places;
-  // Of two that are there the newer one is replaced: the older is the one to wait for. Else the oldest of
+  // If both exist the newer one is replaced, because the older one is usable earlier. Otherwise the oldest of
   // all.
   unsigned equals = 0, newest = 0, oldest = kWays;
   for (unsigned way = 0; way < kWays; ++way) {

@@ -30,12 +30,12 @@ class FingerprintIndex {
   // `ring_bytes`: a multiple of 64 KiB. `vectors`: the instructions to use; the answers are the same.
   static Result<FingerprintIndex> make(std::uint64_t ring_bytes, Vectors vectors = kernels().vectors);
 
-  // Of the 32 bytes at `key`.
+  // The fingerprint of the 32 bytes at `key`.
   Fingerprint fingerprint(const std::byte* key) const;
 
-  // Of the 32 bytes at each of the positions; starts to fetch what the questions below will look at. Leaves
-  // out half of them, always the same ones, or half of these again; at least half where the table is full:
-  // they would not stay long. Moves the positions of the others together, and answers how many these are.
+  // Fingerprints of the 32 bytes at each position; prefetches the buckets for the lookups below. Drops half
+  // of them, always the same ones, or three quarters; at least half if the table is full, because they would
+  // soon be evicted. Compacts the remaining positions and returns their number.
   std::size_t fingerprints(const std::byte* data, std::span<std::uint32_t> positions, Fingerprint* out,
                            unsigned halvings) const;
 
@@ -44,21 +44,21 @@ class FingerprintIndex {
   std::uint64_t newest(Fingerprint print, std::uint64_t before) const;
   void newest(std::span<const Fingerprint> prints, std::uint64_t before, std::uint64_t* out) const;
 
-  // In place of an entry of the same fingerprint. Where a bucket is full the oldest goes, but every second
-  // fingerprint (always the same ones) stays in preference to the others. Positions count from `base`.
+  // Replaces an entry of the same fingerprint. In a full bucket the oldest goes, but every second fingerprint
+  // (always the same ones) is preferred to the others. Positions count from `base`.
   void insert(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
               std::uint64_t base);
   void insert(Fingerprint print, std::uint64_t offset) {
     const std::uint32_t position = 0;
     insert({&print, 1}, {&position, 1}, offset);
   }
-  // Leaves an entry of the same fingerprint in its place: what that points to will be usable earlier.
+  // Keeps an existing entry of the same fingerprint: its history becomes usable earlier.
   void insert_beside(Fingerprint print, std::uint64_t offset);
 
   void clear();
-  // Little room is left: every second fingerprint has to do.
+  // Little room is left: only every second fingerprint is kept.
   bool full() const { return planes_ == kPlanes && entries_ > 3 * buckets_; }
-  // What the table takes now.
+  // The table's current size in memory.
   std::size_t bytes() const { return buckets_ * sizeof(Bucket); }
   std::size_t max_bytes() const { return memory_.size(); }
 
@@ -74,8 +74,8 @@ class FingerprintIndex {
   static constexpr unsigned kLowBits = 2;
   static constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << (32 + kLowBits)) - 1;
   // The table grows bucket by bucket (linear hashing), from 1/64 of its full size: an idle peer costs little,
-  // and there is never a moment at which all of it has to move. The six lowest bits of a tag tell which of 64
-  // buckets of the full table an entry belongs to.
+  // and the table never moves all at once. The six lowest bits of a tag tell which of 64 buckets of the full
+  // table an entry belongs to.
   static constexpr std::uint32_t kPlanes = 64;
   // The bit of a tag that says "stays longer".
   static constexpr unsigned kPreferredBit = 6;
@@ -99,7 +99,7 @@ class FingerprintIndex {
   class Wide;
   Fingerprint print_of(const std::byte* key) const;
   std::uint64_t newest_of(Fingerprint print, std::uint64_t before) const;
-  // Answer how many came into empty places.
+  // Return how many entries went into empty places.
   std::uint64_t put_all(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
                         std::uint64_t base);
   std::uint64_t put_by_avx2(std::span<const Fingerprint> prints, std::span<const std::uint32_t> positions,
@@ -113,8 +113,8 @@ class FingerprintIndex {
   Bucket& bucket(Fingerprint print) const {
     const std::uint64_t split =
         print.bucket + std::uint64_t{base_} * (print.tag & (2 * planes_ - 1) & (kPlanes - 1));
-    // Where that bucket is not there yet, its entries are in the one that it will be split from. Nobody can
-    // predict which of the two, so there is no branch.
+    // If that bucket does not exist yet, its entries are in the one that it will be split from. The choice is
+    // unpredictable, so there is no branch.
     const std::uint64_t not_yet = std::uint64_t{0} - (split >= buckets_);
     return table()[split - (not_yet & (std::uint64_t{base_} * planes_))];
   }
@@ -130,7 +130,7 @@ class FingerprintIndex {
     bucket.tags[way] = print.tag << kLowBits | static_cast<std::uint32_t>(offset & ((1u << kLowBits) - 1));
     bucket.places[way] = place_of(offset);
   }
-  // `added`: what came into empty places.
+  // `added`: entries that went into empty places.
   void grow_to_fit(std::uint64_t added) {
     entries_ += added;
     while (entries_ > entries_for_size() && planes_ < kPlanes) grow();
@@ -141,9 +141,9 @@ class FingerprintIndex {
   Vectors vectors_;
   std::uint64_t ring_bytes_;
   std::uint32_t base_;         // buckets of the smallest table
-  std::uint64_t buckets_;      // of now
+  std::uint64_t buckets_;      // current number
   std::uint32_t planes_ = 1;   // a power of two; planes_ * base_ <= buckets_ < 2 * planes_ * base_
-  std::uint64_t entries_ = 0;  // put into empty places
+  std::uint64_t entries_ = 0;  // entries put into empty places
 };
 
 }  // namespace longhaul::dedup

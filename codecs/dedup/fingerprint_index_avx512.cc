@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the index for AVX-512, eight fingerprints at a time: with nothing to wait for but the memory,
-// which is asked for all eight lines at once. The same answers as the plain ones in fingerprint_index.cc.
+// The loops of the index for AVX-512, eight fingerprints at a time: they wait for memory only, and request
+// all eight lines at once. The results equal those of the plain loops in fingerprint_index.cc.
 #include "codecs/dedup/fingerprint_index.h"
 
 #if defined(__x86_64__)
-// GCC 12 warns of its own header (its bug 105593).
+// GCC 12 warns about its own header (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
@@ -43,7 +43,7 @@ LONGHAUL_AVX512 inline __m512i sums_of_pairs(__m512i a, __m512i b) {
   return _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-// Of the keys at eight positions, in their order.
+// The keys at eight positions, in order.
 LONGHAUL_AVX512 inline __m512i hashes(const std::byte* data, const std::uint32_t (&at)[8]) {
   const __m512i ab =
       sums_of_pairs(products(data + at[0], data + at[4]), products(data + at[1], data + at[5]));
@@ -58,8 +58,8 @@ LONGHAUL_AVX512 inline __m512i hashes(const std::byte* data, const std::uint32_t
   return _mm512_xor_si512(hash, _mm512_srli_epi64(hash, 32));
 }
 
-// Written out: the compiler leaves a loop of eight as it is, at a sixth of the cost of all. Inlined always: a
-// function that does nothing but this is one without effect to it, and calls to it are left out.
+// Written out because the compiler does not unroll a loop of eight, which costs a sixth of the total. Always
+// inlined: the compiler would drop calls to a function that only prefetches, as one without effect.
 template <std::size_t... kLanes>
 __attribute__((always_inline)) inline void fetch_all(const void* const (&lines)[8],
                                                      std::index_sequence<kLanes...>) {
@@ -104,7 +104,7 @@ LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::
   for (std::size_t i = 0; i < positions.size(); i += 8) {
     const __mmask8 lanes = lanes_of(positions.size() - i);
     const __m256i where = _mm256_maskz_loadu_epi32(lanes, positions.data() + i);
-    alignas(32) std::uint32_t at[8];  // zero where nothing is asked: that may be read, too
+    alignas(32) std::uint32_t at[8];  // zero if there is no question: the first place may be read as well
     _mm256_store_si256(reinterpret_cast<__m256i*>(at), where);
     const __m512i hash = hashes(data, at);
     const __m512i smallest = _mm512_srli_epi64(_mm512_mul_epu32(hash, wide.base), 32);
@@ -126,7 +126,7 @@ LONGHAUL_AVX512 std::size_t FingerprintIndex::fingerprints_by_avx512(const std::
   return count;
 }
 
-// Without a branch on what is found: of samples of new data that is anything between none and half of them.
+// Without a branch on the results: of samples of new data anything between none and half are found.
 LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerprint> prints,
                                                         std::uint64_t before, std::uint64_t* out) const {
   if (before == 0) {
@@ -150,7 +150,7 @@ LONGHAUL_AVX512 void FingerprintIndex::newest_by_avx512(std::span<const Fingerpr
       const __m256i places = _mm256_cvtepu32_epi64(reinterpret_cast<__m128i>(bucket.places));
       const __m256i offsets = _mm256_or_si256(_mm256_slli_epi64(places, kLowBits),
                                               _mm256_and_si256(_mm256_cvtepu32_epi64(entries), low_mask));
-      // One less than the age: so an entry at `before` itself is the oldest of all.
+      // One less than the age, so that an entry at `before` itself counts as the oldest of all.
       const __m256i age = _mm256_and_si256(_mm256_sub_epi64(last, offsets), offset_mask);
       const __mmask8 same = _mm_cmpeq_epi32_mask(_mm_srli_epi32(entries, kLowBits),
                                                  _mm_set1_epi32(static_cast<int>(tags[2 * lane])));
@@ -180,7 +180,7 @@ LONGHAUL_AVX512 std::uint64_t FingerprintIndex::put_by_avx512(std::span<const Fi
   const auto empty = reinterpret_cast<__m128i>(all_ways(kEmpty));
   constexpr int kFirstWithoutSecondOrThird = 0xba;
   std::uint64_t added = 0;
-  // Of the eight that are put in, and of the eight after them, which are fetched meanwhile.
+  // The buckets of the eight being inserted, and of the next eight, which are prefetched meanwhile.
   alignas(64) std::uint64_t at[2][8] = {};
   for (std::size_t next = 0; next < prints.size() + 8; next += 8) {
     if (next < prints.size()) {

@@ -55,7 +55,7 @@ void HistoryRing::on_quiet() {
 }
 
 void HistoryRing::leave_out(Interval range) {
-  constexpr std::size_t kMostRanges = 4096;  // more of them, and what is between is given up, too
+  constexpr std::size_t kMostRanges = 4096;  // too many gaps: the range between them is given up, too
   left_out_.remove({0, floor()});
   left_out_.add(range);
   const auto& all = left_out_.intervals();
@@ -72,7 +72,7 @@ void HistoryRing::forget_before(std::uint64_t floor) {
     from += piece;
   }
   if (floor > forgotten_) {
-    // What was given back is made again.
+    // Memory that was returned is allocated again.
     made_to_ = std::max(made_to_, head_);
     make_to_ = floor + size();
     ask_at_ = std::max(head_, made_to_ - kLead / 2);

@@ -12,8 +12,8 @@ namespace longhaul::dedup {
 
 // The first byte's offset: 0 means "not in the ring".
 inline constexpr std::uint64_t kRingStart = 65'536;
-// Sizes are multiples of this, which is also what a block has at most: a block never straddles a multiple of
-// the size, so its bytes stand in one piece.
+// Sizes are multiples of this, which is also the maximum size of a block: a block never straddles a multiple
+// of the size, so its bytes are contiguous.
 inline constexpr std::size_t kRingStep = 65'536;
 
 class HistoryRing {
@@ -25,35 +25,35 @@ class HistoryRing {
   // One past the newest byte.
   std::uint64_t head() const { return head_; }
 
-  // Where the next block stands: at the head, or at the next multiple of the size if it would straddle that.
+  // Where the next block begins: at the head, or at the next multiple of the size if it would straddle that.
   std::uint64_t place(std::size_t bytes) const;
 
-  // Whether [offset, offset + size) can be written: does not straddle, and is not behind what the ring holds.
+  // Whether [offset, offset + size) can be written: it does not straddle, and the ring has not passed it.
   bool fits(std::uint64_t offset, std::uint64_t size) const;
-  // The memory of a range that fits. Moves the head to its end if that is beyond it.
+  // The memory of a range that fits. Moves the head to the end of the range if that is beyond it.
   MutableBytes reserve(std::uint64_t offset, std::size_t size);
 
-  // Whether the range can be read: within the last size() bytes, not forgotten or left out, and in one
-  // piece. Bytes that place() skipped, or that were not written yet, are not distinguished.
+  // Whether the range can be read: within the last size() bytes, not forgotten or left out, and contiguous.
+  // Bytes that place() skipped, or that were not written yet, are not distinguished.
   bool holds(std::uint64_t offset, std::uint64_t size) const {
     if (offset < floor() || offset > head_ || size > head_ - offset) return false;
     if (!left_out_.empty() && left_out_.overlaps({offset, offset + size})) return false;
     return size <= this->size() - at(offset);
   }
   // The bytes of a range that the ring holds, until they are overwritten. LazyMemory::kMargin bytes before
-  // and behind may be read too, and mean nothing.
+  // and after it may be read too; their values have no meaning.
   Bytes read(std::uint64_t offset, std::size_t size) const {
     assert(holds(offset, size));
     return {memory_.data() + at(offset), size};
   }
 
-  // The range will not be written: it is not held until it is written. Only ranges that fit.
+  // The range will not be written and is not held until it is. The range must fit.
   void leave_out(Interval range);
 
   // Everything below is dropped; whole pages are returned to the kernel.
   void forget_before(std::uint64_t floor);
 
-  // Nothing was written for a while: memory is prepared for the next writes.
+  // Nothing was written for a while: allocates memory for the next writes.
   void on_quiet();
 
   // The lowest offset that is held.
@@ -62,7 +62,7 @@ class HistoryRing {
  private:
   explicit HistoryRing(LazyMemory memory) : memory_(std::move(memory)) {}
   void make_ahead(std::uint64_t bytes, PageFiller::When when);
-  // Where an offset stands in memory: without a division for all but what lies ahead of this lap.
+  // The place of an offset in memory; needs a division only for offsets ahead of this lap.
   std::size_t at(std::uint64_t offset) const {
     if (offset >= lap_) return offset - lap_ < size() ? offset - lap_ : offset % size();
     return lap_ - offset <= size() ? offset + size() - lap_ : offset % size();
@@ -72,14 +72,14 @@ class HistoryRing {
   std::uint64_t head_ = kRingStart;
   std::uint64_t lap_ = 0;  // the last multiple of the size that is not above the head
   std::uint64_t forgotten_ = kRingStart;
-  IntervalSet left_out_;  // nearly always none
+  IntervalSet left_out_;  // almost always empty
 
-  // Memory is made before the head comes to it for the first time.
+  // Memory is allocated before the head reaches it for the first time.
   static constexpr std::uint64_t kLead = LazyMemory::kHugePage;
-  static constexpr std::uint64_t kQuietLead = 128u << 20;  // at most, in quiet moments
-  std::uint64_t ask_at_ = kLead / 2;                       // when the head is here,
-  std::uint64_t made_to_ = kLead;                          // what is behind this is asked for,
-  std::uint64_t make_to_ = memory_.size();                 // as far as this; from there on it was used before
+  static constexpr std::uint64_t kQuietLead = 128u << 20;  // maximum, in quiet moments
+  std::uint64_t ask_at_ = kLead / 2;                       // once the head is here,
+  std::uint64_t made_to_ = kLead;                          // memory beyond this is requested,
+  std::uint64_t make_to_ = memory_.size();                 // up to here; beyond, it was used before
 };
 
 }  // namespace longhaul::dedup

@@ -24,8 +24,8 @@ Result<LazyMemory> LazyMemory::make(std::size_t bytes) {
   if (mapping == MAP_FAILED) return error;
   const auto first = reinterpret_cast<std::uintptr_t>(mapping);
   auto* data = reinterpret_cast<std::byte*>(round_up(first + kMargin, kHugePage));
-  // The first part stays in small pages: a peer with little traffic shall not hold 2 MiB for it. A kernel
-  // that has no huge pages refuses, which costs speed only.
+  // The first part stays in small pages, so that a peer with little traffic does not hold 2 MiB for it. A
+  // kernel without huge pages refuses, which costs speed only.
   if (bytes >= 2 * kHugePage) (void)::madvise(data + kHugePage, bytes - kHugePage, MADV_HUGEPAGE);
   return LazyMemory(mapping, mapped, data, bytes);
 }

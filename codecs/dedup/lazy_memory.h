@@ -12,12 +12,12 @@ namespace longhaul::dedup {
 
 class LazyMemory {
  public:
-  // The pages of this size are made at once, but for those of the first so many bytes, which are small ones.
+  // Memory is allocated in pages of this size; the first kSmallBytes consist of small pages.
   static constexpr std::size_t kHugePage = 2 << 20;
   // Readable beyond both ends, so that wide loads need no special case there.
   static constexpr std::size_t kMargin = 4096;
 
-  // not_enough_memory where the address space or the kernel's limits do not give it.
+  // Gives not_enough_memory if the address space or the kernel's limits do not allow it.
   static Result<LazyMemory> make(std::size_t bytes);
 
   LazyMemory(LazyMemory&& other) noexcept
@@ -39,9 +39,9 @@ class LazyMemory {
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
 
-  // Has the whole pages of [begin, end) made soon, by another thread.
+  // Lets another thread allocate the whole pages of [begin, end) soon.
   void make_ahead(std::size_t begin, std::size_t end, PageFiller::When when = PageFiller::When::soon);
-  // Gives the whole pages of [begin, end) back to the kernel; they read as zero afterwards.
+  // Returns the whole pages of [begin, end) to the kernel; they read as zero afterwards.
   void release(std::size_t begin, std::size_t end);
 
  private:

@@ -8,31 +8,31 @@
 namespace longhaul::dedup {
 namespace {
 
-constexpr std::uint32_t kMinMatch = 32;  // shorter ones cost more in tokens than they bring (measured)
-// Past an edit: how far to look for a run at the same distance, and how long that has to be. The token of
-// such a copy is two or three bytes.
+constexpr std::uint32_t kMinMatch = 32;  // shorter ones cost more in tokens than they save (measured)
+// After an edit: how far to look for a run at the same distance, and the minimum length of that run. The
+// token of such a copy is two or three bytes.
 constexpr std::uint32_t kResumeWithin = 512;
 constexpr unsigned kResumeRun = 16;
 // A block that is one copy from end to end is worth a reference even if it is short.
 constexpr std::uint32_t kMinWhole = 12;
-// A copy from elsewhere has to begin this much before the same distance would go on: it costs a new distance,
-// and one more to come back if it does not last as long.
+// A copy from elsewhere must begin this much earlier than the same distance would continue: it costs a new
+// distance, and another one to come back if it is the shorter run.
 constexpr std::uint32_t kSwitchGain = 8;
 constexpr std::uint32_t kDetourGain = 32;
-// How far past the resumption to look for history that has the edit, too.
+// How far after the resumption to look for history that contains the edit, too.
 constexpr std::uint32_t kSwitchWithin = 256;
-// Samples nearer than this to the edge of a copy are remembered at their new place: so the next block finds
-// the history that has this very edit. Farther inside they stay where they are, which everybody may use
-// already.
+// Samples nearer than this to the edge of a copy are remembered at their new place, so that the next block
+// finds the history with this very edit. Samples farther inside stay at their old place, which every stream
+// may use already.
 constexpr std::uint32_t kEdge = 512;
 
-// After a long match so much is sampled at first.
+// After a long match, this much is sampled at first.
 constexpr std::uint32_t kFirstPiece = 1024;
-// After so much in which nothing was found, in blocks of this size at least, fewer samples are taken.
+// After this much without a match, fewer samples are taken of blocks of at least this size.
 constexpr std::uint64_t kFreshBytes = 128 * 1024;
 constexpr std::size_t kLargeBlock = 4096;
 
-// What a call needs while it runs: one for each thread, so that an idle finder holds nothing.
+// Scratch space of a call: one per thread, so that an idle finder holds nothing.
 struct Scratch {
   std::vector<std::uint32_t> positions;
   std::vector<Fingerprint> prints;
@@ -53,10 +53,10 @@ Scratch& scratch() {
 }  // namespace
 
 // One block's search. Positions are relative to the block; those of samples may be negative, where a window
-// begins in what stands before it.
+// begins in the bytes before it.
 class MatchFinder::Search {
  public:
-  // Takes one sample in 64, halved so often.
+  // Takes one sample in 64, halved this many times.
   Search(MatchFinder& finder, const HistoryRing& ring, std::uint64_t offset, std::size_t size,
          unsigned halvings)
       : kernels_(*finder.kernels_),
@@ -67,7 +67,7 @@ class MatchFinder::Search {
         block_(ring.read(offset, size).data()),
         halvings_(halvings),
         scratch_(scratch()) {
-    // Windows may begin in the block before this one, if that is next to it in memory.
+    // Windows may begin in the previous block, if that is adjacent in memory.
     const std::uint64_t lap = offset - offset % ring.size();
     first_ = -static_cast<std::int64_t>(
         std::min<std::uint64_t>(kKeyBytes - 1, offset - std::max(lap, ring.floor())));
@@ -77,7 +77,7 @@ class MatchFinder::Search {
     sampled_ = first_;
   }
 
-  // Samples what of [from, to) was not yet.
+  // Samples the part of [from, to) that was not sampled yet.
   void sample(std::int64_t from, std::int64_t to) {
     from = std::max(from, sampled_);
     to = std::min(to, end_);
@@ -94,7 +94,7 @@ class MatchFinder::Search {
   }
   void sample_all() { sample(first_, end_); }
 
-  // Asks the index about the samples that it was not asked about.
+  // Looks up the samples that were not looked up yet.
   void look_up() {
     const std::size_t fresh = samples_ - looked_up_;
     index_.newest(std::span<const Fingerprint>(scratch_.prints).subspan(looked_up_, fresh), offset_,
@@ -110,7 +110,7 @@ class MatchFinder::Search {
     looked_up_ = samples_;
   }
 
-  // The block may go on where the one before it left off.
+  // The block may continue where the previous one left off.
   void follow(std::uint64_t source, Usable usable, std::vector<Copy>& copies) {
     if (!enter(source, usable)) return;
     distance_ = offset_ - source;
@@ -120,9 +120,8 @@ class MatchFinder::Search {
 
   void walk(Usable usable, std::vector<Copy>& copies) {
     std::size_t next = 0;
-    // Where a match is likely to go on soon, little is sampled at a time, for what lies deep inside of a
-    // match needs no samples; else more and more, for the index is asked faster about many
-    // at once.
+    // If a match is likely to resume soon, few positions are sampled at a time, because the inside of a match
+    // needs no samples. Otherwise ever more, because lookups are faster in large batches.
     std::int64_t piece = distance_ && lasts(offset_ - distance_) ? kFirstPiece : size_;
     while (done_ < size_) {
       if (sampled_ < std::min(end_, std::int64_t{done_} + kResumeWithin + kSwitchWithin)) {
@@ -139,7 +138,7 @@ class MatchFinder::Search {
         if (position >= end) break;
         const std::uint64_t candidate = scratch_.candidates[next];
         if (candidate == 0) continue;
-        // The index knows nothing newer than what goes on here anyway.
+        // The index knows nothing newer than the run that continues here anyway.
         if (resumed && offset_ + static_cast<std::uint64_t>(position) - candidate == distance_) break;
         const Interval range = range_;
         found = try_sample(next, usable);
@@ -164,14 +163,14 @@ class MatchFinder::Search {
     }
   }
 
-  // Samples deep inside of a copy are found through what was copied from.
+  // Samples deep inside a copy are found through the source of the copy.
   void remember(const std::vector<Copy>& copies) {
     std::size_t from = 0, kept = 0;
     for (const Copy& copy : copies) {
       const std::int64_t end = std::int64_t{copy.position} + copy.length;
       const std::int64_t known_from = copy.position == 0 ? first_ : copy.position + std::int64_t{kEdge};
       const std::int64_t known_to = end - std::int64_t{kKeyBytes} - (end == size_ ? 0 : kEdge);
-      if (known_from > known_to || !lasts(copy.source)) continue;  // so it is with most
+      if (known_from > known_to || !lasts(copy.source)) continue;  // the usual case
       const std::size_t begin = first_sample_at(known_from, from);
       kept = keep(from, begin, kept);
       from = first_sample_at(known_to + 1, begin);
@@ -190,8 +189,8 @@ class MatchFinder::Search {
       index_.insert_beside(scratch_.prints[i], offset_ + static_cast<std::uint64_t>(position_of(i)));
   }
 
-  // References to old history would not hold for long: there the block itself is remembered. What comes again
-  // before twice as much has passed must still be in reach then, and that is three quarters of the ring.
+  // References to old history would soon expire, so the block itself is remembered. Content that returns
+  // within twice that distance must still be in reach then, which is three quarters of the ring.
   bool lasts(std::uint64_t source) const { return source >= lasts_from_; }
   std::uint32_t done() const { return done_; }
 
@@ -209,7 +208,7 @@ class MatchFinder::Search {
   }
   const std::byte* history(std::uint64_t source) const { return ring_.read(source, 0).data(); }
 
-  // Makes range_ what may be referred to around `source`; false if that is nothing.
+  // Sets range_ to the usable history around `source`; false if that is empty.
   bool enter(std::uint64_t source, Usable usable) {
     if (source >= range_.begin && source < range_.end) return true;
     if (source >= offset_ || !ring_.holds(source, 1)) return false;
@@ -227,7 +226,7 @@ class MatchFinder::Search {
         kernels_.equal_ahead(block_ + position, history(source), static_cast<std::size_t>(most)));
   }
 
-  // What follows where the last copy's distance is right again, if that is soon.
+  // The point where the last copy's distance is right again, if that is soon.
   std::optional<Copy> resumption() const {
     if (distance_ == 0) return std::nullopt;
     const std::uint64_t source = offset_ + done_ - distance_;
@@ -240,7 +239,7 @@ class MatchFinder::Search {
     return Copy{position, ahead(position, source + at), source + at};
   }
 
-  // Whether to go on elsewhere rather than at the same distance.
+  // Whether to continue elsewhere rather than at the same distance.
   static bool better(const Copy& other, const Copy& resumed) {
     const bool lasts_longer = other.position + other.length >= resumed.position + resumed.length;
     return other.position + (lasts_longer ? kSwitchGain : kDetourGain) <= resumed.position;
@@ -253,7 +252,7 @@ class MatchFinder::Search {
     std::uint64_t candidate = scratch_.candidates[sample];
     if (candidate == kWaiting) return std::nullopt;
     while (!enter(candidate + inside, usable)) {
-      // An older one may do.
+      // An older one may suffice.
       scratch_.candidates[sample] = kWaiting;
       waiting_ = true;
       candidate = index_.newest(scratch_.prints[sample], candidate);
@@ -276,7 +275,7 @@ class MatchFinder::Search {
     done_ = copy.position + copy.length;
   }
 
-  // The first sample from number `from` on whose position is not less.
+  // The first sample from number `from` on with at least that position.
   std::size_t first_sample_at(std::int64_t position, std::size_t from) const {
     const auto begin = scratch_.positions.begin();
     const auto end = begin + static_cast<std::ptrdiff_t>(samples_);
@@ -284,8 +283,8 @@ class MatchFinder::Search {
     return static_cast<std::size_t>(found - begin);
   }
 
-  // Moves samples [from, to) to where `kept` others are kept already; answers how many that are then. Those
-  // that wait for an older one go into the index at once.
+  // Moves samples [from, to) behind the first `kept` ones and returns the new number of those. Samples that
+  // wait for an older entry go into the index at once.
   std::size_t keep(std::size_t from, std::size_t to, std::size_t kept) {
     if (!waiting_) {
       const auto move = [&](auto& samples) {
@@ -307,8 +306,8 @@ class MatchFinder::Search {
     return kept;
   }
 
-  // What a copy from here would be compared with: mostly its first 500 bytes are looked at, and the memory
-  // brings ten lines in little more than the time of one.
+  // Prefetches the history that a copy from here would be compared with: mostly its first 500 bytes are read,
+  // and memory delivers ten lines in little more than the time of one.
   __attribute__((always_inline)) static void fetch(const std::byte* candidate) {
     for (int line = -2; line <= 8; ++line) __builtin_prefetch(candidate + 64 * line);
   }
@@ -321,16 +320,16 @@ class MatchFinder::Search {
   const std::byte* const block_;
   const unsigned halvings_;
   Scratch& scratch_;
-  std::size_t samples_ = 0, looked_up_ = 0;  // how many of the scratch's are this block's
+  std::size_t samples_ = 0, looked_up_ = 0;  // how many of the scratch space's are this block's
   std::uint64_t lasts_from_ = 0;
-  std::int64_t first_ = 0;    // the first position that may be sampled; they are counted from here
+  std::int64_t first_ = 0;    // the first position that may be sampled; positions count from here
   std::int64_t end_ = 0;      // one past the last one
-  std::int64_t sampled_ = 0;  // up to here they were looked at, or passed over
+  std::int64_t sampled_ = 0;  // up to here they were looked up, or skipped
 
   bool waiting_ = false;        // some candidate is kWaiting
   std::uint32_t done_ = 0;      // everything before it is copied or left as literals
   std::uint64_t distance_ = 0;  // of the last copy
-  Interval range_;              // usable, and in one piece, around the last source
+  Interval range_;              // usable and contiguous, around the last source
 };
 
 Result<MatchFinder> MatchFinder::make(const Options& options) {
@@ -358,8 +357,8 @@ void MatchFinder::find(const HistoryRing& ring, std::uint64_t offset, std::size_
   if (continuation) *continuation = search.continuation();
 }
 
-// Bulk in which nothing repeats, such as compressed or encrypted files, is sampled thinly: it goes by faster,
-// and if it comes again it comes in large pieces.
+// Bulk data without repeats, such as compressed or encrypted files, is sampled thinly: this is faster, and
+// such data repeats in large pieces if at all.
 unsigned MatchFinder::halvings() const {
   return fresh_bytes_ < kFreshBytes ? (thinner_ ? 1 : 0) : fresh_bytes_ < 4 * kFreshBytes ? 1 : 2;
 }

@@ -14,7 +14,8 @@
 namespace longhaul::dedup {
 
 // Borrows a function that says which range around a ring offset may be referred to; an interval that does not
-// contain the offset means none. It is asked about once per candidate and answers the same during one call.
+// contain the offset means none. It is called about once per candidate and gives the same result throughout
+// one call.
 class Usable {
  public:
   template <class Function>
@@ -39,17 +40,18 @@ class MatchFinder {
   // An error if there is no memory for the index.
   static Result<MatchFinder> make(const Options& options);
 
-  // Fills `copies` with what the block at [offset, offset + size) of the ring, already written there, has in
-  // common with usable history before it: in order, disjoint. Then remembers the block. At most 64 KiB.
-  // `continuation`: where the block may continue in the history, 0 if unknown: of the same stream's block
-  // before, what this call left there. Without it short blocks, and those with few samples, find less.
+  // Fills `copies` with the parts of the block at [offset, offset + size) of the ring, already written there,
+  // that occur in usable history before it: in order, disjoint. Then remembers the block. At most 64 KiB.
+  // `continuation`: where the block may continue in the history, as this call left it for the stream's
+  // previous block, 0 if unknown. Without it fewer repeats are found in short blocks, and in those with few
+  // samples.
   void find(const HistoryRing& ring, std::uint64_t offset, std::size_t size, Usable usable,
             std::vector<Copy>& copies, std::uint64_t* continuation = nullptr);
 
-  // Remembers history that came in another way, beside what is known: that may be referred to already.
+  // Remembers history that arrived in another way, without replacing entries: those are usable already.
   void insert(const HistoryRing& ring, std::uint64_t offset, std::size_t size);
 
-  // Half of the samples of large blocks, as long as that holds: faster, and repeats are found later.
+  // Takes half of the samples of large blocks while set: faster, and repeats are found later.
   void set_thinner(bool thinner) { thinner_ = thinner; }
 
   // Drops everything and releases the memory.
@@ -71,7 +73,7 @@ class MatchFinder {
   const Kernels* kernels_;
   FingerprintIndex index_;
   bool thinner_ = false;
-  std::uint64_t fresh_bytes_ = 0;  // in large blocks, since anything was found
+  std::uint64_t fresh_bytes_ = 0;  // in large blocks, since the last match
 };
 
 }  // namespace longhaul::dedup

@@ -13,7 +13,7 @@ namespace longhaul::dedup {
 namespace {
 
 constexpr std::size_t kMostWaiting = 256;
-// Filled in one call, and so waited for by cancel(): the kernel's huge page.
+// Filled in one call, which cancel() waits for: the kernel's huge page.
 constexpr std::size_t kAtOnce = 2 << 20;
 constexpr int kNiceness = 10;
 
@@ -40,7 +40,7 @@ void PageFiller::fill(std::byte* begin, std::size_t bytes, When when) {
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::system_error&) {
-      return;  // no thread is to be had: then pages are made when they are touched
+      return;  // Without a thread, pages are allocated on first use.
     }
   }
   if (when == When::soon) {
@@ -62,7 +62,8 @@ void PageFiller::cancel(const std::byte* begin, std::size_t bytes) {
 
 void PageFiller::run() {
   (void)::pthread_setname_np(::pthread_self(), "page-filler");
-  // Of this thread alone, on Linux: threads that move bytes go first, and allocate what they need.
+  // On Linux this applies to this thread alone: threads that move bytes go first, and allocate what they
+  // need.
   const auto self = static_cast<id_t>(::gettid());
   (void)::setpriority(PRIO_PROCESS, self, std::max(::getpriority(PRIO_PROCESS, self), kNiceness));
   std::unique_lock lock(mutex_);

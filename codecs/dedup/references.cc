@@ -36,7 +36,7 @@ std::uint64_t zigzag(std::uint64_t difference) {
 }
 std::uint64_t unzigzag(std::uint64_t value) { return value >> 1 ^ (value & 1 ? ~std::uint64_t{0} : 0); }
 
-// Tokens are written to memory that has room: at most 1 + 4 + 4 + 5 bytes for each.
+// Tokens are written to reserved memory: at most 1 + 4 + 4 + 5 bytes for each.
 constexpr std::size_t kMaxTokenBytes = 14;
 
 std::byte* put_varint(std::byte* at, std::uint64_t value) {
@@ -46,7 +46,7 @@ std::byte* put_varint(std::byte* at, std::uint64_t value) {
   return at;
 }
 
-// Reads tokens without a check for each byte where there are enough of them; answers false at the end.
+// Reads tokens without a check for each byte while enough of them are left; returns false near the end.
 class TokenReader {
  public:
   explicit TokenReader(Bytes tokens) : at_(tokens.data()), end_(at_ + tokens.size()) {}
@@ -79,7 +79,8 @@ const boost::system::error_category& reference_category() {
 }
 
 void encode_references(std::uint64_t offset, Bytes plain, const std::vector<Copy>& copies, Buffer& out) {
-  // The tokens' length stands before them: written behind a gap of the longest head, then moved up to it.
+  // The tokens are preceded by their length: they are written behind a gap for the longest head, then moved
+  // up to it.
   const std::size_t start = out.size();
   constexpr std::size_t kGap = 4;
   std::size_t literals = plain.size();
@@ -151,7 +152,7 @@ Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t 
       return ReferenceError::malformed;
     position += run;
     distance += unzigzag(change);
-    // All of the source lies before the block.
+    // The whole source lies before the block.
     const std::uint64_t here = offset + position;
     if (distance > here || length + position > distance) return ReferenceError::malformed;
     copies.push_back(
@@ -165,8 +166,8 @@ Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t 
 
 namespace {
 
-// Out of history that nobody has read for long to where nobody has written for long: the processor asks the
-// memory for too little ahead by itself, memcpy is a sixth slower.
+// Source and destination have not been used for long: the processor's own prefetch is too short for that, and
+// memcpy alone is a sixth slower.
 void copy_from_history(std::byte* to, const std::byte* from, std::size_t size) {
   constexpr std::size_t kLine = 64, kPiece = 4 * kLine, kAhead = 1024;
   std::size_t done = 0;
@@ -201,10 +202,10 @@ Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& cop
 
 Result<void> decode_references(const HistoryRing& ring, Bytes encoded, std::uint64_t offset,
                                MutableBytes plain) {
-  // One for each thread: an idle peer keeps nothing for its next block.
+  // One per thread: an idle peer keeps nothing for its next block.
   thread_local std::vector<Copy> copies;
   auto literals = parse_references(encoded, offset, plain.size(), copies);
-  // Each copy may be from another part of the memory.
+  // Each copy may come from another part of the memory.
   constexpr std::uint64_t kWorkPerCopy = 50;
   count_work(kWorkPerCopy * copies.size());
   if (!literals) return literals.error();

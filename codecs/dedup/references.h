@@ -18,29 +18,29 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
-// What a token can name at least; shorter repeats are cheaper as they are.
+// The shortest copy that a token can name; shorter repeats are cheaper as literals.
 inline constexpr std::uint32_t kMinCopy = 8;
 
 enum class ReferenceError {
   malformed = 1,  // not written by this encoder
-  not_held,       // refers to history that this ring has not, or no longer
+  not_held,       // refers to history that this ring does not hold, or no longer
 };
 const boost::system::error_category& reference_category();
 inline boost::system::error_code make_error_code(ReferenceError error) {
   return {static_cast<int>(error), reference_category()};
 }
 
-// Appends `varint token_bytes, tokens, literals` for the block that stands at ring offset `offset`. Copies
-// are in order, disjoint, not shorter than kMinCopy, and lie inside the block.
+// Appends `varint token_bytes, tokens, literals` for the block at ring offset `offset`. Copies are in order,
+// disjoint, not shorter than kMinCopy, and lie inside the block.
 void encode_references(std::uint64_t offset, Bytes plain, const std::vector<Copy>& copies, Buffer& out);
 
-// Reads what encode_references wrote. Fills `copies`, all checked against the block's size and offset, and
-// answers the literals, exactly as many as the copies leave over.
+// Reads the output of encode_references. Fills `copies`, all checked against the block's size and offset, and
+// returns the literals, exactly as many as the copies leave over.
 Result<Bytes> parse_references(Bytes encoded, std::uint64_t offset, std::size_t plain_bytes,
                                std::vector<Copy>& copies);
 
 // Writes the block to `plain`, which may be the ring's own memory at the block's offset. Nothing is written
-// unless the ring holds all that the copies name.
+// unless the ring holds every source of the copies.
 Result<void> restore_block(const HistoryRing& ring, const std::vector<Copy>& copies, Bytes literals,
                            MutableBytes plain);
 

@@ -17,7 +17,7 @@ std::uint64_t load64(const std::byte* at) {
   return word;
 }
 
-// Eight words at once, which every x86-64 can; elsewhere the compiler makes something of it.
+// Eight words at once, which every x86-64 supports; on other machines the compiler translates it.
 using Words = std::uint16_t __attribute__((vector_size(16)));
 using Halves = std::uint64_t __attribute__((vector_size(16)));
 

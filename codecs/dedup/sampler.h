@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops over every byte, in three implementations of which the best for the CPU is chosen at run time:
-// which positions are sampled, how far two pieces are equal, where they are equal again. All give the same
-// results.
+// they choose the sampled positions, measure how long two pieces are equal, and find where they are equal
+// again. All give the same results.
 #pragma once
 #include "codecs/bytes.h"
 
 namespace longhaul::dedup {
 
-// Loads are wide: every form may read kOverread bytes behind what it is given (never uses them).
+// Loads are wide: every implementation may read kOverread bytes beyond its input (never uses them).
 inline constexpr std::size_t kOverread = 192;
 
 // One position in 64 on average: the first six bits of a sum over the eight bytes at it, of 16-bit words
 // times odd numbers, modulo 2^16, equal kSampleBits. Zeros give zero and are not sampled. Of positions at
-// most eight apart only the first counts, so that what repeats with a short period is not sampled at every
-// turn.
+// most eight apart only the first counts, so that data with a short period is not sampled in every period.
 inline constexpr std::size_t kSampleWindow = 8;
 inline constexpr std::size_t kSamplePeriod = 64;
 inline constexpr std::size_t kSampleDistance = 9;  // two samples are at least this far apart
@@ -21,12 +20,12 @@ inline constexpr std::uint16_t kSampleFactors[4] = {0x9e37, 0x6a09, 0xbb67, 0x3c
 inline constexpr std::uint8_t kSampleMask = 0xfc;
 inline constexpr std::uint8_t kSampleBits = 0xb0;
 
-// What lies so far behind the sampled bytes is fetched for writing: in a ring the next block will stand
-// there, and the memory brings it while the processor looks for samples. Only a hint; it may be nobody's
-// memory.
+// Memory at this distance behind the sampled bytes is prefetched for writing: in a ring the next block will
+// go there, and memory delivers it while the processor looks for samples. Only a hint; the address may be
+// invalid.
 inline constexpr std::size_t kWrittenNext = 65'536;
 
-// Room for the samples of `positions`: some forms store a full vector at a time.
+// Room for the samples of `positions`: some implementations store a full vector at a time.
 constexpr std::size_t sample_room(std::size_t positions) { return positions / kSampleDistance + 80; }
 
 enum class Vectors { none, avx2, avx512 };
@@ -34,7 +33,7 @@ enum class Vectors { none, avx2, avx512 };
 struct Kernels {
   const char* name;
   Vectors vectors;
-  // Writes the sampled ones of the positions [0, count) to `out`, in order, and answers how many. A window
+  // Writes the sampled ones of the positions [0, count) to `out`, in order, and returns how many. A window
   // reaches kSampleWindow - 1 bytes past its position.
   std::size_t (*sample)(const std::byte* data, std::size_t count, std::uint32_t* out);
   // The number of equal bytes from `a` and `b` on, at most `most`.
@@ -52,7 +51,7 @@ const Kernels& kernels(Vectors vectors);
 const Kernels& kernels();
 
 namespace detail {
-// Nothing where the compiler is not one for x86-64.
+// Empty if the compiler does not target x86-64.
 const Kernels* avx2_kernels();
 const Kernels* avx512_kernels();
 

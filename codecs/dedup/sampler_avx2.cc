@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sampler.h for AVX2. Functions name their instructions themselves: with flags for the whole
-// file an inline function of a header could be compiled for AVX2 here and be called elsewhere.
+// The loops of sampler.h for AVX2. Functions name their instruction sets themselves: with a flag for the
+// whole file an inline function of a header could be compiled for AVX2 here and be called elsewhere.
 #include "codecs/dedup/sampler.h"
 
 #if defined(__x86_64__)
@@ -78,7 +78,7 @@ LONGHAUL_AVX2 std::size_t equal_behind(const std::byte* a, const std::byte* b, s
 
 LONGHAUL_AVX2 std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most,
                                       unsigned run) {
-  // Windows overlap by what a run may lack at the end of one: it lies wholly in the next.
+  // Consecutive windows overlap, so that a run cut off at the end of one lies wholly in the next.
   for (std::size_t i = 0; i < most; i += 64 - run + 1) {
     std::uint64_t same =
         equal(load(a + i), load(b + i)) | std::uint64_t{equal(load(a + i + 32), load(b + i + 32))} << 32;

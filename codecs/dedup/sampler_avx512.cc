@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of sampler.h for AVX-512 with VBMI2 (Ice Lake, Zen 4 and later). Functions name their
-// instructions themselves: with flags for the whole file an inline function of a header could be compiled for
+// The loops of sampler.h for AVX-512 with VBMI2 (Ice Lake, Zen 4 and later). Functions name their instruction
+// sets themselves: with a flag for the whole file an inline function of a header could be compiled for
 // AVX-512 here and be called elsewhere.
 #include "codecs/dedup/sampler.h"
 
@@ -36,7 +36,7 @@ LONGHAUL_AVX512 std::size_t sample(const std::byte* data, std::size_t count, std
   for (unsigned i = 0; i < 64; ++i) numbers[i] = static_cast<std::uint8_t>(i);
   const __m512i each = _mm512_load_si512(numbers);
   std::size_t samples = 0;
-  // Which of the positions before were chosen: themselves, or within the last 1, 3 and 7.
+  // Which of the earlier positions were chosen: themselves, or one within the last 1, 3 and 7.
   std::uint64_t before = 0, before2 = 0, before4 = 0, before8 = 0;
   for (std::size_t base = 0; base < count; base += 64) {
     __builtin_prefetch(data + base + kWrittenNext, 1);
@@ -53,7 +53,7 @@ LONGHAUL_AVX512 std::size_t sample(const std::byte* data, std::size_t count, std
     before2 = now2;
     before4 = now4;
     before8 = now8;
-    // At most eight remain; stored without a branch on each, for such branches cost more than the sums.
+    // At most eight remain; stored without a branch on each, because such branches cost more than the sums.
     const __m128i where = _mm512_castsi512_si128(_mm512_maskz_compress_epi8(kept, each));
     const __m512i positions =
         _mm512_add_epi32(_mm512_cvtepu8_epi32(where), _mm512_set1_epi32(static_cast<int>(base)));
@@ -68,14 +68,14 @@ LONGHAUL_AVX512 inline std::uint64_t differ(const std::byte* a, const std::byte*
 }
 
 LONGHAUL_AVX512 std::size_t equal_ahead(const std::byte* a, const std::byte* b, std::size_t most) {
-  // Few copies of new data go farther than 128 bytes: one branch for where these end.
+  // Few copies of new data are longer than 128 bytes: one branch decides where these end.
   const std::uint64_t low = differ(a, b), high = differ(a + 64, b + 64);
   if (low | high) {
     const int at = low ? __builtin_ctzll(low) : 64 + __builtin_ctzll(high);
     return std::min(most, static_cast<std::size_t>(at));
   }
   std::size_t i = 128;
-  // Four at a time once it goes on: most matches that matter are long.
+  // Four at a time from here: most matches that matter are long.
   for (; i < most && i < 256; i += 64) {
     if (const std::uint64_t mask = differ(a + i, b + i)) {
       i += static_cast<unsigned>(__builtin_ctzll(mask));
@@ -102,7 +102,7 @@ LONGHAUL_AVX512 std::size_t equal_ahead(const std::byte* a, const std::byte* b, 
 LONGHAUL_AVX512 std::size_t equal_behind(const std::byte* a, const std::byte* b, std::size_t most) {
   for (std::size_t i = 0; i < most; i += 64) {
     const std::size_t left = most - i;
-    // Bytes that the mask leaves out are not read.
+    // Bytes outside of the mask are not read.
     const std::uint64_t lanes = left < 64 ? ~std::uint64_t{0} << (64 - left) : ~std::uint64_t{0};
     const __m512i x = _mm512_maskz_loadu_epi8(lanes, a - i - 64);
     const __m512i y = _mm512_maskz_loadu_epi8(lanes, b - i - 64);
@@ -123,9 +123,9 @@ LONGHAUL_AVX512 inline std::size_t run_from(const std::byte* a, const std::byte*
 
 LONGHAUL_AVX512 std::size_t equal_again(const std::byte* a, const std::byte* b, std::size_t most,
                                         unsigned run) {
-  // Fifteen bytes or more hold eight that begin at a multiple of eight: one comparison passes 64 bytes over.
+  // Fifteen bytes or more contain eight that begin at a multiple of eight: one comparison skips 64 bytes.
   const bool has_eight = run >= 15;
-  // Windows overlap by what a run may lack at the end of one: it lies wholly in the next.
+  // Consecutive windows overlap, so that a run cut off at the end of one lies wholly in the next.
   const std::size_t step = 64 - run + 1;
   for (std::size_t i = 0; i < most;) {
     if (has_eight && most - i >= 64 && !_mm512_cmpeq_epi64_mask(load(a + i), load(b + i))) {

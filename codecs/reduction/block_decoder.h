@@ -21,7 +21,7 @@ class BlockDecoder {
   explicit BlockDecoder(std::size_t ring_limit_bytes, const BlockChecksum& checksum = {})
       : checksum_(checksum), ring_limit_bytes_(ring_limit_bytes) {}
 
-  // As BlockCodec::decode() and poll_ready().
+  // Like BlockCodec::decode() and poll_ready().
   Result<std::optional<Slice>> decode(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
   std::optional<std::uint64_t> poll_ready();
   void forget(std::uint64_t stream);
@@ -40,14 +40,14 @@ class BlockDecoder {
   }
   std::optional<Slice> poll_message();
 
-  // Resolves kFollows; an error where there is nothing to follow.
+  // Resolves kFollows; an error if there is no previous block.
   Result<BlockHeader> placed(std::uint64_t stream, BlockHeader header);
-  // History that came from disk; false: its place is behind what the ring holds.
+  // History that came from disk; false if the ring has passed its place.
   bool bring(std::uint64_t ring_offset, Bytes history);
   // History that is not available: references to it cannot be resolved.
   void leave_out(Interval range);
-  // Whether the range may become a segment: blocks brought all of it, it is still here, and none of it was
-  // asked for before. If so none of it may from now on.
+  // Whether the range may become a segment: blocks delivered all of it, it is still here, and none of it was
+  // requested before. If so none of it may be requested again.
   bool take_unsealed(Interval range);
 
   DecoderCounters counters() const;
@@ -57,10 +57,11 @@ class BlockDecoder {
   dedup::HistoryRing* ring() { return ring_ ? &*ring_ : nullptr; }
 
  private:
-  // Ranges that wait to be told. An encoder has no more blocks without an answer (SharedHistory::kMaxBlocks),
-  // so only a twin that leaves gaps on purpose reaches this; what it sends then is restored and not kept.
+  // Ranges that wait to be reported. An encoder never has more unanswered blocks than that
+  // (SharedHistory::kMaxBlocks), so only a twin that leaves gaps on purpose reaches this; its further blocks
+  // are decoded and not kept.
   static constexpr std::size_t kMaxUntold = 65'536;
-  // Answers go with the ACKs, unless so large a part of the ring waits for one: an eighth of the horizon.
+  // Answers are sent with ACKs, unless a large part of the ring waits for one: an eighth of the horizon.
   static constexpr std::uint64_t kHeldPerRing = 32;
 
   enum class Outcome : std::uint8_t { restored, unreachable, mismatch };
@@ -90,9 +91,9 @@ class BlockDecoder {
   KeyedMap<std::uint64_t, std::uint64_t> ends_;        // of each stream's last block in the history
   std::deque<std::uint64_t> ready_;
   std::deque<Need> needs_;
-  IntervalTree held_;  // and not yet told
+  IntervalTree held_;  // and not reported yet
   std::uint64_t held_bytes_ = 0;
-  IntervalSet unsealed_;  // what blocks brought, and is in no segment yet
+  IntervalSet unsealed_;  // delivered by blocks, and not yet in a segment
   DecoderCounters counters_;
   BlockFigures figures_;
 };

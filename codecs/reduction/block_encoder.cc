@@ -14,20 +14,20 @@ namespace {
 
 // A block's head takes about 20 bytes: below this there is nothing to gain.
 constexpr std::size_t kMinBlockBytes = 64;
-// Smaller blocks of a stream that never shrinks are not worth their heads either.
+// Smaller blocks of a stream that never shrinks do not save their heads either.
 constexpr std::size_t kMinHopelessBytes = 1024;
 constexpr std::size_t kMinZstdBytes = 48;
 // Fewer than this say nothing about the stream.
 constexpr std::size_t kMinTrialBytes = 1024;
-// What the twin may ask for at once: more than there are streams to wait.
+// How many requests the twin may have outstanding: more than there are streams to wait.
 constexpr std::size_t kMaxNeeded = 65'536;
-// Blocks that were answered before; no twin of ours does it at all.
+// Answers for blocks that were answered before; our own decoder never sends any.
 constexpr std::uint64_t kMaxAnsweredAgain = 1u << 16;
-// To make the index's pages again costs about as much as so many bytes.
+// Allocating the index's pages again costs about as much as encoding this many bytes.
 constexpr std::uint64_t kWorthReleasing = 1u << 20;
-// A repeat in reach of zstd costs it half of what a token takes; longer ones are not worth its time.
+// A repeat within zstd's reach costs zstd half as much as a token; searching for longer ones does not pay.
 constexpr std::uint32_t kMaxZstdRepeat = 1024;
-// Finding repeats and compressing what is left, on the lines where it matters how long it takes.
+// Fast search and compression, for lines where the time of encoding matters.
 constexpr std::uint64_t kWorkPerByte = 4;
 
 std::size_t whole_ring(std::size_t bytes) {
@@ -45,7 +45,7 @@ BlockEncoder::BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch, const Bl
 
 BlockEncoder::Flow& BlockEncoder::flow_of(std::uint64_t stream) { return flows_[stream]; }
 
-// Late: a session that sends nothing takes no address space.
+// Late: a session that sends nothing uses no address space.
 bool BlockEncoder::make_history() {
   if (history_) return true;
   if (ring_bytes_ == 0) return false;
@@ -96,7 +96,7 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   if (auto offset = stages.dedup_memory || stages.compression ? place(plain) : std::nullopt) {
     header.codec |= kInRing;
     header.ring_offset = *offset;
-    // The ring's copy stands behind its context.
+    // The ring's copy is adjacent to its context.
     content = history_->ring.read(*offset, plain.size());
     SharedHistory::Reach reach(history_->shared, stream, flow.track, *offset, whom);
     std::size_t literals = plain.size();
@@ -134,13 +134,13 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
     history_->shared.add(stream, flow.track, offset, plain.size(), whom);
     flow.loads.reset();
     if (flow.end && !(header.codec & kLoads)) {
-      // Offsets are long, and mostly need not be said; but loads are told before the block is looked at.
+      // Offsets are long, and mostly implied; but loads are resolved before the block is examined.
       header.codec |= kFollows;
       header.ring_offset = offset - flow.end;
     }
     flow.end = offset + plain.size();
   } else if (!(header.codec & kZstd)) {
-    // Nothing was gained, and the history has nothing of it.
+    // Nothing was gained, and the block is not in the history.
     out.resize(begin);
     counters_.passed_bytes += plain.size();
     return std::nullopt;
@@ -149,7 +149,7 @@ std::optional<BlockHeader> BlockEncoder::encode(std::uint64_t stream, const Redu
   return header;
 }
 
-// Short repeats of what zstd sees for itself are better left to it.
+// Short repeats that zstd sees itself are better left to it.
 void BlockEncoder::keep_worthwhile(Interval context) {
   if (context.size() == 0) return;
   std::erase_if(copies_, [&](const dedup::Copy& copy) {
@@ -158,7 +158,7 @@ void BlockEncoder::keep_worthwhile(Interval context) {
   });
 }
 
-// Sets kZstd where it pays; writes nothing where it does not.
+// Sets kZstd if compression pays; otherwise writes nothing.
 void BlockEncoder::compress(Flow& flow, Interval context, Bytes content, BlockHeader& header,
                             EncodedBlock& fields, Buffer& out) {
   if (content.size() < kMinZstdBytes) return;
@@ -274,21 +274,21 @@ Result<void> BlockEncoder::on_need(const Need& message) {
   if (!history_ || message.ring_offset < kRingStart ||
       message.ring_offset + message.size > history_->shared.head() || needed_.size() == kMaxNeeded)
     return Error::unexpected_message;
-  // A block is asked for once: never for more than was sent.
+  // A block is requested once: so there are never more requests than blocks sent.
   needed_bytes_ += message.size;
   if (needed_bytes_ > history_->shared.head() - kRingStart) return Error::unexpected_message;
   ++counters_.needs;
   if (message.reason == Need::Reason::mismatch) {
     ++counters_.mismatches;
-    twin_closes_ = false;  // perhaps it was this, and it would be this again and again
+    twin_closes_ = false;  // this disk may be the cause, and would be again
   }
   needed_.push_back({message.ring_offset, message.size});
   SharedHistory& shared = history_->shared;
-  // The twin said before what it could not bring from disk, and nothing refers to that any more; this block
-  // was on its way.
+  // The twin has already reported that it could not load this from disk, and nothing refers to it any more;
+  // this block was under way.
   if (message.reason == Need::Reason::unreachable && message.ring_offset < given_up_at_) return {};
-  // The histories differ at an unknown place: later references point only to later bytes. Once
-  // for all blocks that were under way; and not for one that was given up, and so may have come too late.
+  // The histories differ at an unknown place: later references point only to later bytes. Done once for all
+  // blocks that were under way; and not for a block that was given up, which may simply have come too late.
   if (message.ring_offset >= shared.floor() && message.ring_offset + shared.horizon() >= shared.head()) {
     shared.start_over();
     ++counters_.restarts;
@@ -304,7 +304,7 @@ void BlockEncoder::clear(ClearedBy by) {
   ++counters_.restarts;
 }
 
-// Blocks from before the floor may still refer to what is before it, or be asked for.
+// Blocks from before the floor may still refer to bytes before it, or be requested.
 bool BlockEncoder::floor_due() const {
   return history_ && reclaimed_ < history_->shared.floor() &&
          history_->shared.oldest_unanswered() >= history_->shared.floor();

@@ -22,7 +22,7 @@ class BlockEncoder {
  public:
   BlockEncoder(std::size_t ring_bytes, std::uint64_t epoch, const BlockChecksum& checksum = {});
 
-  // As BlockCodec::encode().
+  // Like BlockCodec::encode().
   std::optional<BlockHeader> encode(std::uint64_t stream, const ReductionStages& stages, Bytes plain,
                                     Buffer& out);
   void forget(std::uint64_t stream);  // even if the twin's direction continues
@@ -30,8 +30,8 @@ class BlockEncoder {
   Result<void> on_welcome(const Welcome& message);
   Result<void> on_held(const Held& message);
   Result<void> on_need(const Need& message);
-  // Nothing sent so far is referred to again; its memory goes back when nothing unanswered needs it. The
-  // index's goes back at once, but not for a twin that asks for it after every few bytes.
+  // No later block refers to bytes sent so far; their memory is released once no unanswered block needs it.
+  // The index's memory is released at once, except if the twin requests this every few bytes.
   enum class ClearedBy { owner, twin };
   void clear(ClearedBy by);
 
@@ -42,7 +42,7 @@ class BlockEncoder {
     line_rate_ = bytes_per_second;
     effort_ = zstd_effort(line_rate_, relief_);
   }
-  // So many steps less hard than the line is worth.
+  // Steps by which the effort stays below the one that suits the line.
   void set_relief(unsigned steps) {
     relief_ = steps;
     effort_ = zstd_effort(line_rate_, relief_);
@@ -58,10 +58,10 @@ class BlockEncoder {
   // same place. Nothing: there is no room before the horizon.
   std::optional<std::uint64_t> append_history(std::uint64_t stream, Bytes history);
   void announce_load(std::uint64_t stream, Bytes load);
-  // The twin cannot bring what was put there for this stream: it will never be answered, and nothing may
+  // The twin cannot load the history announced for this stream: it will never be answered, and nothing may
   // refer to it.
   void give_up(std::uint64_t stream, Interval range);
-  // What the last block had in common with the history, and how much of that came from disk.
+  // The repeats of the last block, and the part of them that came from disk.
   const std::vector<dedup::Copy>& copies() const { return copies_; }
   void count_from_disk(std::uint64_t bytes) {
     figures_.disk_bytes += bytes;
@@ -77,7 +77,7 @@ class BlockEncoder {
   struct Flow {
     StreamTrack track;
     std::uint64_t end = 0;           // of its last block in the history; 0: none
-    std::uint64_t continuation = 0;  // where the next block may go on in the history
+    std::uint64_t continuation = 0;  // where the next block may continue in the history
     ZstdTrials trials;
     std::unique_ptr<Buffer> loads;
   };
@@ -103,14 +103,14 @@ class BlockEncoder {
   BlockChecksum checksum_;
   std::size_t asked_ring_bytes_;
   std::uint64_t epoch_;
-  std::size_t ring_bytes_ = 0;  // as the twin answered
+  std::size_t ring_bytes_ = 0;  // as answered by the twin
   bool hello_due_;
   bool welcomed_ = false;
-  bool twin_closes_ = false;  // what is opened of deflate, to the bytes that this side expects
+  bool twin_closes_ = false;  // for unpacking deflate, up to the bytes that this side expects
   std::optional<History> history_;
   KeyedMap<std::uint64_t, Flow> flows_;
   std::vector<dedup::Copy> copies_;
-  std::deque<Range> needed_;        // what the twin asked for
+  std::deque<Range> needed_;        // requested by the twin
   std::uint64_t needed_bytes_ = 0;  // ever
   std::uint64_t given_up_at_ = 0;   // the head, when something was given up last
   std::uint64_t reclaimed_ = 0;     // ring memory before this offset was given back

@@ -74,7 +74,7 @@ void CommonSegments::part(Id id) {
 const SegmentName* CommonSegments::behind(const SegmentName& name) const {
   Place end = place_of(name);
   end.first += name.length;
-  // What stood between two segments, however much, was a repeat of what came before it.
+  // The range between two segments, however large, was a repeat of earlier content.
   auto next = places_.lower_bound(end);
   if (next == places_.end()) return nullptr;
   const Place& place = next->first;
@@ -83,7 +83,7 @@ const SegmentName* CommonSegments::behind(const SegmentName& name) const {
 }
 
 std::uint64_t CommonSegments::memory_bytes() const {
-  constexpr std::uint64_t kNode = 48;  // of a tree, with what malloc adds
+  constexpr std::uint64_t kNode = 48;  // of a tree, including malloc's overhead
   return (peers_.size() + shared_.size()) * (sizeof(SegmentName) + sizeof(Id) + kNode) +
          twins_.size() * kNode + places_.size() * (sizeof(Place) + sizeof(Id) + kNode);
 }

@@ -11,32 +11,33 @@ namespace longhaul::reduction {
 
 class CommonSegments {
  public:
-  using Id = std::uint64_t;  // what a name is called on the wire
+  using Id = std::uint64_t;  // the name on the wire
   static Id id_of(const SegmentName& name);
 
-  // This side can load it now. Whose it is: the peer's, or another's who shares it. False: another segment of
-  // that id is here (ids are short, and a writer may choose its names); then this one is as if it were not.
+  // This side can load it now. It belongs to the peer, or to another one that shares it. False: another
+  // segment with that id is here (ids are short, and a writer may choose its names); then this one is
+  // ignored.
   enum class Whose { peers, shared };
   bool add_own(const SegmentName& name, Whose whose);
   // False: it was not here.
   bool remove_own(const SegmentName& name);
-  // Null: this side does not have it.
+  // Null if this side does not have it.
   const SegmentName* own(Id id) const;
-  // One of the peer's own; null: there is none.
+  // One of the peer's own; null if there is none.
   const SegmentName* any_of_peers() const { return peers_.empty() ? nullptr : &peers_.begin()->second; }
   std::vector<SegmentName> all_own() const;
   std::size_t peers_count() const { return peers_.size(); }
 
-  // Ids that this side does not know are kept too: it may be about to have them. At most kMaxSegmentsOfLink;
+  // Ids that this side does not know are kept too: it may be about to store them. At most kMaxSegmentsOfLink;
   // more are ignored.
   void add_twins(Id id);
   void remove_twins(Id id);
 
-  // Null: not both have it.
+  // Null unless both sides have it.
   const SegmentName* common(Id id) const { return twins_.contains(id) ? own(id) : nullptr; }
-  // The next one that both have of the same history, at this one's end or behind it.
+  // The next one of the same history that both sides have, at this one's end or behind it.
   const SegmentName* behind(const SegmentName& name) const;
-  // The links whose segments these are: nearly always the one between the two.
+  // The links that the segments belong to: nearly always the one between the two.
   const std::vector<SitePair>& links() const { return links_; }
   bool empty() const { return places_.empty(); }
   std::size_t size() const { return places_.size(); }

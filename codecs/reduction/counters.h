@@ -8,14 +8,14 @@
 
 namespace longhaul::reduction {
 
-// Bytes per stage. What a block costs on the wire is `encoded` and its head.
+// Bytes per stage. On the wire a block takes `encoded` and its head.
 struct BlockFigures {
   std::uint64_t plain_bytes = 0;
   std::uint64_t after_dedup_bytes = 0;  // tokens and literals
-  std::uint64_t encoded_bytes = 0;      // after zstd, or as they were
-  std::uint64_t copies = 0;             // repeats that were found, and what they cover
+  std::uint64_t encoded_bytes = 0;      // after zstd, or unchanged
+  std::uint64_t copies = 0;             // matches found, and the bytes that they cover
   std::uint64_t copied_bytes = 0;
-  std::uint64_t disk_bytes = 0;  // of those covered, from history that was loaded for this stream
+  std::uint64_t disk_bytes = 0;  // of those, from history that was loaded for this stream
 };
 
 // Repeats by length: below 64 bytes, 256, 1 KiB, 4 KiB, 16 KiB, and longer.
@@ -27,9 +27,9 @@ struct EncoderCounters {
   BlockFigures bytes;  // sums over these blocks
   std::array<std::uint64_t, kHitLengths> hits{};
   std::uint64_t compressed_bytes = 0;       // given to zstd
-  std::uint64_t passed_bytes = 0;           // sent unreduced: too small, or not worth a block
+  std::uint64_t passed_bytes = 0;           // sent unreduced: too small, or too little gain
   std::uint64_t opened_bytes = 0;           // of blocks with deflate data that was recompressed
-  std::uint64_t incompressible_blocks = 0;  // zstd was not tried, or not worth it
+  std::uint64_t incompressible_blocks = 0;  // zstd was skipped, or gained too little
   std::uint64_t horizon_stalls = 0;         // blocks not added to the history: too many are unacknowledged
   std::uint64_t needs = 0;                  // blocks that the twin requested again
   std::uint64_t mismatches = 0;             // of these, with a wrong checksum
@@ -39,8 +39,8 @@ struct EncoderCounters {
   std::uint64_t ring_bytes = 0;             // as agreed with the twin
   std::uint64_t ring_filled_bytes = 0;
   std::uint64_t unanswered_bytes = 0;  // between the oldest unanswered block and the head
-  int zstd_level = 0;                  // as of now: what the line is worth,
-  std::uint64_t zstd_relief = 0;       // lowered by so many steps because the CPU is busy
+  int zstd_level = 0;                  // current: the level that suits the line,
+  std::uint64_t zstd_relief = 0;       // lowered by this many steps because the CPU is busy
 };
 
 struct DecoderCounters {

@@ -18,23 +18,24 @@ namespace longhaul::reduction {
 namespace {
 
 constexpr int kBestLevel = 9;
-// Smaller streams bring less than their map takes.
+// Smaller streams save less than their map takes.
 constexpr std::size_t kLeastDeflated = 64;
-// What a block may cost, in bytes inflated: who chooses its bytes shall not choose how long it takes. Closing
-// takes longer than opening, in vain or not; and what is taken for a stream and is none shows soon, mostly.
+// Limits on the cost of a block, in bytes inflated: a sender that chooses its bytes must not choose how long
+// it takes. Packing takes longer than unpacking, even in vain; an invalid stream mostly shows early.
 constexpr std::size_t kMostWork = 6 * kMaxOpenedBytes, kClosingWork = 4, kAttemptWork = 512;
 constexpr std::uint64_t kWorkPerClosedByte = 10;  // beside the comparisons
 
 Bytef* to_zlib(const std::byte* bytes) {
-  // Its interface takes input that it does not write as if it did.
+  // zlib's interface takes input as non-const although it does not write to it.
   return reinterpret_cast<Bytef*>(const_cast<std::byte*>(bytes));
 }
 
-// zlib's states are large (250 KiB and 40 KiB): one of each level for each thread that needs it.
+// zlib's states are large (250 KiB and 40 KiB): one per level and thread that needs it.
 struct Deflater {
   z_stream stream{};
   explicit Deflater(int level) {
-    // Raw, windows of 32 KiB, and as much memory as nearly everybody gives it: other sizes cut other blocks.
+    // Raw, with windows of 32 KiB and the memory level that almost all programs use: others produce different
+    // blocks.
     if (deflateInit2(&stream, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
   }
   ~Deflater() { deflateEnd(&stream); }
@@ -48,13 +49,13 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-// The stream, in memory that the next call reuses; nothing where it is longer than `most`.
+// The stream, in memory that the next call reuses; no result if it is longer than `most`.
 std::optional<Bytes> deflate_all(int level, Bytes plain, std::size_t most) {
   thread_local std::array<std::unique_ptr<Deflater>, kBestLevel + 1> deflaters;
   thread_local std::vector<std::byte> out;
   auto& deflater = deflaters[static_cast<std::size_t>(level)];
   if (!deflater) deflater = std::make_unique<Deflater>(level);
-  out.resize(std::max(out.size(), most + 1));  // zlib does not see that it is done where nothing is left
+  out.resize(std::max(out.size(), most + 1));  // zlib does not report the end if no output is left
   z_stream& stream = deflater->stream;
   deflateReset(&stream);
   stream.next_in = to_zlib(plain.data());
@@ -69,7 +70,7 @@ struct Inflated {
   std::size_t deflated = 0, plain = 0;
 };
 
-// A stream that ends in `from`, and holds no more than there is room for. `work` counts what was inflated.
+// A stream that ends in `from`, and expands to no more than there is room for. `work` counts inflated bytes.
 std::optional<Inflated> inflate_all(Bytes from, MutableBytes out, std::size_t& work) {
   thread_local Inflater inflater;
   z_stream& stream = inflater.stream;
@@ -84,7 +85,7 @@ std::optional<Inflated> inflate_all(Bytes from, MutableBytes out, std::size_t& w
   return Inflated{from.size() - stream.avail_in, out.size() - stream.avail_out};
 }
 
-// At most how many candidates zlib compares at one position, by level (its configuration_table).
+// The maximum number of candidates that zlib compares at one position, by level (its configuration_table).
 constexpr std::array<std::uint32_t, kBestLevel + 1> kMaxChain = {0, 4, 5, 6, 16, 32, 128, 256, 1024, 4096};
 
 // Where a stream may begin, and the levels that may have made it, the likeliest first; 0: none.
@@ -97,7 +98,7 @@ std::uint8_t at(Bytes content, std::size_t position) {
   return std::to_integer<std::uint8_t>(content[position]);
 }
 
-// RFC 1952: with a name or without, other fields are rare.
+// RFC 1952: with or without a name; other fields are rare.
 std::optional<Candidate> gzip_at(Bytes content, std::size_t position) {
   constexpr std::size_t kHead = 10;
   constexpr unsigned kName = 8;
@@ -111,12 +112,12 @@ std::optional<Candidate> gzip_at(Bytes content, std::size_t position) {
     if (end == name.end()) return std::nullopt;
     begin += static_cast<std::size_t>(end - name.begin()) + 1;
   }
-  switch (at(content, position + 8)) {  // what the compressor says of its effort
+  switch (at(content, position + 8)) {  // the compressor's own statement of its effort
     case 2:
       return Candidate{begin, {9, 0}};
     case 4:
       return Candidate{begin, {1, 0}};
-    default:  // servers that answer with level 1 do not say it either
+    default:  // servers that use level 1 do not state it either
       return Candidate{begin, {6, 1}};
   }
 }
@@ -171,8 +172,8 @@ std::byte* scratch() {
   return memory.get();
 }
 
-// The level that makes of `plain` just these bytes; 0: none of them, or finding out costs more than the
-// `steps` that are left.
+// The level that turns `plain` into exactly these bytes; 0: none of them, or finding out costs more than the
+// `steps` left.
 int level_of(const Candidate& candidate, Bytes plain, Bytes deflated, std::uint64_t& steps) {
   for (int level : candidate.levels) {
     if (level == 0) break;
@@ -206,8 +207,8 @@ std::uint64_t closing_steps(Bytes plain, int level) {
     if (i >= counted) {
       steps += std::min<std::uint32_t>(count[hash], most);
       while (run_end < plain.size() && (run_end <= i || plain[run_end] == plain[i])) ++run_end;
-      // In a run of one byte the nearest candidate is the longest match there can be, and zlib goes on
-      // behind.
+      // In a run of one byte the nearest candidate is the longest possible match, and zlib continues behind
+      // it.
       if (run_end - i > kLongest) counted = i + 1 + kLongest;
     }
     ++count[hash];
@@ -231,7 +232,7 @@ bool open_deflated(Bytes content, Buffer& out) {
     if (!candidate || candidate->begin + kLeastDeflated > content.size()) continue;
     work += kAttemptWork;
     auto inflated = inflate_all(content.subspan(candidate->begin), {scratch(), left}, work);
-    // What its plain bytes are not more than is not worth opening.
+    // A stream that does not expand beyond this is not worth unpacking.
     if (!inflated || inflated->deflated < kLeastDeflated || inflated->plain <= inflated->deflated) continue;
     constexpr std::size_t kMostOfMap = 4 + 4 + 4 + 1;
     if (inflated->plain + kMostOfMap > left) continue;
@@ -293,8 +294,7 @@ std::optional<std::size_t> close_deflated(Bytes opened, MutableBytes content) {
 
 std::uint64_t deflate_print() {
   static const std::uint64_t print = [] {
-    // Words that repeat at all distances, and bytes that hardly do: what decides between one match and
-    // another.
+    // Words that repeat at all distances, and bytes that hardly do: they exercise the choice between matches.
     std::string text;
     std::uint32_t state = 1;
     auto random = [&] { return (state = state * 1664525 + 1013904223) >> 8; };

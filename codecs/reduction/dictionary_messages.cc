@@ -15,7 +15,7 @@ std::optional<Message> parse_hello(ByteReader& in) {
   auto epoch = in.fixed64();
   auto ring = in.varint();
   if (!version || !epoch || !ring) return std::nullopt;
-  in.bytes(in.remaining());  // room for what later versions add
+  in.bytes(in.remaining());  // room for additions of later versions
   return Hello{*version, *epoch, *ring};
 }
 
@@ -23,7 +23,7 @@ std::optional<Message> parse_welcome(ByteReader& in) {
   auto version = in.varint();
   auto ring = in.varint();
   if (!version || !ring) return std::nullopt;
-  auto deflates = in.remaining() >= 8 ? in.fixed64() : std::nullopt;  // earlier ones do not say it
+  auto deflates = in.remaining() >= 8 ? in.fixed64() : std::nullopt;  // earlier versions omit it
   in.bytes(in.remaining());
   return Welcome{*version, *ring, deflates.value_or(0)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages between the two codecs of a session (PROTOCOL.md, section "Reduction"): their wire forms, and
-// nothing of what they cause.
+// The messages between the two codecs of a session (PROTOCOL.md, section "Reduction"): their wire forms, not
+// their effects.
 #pragma once
 #include <variant>
 #include <vector>
@@ -20,7 +20,7 @@ struct Hello {
   std::uint64_t ring_bytes = 0;
   bool operator==(const Hello&) const = default;
 };
-struct PlainBlock {  // what NEED asked for
+struct PlainBlock {  // requested by NEED
   std::uint64_t ring_offset = 0;
   Bytes plain;
 };
@@ -36,8 +36,8 @@ struct Floor {  // nothing before it will be referred to any more
 // From the decoder to the encoder.
 struct Welcome {
   std::uint64_t version = kVersion;
-  std::uint64_t ring_bytes = 0;  // at most what HELLO said; 0: no history
-  std::uint64_t deflates = 0;    // deflate_print() of the decoder; 0: it closes nothing
+  std::uint64_t ring_bytes = 0;  // at most the size in HELLO; 0: no history
+  std::uint64_t deflates = 0;    // deflate_print() of the decoder; 0: it packs nothing
   bool operator==(const Welcome&) const = default;
 };
 struct Held {
@@ -55,7 +55,7 @@ struct Clear {
   bool operator==(const Clear&) const = default;
 };
 
-// Of a type that is not known here: skipped, or another part's.
+// A type that is unknown here: skipped, or handled by another part.
 struct OtherMessage {
   std::uint8_t type = 0;
   Bytes body;

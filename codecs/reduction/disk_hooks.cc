@@ -33,7 +33,7 @@ std::size_t find_hooks(Bytes content, std::size_t from, bool last, std::vector<H
   const std::size_t positions = content.size() - kHookBytes + 1;
   while (from < positions) {
     const std::size_t count = std::min(kStep, positions - from);
-    // Samples depend on those just before them: the steps are the same however the content came.
+    // Samples depend on those just before them: the steps are the same however the content is split.
     if (count < kStep && !last) break;
     const std::size_t found = dedup::kernels().sample(content.data() + from, count, samples.data());
     for (std::size_t i = 0; i < found; ++i) {

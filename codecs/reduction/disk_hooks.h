@@ -6,13 +6,14 @@
 
 namespace longhaul::reduction {
 
-// Fills `hooks` with about one place in 4 KiB, in order. Depends on the content alone: where a piece of it
-// stands again, in a segment or in a block, the same places are found, but for those near its ends.
-// dedup::kOverread bytes behind `content` may be read, and mean nothing.
+// Fills `hooks` with about one place in 4 KiB, in order. Depends on the content alone: if a piece of it
+// occurs again, in a segment or in a block, the same places are chosen, except near its ends.
+// dedup::kOverread bytes behind `content` may be read; their values have no meaning.
 void find_hooks(Bytes content, std::vector<Hook>& hooks);
 
-// The same for content that comes bit by bit: `content` is all of it so far, `from` what the call before
-// answered, 0 first. Appends to `hooks`. What the last call, with `last`, leaves is what one call would find.
+// The same for content that arrives in pieces: `content` is all of it so far, `from` the result of the
+// previous call, 0 at first. Appends to `hooks`. After the call with `last` the result equals that of one
+// call.
 std::size_t find_hooks(Bytes content, std::size_t from, bool last, std::vector<Hook>& hooks);
 
 }  // namespace longhaul::reduction

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both sides have, what is said of it, and how it comes to the disk. How it comes back is in
+// Which segments both sides have, the messages about them, and how they are written to disk. Reading is in
 // disk_tier_reading.cc.
 #include "codecs/reduction/disk_tier.h"
 
@@ -13,16 +13,16 @@ namespace longhaul::reduction {
 namespace {
 
 constexpr std::size_t kIdsPerMessage = 1'000;
-// A twin that asks on and never listens breaks the protocol.
+// A twin that keeps requesting and reads no answers violates the protocol.
 constexpr std::size_t kMaxAnswers = 16'384;
-// Copied and sampled before the processor's caches have lost them.
+// Copied and sampled while still in the processor's caches.
 constexpr std::size_t kSealedAtOnce = 64u << 10;
-// Of one session, before others are served: about half a millisecond each.
+// Steps for one session before others are served: about half a millisecond each.
 constexpr std::size_t kSealedPerTurn = 1u << 20;
 constexpr std::size_t kForgottenPerTurn = 64;
-// Blocks that come and go earn sealing for later, but no more than this.
+// Blocks in either direction earn work on segments, up to this much.
 constexpr std::size_t kMostEarned = 4u << 20;
-// Newly answered bytes for which it is worth looking through the history.
+// Newly answered bytes that justify a search of the history.
 constexpr std::uint64_t kLookedThroughFor = 1u << 20;
 
 SegmentRights with(SegmentRights rights, const SiteId& peer) {
@@ -42,7 +42,7 @@ DiskTier::DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights
   store_.tell_all();
 }
 
-// The twin has stored the same; a session that ends in order has done all of it before.
+// The twin has stored the same; a session that ends in order has completed this before.
 DiskTier::~DiskTier() { go_on(kSealedPerTurn); }
 
 // ------------------------------------------------------------------------------------ what both have
@@ -51,7 +51,7 @@ void DiskTier::on_stored(const SegmentName& name) {
   if (common_.add_own(name, whose(name))) have_.push_back(CommonSegments::id_of(name));
 }
 
-// What was asked of the disk before still comes.
+// Loads already requested from the disk still arrive.
 void DiskTier::set_rights(SegmentRights rights) {
   store_.set_rights(with(std::move(rights), sites_.twin));
   for (const SegmentName& name : common_.all_own())
@@ -84,14 +84,14 @@ Result<void> DiskTier::on_message(const OtherMessage& message) {
     case kCannot:
       return on_cannot(in);
     case kRemember:
-      // One at a time, or each would cost a look through the history.
+      // One at a time, because each costs a search of the history.
       if (remember_due_ || messages_.size() >= kMaxAnswers) return Error::unexpected_message;
       remember_due_ = true;
       seal_all();
       answer_what_is_done();
       return {};
     case kRemembered:
-      // What was under way when the twin was asked was answered before it said this.
+      // Everything under way when the twin was asked was answered before this message.
       if (!remembering_ || remembered_) return Error::unexpected_message;
       remembered_ = true;
       seal_all();
@@ -118,7 +118,7 @@ Result<void> DiskTier::on_sealed(ByteReader& in) {
   auto digest = in.bytes(16);
   if (!first || !length || !digest || *length < kMinSealedBytes || *length > kMaxSegmentBytes)
     return Error::malformed_message;
-  // Made before the twin heard that all is to be forgotten.
+  // Requested before the twin learned that everything is to be forgotten.
   if (forget_asked_) return {};
   if (!decoder_.ring() || !decoder_.take_unsealed({*first, *first + *length})) return {};
   SegmentName name{.writer = sites_.twin,
@@ -136,7 +136,7 @@ Result<void> DiskTier::on_cannot(ByteReader& in) {
   auto offset = in.varint(), length = in.varint();
   if (!id || !offset || !length || *length > kLoadBytes) return Error::malformed_message;
   common_.remove_twins(*id);
-  // What was not announced, or is out of reach by now, needs no giving up.
+  // A load that was not announced, or is out of reach by now, need not be cancelled.
   auto known = announced_.find(*offset);
   if (known == announced_.end() || known->second.given_up) return {};
   Announced& load = known->second;
@@ -192,7 +192,7 @@ void DiskTier::forget_both() {
   say(kForget);
 }
 
-// What belongs to the twin: others' stays.
+// Only the twin's segments: those of others stay.
 void DiskTier::forget_some() {
   for (std::size_t count = 0; to_forget_ > 0 && count < kForgottenPerTurn; ++count, --to_forget_) {
     const SegmentName* next = common_.any_of_peers();
@@ -222,14 +222,14 @@ void DiskTier::work() {
 void DiskTier::answer_what_is_done() {
   if (!sealing_.empty()) return;
   hurry_ = false;
-  // Behind what was sealed here: the twin seals that too before it answers.
+  // Sent after the segments sealed here, which the twin seals too before it answers.
   if (std::exchange(ask_to_remember_, false)) say(kRemember);
   if (std::exchange(remember_due_, false)) say(kRemembered);
   if (std::exchange(remembered_, false)) remembering_ = false;
 }
 
 std::optional<Slice> DiskTier::poll_message() {
-  go_on_sealing();  // what the twin sends is answered, when no block is waited for
+  go_on_sealing();  // the twin's blocks are acknowledged, if none is waited for
   if (auto cannot = poll_urgent()) return cannot;
   if (!messages_.empty()) {
     Slice message = std::move(messages_.front());
@@ -243,7 +243,7 @@ std::optional<Slice> DiskTier::poll_message() {
   bool lost = &ids == &lost_;
   writer.u8(lost ? kLost : kHave);
   for (std::size_t count = 0; count < kIdsPerMessage && !ids.empty(); ids.pop_front()) {
-    // Only what is so now is told: what came and went meanwhile was never there.
+    // Only the current state is reported: segments that came and went meanwhile are not mentioned.
     if ((common_.own(ids.front()) != nullptr) == lost) continue;
     writer.fixed64(ids.front());
     ++count;
@@ -263,12 +263,12 @@ void DiskTier::keep(SealingSegment::Sealed sealed, SealingSegment::Of of) {
     writer.bytes(sealed.name.digest);
     messages_.push_back(Slice::copy_of(message));
   }
-  // What is refused is counted there.
+  // Refused segments are counted there.
   (void)store_.put(sealed.name, std::move(sealed.bytes), std::move(sealed.hooks));
 }
 
-// What is new and answered, in pieces of kSealBytes; with `rest` also what is shorter. To look through it is
-// paid for by what was answered since the last time.
+// New and answered ranges, in pieces of kSealBytes; with `rest` also shorter ones. The search is paid for by
+// the bytes answered since the last one.
 void DiskTier::seal(Rest rest) {
   const SharedHistory* shared = encoder_.shared();
   if (!shared || fresh_.empty()) return;
@@ -310,8 +310,8 @@ void DiskTier::seal(Rest rest) {
   for (Interval piece : old) fresh_.remove(piece);
 }
 
-// More than a history holds, or thousands of crumbs, never wait at once where the twin is honest. The rest is
-// not kept.
+// An honest twin never has more than a history, or thousands of small pieces, waiting at once. The rest is
+// dropped.
 void DiskTier::begin_sealing(SealingSegment::Of of, const SegmentName& name) {
   constexpr std::size_t kMostWaiting = 4096;
   const dedup::HistoryRing* ring = decoder_.ring() ? decoder_.ring() : encoder_.ring();
@@ -320,7 +320,7 @@ void DiskTier::begin_sealing(SealingSegment::Of of, const SegmentName& name) {
   sealing_bytes_ += name.length;
 }
 
-// As much as the blocks since the last time have earned.
+// As much work as the blocks since the last call have earned.
 void DiskTier::go_on_sealing() {
   may_seal_bytes_ = sealing_.empty() ? 0 : std::min(may_seal_bytes_, kMostEarned);
   const std::size_t bytes = std::min(may_seal_bytes_, kSealedPerTurn);
@@ -366,7 +366,7 @@ void DiskTier::on_cleared() {
   announced_.clear();
 }
 
-// A stream that goes on later finds its place again.
+// A stream that continues later finds its place again.
 void DiskTier::on_quiet() {
   seal_all();
   if (sealing_.empty()) pool_.release();

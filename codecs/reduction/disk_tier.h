@@ -23,10 +23,10 @@ class DiskTier final : private SegmentListener {
   };
   static constexpr std::uint32_t kSealBytes = 4u << 20;  // of a segment, if enough is there
   static constexpr std::uint32_t kLoadBytes = 1u << 20;  // at once
-  static constexpr std::size_t kMaxLoads = 64;           // that one block may name
+  static constexpr std::size_t kMaxLoads = 64;           // maximum that one block may name
   static constexpr std::uint64_t kMaxLoadedBytes = 16u << 20;
 
-  // Segments of `twin` may be read, and those that `rights` names beside them.
+  // The session may read the segments of `twin`, and those that `rights` names in addition.
   DiskTier(SegmentStore& store, const Sites& sites, SegmentRights rights, std::uint64_t epoch,
            BlockEncoder& encoder, BlockDecoder& decoder);
   ~DiskTier() override;
@@ -42,25 +42,25 @@ class DiskTier final : private SegmentListener {
     seal(Rest::stays);
     go_on_sealing();
   }
-  // Nothing was sent for a while: what there is becomes a segment.
+  // Nothing was sent for a while: the remaining history becomes a segment.
   void on_quiet();
-  // The session is about to end: the same, and by the twin too.
+  // The session is about to end: the same, on both sides.
   void finish();
   bool finished() const { return !remembering_ && !has_message() && !has_work(); }
-  // The history begins anew.
+  // The history starts again.
   void on_cleared();
-  // The same, and the twin drops from its disk what came over this link. Dropping what is on this side's is
-  // the store's owner's affair, after this.
+  // The same, and the twin drops the segments of this link from its disk. Dropping those on this side's disk
+  // is up to the store's owner, afterwards.
   void forget_both();
-  // How many bytes the twin dropped; nothing as long as it has not answered.
+  // How many bytes the twin dropped; no result until it has answered.
   std::optional<std::uint64_t> forgotten_by_twin() const {
     return forget_asked_ ? std::nullopt : std::optional(forgotten_by_twin_);
   }
 
   // ---- What the twin sends.
   void on_twin_epoch(std::uint64_t epoch);
-  // What the block needs from disk. Done: all that can be had is in the history; otherwise poll_ready() names
-  // the stream.
+  // Loads what the block needs from disk. Done: all that is available is in the history; otherwise
+  // poll_ready() names the stream later.
   enum class Brought { waits, done };
   Result<Brought> bring(std::uint64_t stream, const BlockHeader& header, Bytes encoded);
   void on_decoded(std::uint64_t stream) { brought_.erase(stream); }
@@ -72,13 +72,13 @@ class DiskTier final : private SegmentListener {
 
   void set_rights(SegmentRights rights);
 
-  // What was put off, so that no message and no moment of silence costs more than a bounded piece of it at a
-  // time: the owner calls work() again, after it has served others, as long as there is some.
+  // Deferred work, so that no message and no quiet moment costs more than a bounded piece of it: the owner
+  // calls work() again, after serving others, as long as there is some.
   bool has_work() const { return (hurry_ && !sealing_.empty()) || forgetting_; }
   void work();
 
   void forget(std::uint64_t stream);
-  // Only what this side sends is over.
+  // Only the direction that this side sends has ended.
   void forget_sending(std::uint64_t stream) { forget_flow(stream); }
 
   // Types that the other parts do not know.
@@ -87,11 +87,11 @@ class DiskTier final : private SegmentListener {
     return !have_.empty() || !lost_.empty() || !messages_.empty() || !cannot_.empty() || greeting_due_;
   }
   std::optional<Slice> poll_message();
-  // What must be said before the decoder asks for the blocks that cannot be restored without it.
+  // Messages that must precede the decoder's requests for blocks that cannot be restored without them.
   std::optional<Slice> poll_urgent();
 
   std::size_t common_segments() const { return common_.size(); }
-  // What came from disk and waits for a block of its stream, at most an eighth of the history; and names.
+  // Data from disk that waits for a block of its stream, at most an eighth of the history; and names.
   std::uint64_t memory_bytes() const { return come_bytes_ + common_.memory_bytes(); }
 
  private:
@@ -106,16 +106,16 @@ class DiskTier final : private SegmentListener {
     kForgotten
   };
   using Id = CommonSegments::Id;
-  struct Piece {  // of what a cursor has brought
+  struct Piece {  // of the data that a cursor has loaded
     std::uint64_t ring_offset;
-    std::uint64_t position;  // counted from where the cursor began
+    std::uint64_t position;  // counted from the cursor's start
     std::uint64_t length;
   };
   // A stream reads along segments.
   struct Cursor {
     std::uint64_t serial = 0;
     SegmentName segment;
-    std::uint32_t begin = 0, next = 0;               // of the segment: what was asked for
+    std::uint32_t begin = 0, next = 0;               // of the segment: requested
     std::uint64_t asked = 0, brought = 0, used = 0;  // positions
     std::uint64_t ahead = 0;
     std::deque<Piece> pieces;
@@ -132,13 +132,14 @@ class DiskTier final : private SegmentListener {
   };
   struct Flow {
     std::optional<Cursor> cursor;
-    unsigned useless = 0;   // cursors in a row from which nothing came
-    std::size_t asked = 0;  // loads that have not come yet
-    // Loads that came, in order. They go into the history with a block that names them and not before: what
-    // the twin never hears of can be referred to by nobody, and would only take the place of what can.
+    unsigned useless = 0;   // cursors in a row without use
+    std::size_t asked = 0;  // loads under way
+    // Completed loads, in order. They enter the history with a block that names them and not earlier: history
+    // that the twin is not told about is useless, and would only take the place of useful history.
     std::deque<Come> come;
     std::uint64_t latest_block = 0;  // in the order of all streams' blocks
-    // Loads that the next block names, whatever cursor asked for them: at most kMaxLoads, of kMaxLoadedBytes.
+    // Loads that the next block names, whichever cursor requested them: at most kMaxLoads, of
+    // kMaxLoadedBytes.
     std::size_t announced = 0;
     std::uint64_t announced_bytes = 0;
   };
@@ -152,7 +153,7 @@ class DiskTier final : private SegmentListener {
     std::uint64_t length, ring_offset;
   };
   using Run = std::pair<Id, std::uint32_t>;  // of a segment, from this offset
-  struct Announced {                         // the same, by where it stands in the history
+  struct Announced {                         // the same, by its place in the history
     Run run;
     std::uint64_t length, stream;
     bool given_up = false;
@@ -201,17 +202,17 @@ class DiskTier final : private SegmentListener {
 
   CommonSegments common_;
 
-  bool greeting_due_ = true;  // that there is a disk here
+  bool greeting_due_ = true;  // there is a disk here
   bool twin_has_disk_ = false;
   IntervalSet fresh_;  // of the history: new, and not sealed yet
-  // Segments in the making. Several times as many of their bytes as of blocks that come and go, so that it
+  // Segments in the making. They may use several times as many bytes of work as blocks carry, so that sealing
   // keeps up, and no block waits for more than a part of one.
   static constexpr std::size_t kSealingSpeed = 3;
   std::deque<SealingSegment> sealing_;
   std::uint64_t sealing_bytes_ = 0;  // of all of them
   std::size_t may_seal_bytes_ = 0;
-  bool hurry_ = false;  // not only as blocks go by
-  // What the encoder's twin had answered in all when its history was last looked through.
+  bool hurry_ = false;  // not only when blocks pass
+  // What the encoder's twin had answered in total when the history was last searched.
   std::uint64_t sealed_at_ = 0, sealed_rest_at_ = 0;
   SlicePool pool_{kSealBytes + dedup::kOverread, 1};
   KeyedMap<std::uint64_t, Flow> flows_;
@@ -219,7 +220,7 @@ class DiskTier final : private SegmentListener {
   std::uint64_t come_bytes_ = 0;  // in all flows
   std::uint64_t blocks_ = 0;
   std::uint64_t serial_ = 0;
-  // What was loaded and is in reach, the latest where a run was loaded twice; and the runs by ring offset.
+  // Loaded segments in reach, the latest if one was loaded twice; and the ranges by ring offset.
   std::map<Run, Loaded> loaded_;
   std::map<std::uint64_t, Announced> announced_;
 
@@ -229,16 +230,16 @@ class DiskTier final : private SegmentListener {
   std::uint64_t bringing_bytes_ = 0;
   std::deque<std::uint64_t> ready_;
 
-  std::deque<Id> have_, lost_;  // to be told
+  std::deque<Id> have_, lost_;  // to be sent
   std::deque<Slice> messages_, cannot_;
-  bool ask_to_remember_ = false;  // the twin is to be asked to seal what it has,
-  bool remembering_ = false;      // or was,
-  bool remembered_ = false;       // and has; what it sealed is being made here
+  bool ask_to_remember_ = false;  // the twin is to be asked to seal its history,
+  bool remembering_ = false;      // or was asked,
+  bool remembered_ = false;       // and has done so; its segments are being made here
   bool remember_due_ = false;     // the twin asked
-  // What the twin was asked to drop, and again meanwhile; how much that was.
+  // Segments that the twin was asked to drop, and again meanwhile; how many bytes they had.
   bool forget_asked_ = false, forget_asked_again_ = false;
   std::uint64_t forgotten_by_twin_ = 0;
-  // What the twin asked to drop: so many segments are left of it, and so many bytes went.
+  // Segments that the twin asked to drop: this many are left, and this many bytes were dropped.
   bool forgetting_ = false;
   std::size_t to_forget_ = 0;
   std::uint64_t forgotten_bytes_ = 0;

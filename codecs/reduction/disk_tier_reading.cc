@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How history comes back from disk: a stream of the encoder reads along segments ahead of its blocks, and the
-// decoder brings the same bytes to the same places.
+// How history returns from disk: a stream of the encoder reads along segments ahead of its blocks, and the
+// decoder loads the same bytes to the same places.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,22 +12,23 @@
 namespace longhaul::reduction {
 namespace {
 
-// Of the blocks to come; a small ring takes less at once.
+// Read-ahead for the coming blocks; a small ring takes less at once.
 constexpr std::uint64_t kFirstAhead = 4u << 20, kMostAhead = 16u << 20;
-constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats a little back
-// What cannot be had and is not told yet; a twin that asks on and never listens breaks the protocol.
+constexpr std::uint64_t kKeptBehind = 1u << 20;  // of a cursor's pieces, for repeats slightly further back
+// Loads that failed and are not reported yet; a twin that keeps requesting and reads no answers violates the
+// protocol.
 constexpr std::size_t kMaxCannot = 16'384;
-// Loads for the decoder: so much at once, the others wait, so that no peer has the disk to itself; and no
-// honest one has so many under way.
+// Loads for the decoder at once; others wait, so that no peer has the disk to itself. No honest peer has that
+// many under way.
 constexpr std::uint64_t kBroughtAtOnce = 8u << 20;
 constexpr std::size_t kMaxToBring = 16'384;
 
-// Of one stream, asked of the store or waiting for the next block: segments may be small, and while a host is
-// busy many loads come between two blocks.
+// Loads of one stream, requested or waiting for the next block: segments may be small, and on a busy host
+// many loads complete between two blocks.
 constexpr std::size_t kMostWaiting = DiskTier::kMaxLoads / 2;
 
-// A block that is wholly a repeat brings nothing new: content is stored once. One that has a little of its
-// own is stored whole: what is read back along a segment later should have no holes.
+// A block that is wholly a repeat adds nothing: content is stored once. One with a little new content is
+// stored whole, so that reading along the segment later finds no holes.
 bool is_new(std::uint64_t copied, std::uint64_t size) { return copied * 50 < size * 49; }
 
 }  // namespace
@@ -44,12 +45,12 @@ void DiskTier::before_encoding(std::uint64_t stream, const ReductionStages& stag
   for (const Come& one : std::exchange(flow.come, {})) {
     if (one.bytes) come_bytes_ -= one.bytes->size();
     if (!wanted(flow, one.asked)) continue;
-    // The twin may have dropped it since it was asked for.
+    // The twin may have dropped it since it was requested.
     if (one.bytes && common_.common(one.asked.segment)) {
       append_loaded(one.asked, flow, one.bytes->bytes());
     } else {
-      flow.cursor->brought += one.asked.length;  // nothing waits for it,
-      flow.cursor->over = true;                  // and another cursor may look farther on
+      flow.cursor->brought += one.asked.length;  // no stream waits for it,
+      flow.cursor->over = true;                  // and another cursor may look further ahead
     }
   }
 }
@@ -60,7 +61,7 @@ void DiskTier::drop_come(Flow& flow) {
   flow.cursor.reset();
 }
 
-// For what came for a flow: those that sent nothing for longest do without, and find their places again.
+// When too much was loaded for flows, those idle for longest lose theirs, and find their places again.
 void DiskTier::make_room(const Flow& flow, std::uint64_t bytes) {
   while (come_bytes_ + bytes > most_waiting()) {
     Flow* idlest = nullptr;
@@ -97,14 +98,14 @@ void DiskTier::on_encoded(std::uint64_t stream, const ReductionStages& stages, c
       found->second.useless = 0;
       return ask_ahead(stream, found->second);
     }
-    // What it asks for may be of use yet.
+    // Its loads may still be of use.
     if (cursor.asked > cursor.brought) return;
   }
   if (common_.empty() || copied * 2 >= header.plain_bytes) return;
   look_up(stream, flows_[stream], encoder_.ring()->read(block.begin, header.plain_bytes));
 }
 
-// How far the block has read in what the cursor brought.
+// How far the block has used the data that the cursor loaded.
 void DiskTier::follow(Cursor& cursor) {
   std::uint64_t from_disk = 0;
   for (const dedup::Copy& copy : encoder_.copies()) {
@@ -121,8 +122,8 @@ void DiskTier::follow(Cursor& cursor) {
     cursor.pieces.pop_front();
 }
 
-// What the history has anyway need not be brought: the encoder has looked there, and knew better. So most of
-// what a session's own first pass finds on the disk is what it has just put there.
+// Content that the history holds need not be loaded: the encoder has looked there and found better matches.
+// On a session's first pass most hits on disk are content that it has just stored there.
 bool DiskTier::in_memory(Id id, const HookHit& hit) const {
   const SharedHistory& shared = *encoder_.shared();
   if (hit.name.writer == sites_.own && hit.name.epoch == epoch_)
@@ -150,7 +151,7 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   hits_.clear();
   for (const Hook& hook : hooks_) fingerprints_.push_back(hook.fingerprint);
   store_.find(fingerprints_, common_.links(), hits_);
-  // The segment with the most hits, and of these the last one: what follows it is what may come next.
+  // The segment with the most hits, the last one if several: the content behind it is likely to come next.
   std::map<Id, std::pair<std::size_t, const HookHit*>> votes;
   std::pair<std::size_t, const HookHit*> best{0, nullptr};
   for (const HookHit& hit : hits_) {
@@ -161,13 +162,13 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
     vote = {vote.first + 1, &hit};
     if (vote.first >= best.first) best = vote;
   }
-  // Whose hits came to nothing needs more of them.
+  // A stream with useless hits needs more of them.
   if (!best.second || best.first < (std::size_t{1} << std::min(flow.useless, 3u))) return;
   const HookHit& hit = *best.second;
   std::uint64_t start = hit.offset + (plain.size() - hooks_[hit.index].offset);
   if (flow.cursor) {
     const Cursor& before = *flow.cursor;
-    // It was brought already, and the encoder did not want it.
+    // It was loaded already, and the encoder did not use it.
     if (before.segment == hit.name && before.begin <= start && start < before.next) return;
     if (before.used == 0) ++flow.useless;
   }
@@ -178,14 +179,14 @@ void DiskTier::look_up(std::uint64_t stream, Flow& flow, Bytes plain) {
   ask_ahead(stream, flow);
 }
 
-// Keeps `ahead` bytes before the block that is to come; twice as many as long as they are of use.
+// Keeps `ahead` bytes before the next block; twice as many while they are of use.
 void DiskTier::ask_ahead(std::uint64_t stream, Flow& flow) {
   Cursor& cursor = *flow.cursor;
   std::uint64_t most = std::min(kMostAhead, encoder_.ring()->size() / 16);
   if (cursor.used > cursor.ahead / 2) cursor.ahead = std::min(2 * cursor.ahead, most);
   while (!cursor.over && cursor.asked < cursor.used + cursor.ahead &&
          flow.asked + flow.come.size() + flow.announced < kMostWaiting) {
-    // Where much waits already each has a little ahead.
+    // If much waits already, each cursor reads little ahead.
     if (come_bytes_ > most_waiting() / 2 && flow.asked + flow.come.size() > 0) return;
     if (cursor.next >= cursor.segment.length) {
       const SegmentName* behind = common_.behind(cursor.segment);
@@ -233,7 +234,7 @@ void DiskTier::on_loaded(LoadId load, std::optional<Slice> bytes) {
   flow.come.push_back({asked, std::move(bytes)});
 }
 
-// Whether the stream still reads where this was asked for.
+// Whether the stream still reads where this was requested.
 bool DiskTier::wanted(const Flow& flow, const Asked& asked) {
   return flow.cursor && flow.cursor->serial == asked.serial;
 }
@@ -262,13 +263,13 @@ void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
   };
   while (!bytes.empty()) {
     Bytes piece = bytes.first(std::min(bytes.size(), kMaxBlockPlainBytes));
-    // What one block cannot name stays on disk.
+    // Loads that one block cannot name stay on disk.
     if (flow.announced + (run ? 1 : 0) >= kMaxLoads ||
         flow.announced_bytes + (run ? run->length : 0) + piece.size() > kMaxLoadedBytes)
       break;
     auto at = encoder_.append_history(asked.stream, piece);
     if (!at) {
-      // Too much is unanswered: the stream goes on without the disk.
+      // Too much is unanswered: the stream continues without the disk.
       cursor.over = true;
       break;
     }
@@ -279,7 +280,7 @@ void DiskTier::append_loaded(const Asked& asked, Flow& flow, Bytes bytes) {
     cursor.brought += piece.size();
     bytes = bytes.subspan(piece.size());
   }
-  cursor.brought += bytes.size();  // what was left out counts as brought: nothing waits for it
+  cursor.brought += bytes.size();  // omitted ranges count as loaded: nothing waits for them
   end_run();
   if (!loads.empty()) encoder_.announce_load(asked.stream, loads);
 }
@@ -311,7 +312,7 @@ Result<DiskTier::Brought> DiskTier::bring(std::uint64_t stream, const BlockHeade
                       static_cast<std::uint32_t>(*offset)});
   }
   if (cannot_.size() > kMaxCannot || to_bring_.size() > kMaxToBring) return Error::malformed_block;
-  // One more, so that the stream is not said to be ready before this returns.
+  // One more, so that the stream is not reported as ready before this returns.
   std::size_t& under_way = brought_[stream] = wanted.size() + 1;
   to_bring_.insert(to_bring_.end(), wanted.begin(), wanted.end());
   start_loads();
@@ -332,7 +333,7 @@ void DiskTier::start_loads() {
   }
 }
 
-// What cannot be had is said; the block that needs it will be asked for again.
+// A failed load is reported; the block that needs it will be requested again.
 void DiskTier::brought_one(const Bringing& one, std::optional<Slice> bytes) {
   if (!bytes || !decoder_.bring(one.ring_offset, bytes->bytes())) {
     decoder_.leave_out({one.ring_offset, one.ring_offset + one.length});

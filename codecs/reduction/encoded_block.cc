@@ -52,7 +52,7 @@ Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded) {
     block.context_distance = *distance;
     block.context_bytes = static_cast<std::uint32_t>(*bytes);
   }
-  // What the twin calls references is never longer than the bytes themselves: then it would have sent those.
+  // Honest references are never longer than the bytes themselves: the twin would have sent those instead.
   block.content_bytes = header.plain_bytes;
   if (header.codec & (kReferences | kOpened)) {
     std::uint64_t size = in.remaining();
@@ -66,7 +66,7 @@ Result<EncodedBlock> parse_encoded(const BlockHeader& header, Bytes encoded) {
     block.content_bytes = static_cast<std::uint32_t>(size);
   }
   block.body = in.rest();
-  // What was opened is worth it only where it comes to less than what it was.
+  // Unpacking pays only if the result is smaller than without it.
   std::size_t least = std::min(block.content_bytes, header.plain_bytes);
   bool fits = header.codec & kZstd ? !block.body.empty() && block.body.size() < least
                                    : block.body.size() == block.content_bytes;

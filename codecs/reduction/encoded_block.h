@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between a block's head and its bytes: the codec bits and the fields they bring (PROTOCOL.md,
-// section "Reduction"). The format only.
+// The fields between a block's head and its bytes: the codec bits and the fields that they announce
+// (PROTOCOL.md, section "Reduction"). The format only.
 #pragma once
 #include "codecs/block_codec.h"
 #include "codecs/dedup/history_ring.h"
@@ -14,17 +14,17 @@ enum CodecBit : std::uint8_t {
   kInRing = 1,      // the plain bytes enter the history at ring_offset
   kReferences = 2,  // the content is tokens and literals, not the plain bytes
   kZstd = 4,        // the content is compressed
-  kLoads = 8,       // the decoder brings back history from disk first
+  kLoads = 8,       // the decoder first loads history from disk
   kContext = 16,    // zstd had a piece of the history as context
-  kOpened = 64,     // and before that its streams of deflate were opened
-  kFollows = 32,    // ring_offset counts from the end of the stream's block before, which is mostly 0
+  kOpened = 64,     // and before that its deflate streams were unpacked
+  kFollows = 32,    // ring_offset counts from the end of the stream's previous block, and is mostly 0
 };
 
 struct EncodedBlock {
-  Bytes loads;                         // with kLoads: the disk tier's to read
+  Bytes loads;                         // with kLoads: for the disk tier
   std::uint64_t context_distance = 0;  // with kContext: from its end to ring_offset
   std::uint32_t context_bytes = 0;
-  std::uint32_t content_bytes = 0;  // before compression, opened
+  std::uint32_t content_bytes = 0;  // before compression, unpacked
   Bytes body;                       // to the end
 };
 

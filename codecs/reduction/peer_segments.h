@@ -6,7 +6,7 @@
 
 namespace longhaul::reduction {
 
-// Whose segments a peer may read. Merely naming a segment gives no right to it.
+// The sites whose segments a peer may read. Merely naming a segment gives no right to it.
 struct SegmentRights {
   std::vector<SiteId> own;     // the peer itself, by each of its keys
   std::vector<SiteId> shared;  // other peers, of a group that the operator has named
@@ -16,24 +16,25 @@ class PeerSegments final : private SegmentListener {
  public:
   using Put = SegmentStore::Put;
 
-  // `site` is this side's. The listener hears of what the peer may read alone; both outlive this.
+  // `site` is this side's. The listener is informed only of segments that the peer may read; both outlive
+  // this.
   PeerSegments(SegmentStore& all, const SiteId& site, SegmentRights rights, SegmentListener& listener);
   ~PeerSegments() override;
   PeerSegments(const PeerSegments&) = delete;
   PeerSegments& operator=(const PeerSegments&) = delete;
 
   bool may_read(const SegmentName& name) const { return belongs(name) || is_of(rights_.shared, name); }
-  // To the peer itself: it may have it dropped.
+  // Whether it belongs to the peer itself, which may then have it dropped.
   bool belongs(const SegmentName& name) const { return is_of(rights_.own, name); }
 
-  // As the store's. What is put belongs to the peer; nothing is dropped that does not.
+  // As in the store. Segments that are put belong to the peer; only those can be dropped.
   Put put(const SegmentName& name, Slice bytes, std::vector<Hook> hooks);
   void drop(const SegmentName& name);
-  // Nothing is told by this.
+  // Does not notify the listener.
   void set_rights(SegmentRights rights);
-  // Of each segment that the peer may read the listener hears that it is stored.
+  // The listener is informed of each segment that the peer may read.
   void tell_all();
-  // Of these links, which the peer may read.
+  // The links whose segments the peer may read.
   void find(std::span<const std::uint64_t> fingerprints, std::span<const SitePair> links,
             std::vector<HookHit>& hits);
   LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size);

@@ -15,7 +15,7 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 template <class... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang 14 needs to be told
+Overloaded(F...) -> Overloaded<F...>;  // clang 14 requires it
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Result<std::optional<Slice>> Reduction::decode(std::uint64_t stream, const Block
     if (*brought == DiskTier::Brought::waits) return std::nullopt;
   }
   auto plain = decoder_->decode(stream, header, encoded);
-  // Otherwise it will be tried again, and needs no disk then.
+  // Otherwise it is tried again, and then needs no disk.
   if (disk_ && (header.codec & kLoads) && (!plain || *plain)) disk_->on_decoded(stream);
   if (disk_) disk_->on_block(header.plain_bytes);
   return plain;
@@ -72,7 +72,7 @@ void Reduction::stop_encoding(std::uint64_t stream) {
 }
 
 Result<void> Reduction::on_message(Bytes bytes) {
-  constexpr std::uint64_t kWorkPerMessage = 500;  // beside its bytes
+  constexpr std::uint64_t kWorkPerMessage = 500;  // in addition to its bytes
   count_work(kWorkPerMessage + bytes.size());
   auto message = parse_message(bytes);
   if (!message) return message.error();

@@ -19,17 +19,17 @@ struct Options {
   // History of what this side sends; the twin may take less. Rounded down to 64 KiB; below 16 MiB: none, then
   // only zstd is used. Memory is touched as it fills: a session that carries nothing costs nothing.
   std::size_t ring_bytes = 256u << 20;
-  // The most this side keeps of what the twin sends.
+  // The most that this side keeps of the bytes that the twin sends.
   std::size_t peer_ring_bytes = 256u << 20;
   // Random: names this session's history for as long as any of it is kept.
   std::uint64_t epoch = 0;
   // With a secret of the session's two ends.
   BlockChecksum checksum{};
-  // What is remembered on disk, for all sessions of the site; it outlives this one. Null: nothing is.
+  // The site's segments on disk, for all sessions; they outlive this one. Null: none.
   SegmentStore* store = nullptr;
-  // Whose encoders they are: names of segments begin with these, and so belong to the two.
+  // The two sites: names of segments begin with these, and so the segments belong to both.
   SiteId site{}, twin_site{};
-  // Whose segments the twin may read beside: by its other keys, and of peers that share with it.
+  // Further segments that the twin may read: of its other keys, and of peers that share with it.
   SegmentRights rights;
 };
 
@@ -49,32 +49,33 @@ class Reduction final : public BlockCodec {
   bool has_message() const override;
   std::optional<Slice> poll_message() override;
   void set_line_rate(std::uint64_t bytes_per_second) override;
-  // The processor is the narrower line: zstd tries so many steps less hard than the line is worth.
+  // The processor is slower than the line: zstd's effort is this many steps below the one that suits the
+  // line.
   void set_relief(unsigned steps);
 
-  // Both histories are dropped, here and by the twin, and what the twin has on disk of what came over this
-  // link; running streams go on. This side's disk is its owner's to clear, after this.
+  // Drops both histories, here and at the twin, and the twin's segments of this link; running streams
+  // continue. This side's disk is its owner's to clear, afterwards.
   void clear();
-  // How many bytes the twin dropped from its disk; nothing as long as it has not answered.
+  // How many bytes the twin dropped from its disk; no result until it has answered.
   std::optional<std::uint64_t> cleared_by_twin() const;
-  // Nothing was sent for a while (about a second): what there is may go to disk.
+  // Nothing was sent for a while (about a second): the remaining history may go to disk.
   void on_quiet();
-  // The session is about to end: what there is goes to disk, on both sides.
+  // The session is about to end: the remaining history goes to disk, on both sides.
   void finish();
-  // All of that was said, and the twin has done its part.
+  // All messages were sent, and the twin has done its part.
   bool finished() const;
-  // What the twin may read beside is another now: what is no longer in it is lost to the twin.
+  // The rights of the twin have changed: it loses segments that are no longer included.
   void set_rights(SegmentRights rights);
-  // What messages and moments of silence put off: the owner calls work() as long as there is some, and serves
+  // Work deferred by messages and quiet moments: the owner calls work() as long as there is some, and serves
   // others in between.
   bool has_work() const;
   void work();
 
   Counters counters() const;
-  // What both histories hold, and what finding repeats takes beside that.
+  // The size of both histories, and of the index beside them.
   std::uint64_t memory_bytes() const;
-  // Of the last encode() that gave a header, the last decode() that gave bytes: whoever called it knows whose
-  // block it was.
+  // Figures of the last encode() that gave a header and the last decode() that gave bytes: the caller knows
+  // whose block it was.
   const BlockFigures& last_encoded() const;
   const BlockFigures& last_decoded() const;
 

@@ -26,7 +26,7 @@ bool SealingSegment::go_on(const dedup::HistoryRing* ring, std::size_t most, Sli
   if (!ring || !ring->holds(name_.first, name_.length)) return false;
   if (!room_) {
     const std::size_t needed = name_.length + dedup::kOverread;
-    // What is shorter shall not hold a whole one's memory until it is written.
+    // A shorter segment must not hold the memory of a full one until it is written.
     memory_ = needed == pool.bytes() ? pool.take(room_) : Slice::unfilled(needed, room_);
     std::memset(room_ + name_.length, 0, dedup::kOverread);
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A segment in the making: copied out of a history, hashed and sampled in small pieces, so that a segment of
-// megabytes never delays the blocks that come meanwhile. The owner chooses the range and stores the
-// result.
+// megabytes never delays blocks. The owner chooses the range and stores the result.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,10 +17,10 @@ namespace longhaul::reduction {
 
 class SealingSegment {
  public:
-  enum class Of { own, twin };  // whose history: the encoder's, or the decoder's
+  enum class Of { own, twin };  // the source: the encoder's history, or the decoder's
 
-  // `name.length` bytes from `name.first` on. Where the history is this side's own the name's digest is
-  // filled in here; otherwise the name has the one that the bytes must have.
+  // `name.length` bytes from `name.first` on. For this side's own history the digest is computed here;
+  // otherwise the name has the digest that the bytes must match.
   SealingSegment(Of of, const SegmentName& name);
   ~SealingSegment();
   SealingSegment(SealingSegment&&) noexcept;
@@ -30,11 +29,10 @@ class SealingSegment {
   Of of() const { return of_; }
   std::size_t length() const { return name_.length; }
   std::size_t left() const { return name_.length - done_; }
-  // Takes the next bytes, `most` (at least one) or what is left. False: the history does not hold them any
-  // more.
+  // Takes the next bytes, `most` (at least one) or the rest. False: the history no longer holds them.
   bool go_on(const dedup::HistoryRing* ring, std::size_t most, SlicePool& pool);
 
-  // When nothing is left; once. Nothing: the bytes are not those that the name promises.
+  // Called once, when nothing is left. No result: the bytes do not match the name's digest.
   struct Sealed {
     SegmentName name;
     Slice bytes;

@@ -16,9 +16,9 @@
 namespace longhaul::reduction {
 
 inline constexpr std::uint32_t kMaxSegmentBytes = 16 << 20;
-// Shorter ones would cost a disk more than they save a line.
+// Shorter ones would cost more on disk than they save on the line.
 inline constexpr std::uint32_t kMinSealedBytes = 32u << 10;
-// Of one link: bounds what a peer can make a session look through when it begins.
+// Of one link: bounds how many segments a peer can make a session examine at its start.
 inline constexpr std::size_t kMaxSegmentsOfLink = 1u << 18;
 // A hit names the granule in which the sampled content begins, not the byte.
 inline constexpr std::uint32_t kHookGranule = 16 * 1024;
@@ -36,11 +36,11 @@ struct SitePair {
   auto operator<=>(const SitePair&) const = default;
 };
 
-// A stretch of one ring, the same on both sites that have it: they carried it between them, it belongs to
-// both, and to no others. Equal names mean equal bytes.
+// A range of one ring, the same on both sites that have it: it belongs to the two sites whose link carried
+// it, and to no others. Equal names mean equal bytes.
 struct SegmentName {
-  SiteId writer{};                     // whose encoder it was
-  SiteId reader{};                     // whose decoder it was
+  SiteId writer{};                     // the encoder's site
+  SiteId reader{};                     // the decoder's site
   std::uint64_t epoch = 0;             // of the ring, random
   std::uint64_t first = 0;             // offset in the ring
   std::uint32_t length = 0;            // 1 to kMaxSegmentBytes
@@ -54,70 +54,70 @@ inline constexpr std::size_t kSegmentNameBytes = 16 + 16 + 8 + 8 + 4 + 16;
 
 // kSegmentNameBytes, in the order of the members, numbers big-endian.
 void write_name(const SegmentName& name, ByteWriter& writer);
-// Nothing: too short, or a length that no segment has.
+// No result: too short, or an impossible length.
 std::optional<SegmentName> read_name(ByteReader& reader);
 
 // The digest of bytes that lie in pieces.
 std::array<std::byte, 16> segment_digest(std::span<const Slice> parts);
 
-// A sample of the content, by which it is found again. About one in 4 KiB; more than one in 2 KiB are thinned
-// out by the store. Lookups must use the same sampling as puts.
+// A sample of the content, by which it is found again. About one in 4 KiB; the store thins out more than one
+// in 2 KiB. Lookups must use the same sampling as puts.
 struct Hook {
   std::uint64_t fingerprint = 0;  // evenly distributed over all 64 bits
   std::uint32_t offset = 0;       // in the segment
 };
 
-// A hint: now and then (about one lookup in a million) it is wrong.
+// A hint: occasionally (about one lookup in a million) it is wrong.
 struct HookHit {
-  std::uint32_t index = 0;  // of the fingerprint in what was asked for
+  std::uint32_t index = 0;  // index of the fingerprint in the request
   SegmentName name;
   std::uint32_t offset = 0;  // a multiple of kHookGranule, at or before the sampled content
 };
 
 using LoadId = std::uint64_t;
 
-// Told of a store's segments, on the thread on which the store is used; anything may be asked of the store
-// meanwhile.
+// Receives a store's events, on the thread that uses the store; it may call the store meanwhile.
 class SegmentListener {
  public:
   virtual ~SegmentListener() = default;
   virtual void on_stored(const SegmentName& name) = 0;  // it can be loaded from now on
-  // Said before the bytes go. What is asked for from now on fails, what was asked for may.
+  // Called before the bytes are removed. Later loads fail, earlier ones may.
   virtual void on_dropped(const SegmentName& name) = 0;
-  // What a load asked for, verified; nothing if it cannot be had. Never before load() has returned.
+  // The bytes that a load requested, verified; nothing if they are unavailable. Never before load() has
+  // returned.
   virtual void on_loaded(LoadId load, std::optional<Slice> bytes) = 0;
 };
 
-// What all of a site's links have stored. Who may read what of it is decided in peer_segments.h; a session
-// uses a store only through that. Used on one thread.
+// All that a site's links have stored. peer_segments.h decides who may read which of it; a session uses a
+// store only through that. Used on one thread.
 class SegmentStore {
  public:
   enum class Put {
     taken,    // on_stored follows, unless the disk fails or the bytes do not match the name's digest
-    present,  // it is here already, or being written
+    present,  // already stored, or being written
     refused,  // the queue or the disk has no room for it now; counted
   };
 
   virtual ~SegmentStore() = default;
 
-  // Who listens hears of what is stored from now on; what was before is in list(). Nobody may be destroyed
-  // while attached. What a detached one asked for is forgotten.
+  // A listener is informed of segments stored from now on; list() has the earlier ones. Detach a listener
+  // before destroying it; its outstanding loads are forgotten.
   virtual void attach(SegmentListener& listener) = 0;
   virtual void detach(SegmentListener& listener) = 0;
 
-  // `parts` one behind the other are the segment; the caller has checked the digest. To make room it may drop
-  // others, and say so, before it returns: of the link whose segments take most, so that no link can take
-  // more than an equal share from the others.
+  // `parts` in sequence are the segment; the caller has checked the digest. To make room it may drop others,
+  // and reports that before it returns: those of the link with the most bytes, so that no link takes more
+  // than an equal share from the others.
   virtual Put put(const SegmentName& name, std::vector<Slice> parts, std::vector<Hook> hooks) = 0;
   virtual void drop(const SegmentName& name) = 0;
-  // What can be loaded, of the links that one of these sites is an end of.
+  // The segments that can be loaded, of links with one of these sites at an end.
   virtual std::vector<SegmentName> list(std::span<const SiteId> sites) const = 0;
 
-  // Appends what is known of these fingerprints in segments of these links, in the order of the fingerprints;
+  // Appends the places of these fingerprints in segments of these links, in the order of the fingerprints;
   // several for one that is in several segments. The work is their number times that of the links.
   virtual void find(std::span<const std::uint64_t> fingerprints, std::span<const SitePair> links,
                     std::vector<HookHit>& hits) = 0;
-  // `size` bytes from `offset`, which must lie in the segment. A segment that was loaded from stays longer.
+  // `size` bytes from `offset`, which must lie in the segment. Loading from a segment delays its eviction.
   virtual LoadId load(const SegmentName& name, std::uint32_t offset, std::uint32_t size,
                       SegmentListener& listener) = 0;
 };

@@ -8,7 +8,7 @@
 namespace longhaul::reduction {
 namespace {
 
-// Holes in what the twin holds cost memory and time; beyond this many the older half is forgotten.
+// Holes in the twin's history cost memory and time; beyond this many the older half is forgotten.
 constexpr std::size_t kMaxHeldRanges = 16'384;
 
 Interval common(Interval a, Interval b) {
@@ -57,7 +57,7 @@ bool SharedHistory::admits(std::uint64_t offset, std::uint64_t size) {
   return false;
 }
 
-// A stream whose bytes the twin throws away is not over, but will never be answered.
+// A stream whose bytes the twin discards has not ended, but will never be answered.
 void SharedHistory::give_up_on_the_oldest() {
   stalled_bytes_ = 0;
   std::size_t half = blocks_.size() / 2;
@@ -96,7 +96,7 @@ void SharedHistory::on_held(Interval range) {
     block.state = State::held;
     answered_bytes_ += block.size;
     if (block.offset >= floor_ && block.whom == For::all) held_.add({block.offset, block.end()});
-    // Those that stand behind it move, where the twin leaves gaps.
+    // Later ones move, if the twin leaves gaps.
     count_work(held_.intervals().size() / 4);
   }
   count_work(i - first);
@@ -105,8 +105,8 @@ void SharedHistory::on_held(Interval range) {
   if (ranges.size() > kMaxHeldRanges) held_.remove({0, ranges[ranges.size() / 2].begin});
 }
 
-// From its last block to the one before, and no further than what may be unanswered: a stream pays for its
-// own blocks and not for those of others that stand between.
+// From its last block to the one before, and no further than blocks may be unanswered: a stream pays for its
+// own blocks and not for those of others between them.
 void SharedHistory::abandon(const StreamTrack& track) {
   const std::uint64_t oldest = std::max(first_number_, oldest_);
   for (std::uint64_t last = track.last; last > oldest && last - 1 - first_number_ < blocks_.size();) {
@@ -141,7 +141,7 @@ void SharedHistory::start_over() {
   held_.remove({0, floor_});
 }
 
-// Forgets blocks whose answer has come, or matters no more, and what has left the ring.
+// Forgets blocks that are answered or no longer matter, and ranges that have left the ring.
 void SharedHistory::settle() {
   while (oldest_ - first_number_ < blocks_.size() &&
          blocks_[oldest_ - first_number_].state != State::unanswered)
@@ -158,7 +158,7 @@ void SharedHistory::settle() {
 }
 
 Interval SharedHistory::Reach::clip(Interval range, std::uint64_t position) const {
-  // In one piece of memory: not across the ring's wrap.
+  // Contiguous in memory: not across the ring's wrap.
   std::uint64_t lap = position / history_.ring_bytes_ * history_.ring_bytes_;
   return common(range, {std::max(low_, lap), lap + history_.ring_bytes_});
 }
@@ -178,7 +178,7 @@ Interval SharedHistory::Reach::find(std::uint64_t position) const {
       return clip({block.offset, block.end()}, position);
     }
   }
-  // What the twin holds and what the stream sent itself may touch.
+  // A range that the twin holds and one that the stream sent itself may be adjacent.
   if (run_.begin <= found.end && found.begin <= run_.end) {
     found.begin = std::min(found.begin, run_.begin);
     found.end = std::max(found.end, run_.end);

@@ -10,40 +10,42 @@ namespace longhaul::reduction {
 
 // What the history keeps per stream; its owner is the encoder.
 struct StreamTrack {
-  Interval run;            // its last blocks, as far as they stand behind each other
+  Interval run;            // its last blocks, as far as they are contiguous
   std::uint64_t last = 0;  // one past the number of its last block; 0: none
 };
 
 class SharedHistory {
  public:
-  // More blocks than this are never unanswered, however small they are.
+  // There are never more unanswered blocks than this, however small they are.
   static constexpr std::size_t kMaxBlocks = 65'536;
 
   SharedHistory(std::size_t ring_bytes, std::uint64_t start);
 
-  // How far the head may run ahead of the oldest unanswered block. References reach back by the ring less
-  // this, so that what a block refers to is still there when it arrives.
+  // How far the head may run ahead of the oldest unanswered block. References reach back by the ring minus
+  // this, so that their source still exists when they arrive.
   std::uint64_t horizon() const { return ring_bytes_ / 4; }
-  // Whether a block may stand at [offset, offset + size), at the head. If not it must not enter the history.
+  // Whether a block may be placed at [offset, offset + size), at the head. If not it must not enter the
+  // history.
   bool admits(std::uint64_t offset, std::uint64_t size);
   // Which streams may refer to a block: all, once the twin has answered, or only its own.
   enum class For : std::uint8_t { all, own_stream };
   // The block was sent.
   void add(std::uint64_t stream, StreamTrack& track, std::uint64_t offset, std::uint64_t size,
            For whom = For::all);
-  // The twin holds these bytes; what is no block, or older than the history, is ignored.
+  // The twin holds these bytes; ranges that are no block, or older than the history, are ignored.
   void on_held(Interval range);
-  // Bytes of blocks that were answered, ever; and how many blocks were named in answers after they had been.
+  // Total bytes of blocks that were answered; and how many answers named blocks that had been answered
+  // before.
   std::uint64_t answered_bytes() const { return answered_bytes_; }
   std::uint64_t answered_again() const { return answered_again_; }
-  // The stream is over: its blocks may never be answered, and hold up nothing.
+  // The stream has ended: its blocks may never be answered, and delay nothing.
   void abandon(const StreamTrack& track);
 
-  // Blocks of the range that have no answer will not get one, and are not referred to.
+  // Unanswered blocks of the range will not be answered, and are not referred to.
   void give_up(Interval range);
   const IntervalSet& held_ranges() const { return held_; }
 
-  // Nothing before the head is referred to any more.
+  // Bytes before the head are not referred to any more.
   void start_over();
   std::uint64_t floor() const { return floor_; }
   // Whether the twin answered for all of the range.
@@ -51,15 +53,15 @@ class SharedHistory {
   // Whether a block at the head may refer to it, as far as its age is concerned.
   bool in_reach(std::uint64_t offset) const { return offset >= low(head_) && offset < head_; }
   std::uint64_t head() const { return head_; }
-  // Whether these bytes were sent and will hardly be acknowledged, so that they are useless.
+  // Whether these bytes were sent and will probably never be acknowledged, which makes them useless.
   bool given_up(std::uint64_t offset) const;
   // The head, if every block was answered.
   std::uint64_t oldest_unanswered() const;
 
-  // What the block of a stream at `offset` may refer to.
+  // The history that the block of a stream at `offset` may refer to.
   class Reach {
    public:
-    // A block for its own stream refers to its own stream, too: what others sent shows in nothing of it.
+    // A block of an isolated stream may also refer to that stream: other streams' bytes never show in it.
     Reach(const SharedHistory& history, std::uint64_t stream, const StreamTrack& track, std::uint64_t offset,
           For whom = For::all)
         : history_(history), stream_(stream), whom_(whom), run_(track.run), low_(history.low(offset)) {}
@@ -80,14 +82,14 @@ class SharedHistory {
     For whom_;
     Interval run_;
     std::uint64_t low_;
-    mutable Interval last_;  // found, and mostly asked for again
+    mutable Interval last_;  // found, and mostly requested again
   };
 
  private:
   enum class State : std::uint8_t { unanswered, held, abandoned };
   struct Block {
     std::uint64_t offset, stream;
-    std::uint64_t before;  // as StreamTrack::last: the stream's block before this one
+    std::uint64_t before;  // as StreamTrack::last: the stream's previous block
     std::uint32_t size;
     State state;
     For whom;
@@ -105,7 +107,7 @@ class SharedHistory {
   std::uint64_t first_number_ = 0;  // of blocks_.front(); each block has the next
   std::uint64_t oldest_ = 0;        // number of the oldest unanswered
   IntervalSet held_;
-  std::uint64_t stalled_bytes_ = 0;  // not admitted since one was
+  std::uint64_t stalled_bytes_ = 0;  // not admitted since the last one that was
   std::uint64_t answered_bytes_ = 0, answered_again_ = 0;
 };
 
