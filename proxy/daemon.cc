@@ -133,7 +133,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
                     know_peers();
                     guard_soon();
                   },
-              .on_peer_allows = [this] { flows_.apply_features(); },
+              .on_peer_allows = [this](const link::PeerLink& link) { flows_.apply_features(&link); },
               .on_link_lost = [this](const link::PeerLink& link) { flows_.on_link_lost(link); },
               .decides_anew = [this](const link::PeerLink& link) { return flows_.decides_anew(link); },
               .on_peer_gone = [this](const link::PeerLink& link) { flows_.on_peer_gone(link); },

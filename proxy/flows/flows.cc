@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codecs/work.h"
 #include "proxy/flows/flows_parts.h"
 
 namespace longhaul::flows {
@@ -185,23 +186,25 @@ LinkedFlow::OnEnd Flows::forget() {
   };
 }
 
-void Flows::apply_features() {
-  for (auto& [id, flow] : linked_) {
-    FlowRecord& record = flow->record();
-    if (record.far_side || !flow->stream()) continue;
-    auto link = std::find_if(links_.begin(), links_.end(),
-                             [&](const auto& l) { return l->peer().name == record.peer; });
-    if (link == links_.end() || !(*link)->session_if_any()) continue;
-    auto policy = config::policy_for(config_, features_, record.client.address(),
-                                     address_of(record.destination), record.destination.port);
-    config::Features features = config::meet(policy.features, (*link)->session().peer_allowed());
-    // Which way a flow goes was decided at its start.
-    features.transport = record.features.transport;
-    record.features = features;
-    (*link)->session().change_features(flow->stream()->id(), features);
-    flow->features_changed();
-    (*link)->kick();
-  }
+void Flows::apply_features(const link::PeerLink* link) {
+  sweeps_.begin(Sweeps::Kind::apply_features, link,
+                [this](FlowId, LinkedFlow& flow) { apply_features_to(flow); });
+}
+
+void Flows::apply_features_to(LinkedFlow& flow) {
+  FlowRecord& record = flow.record();
+  if (record.far_side || !flow.stream() || !flow.link().session_if_any()) return;
+  count_work(Sweeps::kWorkPerVisit);
+  link::PeerLink& link = flow.link();
+  const auto policy = config::policy_for(config_, features_, record.client.address(),
+                                         address_of(record.destination), record.destination.port);
+  config::Features features = config::meet(policy.features, link.session().peer_allowed());
+  // Which way a flow goes was decided at its start.
+  features.transport = record.features.transport;
+  record.features = features;
+  link.session().change_features(flow.stream()->id(), features);
+  flow.features_changed();
+  link.kick();
 }
 
 void Flows::cut_all() {

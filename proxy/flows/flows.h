@@ -59,8 +59,9 @@ class Flows {
   // and it may come back past its peer before anybody knows. Its flows past the link wait until that is
   // settled. At most `most` of them, without ports.
   std::vector<modules::Ends> in_doubt(std::size_t most) const { return doubt_.all(most); }
-  // Features in force changed: running flows of our clients change at the next block.
-  void apply_features();
+  // Features in force changed, on all links or on this one: running flows of this site's clients change soon,
+  // at the next block.
+  void apply_features(const link::PeerLink* link = nullptr);
   // Modules of our clients whose state was changed from elsewhere act on it, soon.
   void run_modules();
   const Sweeps::Counters& sweeps() const { return sweeps_.counters(); }
@@ -90,6 +91,7 @@ class Flows {
   const config::Peer* peer_of(const Destination& destination) const;
   bool may_leave(const boost::asio::ip::address& client, const Destination& destination) const;
   void decide_anew(FlowId id, LinkedFlow& flow);
+  void apply_features_to(LinkedFlow& flow);
   void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
   void leave_doubt(LinkedFlow& flow);
   boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);

@@ -50,7 +50,7 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
                        tell_reason());
   // While an answer of the peer is overdue the client's bytes stay with us: if the link turns out to be lost
   // the flow goes past it, and if not it has lost a round trip.
-  const bool at_once = features.fast_connect && !link.session().overdue(link::Clock::now());
+  const bool at_once = features.fast_connect && !link.session().liveness().overdue(link::Clock::now());
   started.start_near(at_once ? LinkedFlow::Begin::at_once : LinkedFlow::Begin::after_answer,
                      std::move(accepted.answer),
                      [this](LinkedFlow& of, const link::OpenAnswer& answer) { on_answer(of, answer); });

@@ -311,7 +311,7 @@ ssize_t LinkedFlow::send_pieces(const SliceQueue& queue) {
 bool LinkedFlow::deliver() {
   const ssize_t size = send_pieces(stream_->readable());
   if (size >= 0) {
-    stream_->consume(static_cast<std::size_t>(size), link::Clock::now(), link_.session().smoothed_rtt());
+    stream_->consume(static_cast<std::size_t>(size), link::Clock::now(), link_.session().liveness().smoothed_rtt());
     return true;
   }
   if (down_ == Pump::waiting) {

@@ -62,7 +62,7 @@ class LinkedFlow final : public link::StreamUser {
 
   FlowRecord& record() { return record_; }
   link::Stream* stream() { return stream_; }  // none after a reset
-  const link::PeerLink& link() const { return link_; }
+  link::PeerLink& link() const { return link_; }
   // Those in force have changed, and the stream knows.
   void features_changed();
 

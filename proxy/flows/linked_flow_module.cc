@@ -38,7 +38,7 @@ void LinkedFlow::run_module() {
   for (bool moved = true; moved;) {
     const link::Session& session = link_.session();
     const bool ran = module_->host.run(link::Clock::now(),
-                                       {session.line_rate(), session.smoothed_rtt(), session.contact()});
+                                       {session.outgoing().line_rate(), session.liveness().smoothed_rtt(), session.liveness().contact()});
     any |= ran;
     moved = deliver_for_module() || ran;
     moved = read_for_module(reads_left) || moved;
@@ -134,7 +134,7 @@ void LinkedFlow::stop_for_module() {
 
 void LinkedFlow::take_messages() {
   const auto now = link::Clock::now();
-  const link::Duration round_trip = link_.session().smoothed_rtt();
+  const link::Duration round_trip = link_.session().liveness().smoothed_rtt();
   if (module_) {
     if (module_->host.take_messages(now, round_trip)) run_module();
     return;

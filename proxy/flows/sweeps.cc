@@ -21,6 +21,10 @@ Sweeps::Sweeps(boost::asio::io_context& io, const LinkedFlows& flows)
 Sweeps::~Sweeps() { *self_ = nullptr; }
 
 void Sweeps::begin(Kind kind, const link::PeerLink* link, Visit visit, std::function<void()> done) {
+  const auto waits = [&](const Sweep& each) {
+    return each.kind == kind && each.link == link && each.last == 0;
+  };
+  if (std::ranges::any_of(sweeps_, waits)) return;
   sweeps_.push_back({kind, link, std::move(visit), std::move(done)});
   if (sweeps_.size() == 1) turn_soon();
 }
@@ -42,11 +46,12 @@ void Sweeps::turn() {
   ++counters_.turns;
   const std::uint64_t before = counters_.visits;
   while (!sweeps_.empty() && !budget.used_up()) {
-    Sweep& sweep = sweeps_.front();
+    const auto most_urgent = std::ranges::min_element(sweeps_, {}, &Sweep::kind);
+    Sweep& sweep = *most_urgent;
     const auto next = flows_.upper_bound(sweep.last);
     if (next == flows_.end()) {
       const auto done = std::move(sweep.done);
-      sweeps_.pop_front();
+      sweeps_.erase(most_urgent);
       if (done) done();
       continue;
     }

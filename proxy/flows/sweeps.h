@@ -15,7 +15,8 @@ namespace longhaul::flows {
 class Sweeps {
  public:
   using LinkedFlows = std::map<FlowId, std::unique_ptr<LinkedFlow>>;
-  enum class Kind : std::uint8_t { decide_anew, peer_gone, run_modules };
+  // The first are more urgent.
+  enum class Kind : std::uint8_t { decide_anew, peer_gone, run_modules, apply_features };
   // May destroy the flow, and begin others; counts its work (codecs/work.h).
   using Visit = std::function<void(FlowId, LinkedFlow&)>;
 
@@ -23,8 +24,8 @@ class Sweeps {
   Sweeps(boost::asio::io_context& io, const LinkedFlows& flows);
   ~Sweeps();
 
-  // Of all links, where there is none. Flows that begin meanwhile are visited, too. `done` is called after
-  // the last.
+  // Without a link: the flows of all links. Flows that begin meanwhile are visited, too. `done` is called
+  // after the last. A sweep of the same kind and link that waits for its turn does the same: none is added.
   void begin(Kind kind, const link::PeerLink* link, Visit visit, std::function<void()> done = {});
   bool under_way(Kind kind, const link::PeerLink& link) const;
 
@@ -49,7 +50,7 @@ class Sweeps {
   };
   boost::asio::io_context& io_;
   const LinkedFlows& flows_;
-  std::deque<Sweep> sweeps_;  // one after the other
+  std::deque<Sweep> sweeps_;  // one after the other, urgent ones first
   Counters counters_;
   std::shared_ptr<Sweeps*> self_;
 };

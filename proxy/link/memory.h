@@ -128,4 +128,30 @@ class RetainedBudget {
   std::uint64_t used_ = 0;
 };
 
+// What one session has added to the budget, counted as it changes: there may be 100,000 streams.
+class RetainedShare {
+ public:
+  explicit RetainedShare(RetainedBudget& all) : all_(all) {}
+  ~RetainedShare() { assert(bytes_ == 0); }
+  RetainedShare(const RetainedShare&) = delete;
+  RetainedShare& operator=(const RetainedShare&) = delete;
+
+  std::uint64_t allowance(std::uint64_t held) const { return all_.allowance(held); }
+  void add(std::uint64_t bytes) {
+    all_.add(bytes);
+    bytes_ += bytes;
+  }
+  void remove(std::uint64_t bytes) {
+    assert(bytes <= bytes_);
+    all_.remove(bytes);
+    bytes_ -= bytes;
+  }
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t bytes_of_all() const { return all_.used_bytes(); }
+
+ private:
+  RetainedBudget& all_;
+  std::uint64_t bytes_ = 0;
+};
+
 }  // namespace longhaul::link

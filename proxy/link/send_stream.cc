@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/link/send_stream.h"
 
+#include <algorithm>
+
 namespace longhaul::link {
 
 std::optional<Interval> SendStream::next(std::size_t limit) const {
@@ -57,10 +59,21 @@ std::size_t SendStream::on_acknowledged(std::uint64_t offset) {
   return freed;
 }
 
+template <class IsLost>
+void SendStream::send_again(const IsLost& is_lost) {
+  std::erase_if(in_flight_, [&](const Sent& sent) {
+    if (!is_lost(sent.carrier)) return false;
+    lost_.add(sent.range);
+    return true;
+  });
+}
+
 void SendStream::on_carrier_lost(CarrierId carrier) {
-  for (const Sent& sent : in_flight_)
-    if (sent.carrier == carrier) lost_.add(sent.range);
-  std::erase_if(in_flight_, [&](const Sent& sent) { return sent.carrier == carrier; });
+  send_again([&](CarrierId each) { return each == carrier; });
+}
+
+void SendStream::on_carriers_left(std::span<const CarrierId> carriers) {
+  send_again([&](CarrierId each) { return std::ranges::find(carriers, each) == carriers.end(); });
 }
 
 void SendStream::on_lost(Interval range, CarrierId carrier) {

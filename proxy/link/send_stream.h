@@ -3,6 +3,7 @@
 // which must be retransmitted.
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codecs/interval_tree.h"
@@ -29,8 +30,10 @@ class SendStream {
   // ignored.
   std::size_t on_acknowledged(std::uint64_t offset);
 
-  // Everything last sent on that carrier and not yet acknowledged has to go again.
+  // Everything last sent on that carrier and not yet acknowledged has to be sent again.
   void on_carrier_lost(CarrierId carrier);
+  // The same for all carriers but these.
+  void on_carriers_left(std::span<const CarrierId> carriers);
   // The same for one range, for carriers that lose packets.
   void on_lost(Interval range, CarrierId carrier);
   // It was taken for lost and has arrived after all. It is kept until it is acknowledged.
@@ -52,6 +55,9 @@ class SendStream {
   bool all_acknowledged() const { return kept_.empty(); }
 
  private:
+  template <class IsLost>
+  void send_again(const IsLost& is_lost);
+
   struct Sent {
     Interval range;
     CarrierId carrier;

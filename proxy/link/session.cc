@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session's life: carriers come and go, time passes, streams are opened and forgotten. What frames say is
-// in session_receive.cc, what is sent next in session_transmit.cc.
+// The session's life: carriers come and go, time passes, streams are opened and forgotten. What the peer's
+// frames say is in session_receive.cc.
 #include "proxy/link/session.h"
 
 #include <cassert>
@@ -10,225 +10,217 @@ namespace longhaul::link {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr Duration kReclaimInterval = 500ms;
-// Of a stream that ends with its session: its flow, its socket and its place in the tables go with it.
+constexpr Duration kMemoryRounds = 500ms;
+// Of a stream that ends with its session: its flow, its socket and its place in the tables end with it.
 constexpr std::uint64_t kWorkPerEnd = 20'000;
+// Of a stream in a round: it is found, and what it sent on a lost carrier is sent again.
+constexpr std::uint64_t kWorkPerVisit = 500;
 }  // namespace
 
 Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained, BlockCodec* codec,
                  TimePoint now)
     : config_(config),
-      pool_(pool),
-      retained_(retained),
       context_{.owner = *this,
                .pool = pool,
-               .retained = retained,
+               .retained = RetainedShare(retained),
                .codec = codec,
-               .work = WorkBudget(config.work_per_turn)},
+               .work = WorkBudget(config.work_per_turn),
+               .now = now},
+      open_credit_(pool),
+      control_(context_, *this),
       next_id_(config.side == Side::dialler ? 1 : 2),
-      now_(now),
-      next_reclaim_(now + kReclaimInterval) {
+      peer_streams_(config.side, config.max_peer_streams),
+      events_(streams_),
+      due_(context_, streams_, control_, open_credit_, liveness_),
+      outgoing_(context_, streams_, control_, due_, carriers_),
+      next_memory_round_(now + kMemoryRounds) {
   allow(config.allowed);
   grant_open_credit();
 }
 
-Session::~Session() {
-  streams_.clear();
-  retained_.remove(control_sending_.retained_bytes());
-  pool_.give(open_granted_ - open_used_);
-}
+Session::~Session() = default;
 
-std::vector<Session::Carrier>::iterator Session::find_carrier(CarrierId id) {
-  return std::find_if(carriers_.begin(), carriers_.end(), [&](const Carrier& c) { return c.id == id; });
-}
+// -----------------------------------------------------------------------------------------------------
+// carriers
 
 void Session::attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send) {
-  now_ = now;
+  context_.now = now;
   if (over_) return;
-  carriers_.push_back({carrier, may_send, {}});
-  if (may_send) send_on(carrier, rtt);
+  carriers_.add(carrier, may_send);
+  if (may_send) send_on(*carriers_.find(carrier), rtt);
 }
 
 void Session::prefer(CarrierId carrier, TimePoint now) {
-  now_ = now;
-  auto found = find_carrier(carrier);
-  if (over_ || carrier == preferred_ || found == carriers_.end()) return;
-  found->may_send = true;
-  send_on(carrier, smoothed_rtt());
+  context_.now = now;
+  auto* found = carriers_.find(carrier);
+  if (over_ || carrier == preferred() || !found) return;
+  send_on(*found, liveness_.smoothed_rtt());
 }
 
-void Session::send_on(CarrierId carrier, Duration rtt) {
-  preferred_ = carrier;
+void Session::send_on(SessionCarriers::Carrier& carrier, Duration rtt) {
+  carriers_.prefer(carrier);
   orphaned_since_.reset();
-  liveness_.start(now_, rtt);
-  if (std::exchange(silent_, false)) events_.push_back({.kind = Event::Kind::path_alive});
-  announce_everything();
+  liveness_.start(context_.now, rtt);
+  if (std::exchange(silent_, false)) events_.tell(Event::Kind::path_alive);
+  say_everything_again();
 }
 
 void Session::detach(CarrierId carrier, TimePoint now) {
-  now_ = now;
-  auto lost = find_carrier(carrier);
-  if (lost == carriers_.end()) return;
-  carriers_.erase(lost);
+  context_.now = now;
+  if (!carriers_.find(carrier)) return;
+  const bool sent_here = preferred() == carrier;
+  carriers_.remove(carrier);
   if (over_) return;
-  bool sent_here = preferred_ == carrier;
-  auto next = std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
-  if (sent_here) preferred_ = next == carriers_.rend() ? 0 : next->id;
-  control_sending_.on_carrier_lost(carrier);
-  for (auto& [id, stream] : streams_) stream->on_carrier_lost(carrier, has_carrier());
-  for (const auto& [id, received] : last_acks_) repeated_acks_.emplace(id, received);
-  if (!last_acks_.empty()) acks_due(now_);
+  control_.sending().on_carrier_lost(carrier);
+  carrier_lost_ = true;
+  if (due_.repeat_last_acks()) acks_due(now);
   if (!has_carrier()) {
     if (!orphaned_since_) orphaned_since_ = now;
     liveness_.stop();
-  } else if (sent_here) {
-    send_on(preferred_, smoothed_rtt());
-  } else {
-    // What control frames said on the lost carrier may never have arrived.
-    announce_everything();
   }
+  if (has_carrier() && sent_here) return send_on(*carriers_.find(preferred()), liveness_.smoothed_rtt());
+  say_everything_again();
 }
 
-// Control frames are not kept after they are sent; everything they could have said is said again.
-void Session::announce_everything() {
-  open_credit_due_ = true;
-  for (auto& [id, stream] : streams_) {
-    if (stream->wire_received() > 0 && !std::exchange(stream->marks.ack_due, true)) ack_due_.push_back(id);
-    if (auto* credit = stream->receive_credit(); credit && credit->generation() > 0) announce_credit(*stream);
-    if (stream->marks.reset_pending) announce_reset(*stream);
-  }
-  control_ack_due_ = true;
-  acks_due(now_);
+// Control frames are not retained: whatever they said on a lost carrier may not have arrived.
+void Session::say_everything_again() {
+  due_.open_credit();
+  due_.control_ack();
+  acks_due(context_.now);
+  streams_.begin_round(StreamTable::Round::carriers);
+  WorkBudget::Scope working(context_.work);
+  visit_streams();
 }
+
+// As many as the turn's work allows.
+void Session::visit_streams() {
+  using Round = StreamTable::Round;
+  if (!streams_.in_any_round()) return;
+  const std::vector<CarrierId> carriers = carriers_.ids();
+  while (!context_.work.used_up()) {
+    const auto visit = streams_.next_visit();
+    if (!visit) break;
+    count_work(kWorkPerVisit);
+    Stream& stream = visit->stream;
+    if (visit->is_for(Round::carriers)) {
+      if (carrier_lost_) stream.on_carriers_left(carriers);
+      if (stream.wire_received() > 0) {
+        due_.ack(stream);
+        acks_due(context_.now);
+      }
+      if (auto* credit = stream.receive_credit(); credit && credit->generation() > 0) due_.credit(stream);
+      if (stream.marks.reset_pending) due_.reset(stream);
+    }
+    if (visit->is_for(Round::memory)) {
+      // Its flow may have waited for memory that other streams held.
+      stream.tell_if_writable();
+      auto* credit = stream.receive_credit();
+      if (credit && context_.pool.under_pressure() && credit->reclaim(context_.now)) due_.credit(stream);
+    }
+  }
+  if (!streams_.in_round(Round::carriers)) carrier_lost_ = false;
+}
+
+// ----------------------------------------------------------------------------------------------------- time
 
 std::optional<TimePoint> Session::next_timeout() const {
   if (over_) return std::nullopt;
   if (!has_carrier())
     return orphaned_since_ ? std::optional(*orphaned_since_ + config_.orphan_patience) : std::nullopt;
   std::optional<TimePoint> next = liveness_.next_timeout(busy(), silent_);
-  auto sooner = [&](TimePoint time) { next = next ? std::min(*next, time) : time; };
-  if (ack_at_) sooner(*ack_at_);
-  if (codec_at_) sooner(*codec_at_);
-  if (!streams_.empty() && (pool_.under_pressure() || retained_.used_bytes() > 0)) sooner(next_reclaim_);
+  auto sooner = [&](std::optional<TimePoint> time) {
+    if (time) next = next ? std::min(*next, *time) : time;
+  };
+  sooner(due_.ack_timer().next_timeout());
+  sooner(control_.codec_timeout());
+  if (busy() && (context_.pool.under_pressure() || context_.retained.bytes_of_all() > 0))
+    sooner(next_memory_round_);
   return next;
 }
 
 void Session::on_timeout(TimePoint now) {
-  now_ = now;
+  context_.now = now;
   if (over_) return;
   if (!has_carrier()) {
     if (orphaned_since_ && now >= *orphaned_since_ + config_.orphan_patience) abandon(now);
     return;
   }
-  // A carrier without room may leave ACKs waiting: from here on they wait for it, not for the time.
-  if (ack_at_ && now >= *ack_at_) acks_due(now);
-  if (codec_at_ && now >= *codec_at_) poll_codec();
+  due_.ack_timer().on_timeout(now);
+  if (const auto codec_at = control_.codec_timeout(); codec_at && now >= *codec_at) control_.poll_codec();
   liveness_.on_timeout(now, busy());
   if (!silent_ && liveness_.silent(now, busy())) {
     silent_ = true;
-    events_.push_back({.kind = Event::Kind::path_silent});
+    events_.tell(Event::Kind::path_silent);
   }
-  if (now >= next_reclaim_) {
-    next_reclaim_ = now + kReclaimInterval;
+  if (now >= next_memory_round_) {
+    next_memory_round_ = now + kMemoryRounds;
     grant_open_credit();
-    for (auto& [id, stream] : streams_) {
-      // Flows that waited for memory which other streams held.
-      stream->tell_if_writable();
-      if (pool_.under_pressure() && stream->receive_credit() && stream->receive_credit()->reclaim(now))
-        announce_credit(*stream);
-    }
+    streams_.begin_round(StreamTable::Round::memory);
+    WorkBudget::Scope working(context_.work);
+    visit_streams();
   }
 }
 
+bool Session::has_work_left() const {
+  return !over_ &&
+         (!reads_later_.empty() || control_.has_unread() || codec_waits_ || streams_.in_any_round());
+}
+
+Result<void> Session::go_on(TimePoint now) {
+  context_.now = now;
+  if (over_) return {};
+  WorkBudget::Scope working(context_.work);
+  visit_streams();
+  auto done = control_.read_on();
+  if (done) done = read_streams();
+  if (done) done = resume_blocks();
+  if (!done) abandon(now);
+  return done;
+}
+
 void Session::abandon(TimePoint now) {
-  now_ = now;
+  context_.now = now;
   if (over_) return;
   over_ = true;
-  next_to_end_ = streams_.begin();
-  events_.push_back({.kind = Event::Kind::expired});
+  outgoing_.stop();
+  streams_.stop_rounds();
+  streams_.begin_round(StreamTable::Round::end);
+  events_.tell(Event::Kind::expired);
 }
 
 bool Session::end_streams(std::size_t most) {
   assert(over_);
-  for (; most > 0 && next_to_end_ != streams_.end(); --most) {
+  for (; most > 0; --most) {
+    const auto visit = streams_.next_visit();
+    if (!visit) break;
     count_work(kWorkPerEnd);
-    const auto ending = next_to_end_++;
-    Stream& stream = *ending->second;
+    Stream& stream = visit->stream;
     stream.on_reset(ResetCode::session_lost);
-    // No flow will let go of it.
-    if (stream.marks.released || !stream.begun()) erase(ending);
+    // No flow will release it.
+    if (stream.marks.released || !stream.begun()) streams_.erase(stream.id());
   }
-  return next_to_end_ != streams_.end();
-}
-
-void Session::erase(StreamMap::iterator stream) {
-  if (over_ && stream == next_to_end_) ++next_to_end_;
-  recent_ = nullptr;
-  streams_.erase(stream);
+  return streams_.in_any_round();
 }
 
 std::optional<Event> Session::poll_event() {
-  while (!events_.empty()) {
-    Event event = events_.front();
-    events_.pop_front();
-    if (event.kind == Event::Kind::stream) {
-      Stream* stream = find(event.stream);
-      if (!stream || stream->marks.released) continue;
-      if (over_ && event.stream_event == EventKind::opened) {  // no flow begins any more
-        release(event.stream);
-        continue;
-      }
-      if (event.stream_event == EventKind::readable) stream->marks.told_readable = false;
-      if (event.stream_event == EventKind::writable) stream->marks.told_writable = false;
-      if (event.stream_event == EventKind::features) stream->marks.told_features = false;
-    }
-    if (event.kind == Event::Kind::peer_allows) told_peer_allows_ = false;
-    return event;
+  for (;;) {
+    auto event = events_.poll();
+    const bool opens =
+        event && event->kind == Event::Kind::stream && event->stream_event == EventKind::opened;
+    if (!over_ || !opens) return event;
+    release(event->stream);  // no flow begins any more
   }
-  return std::nullopt;
 }
 
-void Session::set_line_rate(std::uint64_t bytes_per_second) {
-  line_rate_ = bytes_per_second;
-  constexpr Duration kFirstBlock = 1ms;
-  auto carried = std::chrono::duration<double>(kFirstBlock).count() * static_cast<double>(bytes_per_second);
-  context_.first_block_bytes = std::clamp(static_cast<std::size_t>(std::min(carried, 1e9)),
-                                          StreamContext::kMinFirstBlock, kMaxBlockPlainBytes);
-  if (context_.codec) context_.codec->set_line_rate(bytes_per_second);
-}
-
-bool Session::busy() const { return !streams_.empty(); }
-
-// -------------------------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------
 // streams
 
-std::uint64_t Session::first_credit() const {
-  // Every stream has the floor; beyond it a quarter of what the peer has set aside for new streams, and half
-  // of it as long as nobody else took any: who comes alone waits a round trip less for more.
-  const std::uint64_t left = peer_open_limit_ - peer_open_taken_;
-  return peer_floor_ + std::min(CreditPool::kMaxInitial, left >= peer_open_share_ ? left / 2 : left / 4);
-}
-
 Stream& Session::open(OpenRequest request, TimePoint now) {
-  now_ = now;
-  std::uint64_t credit = first_credit();
-  if (request.features.window_bytes) credit = std::min<std::uint64_t>(credit, request.features.window_bytes);
-  std::uint64_t above_floor = credit > peer_floor_ ? credit - peer_floor_ : 0;
-  peer_open_taken_ += above_floor;
-  StreamId id = next_id_;
+  context_.now = now;
+  const auto [credit, from_open_credit] = open_credit_.take_first(request.features.window_bytes);
+  const StreamId id = next_id_;
   next_id_ += 2;
-  auto& place = streams_[id];
-  // The stream announces itself while it is made, so its place must exist before.
-  place = std::make_unique<Stream>(id, context_, std::move(request), credit, above_floor);
-  return *place;
-}
-
-Stream* Session::find(StreamId id) {
-  if (recent_ && recent_->id() == id) return recent_;
-  auto found = streams_.find(id);
-  if (found == streams_.end()) return nullptr;
-  recent_ = found->second.get();
-  return recent_;
+  return streams_.add(std::make_unique<Stream>(id, context_, std::move(request), credit, from_open_credit));
 }
 
 void Session::release(StreamId id) {
@@ -240,41 +232,20 @@ void Session::release(StreamId id) {
 }
 
 void Session::forget_if_finished(StreamId id) {
-  auto found = streams_.find(id);
-  if (found == streams_.end() || !found->second->marks.released) return;
-  if (over_) return erase(found);
-  if (!found->second->finished()) return;
-  // What waits behind a gap is of use to nobody any more. The peer need not say it again, and will not: its
-  // carrier knows that it came.
-  const std::uint64_t seen = found->second->wire_seen();
-  const bool waits = seen > found->second->wire_received();
-  if (found->second->marks.ack_due || waits) repeated_acks_[id] = seen;
-  if (waits) acks_due(now_);
-  if (seen > 0) last_acks_.emplace_back(id, seen);
-  if (last_acks_.size() > kMaxLastAcks) last_acks_.pop_front();
-  if (opened_by_peer(id)) {
-    finished_peer_streams_.add({id / 2, id / 2 + 1});
-    --peer_streams_;
-  }
-  if (found->second->marks.unopened) --unopened_;
-  erase(found);
-}
-
-void Session::tell(Stream& stream, EventKind kind) {
-  if (stream.marks.released || !stream.begun()) return;
-  if (kind == EventKind::readable && std::exchange(stream.marks.told_readable, true)) return;
-  if (kind == EventKind::writable && std::exchange(stream.marks.told_writable, true)) return;
-  if (kind == EventKind::features && std::exchange(stream.marks.told_features, true)) return;
-  if (kind == EventKind::stopped && std::exchange(stream.marks.told_stopped, true)) return;
-  events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
-}
-
-void Session::announce_credit(Stream& stream) {
-  if (!std::exchange(stream.marks.credit_due, true)) credit_due_.push_back(stream.id());
-}
-
-void Session::announce_reset(Stream& stream) {
-  if (!std::exchange(stream.marks.reset_queued, true)) reset_due_.push_back(stream.id());
+  const Stream* stream = find(id);
+  if (!stream || !stream->marks.released) return;
+  if (over_) return streams_.erase(id);
+  if (!stream->finished()) return;
+  // Bytes behind a gap are of no use any more. The peer need not send them again, and will not: its carrier
+  // knows that they arrived.
+  const std::uint64_t seen = stream->wire_seen();
+  const bool waits = seen > stream->wire_received();
+  if (stream->marks.ack_due || waits) due_.ack_again(id, seen);
+  if (waits) acks_due(context_.now);
+  if (seen > 0) due_.remember_last_ack(id, seen);
+  if (stream->marks.unopened) peer_streams_.open_is_read();
+  if (peer_streams_.opens(id)) peer_streams_.end(id);
+  streams_.erase(id);
 }
 
 void Session::reads_later(Stream& stream) {
@@ -286,56 +257,29 @@ void Session::reads_later(Stream& stream) {
 std::uint64_t Session::waiting_allowance() const {
   constexpr std::uint64_t kLeastSlack = 256 * 1024;
   const SessionCredit& credit = context_.credit;
-  const std::uint64_t granted =
-      credit.granted + (open_granted_ - open_used_) + pool_.floor_bytes() * credit.streams;
-  const std::uint64_t slack = std::max(kLeastSlack, pool_.cap_bytes() / 16);
-  return std::min(pool_.cap_bytes(), granted - std::min(granted, credit.unread) + slack);
+  const CreditPool& pool = context_.pool;
+  const std::uint64_t granted = credit.granted + open_credit_.ahead() + pool.floor_bytes() * credit.streams;
+  const std::uint64_t slack = std::max(kLeastSlack, pool.cap_bytes() / 16);
+  return std::min(pool.cap_bytes(), granted - std::min(granted, credit.unread) + slack);
 }
 
-void Session::wants_to_send(Stream& stream, Turn turn) {
-  if (std::exchange(stream.marks.queued, true)) return;
-  if (turn == Turn::first) {
-    scheduler_.add_first(stream.id(), stream.stream_class(now_));
-  } else {
-    scheduler_.add(stream.id(), stream.stream_class(now_));
-  }
-}
-
-// -------------------------------------------------------------------------------------------------- open
-// credit
-
-// What the peer's new streams may use before they are granted more is set aside beforehand: the sum of all
-// that is granted never exceeds the cap, whatever the peer opens within a round trip.
 void Session::grant_open_credit() {
-  const std::uint64_t ahead = open_granted_ - open_used_;
-  const std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share(ahead));
-  // A little more is not worth a frame, unless all is quiet: who comes next comes alone then.
-  if (ahead >= (busy() ? wanted / 4 * 3 : wanted)) return;
-  pool_.take(wanted - ahead);
-  open_granted_ += wanted - ahead;
-  open_credit_due_ = true;
-}
-
-Result<void> Session::take_open_credit(std::uint64_t bytes) {
-  if (bytes > open_granted_ - open_used_) return LinkError::credit_exceeded;
-  open_used_ += bytes;
-  pool_.give(bytes);  // the stream's own ReceiveCredit takes it in the same breath
-  return {};
+  if (open_credit_.grant(busy() ? OpenCredit::Traffic::some : OpenCredit::Traffic::none)) due_.open_credit();
 }
 
 bool Session::admits(Stream& opened) {
-  if (std::exchange(opened.marks.unopened, false)) --unopened_;
-  return peer_streams_ <= config_.max_peer_streams && !pool_.full();
+  if (std::exchange(opened.marks.unopened, false)) peer_streams_.open_is_read();
+  return peer_streams_.within_limit() && !context_.pool.full();
 }
 
-// ----------------------------------------------------------------------------------------------- control
-// stream
+// -----------------------------------------------------------------------------------------------------
+// features
 
 void Session::allow(const config::Features& features) {
   config_.allowed = features;
   Buffer body;
   write_features(features, body);
-  write_control_record(RecordType::allowed, body);
+  control_.write(RecordType::allowed, body);
 }
 
 void Session::change_features(StreamId id, const config::Features& features) {
@@ -345,21 +289,7 @@ void Session::change_features(StreamId id, const config::Features& features) {
   Buffer body;
   ByteWriter(body).varint(id);
   write_features(features, body);
-  write_control_record(RecordType::features, body);
-}
-
-void Session::write_control_record(RecordType type, Bytes body) {
-  Buffer head;
-  write_record_head(type, body.size(), head);
-  Slice wire = Slice::joined(head, body);
-  retained_.add(wire.size());
-  control_sending_.append(std::move(wire));
-}
-
-std::uint64_t Session::retained_bytes() const {
-  std::uint64_t sum = control_sending_.retained_bytes();
-  for (const auto& [id, stream] : streams_) sum += stream->retained_bytes();
-  return sum;
+  control_.write(RecordType::features, body);
 }
 
 }  // namespace longhaul::link

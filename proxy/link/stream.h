@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "codecs/block_codec.h"
 #include "codecs/slice_queue.h"
@@ -52,7 +53,7 @@ class StreamOwner {
 struct StreamContext {
   StreamOwner& owner;
   CreditPool& pool;
-  RetainedBudget& retained;
+  RetainedShare retained;
   BlockCodec* codec = nullptr;            // none: bytes flow without blocks
   std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
   // What a stream's first block after a pause holds at most: what the line carries in a few milliseconds, so
@@ -63,6 +64,7 @@ struct StreamContext {
   std::uint64_t waiting_cost = 0;
   SessionCredit credit{};
   WorkBudget work{};
+  TimePoint now{};  // of the call in progress
 
   static constexpr std::size_t kMinFirstBlock = 1400;  // what goes into one packet
 };
@@ -123,8 +125,8 @@ class Stream final : private RecordSink {
   void use_features(const config::Features& features) { request_->features = features; }
   Result<void> on_frame(std::uint64_t offset, Bytes payload, TimePoint now);
   void on_acknowledged(std::uint64_t offset);
-  // `others`: some carrier is left, on which something may have been acknowledged in vain.
-  void on_carrier_lost(CarrierId carrier, bool others);
+  // Some carriers were lost, these are left: what was sent on others and is not acknowledged is sent again.
+  void on_carriers_left(std::span<const CarrierId> carriers);
   SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
   void on_reset(ResetCode code);
   // A block that had to wait may be decodable now, and what came behind it can be read.

@@ -205,10 +205,10 @@ void Stream::on_acknowledged(std::uint64_t offset) {
   tell_if_writable();
 }
 
-void Stream::on_carrier_lost(CarrierId carrier, bool others) {
-  sending_.on_carrier_lost(carrier);
-  // The peer may have forgotten this stream, and with it that its last acknowledgement went that way.
-  if (others && send_state_ != SendState::open) sending_.repeat_last_byte();
+void Stream::on_carriers_left(std::span<const CarrierId> carriers) {
+  sending_.on_carriers_left(carriers);
+  // The peer may have forgotten this stream, and may have sent its last acknowledgement on a lost carrier.
+  if (send_state_ != SendState::open) sending_.repeat_last_byte();
   if (wants_to_send()) context_.owner.wants_to_send(*this);
 }
 

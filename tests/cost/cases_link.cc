@@ -18,10 +18,12 @@ using namespace std::chrono_literals;
 // A session like that of a daemon, whose peer reads nothing.
 class Peer {
  public:
-  explicit Peer(std::uint64_t cap = 192 << 20, std::uint32_t streams = 32'768)
+  explicit Peer(std::uint64_t cap = 192 << 20, std::uint32_t streams = 32'768,
+                std::uint64_t work_per_turn = WorkBudget::kUnlimited)
       : pool_(cap, streams),
         retained_(cap),
-        session_({.max_peer_streams = streams}, pool_, retained_, nullptr, now_) {
+        session_({.max_peer_streams = streams, .work_per_turn = work_per_turn}, pool_, retained_, nullptr,
+                 now_) {
     session_.attach(1, now_, 20ms);
   }
   Peer(const Peer&) = delete;
@@ -39,6 +41,7 @@ class Peer {
   }
   Session& session() { return session_; }
   TimePoint now() const { return now_; }
+  void pass(Duration time) { now_ += time; }
   void events() {
     while (session_.poll_event()) {
     }
@@ -65,9 +68,10 @@ void add_record(RecordType type, Bytes body, Buffer& out) {
   append(out, body);
 }
 
-Buffer an_open() {
+Buffer an_open(std::uint64_t reverse_credit = 0) {
   OpenRequest request;
   request.destination.port = 80;
+  request.reverse_credit = reverse_credit;
   Buffer body, wire;
   write_open(request, body);
   add_record(RecordType::open, body, wire);
@@ -195,11 +199,94 @@ std::uint64_t a_session_of_many_streams_ends(std::size_t size) {
   return turns.longest();
 }
 
+// Streams on which both sides have written, as a link holds them that carries many flows.
+class ManyStreams {
+ public:
+  explicit ManyStreams(std::size_t size) : peer_(1 << 30, static_cast<std::uint32_t>(size), kWork) {
+    const Buffer bytes(100);
+    const Buffer open = an_open(bytes.size());
+    for (std::size_t i = 0; i < size; ++i) {
+      session().begin_turn();
+      if (!peer_.send_stream(peers(i), 0, open)) std::abort();
+      peer_.events();
+      Stream& stream = *session().find(peers(i));
+      stream.give_answer({});
+      stream.write(bytes);
+      transmit(1);
+    }
+  }
+  Session& session() { return peer_.session(); }
+  Peer& peer() { return peer_; }
+  void transmit(CarrierId carrier) {
+    frames_.clear();
+    session().outgoing().transmit(carrier, 64 * 1024, 16 * 1024, frames_, peer_.now());
+  }
+  // One turn of the loop, and then as many as it takes until nothing is left to do or to say.
+  template <class Begin>
+  void take(CarrierId carrier, const Begin& begin) {
+    turns_.take([&] { begin(); });
+    while (session().has_work_left() || session().outgoing().wants_to_transmit(carrier, peer_.now())) {
+      turns_.take([&] {
+        session().begin_turn();
+        if (!session().go_on(peer_.now())) std::abort();
+        peer_.events();
+      });
+      turns_.take([&] {
+        session().begin_turn();
+        transmit(carrier);
+      });
+    }
+  }
+  std::uint64_t longest() const { return turns_.longest(); }
+
+ private:
+  static constexpr std::uint64_t kWork = 4 << 20;  // as a link
+  Peer peer_;
+  FrameBatch frames_;
+  Turns turns_;
+};
+
+std::uint64_t a_carrier_is_replaced(std::size_t size) {
+  ManyStreams many(size);
+  Session& session = many.session();
+  many.take(2, [&] { session.attach(2, many.peer().now(), 20ms); });
+  many.take(2, [&] { session.detach(1, many.peer().now()); });
+  many.take(2, [&] { session.prefer(1, many.peer().now()); });  // nothing: it is gone
+  for (std::size_t i = 0; i < size; ++i)
+    if (session.find(peers(i))->sending().repeats()) std::abort();
+  return many.longest();
+}
+
+std::uint64_t memory_is_reclaimed(std::size_t size) {
+  ManyStreams many(size);
+  Session& session = many.session();
+  for (int i = 0; i < 5; ++i) {
+    many.peer().pass(1s);
+    many.take(1, [&] {
+      session.begin_turn();
+      session.on_timeout(many.peer().now());
+    });
+  }
+  return many.longest();
+}
+
+std::uint64_t retained_bytes_are_asked_for(std::size_t size) {
+  ManyStreams many(size);
+  Turns turns;
+  turns.take([&] {
+    if (many.session().retained_bytes() < size) std::abort();
+  });
+  return turns.longest();
+}
+
 }  // namespace
 
 const std::vector<TurnCase>& turn_cases() {
   static const std::vector<TurnCase> cases = {
       {"session: its end, with 80,000 streams", 16 * 2'000, 80'000, a_session_of_many_streams_ends},
+      {"session: a carrier is replaced, with 80,000 streams", 3'000'000, 80'000, a_carrier_is_replaced},
+      {"session: memory is reclaimed, with 80,000 streams", 800'000, 80'000, memory_is_reclaimed},
+      {"session: its retained bytes, with 80,000 streams", 100, 80'000, retained_bytes_are_asked_for},
   };
   return cases;
 }

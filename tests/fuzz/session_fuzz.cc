@@ -341,8 +341,9 @@ class Fuzzed {
   void transmit() {
     if (carriers_.empty()) return;
     Buffer out;
-    bool wants = session_->wants_to_transmit(carriers_.back(), now_);
-    session_->transmit(carriers_.back(), 200 + 100 * choices_.byte(), 1 + 8 * choices_.byte(), out, now_);
+    bool wants = session_->outgoing().wants_to_transmit(carriers_.back(), now_);
+    session_->outgoing().transmit(carriers_.back(), 200 + 100 * choices_.byte(), 1 + 8 * choices_.byte(), out,
+                                  now_);
     require(wants || out.empty());
     for (Bytes rest = out; !rest.empty();) {
       auto parsed = parse_frame(rest);

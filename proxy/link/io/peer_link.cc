@@ -37,7 +37,7 @@ PeerLink::PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_ope
 PeerLink::~PeerLink() { *self_ = nullptr; }
 
 LinkState PeerLink::state() const {
-  if (!session_ || ending_ || session_->is_over() || !session_->has_carrier())
+  if (!session_ || ending_ || session_->is_over() || session_->preferred() == 0)
     return ever_up_ ? LinkState::down : LinkState::never_up;
   return session_->silent() || udp_.in_doubt() ? LinkState::silent : LinkState::up;
 }
@@ -64,7 +64,7 @@ LinkStatus PeerLink::status() const {
     status.delivery_rate_bits = status.udp.delivery_rate_bits;
   }
   if (session_) {
-    status.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(session_->smoothed_rtt());
+    status.smoothed_rtt = std::chrono::duration_cast<std::chrono::microseconds>(session_->liveness().smoothed_rtt());
     status.streams = session_->live_streams();
     status.bytes_retained = session_->retained_bytes();
   }
@@ -201,11 +201,13 @@ void PeerLink::choose_carrier() {
                .rate_bits = peer_.rate_bits,
                .most_bits = shared_.total_rate.share()},
               Clock::now());
-  if (session_->preferred() != before) kick();
+  if (session_->preferred() == before) return;
+  kick();
+  go_on_later();
 }
 
 void PeerLink::count_for_total_rate() {
-  bool carries = session_ && session_->has_carrier();
+  bool carries = session_ && session_->preferred() != 0;
   if (carries == counted_) return;
   counted_ = carries;
   shared_.total_rate.links += carries ? 1 : -1;
@@ -309,7 +311,7 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
   last_error_ = why;
   if (session_) session_->detach(id, Clock::now());
   choose_carrier();
-  bool carries = session_ && session_->has_carrier();
+  bool carries = session_ && session_->preferred() != 0;
   log::warn(carries ? "link_tcp_lost" : "link_down", {{"peer", peer_.name}, {"reason", why}});
   perhaps_gone_ = by == EndedBy::peer && carriers_.empty();
   after_activity();
@@ -321,7 +323,7 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
 // The kernel of a process that dies ends its connections, and nothing comes over UDP any more. If only the
 // connection was cut, by somebody between, UDP is heard, or a new connection made, within this time.
 void PeerLink::watch_for_end() {
-  const Duration round_trip = session_ ? session_->smoothed_rtt() : Duration{};
+  const Duration round_trip = session_ ? session_->liveness().smoothed_rtt() : Duration{};
   gone_timer_.expires_after(2s + 4 * round_trip);
   gone_timer_.async_wait([self = self_](boost::system::error_code error) {
     if (error || !*self || !(*self)->perhaps_gone_) return;
@@ -421,7 +423,7 @@ void PeerLink::deliver_events() {
         udp_.probe_now(Clock::now());
         break;
       case Event::Kind::peer_allows:
-        if (shared_.on_peer_allows) shared_.on_peer_allows();
+        if (shared_.on_peer_allows) shared_.on_peer_allows(*this);
         break;
       case Event::Kind::peer_closing: {
         const CloseFrame& close = session_->close_reason();
@@ -476,6 +478,7 @@ void PeerLink::arm_timer() {
     link.deliver_events();
     link.kick();
     link.arm_timer();
+    link.go_on_later();
   });
 }
 

@@ -43,7 +43,7 @@ struct LinkShared {
       make_codec{};
   // The peer has proved its key from there.
   std::function<void(const PeerLink&, const boost::asio::ip::address&)> on_connected{};
-  std::function<void()> on_peer_allows{};  // what a peer allows has changed
+  std::function<void(const PeerLink&)> on_peer_allows{};  // what the peer allows has changed
   // It is no longer `up`: told from the loop, like events.
   std::function<void(PeerLink&)> on_link_lost{};
   // Flows are still being decided anew for that: until they are, their streams are left as they are.

@@ -170,7 +170,7 @@ bool TcpCarrier::write_frames() {
   std::size_t chunk =
       rate_ ? std::clamp(bytes_in(kTurn, rate_), kChunkMin, kMaxStreamPayload) : kLowWaterStart;
   bool sent = false;
-  while (send_pending() && session_.wants_to_transmit(id_, now)) {
+  while (send_pending() && session_.outgoing().wants_to_transmit(id_, now)) {
     if (session_.work_used_up()) {
       kick();
       break;
@@ -182,7 +182,8 @@ bool TcpCarrier::write_frames() {
       break;
     }
     frames_.clear();
-    session_.transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk, frames_, now);
+    session_.outgoing().transmit(id_, std::clamp(2 * low_water_ - unsent, kChunkMin, kBatchMax), chunk,
+                                 frames_, now);
     if (frames_.empty()) break;
     sent = true;
     if (auto sealed = connection_.tls().send_pieces(frames_.bytes()); !sealed) {
@@ -239,7 +240,7 @@ void TcpCarrier::bound_rate() {
 void TcpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
   const std::uint64_t bound = bound_bits_ / 8;
-  session_.set_line_rate(rate_ && bound ? std::min(rate_, bound) : std::max(rate_, bound));
+  session_.outgoing().set_line_rate(rate_ && bound ? std::min(rate_, bound) : std::max(rate_, bound));
 }
 
 void TcpCarrier::measure(TimePoint now) {
@@ -258,7 +259,7 @@ void TcpCarrier::measure(TimePoint now) {
   if (wanted > low_water_ * 5 / 4 || wanted < low_water_ * 3 / 4) {
     low_water_ = wanted;
     set_unsent_low_water(socket, low_water_);
-    session_.set_unsent_limit(std::clamp<std::size_t>(bytes_in(20ms, rate_), 64 * 1024, 4 << 20));
+    session_.outgoing().set_unsent_limit(std::clamp<std::size_t>(bytes_in(20ms, rate_), 64 * 1024, 4 << 20));
   }
 }
 

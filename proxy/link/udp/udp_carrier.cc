@@ -82,8 +82,9 @@ void UdpCarrier::follow_law(TimePoint now) {
   pacer_.set_rate(now, law_->pacing_rate());
   pacer_.set_packet_bytes(ip_bytes(mtu_.current()));
   if (session_.preferred() != id_) return;
-  session_.set_unsent_limit(std::clamp(bytes_in(kUnsentTime, law_->pacing_rate()), kUnsentMin, kUnsentMax));
-  session_.set_line_rate(law_->pacing_rate());
+  session_.outgoing().set_unsent_limit(
+      std::clamp(bytes_in(kUnsentTime, law_->pacing_rate()), kUnsentMin, kUnsentMax));
+  session_.outgoing().set_line_rate(law_->pacing_rate());
 }
 
 void UdpCarrier::set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now) {

@@ -217,7 +217,7 @@ void UdpCarrier::settle(TimePoint now) {
     if (newest_data_ && state_ == State::up) {
       SentContent& content = contents_[*newest_data_];
       PacketContent ranges{.ranges = content.frames.ranges, .control = {}};
-      session_.on_lost(content.carrier, ranges, now);
+      session_.outgoing().on_lost(content.carrier, ranges, now);
     }
   }
 }
@@ -230,7 +230,7 @@ void UdpCarrier::lose(const PacketFate& fate, TimePoint now) {
     mtu_.on_probe_lost(content.datagram_bytes, now);
   } else {
     mtu_.on_packet_lost(content.datagram_bytes);
-    if (!content.restored) session_.on_lost(content.carrier, content.frames, now);
+    if (!content.restored) session_.outgoing().on_lost(content.carrier, content.frames, now);
   }
   release(fate.content);
 }

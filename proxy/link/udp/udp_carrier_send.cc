@@ -59,7 +59,7 @@ std::optional<TimePoint> UdpCarrier::ack_at() const {
 }
 
 bool UdpCarrier::has_data(TimePoint now) const {
-  return state_ == State::up && session_.wants_to_transmit(id_, now);
+  return state_ == State::up && session_.outgoing().wants_to_transmit(id_, now);
 }
 
 bool UdpCarrier::may_send_data(TimePoint now) {
@@ -166,7 +166,7 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
   if (end < out.size() + kMinRoom || !has_data(now)) return false;
   // Control frames are as urgent as interactive streams, and what is first in the packet decides for all of
   // it.
-  auto next = session_.next_stream();
+  auto next = session_.outgoing().next_stream();
   bool interactive = !next || next->stream_class == StreamClass::interactive;
   fec::Mode mode = next ? mode_of(next->features.fec) : fec_mode_;
   auto symbol = fec_.next_symbol(interactive, mode);
@@ -180,9 +180,9 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
     }
   }
   std::size_t frames = out.size();
-  session_.fill(id_, end - frames,
-                symbol && interactive ? Session::Streams::interactive : Session::Streams::all, out,
-                content.frames, now);
+  session_.outgoing().fill(id_, end - frames,
+                           symbol && interactive ? Outgoing::Streams::interactive : Outgoing::Streams::all,
+                           out, content.frames, now);
   if (out.size() == frames) {
     out.resize(before);
     return false;

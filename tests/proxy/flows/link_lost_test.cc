@@ -148,7 +148,8 @@ TEST_CASE(
       link::Stream* stream = nullptr;
       co_await b.until([&] {
         stream = b.link().session().find(1);
-        return !stream || stream->unsent_bytes() == 0 || b.link().session().overdue(link::Clock::now());
+        return !stream || stream->unsent_bytes() == 0 ||
+               b.link().session().liveness().overdue(link::Clock::now());
       });
       // The stream of a flow that was taken back is still there for a moment, and has nothing to send.
       is_sent = stream && stream->unsent_bytes() == 0 && !is_past(b.flow().reason);
@@ -170,7 +171,7 @@ TEST_CASE("while an answer of the peer is overdue a new flow keeps its first byt
   run(bench.io, [](LinkLostBench& b, bool is_lost) -> asio::awaitable<void> {
     co_await b.sites.link_up();
     b.line.freeze();
-    co_await b.until([&] { return b.link().session().overdue(link::Clock::now()); });
+    co_await b.until([&] { return b.link().session().liveness().overdue(link::Clock::now()); });
     tcp::socket client = co_await b.connect();
     co_await write(client, "question");
     if (is_lost) {

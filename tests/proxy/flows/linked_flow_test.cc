@@ -238,13 +238,13 @@ TEST_CASE("features that change during a flow are reported to both halves") {
     CHECK(got_10 == "x");
     b.sites.near->features.smb_write_behind = false;
     b.sites.near->flows.apply_features();
-    CHECK_FALSE(b.halves.near->surroundings.features.smb_write_behind);
+    co_await b.until([&] { return !b.halves.near->surroundings.features.smb_write_behind; });
     CHECK(b.halves.near->surroundings.features.smb_read_ahead);
     co_await b.until([&] { return !b.halves.far->surroundings.features.smb_write_behind; });
     CHECK(b.far_flow().features.smb_write_behind == false);
     b.sites.near->features.smb = false;
     b.sites.near->flows.apply_features();
-    CHECK_FALSE(b.halves.near->surroundings.features.smb_read_ahead);
+    co_await b.until([&] { return !b.halves.near->surroundings.features.smb_read_ahead; });
     co_await b.until([&] { return !b.halves.far->surroundings.features.smb_metadata; });
   }(bench));
 }

@@ -77,3 +77,25 @@ TEST_CASE("the flows of a lost link are examined in portions") {
   CHECK(far.flows.sweeps().most_visits <= kMostInOneTurn);
   CHECK(far.table.live().size() == kMany);
 }
+
+TEST_CASE("changed features reach the flows of a link some at a time") {
+  ManyFlows many;
+  run(many.io, many.begin());
+  Site& near = *many.sites.near;
+  near.features.smb = false;
+  const auto changed = [&] {
+    return std::ranges::count_if(near.table.live(),
+                                 [](const auto& each) { return !each.second.features.smb; });
+  };
+  near.flows.apply_features();
+  near.flows.apply_features(near.links[0].get());
+  // The second change of the same kind waits for its turn, and a third adds nothing.
+  near.flows.apply_features(near.links[0].get());
+  CHECK(changed() == 0);
+  many.io.restart();
+  while (near.flows.sweeps().visits < 2 * kMany) many.io.run_one();
+  CHECK(changed() == kMany);
+  CHECK(near.flows.sweeps().most_visits <= kMostInOneTurn);
+  many.io.poll();
+  CHECK(near.flows.sweeps().visits == 2 * kMany);
+}

@@ -72,7 +72,7 @@ TEST_CASE("bytes become a block only when the session is about to send") {
 TEST_CASE(
     "the first block holds 1 ms of the line's rate, a backlog makes blocks larger, a pause small again") {
   OnePair one({.line = {.bytes_per_second = 5e6, .delay = 10ms, .send_buffer = 8 * 1024}, .chunk = 4096});
-  one.pair.a.session.set_line_rate(5'000'000);
+  one.pair.a.session.outgoing().set_line_rate(5'000'000);
   CHECK(one.codecs.a.line_rate == 5'000'000);
   const std::uint64_t total = 4'000'000;
   std::uint64_t written = 0;
@@ -101,16 +101,16 @@ TEST_CASE(
 
 TEST_CASE("the first block after a pause is sent before the next one is encoded") {
   OnePair one;
-  one.pair.a.session.set_line_rate(5'000'000);
+  one.pair.a.session.outgoing().set_line_rate(5'000'000);
   const auto sent = [&] {
     Buffer wire;
-    one.pair.a.session.transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
+    one.pair.a.session.outgoing().transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
     return wire.size();
   };
   one.here->write(Buffer(40'000));
   sent();
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{5000});
-  CHECK(one.pair.a.session.wants_to_transmit(one.carrier, one.pair.now()));
+  CHECK(one.pair.a.session.outgoing().wants_to_transmit(one.carrier, one.pair.now()));
   sent();
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{5000, 10'000, 20'000, 5000});
   CHECK(sent() == 0);
@@ -126,15 +126,15 @@ TEST_CASE("messages of several streams are sent together, each in its own block"
   }
   for (Stream* stream : streams) stream->write(Buffer(100));
   Buffer wire;
-  one.pair.a.session.transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
+  one.pair.a.session.outgoing().transmit(one.carrier, 100'000, 16'384, wire, one.pair.now());
   CHECK(one.codecs.a.sizes == std::vector<std::size_t>{100, 100, 100, 100});
-  CHECK_FALSE(one.pair.a.session.wants_to_transmit(one.carrier, one.pair.now()));
+  CHECK_FALSE(one.pair.a.session.outgoing().wants_to_transmit(one.carrier, one.pair.now()));
 }
 
 TEST_CASE("bytes that wait to be encoded count against every limit") {
   OnePair one;
   one.pair.cut(one.carrier);
-  one.pair.a.session.set_unsent_limit(100'000);
+  one.pair.a.session.outgoing().set_unsent_limit(100'000);
   std::size_t written = 0;
   while (std::size_t room = one.here->may_write()) {
     written += std::min<std::size_t>(room, 7000);
@@ -367,7 +367,7 @@ TEST_CASE("held blocks are reported with acknowledgements, not one at a time") {
 TEST_CASE("a long transfer reports its blocks as held while it runs") {
   OnePair one(
       {.line = {.bytes_per_second = 20e6, .delay = 50ms, .send_buffer = 512 * 1024}, .chunk = 64 * 1024});
-  one.pair.a.session.set_line_rate(20'000'000);
+  one.pair.a.session.outgoing().set_line_rate(20'000'000);
   FlowsOnPair flows(one.pair);
   Flow& flow = flows.start(20'000'000, 0);
   one.pair.run_for(500ms);

@@ -23,7 +23,7 @@ struct Bounded {
                 codec, now) {
     session.attach(1, now, 20ms);
     Buffer out;
-    session.transmit(1, 1 << 20, 16 * 1024, out, now);
+    session.outgoing().transmit(1, 1 << 20, 16 * 1024, out, now);
   }
 
   Result<void> send(const Frame& frame) {

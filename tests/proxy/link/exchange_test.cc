@@ -61,7 +61,7 @@ TEST_CASE("a complete session sends exactly the bytes of the golden exchange") {
   auto say = [&](Session& from) {
     Buffer out;
     from.on_timeout(now);
-    from.transmit(1, 1 << 16, 1 << 14, out, now);
+    from.outgoing().transmit(1, 1 << 16, 1 << 14, out, now);
     Buffer heard = script.check(&from == &a ? "dialler" : "acceptor", out);
     now += 10ms;
     REQUIRE((&from == &a ? b : a).receive(1, heard, now));

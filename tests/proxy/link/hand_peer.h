@@ -68,7 +68,7 @@ class HandPeer {
   std::vector<Frame> frames() {
     std::vector<Frame> list;
     Buffer& out = kept_.emplace_back();
-    session.transmit(carrier, 1 << 20, chunk, out, now);
+    session.outgoing().transmit(carrier, 1 << 20, chunk, out, now);
     largest_frame = 0;
     for (Bytes rest = out; !rest.empty();) {
       auto parsed = parse_frame(rest);

@@ -170,7 +170,7 @@ TEST_CASE("a protocol violation ends the session") {
   CHECK(events[0].kind == Event::Kind::expired);
   CHECK_FALSE(peer.session.end_streams(1));
   CHECK(peer.events_of(1) == std::vector{EventKind::reset});
-  CHECK_FALSE(peer.session.wants_to_transmit(peer.carrier, peer.now));
+  CHECK_FALSE(peer.session.outgoing().wants_to_transmit(peer.carrier, peer.now));
   CHECK_FALSE(peer.session.next_timeout());
 }
 

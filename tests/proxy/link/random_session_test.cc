@@ -443,7 +443,7 @@ TEST_CASE("two sessions that share one memory both make progress") {
       for (auto [from, to] : {std::pair(&link.there, &link.here), std::pair(&link.here, &link.there)}) {
         from->on_timeout(now);
         Buffer out;
-        from->transmit(1, 100'000, 16'384, out, now);
+        from->outgoing().transmit(1, 100'000, 16'384, out, now);
         REQUIRE(to->receive(1, out, now));
       }
       if (quick ? quick_opened : stuck_opened)

@@ -68,8 +68,8 @@ TEST_CASE("repeated data is sent in whole blocks and full packets, however slow 
             &codecs.a, &codecs.b);
   FlowsOnPair flows(pair);
   const CarrierId carrier = pair.connect();
-  pair.a.session.set_line_rate(193'000);
-  pair.a.session.set_unsent_limit(64 * 1024);
+  pair.a.session.outgoing().set_line_rate(193'000);
+  pair.a.session.outgoing().set_unsent_limit(64 * 1024);
   std::uint64_t blocks = 0, carried = 0;
   for (int i = 0; i < 2; ++i) {
     blocks = codecs.a.counters().encoder.blocks;

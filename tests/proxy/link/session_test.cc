@@ -230,8 +230,8 @@ TEST_CASE("credit grows by itself until the line is full") {
   FlowsOnPair flows(pair);
   pair.connect();
   pair.run_for(1s);
-  pair.a.session.set_unsent_limit(4 << 20);
-  pair.b.session.set_unsent_limit(4 << 20);
+  pair.a.session.outgoing().set_unsent_limit(4 << 20);
+  pair.b.session.outgoing().set_unsent_limit(4 << 20);
   TimePoint start = pair.now();
   Flow& flow = flows.start(200'000'000, 0);
   REQUIRE(pair.run_until([&] { return flow.complete(); }, 30s));

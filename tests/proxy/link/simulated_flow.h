@@ -130,7 +130,7 @@ class FlowsOn {
     Reader& reader = &side == &pair_.a ? flow.client_reads : flow.server_reads;
     reader.paused = false;
     if (Stream* stream = side.session.find(flow.id))
-      reader.pump(*stream, pair_.now(), side.session.smoothed_rtt());
+      reader.pump(*stream, pair_.now(), side.session.liveness().smoothed_rtt());
   }
 
   bool all_complete() const {
@@ -159,7 +159,7 @@ class FlowsOn {
     flow.client_reset |= event.stream_event == EventKind::reset;
     flow.client_stopped |= event.stream_event == EventKind::stopped;
     flow.client_writes.pump(*stream);
-    flow.client_reads.pump(*stream, pair_.now(), pair_.a.session.smoothed_rtt());
+    flow.client_reads.pump(*stream, pair_.now(), pair_.a.session.liveness().smoothed_rtt());
     if (flow.client_reads.ended && flow.client_writes.done()) pair_.a.session.release(event.stream);
   }
   void on_b(const Event& event) {
@@ -171,7 +171,7 @@ class FlowsOn {
     flow.server_stopped |= event.stream_event == EventKind::stopped;
     if (event.stream_event == EventKind::opened) stream->give_answer({});
     flow.server_writes.pump(*stream);
-    flow.server_reads.pump(*stream, pair_.now(), pair_.b.session.smoothed_rtt());
+    flow.server_reads.pump(*stream, pair_.now(), pair_.b.session.liveness().smoothed_rtt());
     if (flow.server_reads.ended && flow.server_writes.done()) pair_.b.session.release(event.stream);
   }
 

@@ -234,9 +234,9 @@ class Pair {
   bool transmit(CarrierId id, Endpoint& from, Pipe& pipe) {
     while (!pipe.news.empty() && pipe.news.front().at <= now_) {
       if (pipe.news.front().arrived) {
-        from.session.on_arrived(pipe.news.front().content);
+        from.session.outgoing().on_arrived(pipe.news.front().content);
       } else {
-        from.session.on_lost(id, pipe.news.front().content, now_);
+        from.session.outgoing().on_lost(id, pipe.news.front().content, now_);
       }
       pipe.news.pop_front();
     }
@@ -244,16 +244,16 @@ class Pair {
     if (room < 2048) return false;
     if (pipe.line().packet) return transmit_packets(id, from, pipe);
     Buffer out;
-    from.session.transmit(id, room, options_.chunk, out, now_);
+    from.session.outgoing().transmit(id, room, options_.chunk, out, now_);
     pipe.send(out, now_);
     return !out.empty();
   }
   bool transmit_packets(CarrierId id, Endpoint& from, Pipe& pipe) {
     bool sent = false;
-    while (pipe.room(now_) >= 2048 && from.session.wants_to_transmit(id, now_)) {
+    while (pipe.room(now_) >= 2048 && from.session.outgoing().wants_to_transmit(id, now_)) {
       PacketContent content;
       Buffer packet;
-      from.session.fill(id, pipe.line().packet, Session::Streams::all, packet, content, now_);
+      from.session.outgoing().fill(id, pipe.line().packet, Outgoing::Streams::all, packet, content, now_);
       if (packet.empty()) break;
       if (packet.size() > pipe.line().packet) std::abort();
       sent = true;
@@ -280,7 +280,7 @@ class Pair {
         if (!frozen) sooner(pipe->next());
         if (!pipe->news.empty()) sooner(pipe->news.front().at);
         const Session& from = pipe == &carrier.to_a ? b.session : a.session;
-        if (from.wants_to_transmit(id, now_)) sooner(pipe->room_at(now_) + 1us);
+        if (from.outgoing().wants_to_transmit(id, now_)) sooner(pipe->room_at(now_) + 1us);
       }
     }
     sooner(a.session.next_timeout());

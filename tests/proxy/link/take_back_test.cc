@@ -28,7 +28,7 @@ struct Sender {
   }
   void transmit(std::size_t budget = 1 << 20) {
     Buffer out;
-    session.transmit(1, budget, 16 * 1024, out, now);
+    session.outgoing().transmit(1, budget, 16 * 1024, out, now);
   }
 
   TimePoint now{std::chrono::hours(1)};

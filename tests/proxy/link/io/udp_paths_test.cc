@@ -49,7 +49,7 @@ struct End final : CarrierOwner {
   // The control connection: what the session gives it arrives at the other end.
   void post_tcp() {
     Buffer frames;
-    session.transmit(kTcp, 256 * 1024, 16 * 1024, frames, Clock::now());
+    session.outgoing().transmit(kTcp, 256 * 1024, 16 * 1024, frames, Clock::now());
     if (frames.empty()) return;
     asio::post(io, [this, frames = std::move(frames)] {
       if (other->tcp_gone) return;

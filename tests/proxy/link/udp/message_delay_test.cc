@@ -46,7 +46,7 @@ Delays message_delays(const UdpPairOptions& options, bool bulk, int messages) {
     if (event.stream_event == EventKind::opened) there->give_answer({});
     std::size_t size = there->readable().size();
     if (!size) return;
-    there->consume(size, pair.now(), pair.b.session.smoothed_rtt());
+    there->consume(size, pair.now(), pair.b.session.liveness().smoothed_rtt());
     for (std::uint64_t before = read / kMessage, after = (read += size) / kMessage; before < after; ++before)
       delays.milliseconds.push_back(
           std::chrono::duration<double, std::milli>(pair.now() - sent[before]).count());

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// When an ACK is sent at the latest. An ACK only frees memory on the other side, so it may wait for others;
+// how long depends on how much has arrived.
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class AckTimer {
+ public:
+  static constexpr Duration kShortest = std::chrono::milliseconds(10);
+
+  // `wire` bytes arrived in order, from which blocks made `plain` bytes.
+  void on_received(std::uint64_t wire, std::uint64_t plain) {
+    wire_ += wire;
+    plain_ += plain;
+  }
+  // Enough to send an ACK now.
+  bool has_much() const { return wire_ >= kMuch; }
+  // A quarter of a round trip. If little arrives there is little to free, and the carrier's own reply to each
+  // ACK would take its share of a slow line: one in ten milliseconds takes 2 % of a T1.
+  Duration delay(Duration rtt) const {
+    return std::max(wire_, plain_) < kLittle ? kDelayOfLittle : std::clamp(rtt / 4, kShortest, kLongest);
+  }
+
+  void due(TimePoint at, TimePoint now) {
+    if (at <= now) {
+      ready_ = true;
+      at_.reset();
+    } else if (!ready_) {
+      at_ = at_ ? std::min(*at_, at) : at;
+    }
+  }
+  // A carrier without room may leave ACKs waiting: from then on they wait for the carrier, not for the time.
+  void on_timeout(TimePoint now) {
+    if (at_ && now >= *at_) due(now, now);
+  }
+  void on_written() { *this = {}; }
+
+  bool pending() const { return ready_ || at_; }
+  bool is_due(TimePoint now) const { return ready_ || (at_ && now >= *at_); }
+  std::optional<TimePoint> next_timeout() const { return at_; }
+
+ private:
+  static constexpr std::uint64_t kMuch = 256 * 1024, kLittle = 32 * 1024;
+  static constexpr Duration kLongest = std::chrono::milliseconds(100);
+  static constexpr Duration kDelayOfLittle = std::chrono::milliseconds(250);
+
+  std::uint64_t wire_ = 0, plain_ = 0;  // since the last ACK
+  bool ready_ = false;
+  std::optional<TimePoint> at_;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stream on which two sessions tell each other what belongs to no flow: features, and the messages of the
+// block codec. Bytes are ordered and retained as in any stream; the session reads the records.
+#pragma once
+#include <optional>
+
+#include "proxy/link/frames.h"
+#include "proxy/link/reassembly.h"
+#include "proxy/link/records.h"
+#include "proxy/link/send_stream.h"
+#include "proxy/link/stream.h"
+
+namespace longhaul::link {
+
+class ControlStream {
+ public:
+  // `reader` gets the peer's records. Both outlive this object.
+  ControlStream(StreamContext& context, RecordSink& reader) : context_(context), reader_(reader) {}
+  ~ControlStream() { context_.retained.remove(sending_.retained_bytes()); }
+  ControlStream(const ControlStream&) = delete;
+  ControlStream& operator=(const ControlStream&) = delete;
+
+  void write(RecordType type, Bytes body);
+  SendStream& sending() { return sending_; }
+  const SendStream& sending() const { return sending_; }
+  void on_acknowledged(std::uint64_t offset) { context_.retained.remove(sending_.on_acknowledged(offset)); }
+  // The peer causes more records than it acknowledges.
+  bool overflows() const;
+
+  // Records beyond this turn's work wait for read_on().
+  Result<void> on_frame(const StreamFrame& frame);
+  Result<void> read_on();
+  bool has_unread() const { return !unread_.empty(); }
+  std::uint64_t received() const { return receiving_.contiguous(); }
+
+  // ---- Messages of the block codec. What is held is told as seldom as what bytes have come, and not with
+  // each packet that goes anyway: only later blocks need it.
+  void codec_due(TimePoint at) { codec_at_ = codec_at_ ? std::min(*codec_at_, at) : at; }
+  bool codec_is_due(TimePoint now) const { return codec_has_message() || (codec_at_ && now >= *codec_at_); }
+  std::optional<TimePoint> codec_timeout() const { return codec_at_; }
+  void poll_codec();
+
+ private:
+  bool codec_has_message() const;
+  Result<Bytes> read(Bytes wire) { return parser_.feed(wire, reader_); }
+
+  StreamContext& context_;
+  RecordSink& reader_;
+  SendStream sending_;
+  Reassembly receiving_;
+  RecordParser parser_;
+  SliceQueue unread_;  // in order, for another turn
+  std::optional<TimePoint> codec_at_;
+};
+
+}  // namespace longhaul::link

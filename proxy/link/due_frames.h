@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What control frames have to say next: acknowledgements, credit, resets, answers to pings. Each is said once
+// however often it becomes due, with the values of the moment when it is written, and is not retained.
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/link/ack_timer.h"
+#include "proxy/link/control_stream.h"
+#include "proxy/link/liveness.h"
+#include "proxy/link/open_credit.h"
+#include "proxy/link/stream_table.h"
+
+namespace longhaul::link {
+
+class DueFrames {
+ public:
+  DueFrames(StreamContext& context, StreamTable& streams, const ControlStream& control,
+            const OpenCredit& open_credit, Liveness& liveness)
+      : context_(context),
+        streams_(streams),
+        control_(control),
+        open_credit_(open_credit),
+        liveness_(liveness) {}
+
+  // ---- What is due.
+  void ack(Stream& stream);
+  // Of a stream that is gone here: the peer sends it again, because the last ACK was lost.
+  void ack_again(StreamId gone, std::uint64_t offset);
+  void control_ack() { control_ack_ = true; }
+  // The last ACK of a stream that is forgotten. When a carrier is lost it is sent again, because one side
+  // learns of the loss later than the other and may have sent the ACK on the dead carrier.
+  void remember_last_ack(StreamId stream, std::uint64_t offset);
+  bool repeat_last_acks();
+  void credit(Stream& stream);
+  void credit_return(Stream& stream);
+  void open_credit() { open_credit_due_ = true; }
+  void reset(Stream& stream);
+  void reset_done(StreamId stream) { reset_done_.insert(stream); }
+  void pong(std::uint64_t number) { pongs_.assign(1, number); }  // only the latest ping needs an answer
+  // Bounds what a peer can make this side remember while it reads nothing that this side sends.
+  bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
+
+  AckTimer& ack_timer() { return ack_timer_; }
+  const AckTimer& ack_timer() const { return ack_timer_; }
+
+  // ---- Writing.
+  // Something other than ACKs, which may wait for their time.
+  bool urgent() const;
+  bool any() const { return urgent() || acks_left() || ack_timer_.pending(); }
+  // Some of what is due as whole frames, a few kilobytes at most; the rest while any().
+  void write(Buffer& out);
+
+ private:
+  static constexpr std::size_t kMax = 262'144;
+  static constexpr std::size_t kMaxLastAcks = 1024;
+
+  bool acks_left() const { return control_ack_ || !acks_.empty() || !repeated_acks_.empty(); }
+  void write_resets(Buffer& out);
+  void write_credit(Buffer& out);
+  void write_acks(Buffer& out);
+
+  StreamContext& context_;
+  StreamTable& streams_;
+  const ControlStream& control_;
+  const OpenCredit& open_credit_;
+  Liveness& liveness_;
+
+  AckTimer ack_timer_;
+  std::deque<StreamId> acks_, credits_, resets_, returns_;
+  KeyedMap<StreamId, std::uint64_t> repeated_acks_;
+  std::deque<std::pair<StreamId, std::uint64_t>> last_acks_;
+  KeyedSet<StreamId> reset_done_;
+  std::vector<std::uint64_t> pongs_;
+  bool open_credit_due_ = false, control_ack_ = false;
+};
+
+}  // namespace longhaul::link

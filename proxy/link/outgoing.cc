@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/outgoing.h"
+
+#include <algorithm>
+
+namespace longhaul::link {
+namespace {
+
+// The least of a stream that is worth a frame of its own.
+constexpr std::size_t kMinPayload = 32;
+// What a stream sends under one head while no other wants to send.
+constexpr std::size_t kAlone = 16 * 1024;
+
+}  // namespace
+
+bool Outgoing::wants_to_transmit(CarrierId carrier, TimePoint now) const {
+  if (stopped_ || carriers_.preferred() == 0 || carriers_.preferred() != carrier) return false;
+  return control_taken_ < control_frames_.size() || due_.urgent() || due_.ack_timer().is_due(now) ||
+         control_.sending().wants_to_send() || !scheduler_.empty() || control_.codec_is_due(now);
+}
+
+void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out,
+                        TimePoint now) {
+  FrameBatch batch;
+  transmit(carrier, budget, chunk, batch, now);
+  for (Bytes piece : batch.bytes()) append(out, piece);
+}
+
+void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out,
+                        TimePoint now) {
+  if (!wants_to_transmit(carrier, now)) return;
+  context_.now = now;
+  WorkBudget::Scope working(context_.work);
+  const std::size_t end = out.size() + budget;
+  if (control_.codec_is_due(now)) control_.poll_codec();
+  // What another carrier had no room for.
+  append(out.written(), Bytes(control_frames_).subspan(control_taken_));
+  control_taken_ = control_frames_.size();
+  do due_.write(out.written());
+  while (due_.any() && out.size() < end);
+  while (control_.sending().wants_to_send())
+    write_chunk(control_.sending(), kControlStream, kMaxStreamPayload, carrier, out);
+  write_streams(carrier, end, chunk, out);
+}
+
+void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out) {
+  while (out.size() < end && !context_.work.used_up()) {
+    auto id = scheduler_.take();
+    if (!id) return;
+    Stream* stream = streams_.find(*id);
+    if (!stream) continue;
+    stream->marks.queued = false;
+    // No other stream waits behind one that is alone. A frame larger than a TLS record would take longer to
+    // arrive complete.
+    const std::size_t turn =
+        std::min(scheduler_.empty() ? std::max(chunk, kAlone) : chunk, kMaxStreamPayload);
+    const std::size_t room = std::min(turn, std::max<std::size_t>(end - out.size(), 512));
+    const bool begins = stream->prepare_to_send(room);
+    std::size_t sent = write_chunk(stream->sending(), *id, room, carrier, out);
+    stream->on_sent(sent, context_.now);
+    if (stream->wants_to_send()) wants_to_send(*stream, Turn::last);
+    stream->tell_if_writable();
+    // The line stands idle until this is sealed and sent: what follows is encoded while it is on its way.
+    if (begins) return;
+  }
+}
+
+std::size_t Outgoing::write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
+                                  FrameBatch& out) {
+  auto range = sending.next(limit);
+  if (!range) return 0;
+  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out.written());
+  sending.visit(*range, [&](Bytes piece) { out.borrow(piece); });
+  sending.on_sent(*range, carrier);
+  return static_cast<std::size_t>(range->size());
+}
+
+// ------------------------------------------------------------------------------------------------ in packets
+
+void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
+                    TimePoint now) {
+  if (!wants_to_transmit(carrier, now)) return;
+  context_.now = now;
+  WorkBudget::Scope working(context_.work);
+  const std::size_t end = out.size() + room;
+  if (control_.codec_is_due(now)) control_.poll_codec();
+  if (!fill_control(end, out, content)) return;
+  while (control_.sending().wants_to_send())
+    if (!fill_chunk(control_.sending(), kControlStream, carrier, end, out, content)) return;
+  for (;;) {
+    if (which == Streams::interactive && !scheduler_.interactive_next()) return;
+    auto id = scheduler_.take();
+    if (!id) return;
+    Stream* stream = streams_.find(*id);
+    if (!stream) continue;
+    stream->marks.queued = false;
+    std::size_t before = out.size();
+    // A stream that has nothing to send any more was reset while it waited.
+    stream->prepare_to_send(end - out.size());
+    bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
+    if (fits) stream->on_sent(out.size() - before, now);
+    if (stream->wants_to_send()) wants_to_send(*stream, fits ? Turn::last : Turn::first);
+    stream->tell_if_writable();
+    if (!fits) return;
+  }
+}
+
+std::optional<Outgoing::NextStream> Outgoing::next_stream() {
+  static const config::Features kOfNone;
+  while (auto id = scheduler_.next()) {
+    if (Stream* stream = streams_.find(*id))
+      return NextStream{scheduler_.interactive_next() ? StreamClass::interactive : StreamClass::bulk,
+                        stream->begun() ? stream->request().features : kOfNone};
+    // Forgotten while it waited. If it stayed, it would block packets for interactive streams alone.
+    scheduler_.take();
+  }
+  return std::nullopt;
+}
+
+// False: the next frame has to wait for another packet.
+bool Outgoing::fill_control(std::size_t end, Buffer& out, PacketContent& content) {
+  if (control_taken_ == control_frames_.size()) {
+    control_frames_.clear();
+    control_taken_ = 0;
+    if (!due_.any()) return true;
+    due_.write(control_frames_);
+  }
+  while (control_taken_ < control_frames_.size()) {
+    Bytes rest = Bytes(control_frames_).subspan(control_taken_);
+    Bytes frame = rest.first(**frame_size(rest));
+    if (frame.size() > end - out.size()) return false;
+    append(out, frame);
+    control_taken_ += frame.size();
+    // A PING that comes late measures nothing, and the next one is due soon.
+    auto type = static_cast<FrameType>(frame.front());
+    if (type != FrameType::ping && type != FrameType::pong) append(content.control, frame);
+  }
+  return true;
+}
+
+bool Outgoing::fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
+                          PacketContent& content) {
+  std::size_t room = end - out.size();
+  auto range = sending.next(kMaxStreamPayload);
+  if (!range) return true;
+  std::uint64_t whole = range->size();
+  // The head of what fits is never longer than that of a frame as large as the room.
+  std::size_t head =
+      stream_head_size(id, range->begin, std::min<std::size_t>(room, static_cast<std::size_t>(whole)));
+  if (head + std::min<std::uint64_t>(kMinPayload, whole) > room) return false;
+  range->end = range->begin + std::min<std::uint64_t>(whole, room - head);
+  write_stream_head(id, range->begin, static_cast<std::size_t>(range->size()), out);
+  sending.copy(*range, out);
+  sending.on_sent(*range, carrier);
+  content.ranges.push_back({id, *range});
+  return true;
+}
+
+void Outgoing::on_lost(CarrierId carrier, const PacketContent& content, TimePoint now) {
+  context_.now = now;
+  append(control_frames_, content.control);
+  for (const auto& [id, bytes] : content.ranges) {
+    if (id == kControlStream) {
+      control_.sending().on_lost(bytes, carrier);
+    } else if (Stream* stream = streams_.find(id)) {
+      stream->sending().on_lost(bytes, carrier);
+      if (stream->sending().wants_to_send()) wants_to_send(*stream, Turn::first);
+    }
+  }
+}
+
+void Outgoing::on_arrived(const PacketContent& content) {
+  for (const auto& [id, bytes] : content.ranges) {
+    if (id == kControlStream) {
+      control_.sending().on_arrived(bytes);
+    } else if (Stream* stream = streams_.find(id)) {
+      stream->sending().on_arrived(bytes);
+    }
+  }
+}
+
+void Outgoing::set_line_rate(std::uint64_t bytes_per_second) {
+  constexpr auto kFirstBlock = std::chrono::duration<double>(std::chrono::milliseconds(1));
+  line_rate_ = bytes_per_second;
+  const double carried = kFirstBlock.count() * static_cast<double>(bytes_per_second);
+  context_.first_block_bytes = std::clamp(static_cast<std::size_t>(std::min(carried, 1e9)),
+                                          StreamContext::kMinFirstBlock, kMaxBlockPlainBytes);
+  if (context_.codec) context_.codec->set_line_rate(bytes_per_second);
+}
+
+void Outgoing::wants_to_send(Stream& stream, Turn turn) {
+  if (std::exchange(stream.marks.queued, true)) return;
+  if (turn == Turn::first) {
+    scheduler_.add_first(stream.id(), stream.stream_class(context_.now));
+  } else {
+    scheduler_.add(stream.id(), stream.stream_class(context_.now));
+  }
+}
+
+}  // namespace longhaul::link

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session sends next: control frames, then the control stream, then streams by turns. For carriers
+// that deliver everything (transmit) and for carriers that lose packets (fill).
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "proxy/link/due_frames.h"
+#include "proxy/link/frame_batch.h"
+#include "proxy/link/scheduler.h"
+#include "proxy/link/session_carriers.h"
+
+namespace longhaul::link {
+
+// What of the session went into one packet, so that it can be sent again.
+struct PacketContent {
+  struct Range {
+    StreamId stream;
+    Interval bytes;
+  };
+  std::vector<Range> ranges;  // of streams: the session has the bytes
+  Buffer control;             // other frames; to repeat them is harmless (PROTOCOL.md, section 3)
+
+  bool empty() const { return ranges.empty() && control.empty(); }
+  void clear() {
+    ranges.clear();
+    control.clear();
+  }
+};
+
+class Outgoing {
+ public:
+  // Everything outlives this object.
+  Outgoing(StreamContext& context, StreamTable& streams, ControlStream& control, DueFrames& due,
+           const SessionCarriers& carriers)
+      : context_(context), streams_(streams), control_(control), due_(due), carriers_(carriers) {}
+
+  bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
+  // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes while
+  // several streams wait, so that a small one need not wait behind a large one. Appends nothing when there is
+  // nothing to send.
+  void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out, TimePoint now);
+  void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
+
+  // ---- For carriers that lose packets.
+  // Appends whole frames, never more than `room` bytes, and adds to `content` what on_lost() would need. May
+  // append nothing where the next frame needs more room; in kMinPacketRoom there is room for any.
+  enum class Streams : std::uint8_t { all, interactive };
+  void fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
+            TimePoint now);
+  static constexpr std::size_t kMinPacketRoom = 1100;
+  // The packet did not arrive: its content is sent again.
+  void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
+  // The packet was declared lost and has arrived after all.
+  void on_arrived(const PacketContent& content);
+  // The stream from which fill() takes bytes next: its class, and its features. Nothing: only control frames
+  // wait.
+  struct NextStream {
+    StreamClass stream_class;
+    const config::Features& features;
+  };
+  std::optional<NextStream> next_stream();
+
+  // ---- The line.
+  // What the carrier in use can send, in bytes per second: determines the size of first blocks, and how much
+  // effort blocks are worth.
+  void set_line_rate(std::uint64_t bytes_per_second);
+  std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
+  // What a stream may hold ready beyond what was sent; follows the delivery rate.
+  void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
+
+  // ---- For the session.
+  // A stream that had to wait for the next packet, or lost one, comes before the others of its class.
+  enum class Turn : std::uint8_t { first, last };
+  void wants_to_send(Stream& stream, Turn turn);
+  // The session is over.
+  void stop() { stopped_ = true; }
+
+ private:
+  void write_streams(CarrierId carrier, std::size_t end, std::size_t chunk, FrameBatch& out);
+  std::size_t write_chunk(SendStream& sending, StreamId id, std::size_t limit, CarrierId carrier,
+                          FrameBatch& out);
+  bool fill_control(std::size_t end, Buffer& out, PacketContent& content);
+  bool fill_chunk(SendStream& sending, StreamId id, CarrierId carrier, std::size_t end, Buffer& out,
+                  PacketContent& content);
+
+  StreamContext& context_;
+  StreamTable& streams_;
+  ControlStream& control_;
+  DueFrames& due_;
+  const SessionCarriers& carriers_;
+  Scheduler scheduler_;
+  Buffer control_frames_;          // whole frames for packets
+  std::size_t control_taken_ = 0;  // of them, from the front
+  std::uint64_t line_rate_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The carriers of a session: which there are, which one sends, and what of a frame each has received so far.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "proxy/link/frame_assembler.h"
+#include "proxy/link/types.h"
+
+namespace longhaul::link {
+
+class SessionCarriers {
+ public:
+  struct Carrier {
+    CarrierId id;
+    bool may_send;
+    FrameAssembler assembler;
+  };
+
+  void add(CarrierId id, bool may_send) { carriers_.push_back({id, may_send, {}}); }
+  Carrier* find(CarrierId id) {
+    const auto found = std::ranges::find(carriers_, id, &Carrier::id);
+    return found == carriers_.end() ? nullptr : &*found;
+  }
+  // The newest of the others that may send is preferred if this one was.
+  void remove(CarrierId id) {
+    std::erase_if(carriers_, [id](const Carrier& carrier) { return carrier.id == id; });
+    if (preferred_ != id) return;
+    const auto next =
+        std::find_if(carriers_.rbegin(), carriers_.rend(), [](const Carrier& c) { return c.may_send; });
+    preferred_ = next == carriers_.rend() ? 0 : next->id;
+  }
+  void prefer(Carrier& carrier) {
+    carrier.may_send = true;
+    preferred_ = carrier.id;
+  }
+  CarrierId preferred() const { return preferred_; }  // 0: none
+  std::vector<CarrierId> ids() const {
+    std::vector<CarrierId> ids;
+    for (const Carrier& carrier : carriers_) ids.push_back(carrier.id);
+    return ids;
+  }
+
+ private:
+  std::vector<Carrier> carriers_;  // the last one is the newest
+  CarrierId preferred_ = 0;
+};
+
+}  // namespace longhaul::link

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session has to tell its driver, in order. Of one kind and stream at most one event waits, however
+// often it happens.
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "proxy/link/stream_table.h"
+
+namespace longhaul::link {
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    stream,        // `stream` and `stream_event` say more
+    peer_allows,   // Session::peer_allowed() changed
+    path_silent,   // nothing is received; new flows should bypass the link
+    path_alive,    // something is received again
+    peer_closing,  // the peer sent CLOSE; Session::close_reason() says why
+    expired,       // the session is over: the peer broke the protocol, or no carrier was there for too long
+  } kind = Kind::stream;
+  StreamId stream = 0;
+  EventKind stream_event = EventKind::readable;
+};
+
+class SessionEvents {
+ public:
+  explicit SessionEvents(StreamTable& streams) : streams_(streams) {}
+
+  void tell(Event::Kind kind) {
+    if (kind == Event::Kind::peer_allows && std::exchange(told_peer_allows_, true)) return;
+    events_.push_back({.kind = kind});
+  }
+  void tell(Stream& stream, EventKind kind) {
+    if (stream.marks.released || !stream.begun()) return;
+    if (bool* told = mark(stream, kind); told && std::exchange(*told, true)) return;
+    events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
+  }
+  // Events of streams that are gone are dropped.
+  std::optional<Event> poll() {
+    while (!events_.empty()) {
+      const Event event = events_.front();
+      events_.pop_front();
+      if (event.kind == Event::Kind::peer_allows) told_peer_allows_ = false;
+      if (event.kind != Event::Kind::stream) return event;
+      Stream* stream = streams_.find(event.stream);
+      if (!stream || stream->marks.released) continue;
+      // `stopped` happens once.
+      if (bool* told = mark(*stream, event.stream_event); told && event.stream_event != EventKind::stopped)
+        *told = false;
+      return event;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static bool* mark(Stream& stream, EventKind kind) {
+    switch (kind) {
+      case EventKind::readable:
+        return &stream.marks.told_readable;
+      case EventKind::writable:
+        return &stream.marks.told_writable;
+      case EventKind::features:
+        return &stream.marks.told_features;
+      case EventKind::stopped:
+        return &stream.marks.told_stopped;
+      default:
+        return nullptr;
+    }
+  }
+
+  StreamTable& streams_;
+  std::deque<Event> events_;
+  bool told_peer_allows_ = false;  // waits in events_
+};
+
+}  // namespace longhaul::link

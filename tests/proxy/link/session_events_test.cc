@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/link/session_events.h"
+
+#include <catch2/catch.hpp>
+
+#include "table_of_streams.h"
+
+using namespace longhaul::link;
+using namespace longhaul::link::testing;
+
+TEST_CASE("of one kind and stream one event waits, in order with the others") {
+  TableOfStreams table;
+  SessionEvents events(table.streams);
+  Stream& stream = table.open(1);
+  for (int i = 0; i < 3; ++i) {
+    events.tell(Event::Kind::peer_allows);
+    events.tell(stream, EventKind::readable);
+    events.tell(stream, EventKind::writable);
+  }
+  CHECK(events.poll()->kind == Event::Kind::peer_allows);
+  CHECK(events.poll()->stream_event == EventKind::readable);
+  // Polled: the next one counts again.
+  events.tell(stream, EventKind::readable);
+  CHECK(events.poll()->stream_event == EventKind::writable);
+  CHECK(events.poll()->stream_event == EventKind::readable);
+  CHECK_FALSE(events.poll());
+}
+
+TEST_CASE("nothing is told of streams that have not begun, are released or gone") {
+  TableOfStreams table;
+  SessionEvents events(table.streams);
+  events.tell(table.add(2), EventKind::readable);
+  Stream& released = table.open(1);
+  events.tell(released, EventKind::readable);
+  released.marks.released = true;
+  events.tell(released, EventKind::writable);
+  events.tell(table.open(3), EventKind::readable);
+  table.streams.erase(3);
+  CHECK_FALSE(events.poll());
+}

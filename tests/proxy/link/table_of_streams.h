@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams without a session, for tests of its parts.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "proxy/link/stream_table.h"
+
+namespace longhaul::link::testing {
+
+struct TableOfStreams {
+  // Remembers what streams tell, and allows everything.
+  struct Owner final : StreamOwner {
+    void wants_to_send(Stream&) override {}
+    void tell(Stream& stream, EventKind kind) override { told.emplace_back(stream.id(), kind); }
+    void announce_credit(Stream&) override {}
+    void announce_reset(Stream&) override {}
+    Result<void> take_open_credit(std::uint64_t) override { return {}; }
+    bool admits(Stream&) override { return true; }
+    void reads_later(Stream&) override {}
+    std::uint64_t waiting_allowance() const override { return 1 << 20; }
+    std::vector<std::pair<StreamId, EventKind>> told;
+  };
+
+  Owner owner;
+  CreditPool pool{64 << 20, 100};
+  RetainedBudget retained{1 << 20};
+  StreamContext context{.owner = owner, .pool = pool, .retained = RetainedShare(retained)};
+  StreamTable streams;
+
+  // As the peer opens them: not begun, or, with a request, begun by this side.
+  Stream& add(StreamId id) { return streams.add(std::make_unique<Stream>(id, context)); }
+  Stream& open(StreamId id) {
+    OpenRequest request;
+    request.destination.port = 80;
+    return streams.add(std::make_unique<Stream>(id, context, request, 0, 0));
+  }
+};
+
+}  // namespace longhaul::link::testing
