@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// One flow that crosses the link: a client's or a server's socket on one side, a stream on the other, and a
-// pump for each direction. Which flows take the link, and who dials servers, is decided in flows.h.
+// One flow that crosses the link: a client's or a server's socket on one side, a stream on the other. Its
+// life: how it starts, what an answer, an end or a failure of either side means for the other. Bytes are
+// moved by plain_pump.h and module_pump.h; which flows use the link, and which servers are dialled, is
+// decided in flows.h.
 #pragma once
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "proxy/flows/flow_table.h"
-#include "proxy/flows/module_host.h"
+#include "proxy/flows/lan_side.h"
+#include "proxy/flows/module_pump.h"
 #include "proxy/link/io/peer_link.h"
-#include "proxy/modules/modules.h"
 
 namespace longhaul::flows {
 
-// The pumps are plain functions and not coroutines: each is woken by two sources, its socket and the session,
-// and a flow that waits should cost a handler, not two coroutine frames.
-class LinkedFlow final : public link::StreamUser {
+// Plain functions and not coroutines: each direction is woken by two sources, its socket and the session, and
+// a flow that waits should cost a handler, not two coroutine frames.
+class LinkedFlow final : public link::StreamUser, private LanSide::User {
  public:
   enum class End : std::uint8_t { closed, reset };
   // Called once, from the loop; destroys the flow.
   using OnEnd = std::function<void(LinkedFlow&, End)>;
-  // The far side's word on the connect; before any byte of the server.
+  // The far side's answer to the connect; before any byte of the server.
   using OnAnswer = std::function<void(LinkedFlow&, const link::OpenAnswer&)>;
 
   LinkedFlow(boost::asio::ip::tcp::socket socket, link::PeerLink& link, link::Stream& stream,
@@ -31,9 +31,8 @@ class LinkedFlow final : public link::StreamUser {
   LinkedFlow(const LinkedFlow&) = delete;
   LinkedFlow& operator=(const LinkedFlow&) = delete;
 
-  // This side's half of a module, before the flow is started: it sees every byte until it steps aside. `tell`
-  // is called when it does, and when it says why it cannot do all it could.
-  using TellReason = std::function<void(FlowRecord&, Reason)>;
+  // This side's half of a module, before the flow is started: it sees every byte until it steps aside.
+  using TellReason = ModulePump::TellReason;
   void use_module(const modules::Listed& module, std::unique_ptr<modules::Module> half, TellReason tell);
 
   // Near side. With Begin::after_answer the client's bytes wait until the far connect has succeeded.
@@ -44,9 +43,9 @@ class LinkedFlow final : public link::StreamUser {
   void start_far(boost::asio::ip::tcp::socket server, const link::OpenAnswer& answer);
   void refuse_far(ConnectOutcome outcome);
 
-  // Near side, where the link is lost: the client as it was before the link had anything of it but the wish
-  // to be connected. Nothing: the server may have some of its bytes, or the flow was answered. After this the
-  // flow is over, and is to be destroyed; it does not call OnEnd.
+  // Near side, when the link is lost: the client as it was before the link had anything of it but the request
+  // to connect. Nothing: the server may have some of its bytes, or the flow was answered. After this the flow
+  // is over, and is to be destroyed; it does not call OnEnd.
   struct Client {
     boost::asio::ip::tcp::socket socket;
     std::function<std::string(ConnectOutcome)> reply;
@@ -57,7 +56,7 @@ class LinkedFlow final : public link::StreamUser {
 
   // Both directions are cut off now: this side's connection is reset, the peer is told.
   void cut();
-  // The peer's process seems to have ended. The flow goes on all the same: if not, the peer will say so.
+  // The peer's process seems to have ended. The flow goes on: if it has not ended, the peer will say so.
   void suspect_peer();
 
   FlowRecord& record() { return record_; }
@@ -68,36 +67,32 @@ class LinkedFlow final : public link::StreamUser {
 
   void on_stream_event(link::EventKind kind) override;
 
-  // Owned by Flows' bookkeeping: whom the peer's end would leave in doubt of what was promised.
+  // Owned by Flows' bookkeeping: the ends whose promises are in doubt if the peer has ended.
   std::optional<modules::Ends> doubted;
 
  private:
-  enum class Pump : std::uint8_t { held, running, waiting, done };
+  using Pump = LanSide::Pump;
 
-  void prepare_socket();
-  void pump_up();  // socket to stream
-  void wait_to_read();
-  void pump_down();  // stream to socket
-  bool write_preface();
-  bool deliver();
-  ssize_t send_pieces(const SliceQueue& queue);
+  // LanSide::User
+  void on_lan_readable() override { move_up(); }
+  void on_lan_writable() override { move_down(); }
+  void on_lan_failed() override { lan_failed(); }
 
-  // ---- With a module (linked_flow_module.cc).
-  struct Hosted;
-  void run_module();
-  bool deliver_for_module();
-  bool read_for_module(int& reads_left);
-  void lose_lan();
-  void stop_for_module();
-  void after_module();
-  void arm_module_timer();
-  bool module_has(modules::Way way) const;
-  bool module_is_done() const;
-  void take_messages();
+  void move_up();    // socket to stream
+  void move_down();  // stream to socket
+  void stream_ended();
   void on_answer();
-  void socket_failed();
-  void watch_for_failure();
-  void reset_socket();
+  void on_stopped();
+  void lan_failed();
+
+  // ---- With a module.
+  bool module_has(modules::Way way) const { return module_ && !module_->host().passes(way); }
+  bool module_is_done() const;
+  void run_module();
+  void after_module();
+  void take_messages();
+  void arm_module_timer();
+
   static constexpr int kDeliveryTries =
       1000;  // of 10 ms: how long a client that reads slowly delays its own reset
   void reset_after_delivery(int tries = kDeliveryTries);
@@ -106,10 +101,10 @@ class LinkedFlow final : public link::StreamUser {
   void finish(End end);
   void count();
 
-  boost::asio::ip::tcp::socket socket_;
   link::PeerLink& link_;
   link::Stream* stream_;
   FlowRecord& record_;
+  LanSide lan_;
   std::unique_ptr<OnEnd> on_end_;
   // Needed until the answer only, and not by every flow.
   struct Opening {
@@ -117,14 +112,11 @@ class LinkedFlow final : public link::StreamUser {
     OnAnswer on_answer;
   };
   std::unique_ptr<Opening> opening_;
-  std::string preface_;  // bytes for the client before those of the server
-  std::shared_ptr<LinkedFlow*> self_;
   std::unique_ptr<boost::asio::steady_timer> timer_;
-  Pump up_ = Pump::held, down_ = Pump::held;
-  std::unique_ptr<Hosted> module_;
+  std::unique_ptr<ModulePump> module_;
   bool had_module_ = false;    // its twin may still send messages
+  bool aborting_ = false;      // the module has given up, and its last bytes are being delivered
   bool peer_stopped_ = false;  // the other end's connection is closed: ours is reset behind what still comes
-  bool watching_ = false;      // for a reset, while nobody reads
   bool finished_ = false;
 };
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket of a flow towards its client or server: reads and writes without waiting, and tells its user
+// when a wait is over. What the bytes mean, and where they go, is left to the pumps.
+#pragma once
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "codecs/slice_queue.h"
+#include "proxy/flows/flow_table.h"
+#include "proxy/link/stream.h"
+
+namespace longhaul::flows {
+
+// A read fills one record of the stream. Smaller reads are copied, so that they do not pin the whole record.
+inline constexpr std::size_t kReadBytes = 64 * 1024;
+inline constexpr std::size_t kCopyBelow = 32 * 1024;
+inline constexpr int kReadsPerTurn = 16;  // then other flows have their turn
+
+// Memory for the next read, and the slice that owns it; kept for the next read until a read was large enough
+// to keep it.
+struct ReadSpace {
+  Slice slice;
+  std::byte* memory = nullptr;
+};
+
+class LanSide {
+ public:
+  class User {
+   public:
+    virtual ~User() = default;
+    virtual void on_lan_readable() = 0;
+    virtual void on_lan_writable() = 0;
+    virtual void on_lan_failed() = 0;  // the connection was reset while nothing was read
+  };
+  // Of one direction. Only a pump that is running moves bytes.
+  enum class Pump : std::uint8_t { held, running, waiting, done };
+
+  // `bytes` counts what passes the socket; both references outlive this object.
+  LanSide(boost::asio::ip::tcp::socket socket, FlowBytes& bytes, User& user);
+  ~LanSide();
+  LanSide(const LanSide&) = delete;
+  LanSide& operator=(const LanSide&) = delete;
+
+  Pump up = Pump::held, down = Pump::held;  // from the socket, to the socket
+
+  void use(boost::asio::ip::tcp::socket socket) { socket_ = std::move(socket); }
+  void prepare();
+
+  // ---- Reading.
+  enum class Got : std::uint8_t { bytes, nothing, end, failure };
+  struct Received {
+    Got got = Got::nothing;
+    std::size_t size = 0;  // in read_space(), from Stream::kRecordRoom on
+  };
+  Received receive(std::size_t room);
+  static ReadSpace& read_space();
+  void wait_to_read();
+  // While nothing is read.
+  void watch_for_failure();
+
+  // ---- Writing.
+  // To be sent before anything else: a few bytes on a new connection, for which the kernel has room.
+  void set_preface(std::string bytes) { preface_ = std::move(bytes); }
+  bool has_preface() const { return !preface_.empty(); }
+  bool send_preface();
+  enum class Sent : std::uint8_t { some, waits, failure };
+  struct Written {
+    Sent sent;
+    std::size_t size = 0;
+  };
+  // One write of what the queue begins with.
+  Written send(const SliceQueue& queue);
+  void end_output();
+  // Nothing that was written still waits for the other end's acknowledgement.
+  bool has_delivered() const;
+
+  // ---- The end.
+  void reset();  // with a RST
+  void close();
+  void close_gently();  // what was written is still delivered
+  boost::asio::ip::tcp::socket take_socket();
+  boost::asio::any_io_executor executor() { return socket_.get_executor(); }
+  // Points to nothing once this object, and the flow that owns it, are gone.
+  std::shared_ptr<LanSide*> alive() const { return self_; }
+
+ private:
+  boost::asio::ip::tcp::socket socket_;
+  FlowBytes& bytes_;
+  User& user_;
+  std::string preface_;
+  bool watching_ = false;
+  std::shared_ptr<LanSide*> self_;
+};
+
+}  // namespace longhaul::flows

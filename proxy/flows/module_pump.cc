@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/flows/module_pump.h"
+
+namespace longhaul::flows {
+
+using modules::Way;
+using Pump = LanSide::Pump;
+
+bool ModulePump::run(const link::Session& session, Answer answer) {
+  bool any = false;
+  int reads_left = kReadsPerTurn;
+  for (bool moved = true; moved;) {
+    const link::Liveness& path = session.liveness();
+    const bool ran =
+        host_.run(link::Clock::now(), {session.outgoing().line_rate(), path.smoothed_rtt(), path.contact()});
+    any |= ran;
+    moved = (answer == Answer::known && deliver()) || ran;
+    moved = read(reads_left) || moved;
+  }
+  return any;
+}
+
+// True: something was delivered, or the socket failed.
+bool ModulePump::deliver() {
+  if (lan_.down != Pump::running) return false;
+  if (lan_.has_preface() && !lan_.send_preface()) return lose_lan(), true;
+  bool moved = false;
+  while (!host_.to_lan().empty()) {
+    const LanSide::Written written = lan_.send(host_.to_lan());
+    if (written.sent == LanSide::Sent::waits) return moved;
+    if (written.sent == LanSide::Sent::failure) return lose_lan(), true;
+    host_.lan_took(written.size);
+    moved = true;
+  }
+  if (host_.lan_is_over()) {
+    lan_.end_output();
+    lan_.down = Pump::done;
+  }
+  return moved;
+}
+
+// True: something was read, or the socket has ended.
+bool ModulePump::read(int& reads_left) {
+  if (lan_.up != Pump::running) return false;
+  if (!host_.takes_lan()) {
+    lan_.watch_for_failure();
+    return false;
+  }
+  if (reads_left-- == 0) {
+    lan_.wait_to_read();
+    return false;
+  }
+  const LanSide::Received received = lan_.receive(kReadBytes);
+  switch (received.got) {
+    case LanSide::Got::nothing:
+      lan_.wait_to_read();
+      return false;
+    case LanSide::Got::failure:
+      lose_lan();
+      return true;
+    case LanSide::Got::end:
+      lan_.up = Pump::done;
+      host_.lan_ended(link::Clock::now(), modules::Ending::closed);
+      return true;
+    case LanSide::Got::bytes:
+      break;
+  }
+  const auto now = link::Clock::now();
+  if (received.size < kReadBytes) lan_.wait_to_read();
+  ReadSpace& space = LanSide::read_space();
+  if (received.size < kCopyBelow) {
+    host_.from_lan(now, Slice::copy_of({space.memory + link::Stream::kRecordRoom, received.size}));
+  } else {
+    space.memory = nullptr;
+    host_.from_lan(now, std::move(space.slice).sub(link::Stream::kRecordRoom, received.size));
+    space.slice = {};
+  }
+  return true;
+}
+
+void ModulePump::lose_lan() {
+  lan_.up = lan_.down = Pump::done;
+  lan_.reset();
+  lan_lost_ = true;
+  host_.lan_ended(link::Clock::now(), modules::Ending::reset);
+}
+
+void ModulePump::report(FlowRecord& record) {
+  record.module->counters = host_.counters();
+  if (const Reason reason = host_.reason(); reason != std::exchange(told_, reason)) tell_(record, reason);
+}
+
+void ModulePump::report_end(FlowRecord& record) {
+  record.module->steps_aside = true;
+  record.module->counters.steps_aside = 1;
+  tell_(record, record.reason);
+}
+
+ModulePump::Left ModulePump::newly_left() {
+  const Left now{host_.passes(Way::to_stream), host_.passes(Way::to_lan)};
+  const Left before = std::exchange(left_, now);
+  return {now.up && !before.up, now.down && !before.down};
+}
+
+}  // namespace longhaul::flows

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moves a flow's bytes between its socket and its stream as they are, until one of the two has nothing more,
+// or no room. What follows from that is decided in linked_flow.h.
+#pragma once
+#include "proxy/flows/lan_side.h"
+
+namespace longhaul::flows {
+
+// Why no more was moved.
+enum class UpStop : std::uint8_t {
+  lan_empty,  // or so much was moved that other flows have their turn
+  no_room,    // the stream tells when there is room again
+  lan_ended,
+  lan_failed,
+};
+struct MovedUp {
+  UpStop stop;
+  bool wrote;  // something to the stream
+};
+MovedUp pump_up(LanSide& lan, link::Stream& stream);
+
+enum class DownStop : std::uint8_t { stream_empty, lan_full, lan_failed };
+struct MovedDown {
+  DownStop stop;
+  bool consumed;  // something of the stream, so that credit may have to be told
+};
+MovedDown pump_down(LanSide& lan, link::Stream& stream, link::Duration round_trip);
+
+}  // namespace longhaul::flows
