@@ -81,7 +81,8 @@ std::uint32_t streams_with_credit(const MemoryPlan& plan, const config::Limits& 
 
 std::vector<link::ModuleName> names_of(modules::List modules) {
   std::vector<link::ModuleName> names;
-  for (const modules::Listed& module : modules) names.push_back({std::string(module.descriptor.name), module.descriptor.version});
+  for (const modules::Listed& module : modules)
+    names.push_back({std::string(module.descriptor.name), module.descriptor.version});
   return names;
 }
 
@@ -98,10 +99,11 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       plan_(memory_plan(config)),
       histories_(plan_.history_bytes, plan_.disk_bytes > 0),
       module_memory_(std::make_shared<modules::Memory>(plan_.module_bytes)),
-      modules_(modules::all(module_memory_,
-                            {.ahead_bytes = plan_.ahead_bytes,
-                             .daemon_number = random_number(),
-                             .owner_of = [this](const modules::Address& client) { return peer_of_client(client); }})),
+      modules_(modules::all(
+          module_memory_,
+          {.ahead_bytes = plan_.ahead_bytes,
+           .daemon_number = random_number(),
+           .owner_of = [this](const modules::Address& client) { return peer_of_client(client); }})),
       pool_(plan_.credit_bytes, streams_with_credit(plan_, config.limits),
             static_cast<std::uint32_t>(config.peers.size())),
       retained_(plan_.retained_bytes),
@@ -111,7 +113,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
             for (auto& link : links_) link->on_codec_ready();
           },
           [this] {
-            for (auto& link : links_) link->on_second();
+            for (auto& link : links_) link->dictionary().on_second();
           }),
       shared_{.io = io_,
               .tls = tls_,
@@ -124,9 +126,8 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
               .max_streams = std::max(2 * config.limits.flows, kPeerStreams),
               .total_rate = {.bits = config.link.total_rate_bits},
               .modules = names_of(modules_),
-              .make_codec = [this](const config::Peer& peer,
-                                   const link::TlsEngine& tls,
-                                     const BlockChecksum& checksum) { return make_codec(peer, tls, checksum); },
+              .make_codec = [this](const config::Peer& peer, const link::TlsEngine& tls,
+                                   const BlockChecksum& checksum) { return make_codec(peer, tls, checksum); },
               .on_connected =
                   [this](const link::PeerLink& link, const asio::ip::address& from) {
                     peer_addresses_.seen(link.peer().name, from);
@@ -141,9 +142,7 @@ Daemon::Daemon(const config::Config& config, identity::Identity identity, proces
       path_keeper_(io_, config.state_dir / "paths", [this] { return paths(); }),
       peer_addresses_(config.state_dir / "peer-addresses"),
       history_keeper_(io_, config.state_dir / "history",
-                      [this] {
-                        return HistoryKeeper::Now{table_.bytes_so_far(), table_.live().size()};
-                      }),
+                      [this] { return HistoryKeeper::Now{table_.bytes_so_far(), table_.live().size()}; }),
       dialer_({.allow = config.link.allow}),
       flows_(io_, config_, features_, table_, dialer_, links_, modules_),
       door_(io_, config_) {
@@ -196,7 +195,8 @@ std::string Daemon::peer_of_client(const modules::Address& client) const {
   const asio::ip::address address = flows::address_in(client);
   const auto peer = std::ranges::find_if(config_.peers, [&](const config::Peer& each) {
     if (number != 0) return flows::peer_number(each.name) == number;
-    return std::ranges::any_of(each.networks, [&](const config::Network& n) { return config::contains(n, address); });
+    return std::ranges::any_of(each.networks,
+                               [&](const config::Network& n) { return config::contains(n, address); });
   });
   return peer == config_.peers.end() ? std::string() : peer->name;
 }
@@ -224,8 +224,7 @@ void Daemon::guard_flows() {
   interception_->guard(std::move(guarded));
 }
 
-std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer,
-                                                         const link::TlsEngine& tls,
+std::unique_ptr<reduction::Reduction> Daemon::make_codec(const config::Peer& peer, const link::TlsEngine& tls,
                                                          const BlockChecksum& checksum) {
   const std::uint64_t memory = histories_.assign(config_, peer.name);
   return std::make_unique<reduction::Reduction>(
@@ -273,12 +272,14 @@ asio::awaitable<void> Daemon::shut_down() {
   co_await timer.async_wait(asio::use_awaitable);
   history_keeper_.stop();
   if (flow_exporter_) flow_exporter_->stop();
-  for (auto& keeper : state_keepers_) keeper->stop();  // flows that were cut have told by now what they had promised
+  for (auto& keeper : state_keepers_)
+    keeper->stop();  // flows that were cut have told by now what they had promised
   io_.stop();
 }
 
 std::string Daemon::service_status() const {
-  return "Site " + config_.site + ", " + std::to_string(links_.size()) + (links_.size() == 1 ? " peer" : " peers");
+  return "Site " + config_.site + ", " + std::to_string(links_.size()) +
+         (links_.size() == 1 ? " peer" : " peers");
 }
 
 // From the event loop: a loop that is blocked sends nothing, and the service manager restarts the daemon.

@@ -12,7 +12,8 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 control::Status Daemon::status() const {
-  control::Status status{.site = config_.site, .version = std::string(version()), .confinement = confinement_};
+  control::Status status{
+      .site = config_.site, .version = std::string(version()), .confinement = confinement_};
   status.uptime =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
   status.flows_limit = config_.limits.flows;
@@ -37,7 +38,7 @@ control::Status Daemon::status() const {
   status.disk = disk_.counters();
   if (shared_.udp) status.unknown_datagrams = shared_.udp->counters().unknown;
   status.dictionary_bytes = disk_.memory_bytes();
-  for (const auto& link : links_) status.dictionary_bytes += link->dictionary_bytes();
+  for (const auto& link : links_) status.dictionary_bytes += link->dictionary().memory_bytes();
   status.dictionary_limit_bytes = plan_.history_bytes + plan_.store_bytes;
   status.memory_parts = {{"credit", pool_.granted_bytes(), plan_.credit_bytes},
                          {"retained", retained_.used_bytes(), plan_.retained_bytes},
@@ -67,13 +68,13 @@ std::string Daemon::fail_closed_rules() { return door_.listing(); }
 
 asio::awaitable<control::Cleared> Daemon::clear_cache() {
   control::Cleared cleared;
-  for (auto& link : links_) cleared.memory_bytes += link->clear_dictionaries();
+  for (auto& link : links_) cleared.memory_bytes += link->dictionary().clear();
   cleared.disk_bytes = disk_.clear();
   log::info("cache_cleared", {{"memory_bytes", cleared.memory_bytes}, {"disk_bytes", cleared.disk_bytes}});
   // What the peers did is worth a round trip or two, and no more: they do it whether they answer or not.
   asio::steady_timer timer(io_);
   const auto latest = std::chrono::steady_clock::now() + 2s;
-  auto said = [](const auto& link) { return !link->usable() || link->cleared_by_peer(); };
+  auto said = [](const auto& link) { return !link->usable() || link->dictionary().cleared_by_peer(); };
   auto all_said = [&] {
     return std::all_of(links_.begin(), links_.end(), said) &&
            disk_.cleared_key() != cache::ClearedKey::pending;
@@ -84,8 +85,8 @@ asio::awaitable<control::Cleared> Daemon::clear_cache() {
   }
   cleared.disk_key = disk_.cleared_key();
   for (const auto& link : links_)
-    cleared.peers.push_back(
-        {link->peer().name, link->usable() ? link->cleared_by_peer() : std::optional<std::uint64_t>()});
+    cleared.peers.push_back({link->peer().name, link->usable() ? link->dictionary().cleared_by_peer()
+                                                               : std::optional<std::uint64_t>()});
   co_return cleared;
 }
 

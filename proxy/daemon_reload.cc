@@ -27,7 +27,8 @@ boost::system::result<std::vector<std::string>, control::Refusal> Daemon::reload
 
 boost::system::result<std::vector<std::string>, control::Refusal> Daemon::read_again() {
   const auto refuse = [](const std::string& sentence) {
-    log::warn("reload_refused", {{"reason", sentence}, {"effect", "the previous configuration remains in use"}});
+    log::warn("reload_refused",
+              {{"reason", sentence}, {"effect", "the previous configuration remains in use"}});
     return control::Refusal{sentence};
   };
   try {
@@ -68,7 +69,8 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   if (const auto closed = apply_door(door_.begin()); !closed)
     log::error("fail_closed_missing", {{"reason", closed.error().message}});
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
-  for (const std::string& warning : config::warnings(config_)) log::warn("configuration", {{"warning", warning}});
+  for (const std::string& warning : config::warnings(config_))
+    log::warn("configuration", {{"warning", warning}});
   tls_ = link::TlsContext(identity_);
   shared_.preshared = identity_.preshared;
   dialer_.allow(config_.link.allow);
@@ -102,7 +104,7 @@ void Daemon::apply_peers() {
   for (auto& link : links_)
     if (const auto& peer = *configured(link->peer().name); peer != link->peer()) link->update(peer);
   // A group concerns all of its peers; one that goes takes its segments along.
-  for (auto& link : links_) link->set_rights(rights_of(config_, link->peer()));
+  for (auto& link : links_) link->dictionary().set_rights(rights_of(config_, link->peer()));
   for (const config::Peer& peer : config_.peers) {
     const auto has = [&](const auto& link) { return link->peer().name == peer.name; };
     if (std::ranges::any_of(links_, has)) continue;

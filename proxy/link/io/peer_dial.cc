@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How connections to a peer come about: dialling with a back-off, taking what the peer dials, and the HELLO
-// that tells whether the session goes on. PROTOCOL.md, section 2.
+#include "proxy/link/io/peer_dial.h"
+
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
@@ -12,7 +12,6 @@
 #include <random>
 
 #include "proxy/link/io/cipher_choice.h"
-#include "proxy/link/io/peer_link.h"
 #include "proxy/log/log.h"
 #include "proxy/net/marks.h"
 
@@ -49,68 +48,82 @@ Duration with_jitter(Duration time) {
 
 }  // namespace
 
-void PeerLink::start() { asio::co_spawn(shared_.io, keep_dialling(), asio::detached); }
+PeerDial::PeerDial(LinkShared& shared, const config::Peer& peer, udp::UdpPaths& udp, Host& host)
+    : shared_(shared),
+      peer_(peer),
+      udp_(udp),
+      host_(host),
+      timer_(shared.io),
+      self_(std::make_shared<PeerDial*>(this)) {}
 
-std::optional<TlsEngine::KnownKey> PeerLink::find_key(const std::string& fingerprint) const {
+PeerDial::~PeerDial() { *self_ = nullptr; }
+
+void PeerDial::start() { asio::co_spawn(shared_.io, keep_dialling(), asio::detached); }
+
+void PeerDial::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+std::optional<TlsEngine::KnownKey> PeerDial::find_key(const std::string& fingerprint) const {
   if (!peer_.has_key(fingerprint)) return std::nullopt;
   const auto secret = shared_.preshared.find(peer_.name);
   return TlsEngine::KnownKey{secret == shared_.preshared.end() ? nullptr : secret->second};
 }
 
-bool PeerLink::wants_to_dial() const {
-  return peer_.address && (carriers_.empty() || wants_anew_ || (session_ && session_->silent()));
-}
-
 // Of two connections that were dialled from both ends, the one dialled by the lower fingerprint stays.
-bool PeerLink::own_dial_stays(const TlsEngine& against) const {
-  bool lower = against.own_fingerprint() < against.peer_fingerprint();
-  bool have_own =
-      dial_ == Dial::saying_hello || (!carriers_.empty() && carrier_dialled_here_ && !session_->silent());
-  return lower && have_own;
+bool PeerDial::own_dial_stays(const TlsEngine& against) const {
+  const bool lower = against.own_fingerprint() < against.peer_fingerprint();
+  return lower && (state_ == State::greeting || host_.has_own_connection());
 }
 
-std::string PeerLink::expected_keys() const {
+std::string PeerDial::expected_keys() const {
   std::string text;
   for (const std::string& key : peer_.fingerprints) text += (text.empty() ? "" : " or ") + key;
   return text;
 }
 
-void PeerLink::log_failure(const std::string& why) {
-  // The same failure again and again is one line, until something else happens.
+void PeerDial::log_failure(const std::string& why) {
   if (why == last_error_) return;
   last_error_ = why;
   log::warn("link_failed", {{"peer", peer_.name}, {"reason", why}});
 }
 
-asio::awaitable<void> PeerLink::keep_dialling() {
+HelloFrame PeerDial::make_hello(const Token& session) const {
+  HelloFrame hello{.session = session, .nonce = random_token(), .site = shared_.site};
+  hello.blocks = shared_.make_codec ? kBlockVersion : 0;
+  hello.modules = shared_.modules;
+  return hello;
+}
+
+asio::awaitable<void> PeerDial::keep_dialling() {
   auto self = self_;
   Duration back_off = kFirstBackOff;
   while (*self && !stopped_) {
     bool connected = wants_to_dial() && co_await dial_once();
     if (!*self || stopped_) co_return;
-    dial_ = Dial::idle;
+    state_ = State::idle;
     if (connected) back_off = kFirstBackOff;
     bool idle = !wants_to_dial();
-    dial_timer_.expires_after(idle ? Duration(24h) : with_jitter(back_off));
+    timer_.expires_after(idle ? Duration(24h) : with_jitter(back_off));
     if (!idle) back_off = std::min(2 * back_off, kLastBackOff);
     boost::system::error_code woken;
-    co_await dial_timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
     if (!*self) co_return;
-    // Woken because the link went down: a short pause, so that a peer that restarts finds us soon but not at
-    // once.
+    // The link went down: a short pause, so that a peer that restarts is dialled soon but not at once.
     if (woken) back_off = kFirstBackOff;
   }
 }
 
-asio::awaitable<bool> PeerLink::dial_once() {
+asio::awaitable<std::optional<asio::ip::tcp::socket>> PeerDial::connect() {
   auto self = self_;
-  dial_ = Dial::connecting;
   const config::HostPort at = *peer_.address;  // a reload may change it meanwhile
   const auto addresses = co_await shared_.resolver.resolve(at.host, kNameLimit);
-  if (!*self || stopped_) co_return false;
-  if (!addresses)
-    co_return log_failure("cannot resolve " + at.host + ": " + addresses.error().message()), false;
-
+  if (!*self || stopped_) co_return std::nullopt;
+  if (!addresses) {
+    log_failure("cannot resolve " + at.host + ": " + addresses.error().message());
+    co_return std::nullopt;
+  }
   boost::system::error_code error;
   asio::ip::tcp::socket socket(shared_.io);
   for (const auto& address : *addresses) {
@@ -127,16 +140,20 @@ asio::awaitable<bool> PeerLink::dial_once() {
       if (!cancelled) socket.close(ignored);
     });
     co_await socket.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
-    if (!*self || stopped_) co_return false;
-    if (!error && socket.is_open()) break;
+    if (!*self || stopped_) co_return std::nullopt;
+    if (!error && socket.is_open()) co_return socket;
     if (error == asio::error::operation_aborted) error = asio::error::timed_out;
   }
-  if (error || !socket.is_open()) {
-    log_failure("cannot connect to " + config::to_text(at) + ": " + error.message());
-    co_return false;
-  }
+  log_failure("cannot connect to " + config::to_text(at) + ": " + error.message());
+  co_return std::nullopt;
+}
 
-  TlsConnection connection(std::move(socket), shared_.tls, Side::dialler, [self](const std::string& key) {
+asio::awaitable<bool> PeerDial::dial_once() {
+  auto self = self_;
+  state_ = State::connecting;
+  auto socket = co_await connect();
+  if (!*self || stopped_ || !socket) co_return false;
+  TlsConnection connection(std::move(*socket), shared_.tls, Side::dialler, [self](const std::string& key) {
     return *self ? (*self)->find_key(key) : std::nullopt;
   });
   ++shared_.handshakes;
@@ -154,11 +171,14 @@ asio::awaitable<bool> PeerLink::dial_once() {
     std::string text = connection.tls().error_text();
     co_return log_failure("TLS handshake failed: " + (text.empty() ? shaken.error().message() : text)), false;
   }
-  dial_ = Dial::saying_hello;
-  HelloFrame hello{
-      .session = session_ && !ending_ ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
-  hello.blocks = own_blocks();
-  hello.modules = shared_.modules;
+  state_ = State::greeting;
+  co_return co_await greet(std::move(connection));
+}
+
+asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
+  auto self = self_;
+  boost::system::error_code error;
+  HelloFrame hello = make_hello(host_.resumable_session());
   UdpTerms terms;
   // Keys are never made twice: without another epoch there is no UDP.
   if (last_epoch_ < kMaxEpoch) terms.endpoint = dialling_endpoint(connection);
@@ -204,35 +224,18 @@ asio::awaitable<bool> PeerLink::dial_once() {
     if (error) terms.endpoint = nullptr;
   }
   const Token id = resumed ? hello.session : new_session_id(hello.nonce, theirs->nonce);
-  if (!co_await may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return false;
-  carrier_dialled_here_ = true;
-  adopt(std::move(connection), id, Side::dialler, terms, *theirs);
+  if (!co_await host_.may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return false;
+  host_.adopt({std::move(connection), Side::dialler, id, terms, *theirs});
   co_return true;
 }
 
-// False: the connection is of no use any more. `resumes`: both sides go on with a session that they have.
-asio::awaitable<bool> PeerLink::may_adopt(std::string key, Token session_id, bool resumes) {
-  auto self = self_;
-  for (;;) {
-    if (session_ && session_id_ != session_id) {
-      if (resumes) co_return false;
-      end_session();
-      drop_carriers(CloseCode::duplicate, "replaced by a newer connection");
-    }
-    if (!ending_) co_return (session_ || !resumes) && peer_.has_key(key);
-    boost::system::error_code ended;
-    co_await ended_timer_.async_wait(asio::redirect_error(asio::use_awaitable, ended));
-    if (!*self || stopped_) co_return false;
-  }
-}
-
-udp::UdpEndpoint* PeerLink::dialling_endpoint(TlsConnection& connection) {
+udp::UdpEndpoint* PeerDial::dialling_endpoint(TlsConnection& connection) {
   boost::system::error_code error;
   auto local = connection.socket().local_endpoint(error);
   return error ? nullptr : udp_.dialling_endpoint(local.address().is_v6());
 }
 
-asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
+asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
   auto self = self_;
   auto frame = co_await connection.read_frame(kHandshakeLimit);
   if (!*self || stopped_) co_return;
@@ -255,15 +258,13 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     co_return connection.refuse(CloseCode::busy, "the key of this side has changed; reconnect");
   if (own_dial_stays(connection.tls()))
     co_return connection.refuse(CloseCode::duplicate, "already connected in the other direction");
-  const bool resumed = session_ && !ending_ && hello->session == session_id_;
-  if (!resumed && hello->session != Token{} && dial_ == Dial::saying_hello) {
+  const Token own = host_.resumable_session();
+  const bool resumed = own != Token{} && hello->session == own;
+  if (!resumed && hello->session != Token{} && state_ == State::greeting) {
     // The peer resumes a session that our own dial is about to hear of.
     co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
-  HelloFrame answer{
-      .session = resumed ? session_id_ : Token{}, .nonce = random_token(), .site = shared_.site};
-  answer.blocks = own_blocks();
-  answer.modules = shared_.modules;
+  HelloFrame answer = make_hello(resumed ? own : Token{});
   UdpTerms terms;
   auto cipher = udp::cipher_to_answer(hello->ciphers, udp::choose_cipher());
   if (shared_.udp && hello->udp_port != 0 && cipher) {
@@ -273,11 +274,11 @@ asio::awaitable<void> PeerLink::accept(TlsConnection connection) {
     answer.ciphers = static_cast<std::uint8_t>(terms.cipher);
     last_epoch_ = std::max(last_epoch_, terms.epoch);
   }
-  const Token id = resumed ? session_id_ : new_session_id(hello->nonce, answer.nonce);
+  const Token id = resumed ? own : new_session_id(hello->nonce, answer.nonce);
   if (auto sent = co_await connection.write_frame(answer); !sent) co_return;
-  if (!*self || stopped_ || !co_await may_adopt(connection.tls().peer_fingerprint(), id, resumed)) co_return;
-  carrier_dialled_here_ = false;
-  adopt(std::move(connection), id, Side::acceptor, terms, *hello);
+  if (!*self || stopped_ || !co_await host_.may_adopt(connection.tls().peer_fingerprint(), id, resumed))
+    co_return;
+  host_.adopt({std::move(connection), Side::acceptor, id, terms, *hello});
 }
 
 }  // namespace longhaul::link

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// How connections to a peer come about: dialling with a back-off, taking what the peer dials, and the HELLO
+// that tells whether the session goes on (PROTOCOL.md, section 2). What becomes of a connection is decided by
+// the host.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+
+#include "proxy/link/io/link_shared.h"
+#include "proxy/link/io/udp_paths.h"
+
+namespace longhaul::link {
+
+// What the two HELLOs say of packets; no endpoint: there will be none.
+struct UdpTerms {
+  udp::UdpEndpoint* endpoint = nullptr;
+  std::uint64_t epoch = 0;
+  udp::Cipher cipher = udp::Cipher::aes_128_gcm;
+  UdpAddress peer{};  // unspecified where this side did not dial
+};
+
+// A connection on which both sides have said HELLO.
+struct Agreed {
+  TlsConnection connection;
+  Side side;
+  Token session;
+  UdpTerms udp;
+  HelloFrame theirs;
+};
+
+class PeerDial {
+ public:
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual bool wants_connection() const = 0;
+    // The session that a new connection may continue; none: zero.
+    virtual Token resumable_session() const = 0;
+    // There is a connection that this side dialled, and it works.
+    virtual bool has_own_connection() const = 0;
+    // False: the connection is of no use any more. `resumes`: both sides continue a session that they have.
+    virtual boost::asio::awaitable<bool> may_adopt(std::string key, Token session, bool resumes) = 0;
+    virtual void adopt(Agreed agreed) = 0;
+  };
+
+  // All outlive this object; `peer` may change.
+  PeerDial(LinkShared& shared, const config::Peer& peer, udp::UdpPaths& udp, Host& host);
+  ~PeerDial();
+  PeerDial(const PeerDial&) = delete;
+  PeerDial& operator=(const PeerDial&) = delete;
+
+  // Dials from now on, whenever a connection is wanted and the peer has an address.
+  void start();
+  // Something has changed: a connection may be wanted now.
+  void wake() { timer_.cancel(); }
+  void stop();
+  // The peer dialled this side and showed its key.
+  boost::asio::awaitable<void> accept(TlsConnection connection);
+
+  // The local side of a key of the peer's; nothing: the key is none of them.
+  std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const;
+
+  // The same failure again and again is logged once, until something else happens.
+  void log_failure(const std::string& why);
+  void set_last_error(const std::string& why) { last_error_ = why; }
+  const std::string& last_error() const { return last_error_; }
+
+ private:
+  boost::asio::awaitable<void> keep_dialling();
+  boost::asio::awaitable<bool> dial_once();
+  boost::asio::awaitable<std::optional<boost::asio::ip::tcp::socket>> connect();
+  boost::asio::awaitable<bool> greet(TlsConnection connection);
+  bool wants_to_dial() const { return peer_.address && host_.wants_connection(); }
+  bool own_dial_stays(const TlsEngine& against) const;
+  std::string expected_keys() const;
+  HelloFrame make_hello(const Token& session) const;
+  udp::UdpEndpoint* dialling_endpoint(TlsConnection& connection);
+
+  LinkShared& shared_;
+  const config::Peer& peer_;
+  udp::UdpPaths& udp_;
+  Host& host_;
+  enum class State : std::uint8_t { idle, connecting, greeting } state_ = State::idle;
+  boost::asio::steady_timer timer_;
+  std::uint64_t last_epoch_ = 0;  // of UDP keys
+  std::string last_error_;
+  bool stopped_ = false;
+  std::shared_ptr<PeerDial*> self_;
+};
+
+}  // namespace longhaul::link

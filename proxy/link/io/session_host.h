@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a session on the event loop: its deadline, its turns, its events to the flows, and its end, which
+// takes several turns. Where its carriers come from is left to the owner.
+#pragma once
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <string>
+
+#include "codecs/keyed_hash.h"
+#include "proxy/link/io/session_codec.h"
+#include "proxy/link/session.h"
+
+namespace longhaul::link {
+
+// A flow on the link. Told from the loop, never from inside a call that the flow itself makes.
+class StreamUser {
+ public:
+  virtual ~StreamUser() = default;
+  // After EventKind::reset the stream must be released and not touched again.
+  virtual void on_stream_event(EventKind kind) = 0;
+};
+
+class SessionHost {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // The session took bytes in or gave some out: events may wait, deadlines may have moved.
+    virtual void after_activity() = 0;
+    // The session may have something to send.
+    virtual void kick() = 0;
+    virtual void on_opened(Stream& stream) = 0;  // by the peer
+    virtual void on_session_event(const Event& event) = 0;
+    virtual void on_failure(const std::string& why) = 0;  // the session is over because of that
+    // The streams of a session that is over must not be ended yet.
+    virtual bool keeps_streams() const = 0;
+  };
+
+  SessionHost(boost::asio::io_context& io, Owner& owner);
+  ~SessionHost();
+  SessionHost(const SessionHost&) = delete;
+  SessionHost& operator=(const SessionHost&) = delete;
+
+  // `make` may fail: then there is no session. `id` names it for both sides.
+  void begin(const SessionConfig& config, CreditPool& pool, RetainedBudget& retained,
+             std::unique_ptr<reduction::Reduction> codec, const Token& id);
+  Session* session() const { return session_.get(); }
+  const Token& id() const { return id_; }
+  // A session that a new connection may continue.
+  bool resumable() const { return session_ && !ending_; }
+  SessionCodec& codec() { return codec_; }
+  const SessionCodec& codec() const { return codec_; }
+
+  void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
+  void release(StreamId stream);
+
+  // ---- After anything that the session did.
+  // Expired: the session is over, and end() is to be called.
+  enum class Delivered : std::uint8_t { nested, all, expired };
+  Delivered deliver_events();
+  void arm_timer();
+  // Work that is left goes on after everything else that waits in the loop.
+  void go_on_later();
+  // Something that the codec waited for is there.
+  void on_codec_ready();
+
+  // ---- The end. No other session begins before this one has ended.
+  // False: there is none, or it is ending already.
+  bool end();
+  bool ending() const { return ending_; }
+  boost::asio::awaitable<void> wait_for_end();
+  // Of the daemon: nothing is timed any more.
+  void stop();
+
+ private:
+  void go_on();
+  void end_more_later();
+  void end_more();
+
+  boost::asio::io_context& io_;
+  Owner& owner_;
+  SessionCodec codec_;  // outlives the session
+  std::unique_ptr<Session> session_;
+  Token id_{};
+  KeyedMap<StreamId, StreamUser*> users_;
+  boost::asio::steady_timer timer_;
+  std::optional<TimePoint> timer_at_;
+  boost::asio::steady_timer ended_timer_;  // never due; cancelled when the session has ended
+  bool goes_on_ = false;                   // what waits for another turn has one coming
+  bool delivering_ = false, ending_ = false, stopped_ = false;
+  std::shared_ptr<SessionHost*> self_;
+};
+
+}  // namespace longhaul::link
