@@ -23,7 +23,8 @@
 namespace longhaul::cli {
 namespace {
 
-// CLI11 calls a mistyped command an unexpected argument; this names the command that was probably meant.
+// CLI11 reports a mistyped command as an unexpected argument; this suggests the command that was probably
+// meant.
 bool tell_unknown_command(const CLI::App& app, std::span<const char* const> words, std::ostream& errors) {
   if (words.size() < 2 || words[1][0] == '-') return false;
   std::vector<std::string> names;
@@ -35,7 +36,7 @@ bool tell_unknown_command(const CLI::App& app, std::span<const char* const> word
   return true;
 }
 
-// What the definition of the commands does not say, for the manual page.
+// Additions to the definition of the commands, for the manual page.
 std::vector<manuals::Section> manual_sections() {
   return {{"Exit status",
            "0: done. 1: the daemon or the host refused. 2: bad usage or bad configuration; nothing was started."},

@@ -8,7 +8,7 @@ namespace longhaul::cli {
 
 enum ExitCode : int { kDone = 0, kFailed = 1, kBadUsage = 2 };  // kBadUsage: nothing was started
 
-// `words` as main gets them, the program's name first.
+// `words`: the arguments of main, the program's name first.
 int run_command_line(std::span<const char* const> words, std::ostream& out, std::ostream& errors);
 
 }  // namespace longhaul::cli

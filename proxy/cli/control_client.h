@@ -24,18 +24,18 @@ struct Daemon {
   std::chrono::milliseconds patience{10'000};  // for a connection, and for each answer
 };
 
-// The one that runs with this configuration on this host.
+// The daemon that runs with this configuration on this host.
 Daemon daemon_of(const config::Config& config);
 
 class ControlClient {
  public:
   explicit ControlClient(Daemon daemon);
 
-  // Connects at the first request. A daemon on another machine is shown the token for reads too.
+  // Connects at the first request. A daemon on another machine needs the token for reads too.
   config::TextResult<boost::json::value> get(const std::string& target);
   config::TextResult<boost::json::value> post(const std::string& target, const boost::json::value& body);
 
-  // The token, for what a browser will send.
+  // The token, for requests that a browser will send.
   config::TextResult<std::string> secret() const { return token(boost::beast::http::verb::post); }
 
  private:

@@ -139,7 +139,7 @@ std::string sharing(const Config& config) {
                         "other's: " + said;
 }
 
-// None of it is encrypted, so the operator should see where it goes.
+// This traffic is not encrypted, so the operator should see where it goes.
 void exports(std::string& text, const Config& config) {
   const config::Export& exports = config.exports;
   if (!exports.ipfix) return;

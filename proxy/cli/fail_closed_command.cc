@@ -23,7 +23,7 @@ struct FailClosedTyped {
   bool if_configured = false;
 };
 
-// A running daemon must do it itself: it also refuses flows, and would install the table again.
+// A running daemon must remove it itself: it also refuses flows, and would install the table again.
 TextResult<void> tell_daemon(const Config& config, const char* action) {
   ControlClient daemon(daemon_of(config));
   const auto answer = daemon.post("/v1/intercept", boost::json::object{{"action", action}});

@@ -19,7 +19,7 @@
 namespace longhaul::cli {
 namespace {
 
-// Setting the option makes the kernel load the module, so the list of loaded modules would not tell.
+// Setting the option makes the kernel load the module, so the list of loaded modules would not show it.
 void look_at_congestion_control(const std::string& name, HostNeeds& needs) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return;

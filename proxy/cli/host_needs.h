@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that this host lacks for a configuration, from the parts that know: for `longhaul check` and `init`.
+// Everything that this host lacks for a configuration, collected from all parts: for `longhaul check` and
+// `init`.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ struct HostNeeds {
 // Changes nothing.
 HostNeeds host_needs(const config::Config& config);
 
-// The same, and what a running daemon would be in the way of: whether its ports are free; and whether the clock is set.
+// The same, and checks that would fail beside a running daemon: whether the ports are free; and whether the
+// clock is set.
 HostNeeds needs_before_first_start(const config::Config& config);
 
 }  // namespace longhaul::cli

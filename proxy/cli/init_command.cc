@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for what was not typed, checks everything before it writes, and changes nothing on the host but its own files.
+// Asks for missing options, checks everything before it writes, and changes nothing on the host except its
+// own files.
 #include "proxy/cli/init_command.h"
 
 #include <fcntl.h>
@@ -42,7 +43,7 @@ class Refused : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A documentation address (RFC 5737): where the default route leads.
+// A documentation address (RFC 5737): shows where the default route leads.
 const ip::address kSomewhere = ip::make_address("192.0.2.1");
 
 class Initialiser {
@@ -137,7 +138,7 @@ class Initialiser {
     return site;
   }
 
-  // The role follows from the address; --role is for those who want to be sure.
+  // The role follows from the address; --role states it explicitly.
   void check_role() const {
     if (typed_.role == "branch" && typed_.peer.empty())
       throw Refused("a branch connects to the other site: run longhaul init there first, and type here the line that it "
@@ -168,7 +169,7 @@ class Initialiser {
     say_needs();
   }
 
-  // The line that the other site printed, typed where this site's file exists.
+  // The line printed by the other site, typed at a site that already has a file.
   void add_peer() {
     const auto peer = typed_peer();
     if (!peer)
@@ -203,7 +204,7 @@ class Initialiser {
     if (error) throw Refused("the directory " + folder_.string() + " cannot be created: " + error.message());
   }
 
-  // That of an earlier attempt is used again.
+  // The key of an earlier attempt is used again.
   identity::Made key_of(const std::string& site) const {
     identity::Made made{folder_ / (site + ".crt"), folder_ / (site + ".key"), ""};
     if (!fs::exists(made.private_key)) return identity::keygen(site, folder_);

@@ -4,7 +4,7 @@
 namespace longhaul::cli {
 namespace {
 
-// A basic string of TOML. Control characters cannot be meant and are left out.
+// A basic string of TOML. Control characters are never intended and are omitted.
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -26,7 +26,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return result;
 }
 
-// Brackets of an IPv6 address mean something to a shell.
+// Brackets of an IPv6 address are special in a shell.
 std::string for_shell(const std::string& text) {
   return text.find_first_of("[]*?") == std::string::npos ? text : "'" + text + "'";
 }

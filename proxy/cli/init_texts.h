@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `longhaul init` writes and prints: a minimal configuration, a [[peer]] to add to one, and the command for the
-// other site. Pure; whether the values are valid is decided by reading the text as a configuration.
+// The texts that `longhaul init` writes and prints: a minimal configuration, a [[peer]] to add to one, and
+// the command for the other site. Pure; the values are checked by parsing the text as a configuration.
 #pragma once
 #include <optional>
 #include <string>

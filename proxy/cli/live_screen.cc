@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The escape sequences are those of ECMA-48 that every terminal of the last decades understands, and the alternate
-// screen, so that what was in the terminal before is there afterwards.
+// Uses escape sequences of ECMA-48 that every current terminal understands, and the alternate screen, so that
+// the terminal's previous content returns afterwards.
 #include "proxy/cli/live_screen.h"
 
 #include <poll.h>
@@ -26,7 +26,7 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : value;
 }
 
-// The colour that begins here; empty: none. No other sequence is let through.
+// The colour sequence that begins here; empty: none. No other sequence passes.
 std::string_view colour_at(std::string_view text) {
   for (const std::string_view colour : {"\x1b[0m", "\x1b[31m", "\x1b[32m", "\x1b[33m"})
     if (text.starts_with(colour)) return colour;
@@ -42,7 +42,7 @@ std::string fit(std::string_view text, std::size_t columns, std::size_t rows) {
     std::size_t column = 0;
     auto line = text.substr(0, line_end);
     while (!line.empty()) {
-      if (const auto colour = colour_at(line); !colour.empty()) {  // takes no room, also behind the last column
+      if (const auto colour = colour_at(line); !colour.empty()) {  // takes no column, also behind the last one
         fitted += colour;
         line.remove_prefix(colour.size());
         continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view that is drawn again and again: in a terminal over itself until a key is pressed, elsewhere one after the other.
-// Leaves to the caller what it shows.
+// A view that is drawn repeatedly: in a terminal in place until a key is pressed, elsewhere one below the
+// other. The caller decides what it shows.
 #pragma once
 #include <termios.h>
 
@@ -16,17 +16,17 @@
 
 namespace longhaul::cli {
 
-// Cuts the text to what a terminal of that size shows. Control characters, which could steer the terminal and may come
-// from the network, become question marks.
+// Cuts the text to the size of the terminal. Control characters, which could control the terminal and may
+// come from the network, become question marks.
 std::string fit(std::string_view text, std::size_t columns, std::size_t rows);
 
 class LiveScreen {
  public:
   struct Options {
     std::chrono::milliseconds interval{1'000};
-    std::size_t count = 0;  // frames; 0: until a key ends it or, where no terminal shows them, one
+    std::size_t count = 0;  // frames; 0: until a key ends it or, without a terminal, one
   };
-  // A terminal is put into a state of its own until the destructor.
+  // The terminal stays in a special mode until the destructor.
   LiveScreen(Options options, std::ostream& out);
   ~LiveScreen();
   LiveScreen(const LiveScreen&) = delete;

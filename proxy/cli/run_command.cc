@@ -19,11 +19,11 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("FILE", *file, "the configuration file, such as examples/branch.toml")->required();
   command->callback([file, &exit_code] {
     const config::Config config = config::read(*file);
-    // Before everything that can fail: a daemon that cannot start must not leave the door open. The daemon
-    // enforces it again, and says what becomes of errors.
+    // Before everything that can fail: a daemon that cannot start must not leave the traffic unprotected. The
+    // daemon enforces it again, and reports errors.
     const auto closed = intercept::ClosedDoor().enforce(config);
-    // Root's last acts: reading keys that root alone may read, then giving up root's rights. Both come before
-    // the first thread, which is the log's.
+    // Root's last actions: reading keys that only root may read, then giving up root's rights. Both come
+    // before the first thread, which is the log's.
     identity::Identity identity = identity::load(config);
     const process::ServiceManager service;  // connects, which the confinement may forbid
     process::Confinement confinement = process::confine(config);

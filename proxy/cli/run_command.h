@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `longhaul run FILE`: the proxy in the foreground. Leaves everything after the configuration to the daemon.
+// `longhaul run FILE`: the proxy in the foreground. The daemon does everything after the configuration.
 #pragma once
 #include "cli11.h"
 

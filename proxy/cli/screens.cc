@@ -42,7 +42,7 @@ void line(std::ostream& out, std::string_view title, std::string_view content) {
       << '\n';
 }
 
-// Where the rate comes from. A daemon of an earlier version does not say.
+// Where the rate comes from. A daemon of an earlier version does not report it.
 std::string rate_words(const json::value& udp) {
   const auto* rate = udp.as_object().if_contains("rate");
   if (!rate) return "";
@@ -142,7 +142,8 @@ std::string disk_line(const json::value& disk) {
   return said;
 }
 
-// Connections that bypassed the proxy because of a limit. A daemon of an earlier version does not say.
+// Connections that bypassed the proxy because of a limit. A daemon of an earlier version does not report
+// them.
 std::string bypassed_words(const json::value& intercept) {
   std::string said;
   const auto* bypassed = intercept.as_object().if_contains("bypassed");

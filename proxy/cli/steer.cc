@@ -71,7 +71,7 @@ struct FoundFlows {
 };
 
 TextResult<FoundFlows> find_flows(ControlClient& daemon, const Options& options, std::size_t wanted) {
-  constexpr std::size_t kPage = 1000;  // the most the daemon gives at once
+  constexpr std::size_t kPage = 1000;  // the maximum of one answer
   std::string filters;
   for (const auto& [name, value] : {std::pair("&peer=", &options.peer), std::pair("&client=", &options.client),
                                     std::pair("&server=", &options.server), std::pair("&reason=", &options.reason),

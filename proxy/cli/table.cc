@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Widths are counted in bytes: what is printed here are addresses, names and codes.
+// Widths are counted in bytes, because all texts are addresses, names and codes.
 #include "proxy/cli/table.h"
 
 #include <algorithm>

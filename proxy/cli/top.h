@@ -10,15 +10,15 @@ namespace longhaul::cli {
 
 class Top {
  public:
-  // What is summed in the last table: client, server, port or peer.
+  // The key of the last table: client, server, port or peer.
   std::string by = "client";
   bool has_colour = false;
 
-  // `seconds` have passed since the call before.
+  // `seconds`: time since the previous call.
   std::string frame(const boost::json::value& status, const boost::json::value& talkers, double seconds);
 
  private:
-  using Sums = std::map<std::string, std::uint64_t>;  // bytes by what they are of
+  using Sums = std::map<std::string, std::uint64_t>;  // bytes by kind
   std::string rate(const std::string& of, std::uint64_t bytes, double seconds);
 
   Sums before_, now_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table whose keys can all be changed is compared key by key; of any other table those keys that can be are
-// made equal first, and what still differs needs a restart. So a key that is added and forgotten here needs a
+// A table whose keys can all be changed is compared key by key; in any other table the changeable keys are
+// first made equal, and any remaining difference needs a restart. So a new key that is forgotten here needs a
 // restart.
 #include "proxy/config/changes.h"
 
@@ -77,7 +77,7 @@ Changes changes(const Config& before, const Config& after) {
   limits.handshakes = after.limits.handshakes;
   limits.flows_per_source = after.limits.flows_per_source;
   limits.new_flows_per_source = after.limits.new_flows_per_source;
-  // Credit is set aside for as many flows as there could be at the start.
+  // Credit is reserved for the largest possible number of flows at the start.
   if (after.limits.flows < limits.flows) {
     live(true, "[limits] flows");
     limits.flows = after.limits.flows;

@@ -10,7 +10,7 @@ namespace longhaul::config {
 
 struct Changes {
   std::vector<std::string> live;   // what a reload changes, one phrase each: "[[peer]] branch: rate"
-  std::vector<std::string> fixed;  // what only a restart changes, as the file calls it: "[link] listen"
+  std::vector<std::string> fixed;  // changes that need a restart, as the file calls them: "[link] listen"
 };
 
 // `after` has been read and is valid. The contents of the identity's files are not compared.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration file says, as plain structs: every field with its default. Reading is in read.h;
-// checks that need the host (interfaces, ports, sysctls) are in the parts that use them.
+// The content of a configuration file as plain structs: every field with its default. read.h reads it; checks
+// that need the host (interfaces, ports, sysctls) are in the parts that use them.
 #pragma once
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
@@ -32,7 +32,7 @@ struct Identity {
 
 struct Link {
   std::optional<HostPort> listen;     // TCP and UDP; none: this site only dials out
-  std::vector<Network> allow;         // destinations to which this site connects for its peers; empty: none
+  std::vector<Network> allow;         // destinations that this site dials for its peers; empty: none
   std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
   bool operator==(const Link&) const = default;
@@ -51,7 +51,7 @@ struct Peer {
   std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
   std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
-  std::uint64_t rate_bits = 0;    // what this side may send, bits of IP packets a second; 0: measured
+  std::uint64_t rate_bits = 0;    // this side's sending rate, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
   std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
   bool operator==(const Peer&) const = default;
@@ -106,7 +106,7 @@ struct Control {
   bool operator==(const Control&) const = default;
 };
 
-// What the daemon sends to monitoring systems by itself.
+// Data that the daemon sends to monitoring systems.
 struct Export {
   std::optional<HostPort> ipfix;             // flow records, over UDP; none: not exported
   std::uint32_t ipfix_enterprise = 32'473;   // of the elements that IANA's registry lacks; RFC 5612's for examples
@@ -116,9 +116,9 @@ struct Export {
 
 struct Limits {
   std::uint32_t flows = 16'384;
-  std::optional<std::uint32_t> flows_per_source;  // of one address of a LAN; none: a quarter of `flows`
-  std::uint32_t new_flows_per_source = 1'000;     // that transparent mode accepts from one address per second
-  std::uint32_t handshakes = 256;                 // incoming ones in progress, without those of known addresses
+  std::optional<std::uint32_t> flows_per_source;  // of one LAN address; none: a quarter of `flows`
+  std::uint32_t new_flows_per_source = 1'000;     // accepted in transparent mode from one address per second
+  std::uint32_t handshakes = 256;                 // incoming handshakes in progress, without those of known addresses
   std::uint64_t memory_bytes = 2ull << 30;        // of the whole process (memory_plan.h)
 
   std::uint32_t flows_of_one_source() const { return flows_per_source.value_or(std::max(1u, flows / 4)); }
@@ -127,7 +127,7 @@ struct Limits {
 
 // The privileges of the daemon.
 struct Process {
-  std::string user = "longhaul";  // to which it switches when started as root; "root": stays root
+  std::string user = "longhaul";  // the user to switch to when started as root; "root": stays root
   bool sandbox = true;            // a system-call filter, and Landlock where the kernel has it
   bool kills_unknown_calls = false;  // otherwise they fail; calls that only an intruder makes always kill the process
   bool operator==(const Process&) const = default;
@@ -140,7 +140,7 @@ struct Log {
 };
 
 struct Config {
-  std::filesystem::path file;  // where it was read from, for messages
+  std::filesystem::path file;  // the file's name, for messages
   std::string site;
   std::filesystem::path state_dir = "/var/lib/longhaul";
   Identity identity;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of features: their names, how each reads and prints, and how two wishes meet.
+// The table of features: their names, how each is parsed and printed, and how the settings of two sites
+// combine.
 #include "proxy/config/features.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr std::array<std::string_view, 4> kTransportNames{"auto", "udp", "tcp", 
 struct Switch {
   std::string_view name;
   bool Features::*value;
-  bool Features::*whole = nullptr;  // what this is a part of, a row before it
+  bool Features::*whole = nullptr;  // the feature that this is a part of, in an earlier row
 };
 // In the order of the documentation, on both sides of `fec`.
 constexpr std::array kSwitchesBeforeFec{
@@ -112,7 +113,7 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
-// smb.metadata: a switch with a third position.
+// smb.metadata: a switch with a third value.
 constexpr std::string_view kMetadata = "smb.metadata", kStrict = "strict", kRelaxed = "relaxed";
 
 std::string_view print_metadata(const Features& features) {
@@ -124,8 +125,8 @@ FeatureError wrong_value(std::string_view name, std::string_view value, std::str
           "."};
 }
 
-// The one that sends less repair. A total order (off, then by M/K, then by K, then adaptive), so that any
-// number of wishes meet in the same value in whatever order they are asked.
+// The one that sends fewer repairs. A total order (off, then by M/K, then by K, then adaptive), so that any
+// number of settings combine to the same value in any order.
 Fec meet(const Fec& a, const Fec& b) {
   if (a.mode == Fec::Mode::off || b.mode == Fec::Mode::adaptive) return a;
   if (b.mode == Fec::Mode::off || a.mode == Fec::Mode::adaptive) return b;
@@ -228,7 +229,7 @@ Features without_idle_parts(Features features) {
 
 Features meet(const Features& asked, const Features& allowed) {
   Features both;
-  // auto allows udp and tcp; tcp is always there; off ends it: the order of the enumeration.
+  // auto allows udp and tcp; tcp is always available; off ends it: the order of the enumeration.
   both.transport = std::max(asked.transport, allowed.transport);
   both.window_bytes = asked.window_bytes == 0     ? allowed.window_bytes
                       : allowed.window_bytes == 0 ? asked.window_bytes

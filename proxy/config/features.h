@@ -45,7 +45,7 @@ struct Features {
   bool operator==(const Features&) const = default;
 };
 
-// Every name `set_feature` takes, in the order of the documentation, "preset" first.
+// Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
 std::span<const std::string_view> feature_names();
 
 // A preset sets every feature at once, also those a user had changed before; `window` becomes auto, and
@@ -63,18 +63,18 @@ std::span<const std::string_view> feature_names();
 std::optional<Features> preset(std::string_view letters);
 
 // Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset",
-// "A+F"). On error nothing is changed; the message says what would have been accepted.
+// "A+F"). On error nothing is changed; the message lists the accepted values.
 using FeatureError = TextError;
 TextResult<void> set_feature(Features& features, std::string_view name, std::string_view value);
 
-// Every feature with its value as text, in the order of the documentation; `set_feature` takes each back.
+// Every feature with its value as text, in the order of the documentation; `set_feature` accepts each.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);
 
 // Parts of a feature that is off are off.
 Features without_idle_parts(Features features);
 
-// What both sides allow: the far side's view of a flow that the client's side asked for. The order of the two
-// makes no difference, so both sides come to the same answer.
+// The features that both sides allow. The order of the two makes no difference, so both sides get the same
+// result.
 Features meet(const Features& asked, const Features& allowed);
 
 }  // namespace longhaul::config

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splitting "host:port" without guessing; leaves the sentence around the clause to the caller.
+// Splits "host:port" without guessing; the caller adds the rest of the sentence.
 #include "proxy/config/host_port.h"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace longhaul::config {
 
-// A host and port as typed; the host may be a name where the text says so.
+// A host and port as typed; the host may be a name if the syntax shows it.
 struct HostPort {
   std::string host;  // an address without brackets, or a name
   std::uint16_t port = 0;
@@ -23,7 +23,7 @@ enum class HostKind { address, address_or_name };
 // "10.1.1.1:80", "[::1]:80", "files.example:445". The port is 1 to 65535. An IPv4-mapped address becomes
 // IPv4.
 TextResult<HostPort> parse_host_port(std::string_view text, HostKind kind);
-// With brackets where the host is an IPv6 address.
+// With brackets if the host is an IPv6 address.
 std::string to_text(const HostPort& host_port);
 
 }  // namespace longhaul::config

@@ -4,7 +4,7 @@
 namespace longhaul::config {
 namespace {
 
-// "::" takes IPv4 too, as Linux does unless told otherwise; an address of the other family never collides.
+// "::" includes IPv4, as Linux does by default; an address of the other family never collides.
 bool overlap(const HostPort& a, const HostPort& b) {
   if (a.port != b.port) return false;
   if (a.host == b.host || a.host == "::" || b.host == "::") return true;

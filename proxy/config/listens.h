@@ -13,12 +13,12 @@ namespace longhaul::config {
 struct Listen {
   HostPort at;
   std::string who;   // for the sentence: "[socks] listen"
-  std::size_t line;  // 0: a default that stands in no line
+  std::size_t line;  // 0: a default that is not in the file
 };
 
 class Listens {
  public:
-  // Fails with both places named where `added` collides with one that was added before.
+  // Fails and names both places if `added` collides with an earlier one.
   void add(const Section& section, Listen added);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefix arithmetic on the bytes of an address; leaves names and scopes to those who resolve them.
+// Prefix arithmetic on the bytes of an address; names and scopes are resolved elsewhere.
 #include "proxy/config/network.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ std::optional<Network> split(std::string_view text) {
   const auto address = parse_address(text.substr(0, slash));
   if (!address) return std::nullopt;
   const unsigned bits = address->is_v4() ? 32 : 128;
-  // A mapped address was already unwrapped; its prefix counted from the front of the IPv6 form.
+  // A mapped address has already become IPv4; its prefix length still counted from the start of the IPv6
+  // form.
   const unsigned unwrapped = address->is_v4() && text.find(':') != std::string_view::npos ? kMappedPrefix : 0;
   if (slash == std::string_view::npos) return Network{*address, bits};
   const std::string_view digits = text.substr(slash + 1);
@@ -68,7 +69,7 @@ ip::address unmapped(const ip::address& address) {
 }
 
 std::optional<ip::address> parse_address(std::string_view text) {
-  // A scope names an interface of this host; nothing in a configuration is meant for one link only.
+  // A scope names an interface of this host; no key of a configuration is limited to one link.
   if (text.find('%') != std::string_view::npos) return std::nullopt;
   boost::system::error_code error;
   const auto address = ip::make_address(text, error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address prefix of either family, and whether an address lies in it. Leaves names to the resolver.
+// An address prefix of either family, and whether an address lies in it. Names are not resolved here.
 #pragma once
 #include <boost/asio/ip/address.hpp>
 #include <optional>
@@ -14,12 +14,12 @@ struct Network {
   bool operator==(const Network&) const = default;
 };
 
-// "10.1.0.0/16", "fd00::/8", or a single address. Nothing where the text is neither, or has bits after the
+// "10.1.0.0/16", "fd00::/8", or a single address. No result if the text is neither, or has bits after the
 // prefix.
 std::optional<Network> parse_network(std::string_view text);
-// The same, but bits after the prefix are cut off: what a person probably meant, for messages.
+// The same, but bits after the prefix are cut off: the probable intention, for messages.
 std::optional<Network> parse_network_loosely(std::string_view text);
-// The network of that prefix length which holds the address.
+// The network with that prefix length that contains the address.
 Network network_of(const boost::asio::ip::address& address, unsigned prefix_length);
 std::string to_text(const Network& network);
 // An IPv4-mapped IPv6 address counts as the IPv4 address it stands for.

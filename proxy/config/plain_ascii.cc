@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As much of TOML's grammar as tells quotes and comments from the rest; right up to a text's first mistake,
-// where the parser stops too.
+// The part of TOML's grammar that separates quotes and comments from the rest; right up to the first mistake
+// of a text, where the parser stops too.
 #include "proxy/config/plain_ascii.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace longhaul::config {
 namespace {
 
-// The end of the quoted text that begins at `at`; an unfinished one on one line ends with its line.
+// The end of the quoted text that begins at `at`; an unfinished one-line text ends with its line.
 std::size_t after_quotes(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const std::string_view three = quote == '"' ? "\"\"\"" : "'''";

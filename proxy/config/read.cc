@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per table of the file, called in an order that lets each check what it needs of the others.
-// Leaves types, unknown keys and the shape of a message to section.cc.
+// One function per table of the file, called in an order that lets each one check its dependencies on the
+// others. section.cc has types, unknown keys and the form of messages.
 #include "proxy/config/read.h"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ constexpr std::size_t kMostFileBytes = 1 << 20;
 
 enum class Files { check, ignore };
 
-// The daemon reads its keys as root when it starts, and as its own user when it is told to read them again.
+// The daemon reads its keys as root when it starts, and as its own user at a reload.
 std::string who_cannot(int error) {
   return error == EACCES ? " by the user with the ID " + std::to_string(::geteuid()) +
                                "; chown it to that user with mode 0600, or restart the daemon"
@@ -172,7 +172,7 @@ class Reader {
   void read_identity(const Section& top) {
     static constexpr std::array<std::string_view, 2> kKeys{"certificate", "private_key"};
     const auto section = top.table("identity", kKeys);
-    // Without one there is no link to be on either end of, and the daemon exists for links.
+    // Without a peer there is no link, and so nothing for the daemon to do.
     if (!section)
       top.fail_plainly(0, "the file needs an [identity] with certificate and private_key; `longhaul keygen " +
                               config_.site + "` creates both.");
@@ -197,7 +197,8 @@ class Reader {
     return path;
   }
 
-  // The command that creates it, unless it has another name than that would give it and there are others of its kind.
+  // The command that creates the file, unless its name differs from the command's and there are others of its
+  // kind.
   std::string instead_of(const std::filesystem::path& missing) const {
     std::error_code error;
     std::vector<std::string> names;
@@ -231,7 +232,7 @@ class Reader {
     if (intercept.interfaces.empty())
       section->fail(section->line(), "mode",
                     "= \"tproxy\" needs interfaces, for example interfaces = [\"lan0\"].");
-    // Its listener takes both families on every address.
+    // Its listener accepts both families on every address.
     listens_.add(*section, {{"::", intercept.port}, "[intercept] port", section->line()});
   }
 
@@ -313,7 +314,7 @@ class Reader {
     return meant.empty() ? "" : " Did you mean \"" + meant + "\"?";
   }
 
-  // A size between the two, or 0: none of it.
+  // A size between the two, or 0: none.
   static std::optional<std::uint64_t> size_or_none(const Section& section, std::string_view key,
                                                    std::uint64_t least, std::uint64_t most) {
     const auto typed = section.scalar(key);

@@ -21,8 +21,7 @@ class ConfigError : public std::runtime_error {
 // Throws ConfigError. Files that the configuration names must exist and be readable.
 Config read(const std::filesystem::path& file);
 
-// The same from memory; `file` stands in messages and is what relative paths are relative to. Touches no
-// file.
+// The same from memory; `file` is used in messages and as the base of relative paths. Accesses no file.
 Config read_text(std::string_view text, const std::filesystem::path& file);
 
 // Settings that are valid but probably mistakes, one sentence each, such as a rule that is never used.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear searches: rules and peers are written by a person, and are few.
+// Linear searches, because rules and peers are written by hand and few.
 #include "proxy/config/rules.h"
 
 #include <algorithm>

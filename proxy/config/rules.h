@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What applies to one flow: the first matching rule, on top of the global features, and the peer of its
+// The settings for one flow: the first matching rule, on top of the global features, and the peer of its
 // destination. Pure.
 #pragma once
 #include <cstddef>
@@ -15,25 +15,26 @@ struct FlowPolicy {
   std::optional<std::size_t> rule;  // index in Config::rules of the one that matched
 };
 
-// `global` is what is in force now, which `longhaul set` may have moved away from Config::features. A
-// destination that is a name (the far side resolves it) matches no rule with to_networks.
+// `global`: the features in force now, which `longhaul set` may have changed from Config::features. A
+// destination given as a name (the far side resolves it) matches no rule with to_networks.
 FlowPolicy policy_for(const Config& config, const Features& global, const boost::asio::ip::address& client,
                       const std::optional<boost::asio::ip::address>& destination, std::uint16_t port);
 
 bool matches(const Rule& rule, const boost::asio::ip::address& client,
              const std::optional<boost::asio::ip::address>& destination, std::uint16_t port);
 
-// The peer whose networks hold the address; of several the one with the longest prefix. None: nullptr.
+// The peer whose networks contain the address, with the longest prefix; nullptr if none does.
 const Peer* peer_for(const Config& config, const boost::asio::ip::address& address);
-// The peer whose names match; of several the longest, and a name itself before those below it. Where no peer
-// claims any name, all names belong to the only peer there is. None: nullptr.
+// The peer whose names match, with the longest match, and an exact name before a domain. If no peer claims
+// any name, all names belong to the only peer there is. nullptr if none matches.
 const Peer* peer_for_name(const Config& config, std::string_view host);
 
-// Whether a flow is refused when it cannot use the link. What its rule says counts; where it says nothing,
-// [intercept] fail counts for destinations of a peer. `peer`: that of the destination; nullptr: none.
+// Whether a flow is refused if it cannot use the link. Its rule decides; without a statement there,
+// [intercept] fail decides for destinations of a peer. `peer`: that of the destination, or nullptr.
 bool is_closed(const Config& config, const FlowPolicy& policy, const Peer* peer);
-// A closed destination that lies behind a peer: dialled for another site, its bytes would leave this site again,
-// without a link. An entry of [link] allow that is longer than the peer's network says that it is here.
+// A closed destination behind a peer: if it was dialled for another site, its bytes would leave this site
+// again without a link. An entry of [link] allow that is longer than the peer's network says that it is
+// local.
 bool leaves_again(const Config& config, const boost::asio::ip::address& client,
                   const boost::asio::ip::address& destination, std::uint16_t port);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types, ranges and unknown keys; leaves what belongs together to read.cc.
+// Types, ranges and unknown keys; read.cc checks combinations.
 #include "proxy/config/section.h"
 
 #include "proxy/config/suggest.h"

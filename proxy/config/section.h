@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed access to one table of a configuration file, where every mistake becomes a sentence with file and
-// line. Leaves the meaning of the values to read.cc.
+// Typed access to one table of a configuration file, in which every mistake becomes a sentence with file and
+// line. read.cc knows the meaning of the values.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -16,7 +16,7 @@
 
 namespace longhaul::config {
 
-// A value and the line it stands in.
+// A value and its line.
 struct Text {
   std::string value;
   std::size_t line = 0;
@@ -27,27 +27,27 @@ struct Text {
 // Borrows the parsed document, the file name and the list of keys; all outlive it.
 class Section {
  public:
-  // `title` is what a person calls the table: "[link]", "[[peer]]"; empty for the top of the file. Fails at
-  // the first key that is not in `known`.
+  // `title` is the name of the table in messages: "[link]", "[[peer]]"; empty for the top of the file. Fails
+  // at the first key that is not in `known`.
   Section(std::string_view file, std::string title, const toml::table& table,
           std::span<const std::string_view> known);
 
   std::size_t line() const { return line_; }  // of the table's header
   bool has(std::string_view key) const { return table_.contains(key); }
 
-  // Nothing where the key is absent; `example` is shown when the type is wrong.
+  // No result if the key is absent; `example` is shown if the type is wrong.
   std::optional<Text> text(std::string_view key, std::string_view example) const;
   Text required_text(std::string_view key, std::string_view example) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::uint64_t> integer(std::string_view key, std::uint64_t least, std::uint64_t most) const;
   std::vector<Text> texts(std::string_view key, std::string_view example) const;
-  // One text or a list of them; required, and not an empty list.
+  // One text or a list of texts; required, and not an empty list.
   std::vector<Text> required_texts(std::string_view key, std::string_view example) const;
   std::vector<std::uint16_t> ports(std::string_view key) const;
-  // A feature's value in the form that `set_feature` takes, whether typed as text, boolean or number.
-  // "a.b" is also found where TOML puts it without quotes: as b in the table a.
+  // A feature's value in the form that `set_feature` accepts, whether typed as text, boolean or number. "a.b"
+  // is also found in the place where TOML puts it without quotes: as b in the table a.
   std::optional<Text> scalar(std::string_view key) const;
-  // Such a table stands in the place of a value; fails at the first key whose long name is not in `known`.
+  // Such a table replaces a value; fails at the first key whose long name is not in `known`.
   bool is_group(std::string_view key, std::span<const std::string_view> known) const;
 
   template <class Enum>
@@ -62,13 +62,13 @@ class Section {
     fail_choice(*typed, key, names);
   }
 
-  // Sub-tables. A table written with the wrong number of brackets is told so.
+  // Sub-tables. A wrong number of brackets is reported as such.
   std::optional<Section> table(std::string_view key, std::span<const std::string_view> known) const;
   std::vector<Section> tables(std::string_view key, std::span<const std::string_view> known) const;
 
   // "FILE:LINE: [link] KEY CLAUSE"; line 0: none is named; an empty key: the table as a whole.
   [[noreturn]] void fail(std::size_t line, std::string_view key, std::string_view clause) const;
-  // "FILE:LINE: SENTENCE", for what concerns more than this table.
+  // "FILE:LINE: SENTENCE", for mistakes that concern more than this table.
   [[noreturn]] void fail_plainly(std::size_t line, std::string_view sentence) const {
     fail_at(file_, line, sentence);
   }

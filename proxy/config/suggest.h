@@ -7,10 +7,10 @@
 
 namespace longhaul::config {
 
-// The known word nearest to `word`, or empty when none is near enough to be a slip of the fingers.
+// The known word nearest to `word`, or empty if none is near enough to be a typing mistake.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
-// " Did you mean X?" where a known word is near, else " Known are: A, B and C."
+// " Did you mean X?" if a known word is near, else " Known are: A, B and C."
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace longhaul::config

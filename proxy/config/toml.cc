@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where toml++ is compiled, so that its code is ours to instrument and costs one build only.
+// Compiles toml++ in one place, so that its code is instrumented and compiled only once.
 #define TOML_IMPLEMENTATION
 #include "proxy/config/toml.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact decimal arithmetic on short texts; leaves ranges that make sense for a key to the reader of that key.
+// Exact decimal arithmetic on short texts; each key checks its own range.
 #include "proxy/config/units.h"
 
 #include <array>
@@ -33,7 +33,7 @@ bool same_ignoring_case(std::string_view a, std::string_view b) {
   return true;
 }
 
-// DIGITS[.DIGITS] UNIT, exactly: 1.544mbit is 1544000 and not the nearest double to it.
+// DIGITS[.DIGITS] UNIT, exactly: 1.544mbit is 1544000 and not the nearest double.
 std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t digits = 0, scale = 1;
@@ -71,7 +71,7 @@ std::string print(std::uint64_t value, std::span<const Unit> units) {
     const std::uint64_t rest = value % unit.factor;
     std::string text = std::to_string(value / unit.factor);
     if (rest != 0) {
-      // At most three decimals: 1.544mbit is how lines are named, 1.000001gbit is not.
+      // At most three decimals: 1.544mbit is a common rate, 1.000001gbit is not.
       const std::uint64_t thousandths = rest * 1000;  // at most 1000 TiB: fits
       if (thousandths % unit.factor != 0) continue;
       std::string decimals = std::to_string(1000 + thousandths / unit.factor).substr(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates and sizes as text. Decimal units for rates (a mbit is 1,000,000 bits, as lines are sold),
-// binary units for sizes (a MiB is 1,048,576 bytes, as memory is bought).
+// Rates and sizes as text. Decimal units for rates (a mbit is 1,000,000 bits, as in line speeds), binary
+// units for sizes (a MiB is 1,048,576 bytes, as in memory).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace longhaul::config {
 
-// "64kbit", "1.544mbit", "51.84mbit", "1gbit", "9600bit": bits a second. Nothing where the text is no rate,
-// is zero, has a fraction of a bit, or does not fit.
+// "64kbit", "1.544mbit", "51.84mbit", "1gbit", "9600bit": bits a second. No result if the text is no rate, is
+// zero, has a fraction of a bit, or does not fit.
 std::optional<std::uint64_t> parse_rate(std::string_view text);
 
-// "65535", "64KiB", "512MiB", "1.5GiB": bytes. Nothing where the text is no size, or does not fit.
+// "65535", "64KiB", "512MiB", "1.5GiB": bytes. No result if the text is no size, or does not fit.
 std::optional<std::uint64_t> parse_size(std::string_view text);
-// What was probably meant by a size with another spelling of its unit ("1GB", "512M"); empty: cannot be guessed.
+// The probable meaning of a size with another spelling of its unit ("1GB", "512M"); empty: unknown.
 std::string meant_size(std::string_view text);
 
 // The shortest text that parses back to the same number.

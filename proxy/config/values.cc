@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kind accepts, and the sentence for what it does not.
+// The accepted values of each kind, and the sentence for any other.
 #include "proxy/config/values.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace longhaul::config {
 namespace {
 
-constexpr std::uint64_t kMostRateBits = 1'000'000'000'000;  // a terabit; more is a slip of the unit
+constexpr std::uint64_t kMostRateBits = 1'000'000'000'000;  // a terabit; more is a mistake in the unit
 constexpr std::uint64_t kLeastRateBits = 8'000;             // below, one packet takes more than a second
 
 bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -103,7 +103,7 @@ std::uint64_t rate(const Section& section, std::string_view key) {
 
 namespace {
 
-// Only where the number of digits alone is wrong: then something was cut off, or copied twice.
+// Only if the number of digits alone is wrong: then something was cut off, or copied twice.
 std::string digits_found(std::string_view value) {
   if (!value.starts_with("sha256:")) return {};
   value.remove_prefix(7);

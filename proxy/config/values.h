@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of values that several keys share: names, addresses, networks, rates, fingerprints, features.
-// Each fails with a sentence at the value's line. Leaves what belongs together to read.cc.
+// Each fails with a sentence at the value's line. read.cc checks combinations.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ std::vector<Network> networks(const Section& section, std::string_view key);
 std::vector<NamePattern> name_patterns(const Section& section, std::string_view key);
 // Bits a second; 0 where the key is absent.
 std::uint64_t rate(const Section& section, std::string_view key);
-// One or a list, required, in small letters, as keys are compared; each with its line.
+// One or a list, required, in lower case, as keys are compared; each with its line.
 std::vector<Text> fingerprints(const Section& section);
 // The name of one of the kernel's congestion controls.
 std::optional<std::string> kernel_name(const Section& section, std::string_view key,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that are allowed and probably not meant. Leaves what is wrong in any case to read.cc.
+// Settings that are allowed and probably not intended. read.cc reports errors.
 #include <algorithm>
 
 #include "proxy/config/read.h"
@@ -35,7 +35,8 @@ bool turns_transport_off(const Rule& rule) {
   return features.transport == Transport::off;
 }
 
-// fail = closed says that nothing leaves in the clear, so what makes it refuse everything is worth a word.
+// fail = closed promises that nothing leaves unencrypted, so settings that make it refuse everything deserve
+// a warning.
 void add_closed(const Config& config, std::vector<std::string>& list) {
   const bool closed = config.intercept.fail == Fail::closed;
   if (closed && config.features.transport == Transport::off)

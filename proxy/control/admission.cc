@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the two headers that decide whether a request is heard at all.
+// Checks of the two headers that decide whether a request is accepted at all.
 #include "proxy/control/admission.h"
 
 #include <boost/asio/ip/address.hpp>

@@ -48,7 +48,7 @@ enum class Topic {
 
 struct Route {
   Topic topic;
-  std::string_view path;  // "/v1/flows/" stands for every path below it
+  std::string_view path;  // "/v1/flows/" matches every path below it
   std::string_view allow;
 };
 
@@ -130,7 +130,7 @@ std::string reason_codes() {
   return text;
 }
 
-// Either an answer that refuses, or the query.
+// Either a refusal, or the query.
 boost::system::result<FlowQuery, Answer> read_flow_query(const Target& target) {
   FlowQuery query;
   for (const auto& [name, value] : target.parameters) {
@@ -364,8 +364,8 @@ Answer no_such_path(std::string_view path) {
                  "not found: " + in_quotes(path) + "; the API is under /v1/, metrics are at /metrics");
 }
 
-// Browsers say which page sends a request. Another site's page may open the status page, and nothing else: it
-// could not read the answers, but it shall not make this daemon work either.
+// Browsers say which page sends a request. A page of another site may open the status page, and nothing else:
+// it could not read the answers, but it must not cause work for this daemon either.
 bool is_of_another_page(const Request& request, const Route& route) {
   if (!request.origin.empty() && request.origin != "http://" + request.host) return true;
   const auto& site = request.fetch_site;
@@ -374,7 +374,7 @@ bool is_of_another_page(const Request& request, const Route& route) {
 }
 
 // Requests from this machine may read without the token; changes, and requests from elsewhere, need it. A
-// wrong token is refused even where none is needed, because the client should learn that it is wrong.
+// wrong token is always refused, so that the client learns that it is wrong.
 std::optional<Answer> refuse_token(const Request& request, std::string_view token) {
   const bool from_here = request.remote.address().is_loopback();
   const auto check = check_token(request.authorization, token);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each request means: admission, routes, and the answers. Leaves sockets, time limits and counting
-// connections to server.h.
+// The meaning of each request: admission, routes, and the answers. server.h has sockets, time limits and the
+// number of connections.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/beast/http/status.hpp>
@@ -18,7 +18,7 @@ struct Request {
   std::string target;         // path and query as sent
   std::string host;           // header; empty: it was missing
   std::string authorization;  // header
-  // Headers of browsers that say which page sent the request, and how; empty: none.
+  // Headers in which browsers say which page sent the request, and how; empty: none.
   std::string origin, fetch_site, fetch_mode;
   std::string body;
   boost::asio::ip::tcp::endpoint local, remote;
@@ -39,10 +39,9 @@ class Api {
  public:
   Api(Controlled& daemon, std::string token);
 
-  // Decided on the headers alone, before the body is read. Nothing: the request may be answered.
+  // Decided on the headers alone, before the body is read. No result: the request may be answered.
   std::optional<Answer> refuse(const Request& request) const;
-  // Long answers are made in slices and let the loop run between them. The request lives until this
-  // completes.
+  // Long answers are built in slices, between which the loop runs. The request lives until this completes.
   boost::asio::awaitable<Answer> answer(const Request& request, const ApiCounters& counters);
 
  private:

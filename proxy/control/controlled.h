@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the control API needs of the running daemon, which implements it; the tests have a working fake.
+// Everything that the control API needs from the running daemon, which implements it; the tests have a
+// working fake.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/system/result.hpp>
@@ -27,7 +28,7 @@ enum class InterceptState : std::uint8_t { not_configured, up, down };
 enum class InterceptAction : std::uint8_t { up, down, fail_closed_install, fail_closed_remove };
 using FailClosed = intercept::DoorKeeper::State;
 
-// A share of [limits] memory (proxy/memory_plan.h), and what is taken of it.
+// A share of [limits] memory (proxy/memory_plan.h), and how much of it is used.
 struct MemoryPart {
   std::string_view name;
   std::uint64_t bytes = 0, limit_bytes = 0;
@@ -37,7 +38,7 @@ struct MemoryPart {
 struct Status {
   std::string site;
   std::string version;
-  process::Confinement confinement;  // what this process may do on its host
+  process::Confinement confinement;  // the privileges of this process on its host
   std::chrono::seconds uptime{0};
   std::uint64_t flows_limit = 0;
   std::uint64_t handshakes = 0;  // TLS handshakes in progress
@@ -46,31 +47,31 @@ struct Status {
   std::uint64_t memory_bytes = 0;           // of all parts
   std::uint64_t memory_limit_bytes = 0;
   std::vector<MemoryPart> memory_parts;
-  std::uint64_t module_bytes = 0;      // among them, what application modules hold of flows
-  bool memory_short = false;           // no new flow is taken over the links
+  std::uint64_t module_bytes = 0;      // of these, held by application modules
+  bool memory_short = false;           // no new flow is accepted on the links
   bool module_memory_short = false;    // nor with a module
-  std::uint64_t ahead_bytes = 0;       // what modules hold for clients before they ask
+  std::uint64_t ahead_bytes = 0;       // data that modules hold for clients before they ask
   std::uint64_t dictionary_bytes = 0;  // of the dictionaries of all links and of the one on disk
   std::uint64_t dictionary_limit_bytes = 0;
   InterceptState intercept = InterceptState::not_configured;
-  // New connections that transparent mode let pass because of a limit; by the limit's name.
+  // New connections that bypassed transparent mode because of a limit; by the limit's name.
   std::vector<std::pair<std::string_view, std::uint64_t>> bypassed;
   std::string intercept_error;  // why the rules could not be installed; empty: no error
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;        // why its rules are missing
-  std::uint64_t unknown_datagrams = 0;  // that came to the link's UDP port for no carrier: dropped unanswered
+  std::uint64_t unknown_datagrams = 0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };
 
-// What would become of a flow that began now.
+// The treatment of a flow that would begin now.
 enum class Path : std::uint8_t { over_link, past_link, refused };
 struct Forecast {
   Path path = Path::past_link;
   flows::Reason reason{};
-  std::string peer;                 // empty: no peer stands before the destination
+  std::string peer;                 // empty: no peer has the destination
   config::Features features;        // after the rules
   std::optional<std::size_t> rule;  // the [[rule]] that matches, counted from 1 as in the file
 };
@@ -80,18 +81,18 @@ struct Cleared {
   std::uint64_t disk_bytes = 0;    // of segments
   struct Peer {
     std::string name;
-    std::optional<std::uint64_t> disk_bytes;  // that it dropped; none: its link is not up, or it did not say
+    std::optional<std::uint64_t> disk_bytes;  // that it dropped; none: its link is not up, or it did not report
   };
   std::vector<Peer> peers;
   cache::ClearedKey disk_key = cache::ClearedKey::none;
 };
 
-// Why the daemon did not do as asked: one sentence for the person who asked.
+// Why the daemon refused a request: one sentence for the operator.
 struct Refusal {
   std::string sentence;
 };
 
-// Called on the loop that owns the flows; nothing here may block it for longer than a few milliseconds.
+// Called on the loop that owns the flows; no call may block it for longer than a few milliseconds.
 class Controlled {
  public:
   virtual ~Controlled() = default;
@@ -101,17 +102,17 @@ class Controlled {
   virtual const config::Features& features() const = 0;
   virtual const History& history() const = 0;
   virtual Forecast forecast(const flows::Tuple& tuple) const = 0;
-  virtual std::string intercept_rules() const = 0;  // the text `intercept print` shows, in place or not
+  virtual std::string intercept_rules() const = 0;  // the text that `intercept print` shows, installed or not
 
-  // The rules behind fail = closed as the kernel has them, with counters; empty: it has none.
+  // The kernel's rules behind fail = closed, with counters; empty: none.
   virtual std::string fail_closed_rules() = 0;
 
   // In force at once for new flows; tells the peers.
   virtual void change_features(const config::Features& features) = 0;
-  // Done at once; the answer waits for the peers', within reason.
+  // Done at once; the answer waits for the peers', up to a limit.
   virtual boost::asio::awaitable<Cleared> clear_cache() = 0;
   virtual boost::system::result<void, Refusal> intercept(InterceptAction action) = 0;
-  // Reads the configuration's file again and applies it, as a whole or not at all; answers what has changed.
+  // Reads the configuration file again and applies it, as a whole or not at all; returns the changes.
   virtual boost::system::result<std::vector<std::string>, Refusal> reload() = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the flow table by id. Ids only grow, so a walk that let the loop run goes on after the id it stopped
-// at, whatever came and went meanwhile.
+// Walks the flow table by id. Ids only grow, so a walk that let the loop run continues after the id where it
+// stopped, whatever was added or removed meanwhile.
 #include "proxy/control/flow_queries.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 namespace asio = boost::asio;
 namespace json = boost::json;
 
-// Between two turns of the loop: flows looked at (tens of nanoseconds each) and flows written (microseconds
+// Between two turns of the loop: flows examined (tens of nanoseconds each) and flows written (microseconds
 // each).
 constexpr std::size_t kLooksPerSlice = 2048;
 constexpr std::size_t kSearchesPerSlice = 128;  // a text is made for each
 constexpr std::size_t kViewsPerSlice = 32;
-// One request looks at no more than this; the next page goes on from there.
+// One request examines no more than this; the next page continues from there.
 constexpr std::size_t kLooksPerPage = 65'536;
 
 asio::awaitable<void> let_the_loop_run() {

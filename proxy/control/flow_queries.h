@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about many flows, answered page by page and in slices, so that ten thousand flows never block
-// the loop that carries them. api.cc parses the URL.
+// Queries about many flows, answered page by page and in slices, so that ten thousand flows never block the
+// loop that carries them. api.cc parses the URL.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <functional>
@@ -27,17 +27,17 @@ struct FlowQuery {
 };
 
 // JSON text: {"flows": […], "next": id or null, "live": n}. While "next" is an id there may be more after it;
-// a page may hold fewer flows than asked for, or none, and still have a next.
+// a page may contain fewer flows than requested, or none, and still have a next.
 boost::asio::awaitable<std::string> list_flows(const Controlled& daemon, FlowQuery query);
 
-// In slices of so many flows; the loop runs between them. A flow that ends meanwhile may be missed.
+// In slices of this many flows, between which the loop runs. A flow that ends meanwhile may be missed.
 boost::asio::awaitable<void> for_each_live(const Controlled& daemon, std::size_t per_slice,
                                            std::function<void(const flows::FlowRecord&)> look);
 
-// The newest live flow between these ends.
+// The newest live flow with these addresses.
 boost::asio::awaitable<std::optional<flows::FlowId>> find_live(const Controlled& daemon, flows::Tuple tuple);
 
-// The newest of the flows that ended lately, or nothing.
+// The newest of the recently ended flows, or nothing.
 const flows::FlowTable::Ended* find_ended(const flows::FlowTable& flows, const flows::Tuple& tuple);
 const flows::FlowTable::Ended* find_ended(const flows::FlowTable& flows, flows::FlowId id);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and flows over time, in three rings: seconds of the last ten minutes, minutes of a day, hours of
-// thirty days. Pure: the caller brings the time of day and keeps the file.
+// thirty days. Pure: the caller supplies the time of day and keeps the file.
 #pragma once
 #include <array>
 #include <chrono>
@@ -17,8 +17,8 @@ namespace longhaul::control {
 class History {
  public:
   struct Slot {
-    flows::FlowBytes bytes;        // that passed in this interval
-    std::uint64_t most_flows = 0;  // that were live at once
+    flows::FlowBytes bytes;        // transferred in this interval
+    std::uint64_t most_flows = 0;  // live at the same time
     std::uint64_t samples = 0;     // 0: no daemon was running
     bool operator==(const Slot&) const = default;
   };
@@ -52,7 +52,7 @@ class History {
   const std::array<Series, 3>& series() const { return series_; }
   const Series* find(std::chrono::seconds step) const;  // null: there is none with that step
 
-  // What a file holds, with a checksum.
+  // The content of a file, with a checksum.
   static constexpr std::size_t kMostBytes = 256 * 1024;
   std::string text() const;
   static std::optional<History> parse(std::string_view text);

@@ -54,7 +54,7 @@ class Families {
     return Family{families_.emplace_back(
         prometheus::MetricFamily{"longhaul_" + std::move(name), std::move(help), type, {}})};
   }
-  std::deque<prometheus::MetricFamily> families_;  // a Family refers to one while others are added
+  std::deque<prometheus::MetricFamily> families_;  // a Family keeps a reference to one while others are added
 };
 
 }  // namespace longhaul::control

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's counters as Prometheus text. Every part keeps its own plain counters; this is the one exporter
-// that reads them all, at the moment of the scrape.
+// The daemon's counters as Prometheus text. Every part keeps its own plain counters; this exporter reads them
+// all at the moment of the scrape.
 #pragma once
 #include <cstdint>
 #include <string>

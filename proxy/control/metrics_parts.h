@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of the exporter share. Included by them alone.
+// Declarations shared by the sources of the exporter, and by them alone.
 #pragma once
 #include "proxy/control/controlled.h"
 #include "proxy/control/metric_families.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of the status page (page/), which are part of the program. They are the same for every daemon;
-// what they show comes from the API.
+// their data comes from the API.
 #pragma once
 #include <string_view>
 
@@ -10,7 +10,7 @@ struct PageFile {
   std::string_view path, content_type, text;
 };
 
-// Null: there is no such file.
+// Null if there is no such file.
 const PageFile* find_page_file(std::string_view path);
 
 }  // namespace longhaul::control

@@ -31,10 +31,10 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kRestAfterAcceptError{100};  // no descriptors left: let some be closed
+constexpr std::chrono::milliseconds kRestAfterAcceptError{100};  // no descriptors left: wait until some are closed
 constexpr std::chrono::milliseconds kLingerTime{1'000};
 constexpr std::size_t kLingerBytes = 64 * 1024;
-constexpr std::size_t kLoggedBodyBytes = 200;  // what was changed, in the log
+constexpr std::size_t kLoggedBodyBytes = 200;  // changes, for the log
 
 auto into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
@@ -57,8 +57,8 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   http::response<http::string_body> response{answer.status, version};
   response.set(http::field::content_type, answer.content_type);
   response.set(http::field::cache_control, "no-store");
-  // Of use to the status page alone, and harmless to the rest: it runs its own script and nothing else, is
-  // shown in no other page, and other pages can neither embed nor read what is answered here.
+  // Needed by the status page, harmless otherwise: the page runs only its own script and cannot be framed,
+  // and other pages can neither embed nor read any answer.
   response.set("X-Content-Type-Options", "nosniff");
   response.set(
       "Content-Security-Policy",
@@ -75,8 +75,8 @@ http::response<http::string_body> make_response(Answer answer, unsigned version)
   return response;
 }
 
-// A socket closed with unread bytes resets the connection, and the client loses the answer: say the end, then
-// read a little of what it still sends.
+// A socket closed with unread bytes resets the connection, and the client loses the answer: so end the
+// sending direction first, then read a little of what arrives.
 asio::awaitable<void> close_gently(beast::tcp_stream& stream) {
   error_code error;
   stream.socket().shutdown(tcp::socket::shutdown_send, error);
@@ -92,7 +92,7 @@ Request make_request(const Header& header, const tcp::socket& socket) {
   Request request;
   request.method = header.method();
   request.target = header.target();
-  // Two Host headers would let two readers see two hosts: RFC 9112, section 3.2 asks for a refusal.
+  // With two Host headers two readers could see two hosts: RFC 9112, section 3.2 requires a refusal.
   if (header.count(http::field::host) == 1) request.host = header[http::field::host];
   request.authorization = header[http::field::authorization];
   request.origin = header[http::field::origin];
@@ -177,7 +177,7 @@ void Server::stop() {
   changed_.cancel();
 }
 
-// Gives its place back however it ends; `run` waits for the last one.
+// Returns its place however it ends; `run` waits for the last one.
 asio::awaitable<void> Server::serve(Streams::iterator place) {
   ++counters_.connections;
   if (counters_.connections > limits_.connections) {
@@ -212,7 +212,7 @@ asio::awaitable<void> Server::converse(Stream& stream) {
     error_code error;
     stream.expires_after(limits_.header_time);
     co_await http::async_read_header(stream, buffer, parser, into(error));
-    if (error && (!parser.got_some() || stopping_)) break;  // the client is done, or never began
+    if (error && (!parser.got_some() || stopping_)) break;  // the client has finished, or never began
 
     std::optional<Answer> answer;
     Request request;

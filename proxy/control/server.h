@@ -21,15 +21,15 @@ struct ServerLimits {
   std::uint32_t header_bytes = 8 * 1024;
   std::size_t body_bytes = 16 * 1024;
   std::chrono::milliseconds header_time{
-      15'000};  // from the connection's start, or its last answer, to a whole header
+      15'000};  // from the connection's start, or its last answer, to a complete header
   std::chrono::milliseconds body_time{5'000};
   std::chrono::milliseconds answer_time{15'000};  // to write one answer to a client that reads slowly
 };
 
-// Outlives its own `run`. Lives on the loop that owns the flows.
+// Must outlive its own `run`. Lives on the loop that owns the flows.
 class Server {
  public:
-  // Binds. Throws std::runtime_error with one clear sentence where it cannot.
+  // Binds. Throws std::runtime_error with one clear sentence on failure.
   Server(boost::asio::io_context& loop, Controlled& daemon, std::string token, const config::HostPort& listen,
          ServerLimits limits = {});
   Server(const Server&) = delete;
@@ -55,7 +55,7 @@ class Server {
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::ip::tcp::endpoint endpoint_;
   boost::asio::steady_timer changed_;  // cancelled when a connection ends, and at `stop`
-  Streams streams_;                    // a connection's coroutine owns the place it is given
+  Streams streams_;                    // a connection's coroutine owns its place
   ApiCounters counters_;
   bool stopping_ = false;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the live flows in slices; flows that come or go meanwhile may be missed, which the next call
-// sees.
+// Walks the live flows once, in slices; flows that start or end meanwhile may be missed until the next call.
 #include "proxy/control/talkers.h"
 
 #include <algorithm>

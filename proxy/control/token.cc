@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes, reads and compares the token. A file that others may read or change is refused, not repaired:
-// whoever could read it may have done so.
+// Creates, reads and compares the token. A file that others may read or change is refused, not repaired: they
+// may have read it already.
 #include "proxy/control/token.h"
 
 #include <openssl/crypto.h>
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kTokenBytes = 32;       // as hex: 64 characters
-constexpr std::size_t kLeastCharacters = 32;  // of a token that an operator wrote
+constexpr std::size_t kLeastCharacters = 32;  // of a token written by the operator
 constexpr std::size_t kMostCharacters = 512;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
@@ -50,8 +50,8 @@ void make_directories(const fs::path& directory) {
 }
 
 // Written under another name and linked into place, so that a reader sees the whole token or none, and of two
-// daemons that start at once only one makes it. Synced before it has its name: a daemon refuses to start with
-// an empty token, as a power cut would leave it.
+// daemons that start at once only one creates it. Synced before it has its name: otherwise a power cut could
+// leave an empty token, with which a daemon refuses to start.
 void make_token(const fs::path& file) {
   const auto fail = [&file](const std::string& reason) {
     throw std::runtime_error("cannot write the control token " + file.string() + ": " + reason);
@@ -105,7 +105,7 @@ std::string load_or_make_token(const fs::path& state_dir, const fs::path& token_
 }
 
 bool same_token(std::string_view presented, std::string_view token) {
-  // Digests have one length, so not even the token's length shows in the time.
+  // Digests have equal length, so the time does not even reveal the token's length.
   std::array<unsigned char, SHA256_DIGEST_LENGTH> left{}, right{};
   SHA256(reinterpret_cast<const unsigned char*>(presented.data()), presented.size(), left.data());
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), right.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at one snapshot: no history, so a problem is gone from the verdict when its cause is.
+// Examines one snapshot: without history, a problem leaves the verdict as soon as its cause is gone.
 #include "proxy/control/verdict.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first line of every report: what is wrong, with a remedy, and what the pair has saved. Pure.
+// The first line of every report: problems with their remedies, and the savings of the pair. Pure.
 #pragma once
 #include <boost/json/object.hpp>
 #include <string>
@@ -14,7 +14,7 @@ struct Problem {
   bool is_serious = false;  // traffic is refused, unprotected or not optimised, or data was lost
 };
 
-// The serious ones first.
+// Serious problems first.
 std::vector<Problem> problems(const Status& status, const config::Features& features);
 
 boost::json::object view_verdict(const Status& status, const config::Features& features,

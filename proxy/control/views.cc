@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes snapshots as JSON. Nothing is computed here but ages and units.
+// Writes snapshots as JSON. Computes only ages and units.
 #include "proxy/control/views.h"
 
 #include <boost/json/array.hpp>
@@ -167,7 +167,7 @@ json::object view(const reduction::BlockFigures& figures) {
   return object;
 }
 
-// Counts by the length below which they are; null: longer than all of these.
+// Counts by upper bound of the length; null: longer than all of these.
 json::array view_hits(const reduction::EncoderCounters& encoder) {
   json::array hits;
   for (std::size_t i = 0; i < encoder.hits.size(); ++i)

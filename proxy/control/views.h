@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's state as JSON, one function for each thing that can be asked. Names and units of the fields
-// are the API's contract (README.md in this folder).
+// The daemon's state as JSON, one function per query. Names and units of the fields are the API's contract
+// (README.md in this folder).
 #pragma once
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -13,7 +13,7 @@ namespace longhaul::control {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// The facts of a link that are shown for its flows.
+// The properties of a link that are shown for its flows.
 class LinkFacts {
  public:
   explicit LinkFacts(const Status& status);

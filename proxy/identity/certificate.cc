@@ -65,7 +65,7 @@ CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name) {
                                  static_cast<int>(name.size()), -1, 0) != 1 ||
       X509_set_issuer_name(c, subject) != 1)
     fail_to("set the name of the certificate");
-  // A day back, since the clocks of two sites differ.
+  // Valid from one day earlier, because the clocks of two sites differ.
   if (X509_gmtime_adj(X509_getm_notBefore(c), -kDay) == nullptr ||
       X509_time_adj_ex(X509_getm_notAfter(c), kValidDays, 0, nullptr) == nullptr)
     fail_to("set the validity of the certificate");
@@ -76,7 +76,7 @@ CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name) {
 CertificatePtr nameless_certificate(EVP_PKEY* key) {
   CertificatePtr certificate = blank(key);
   X509* c = certificate.get();
-  // RFC 5280, section 4.1.2.5: the last date stands for none.
+  // RFC 5280, section 4.1.2.5: this date means that the certificate never expires.
   if (ASN1_INTEGER_set(X509_get_serialNumber(c), 1) != 1 ||
       ASN1_TIME_set_string(X509_getm_notBefore(c), "20000101000000Z") != 1 ||
       ASN1_TIME_set_string(X509_getm_notAfter(c), "99991231235959Z") != 1)

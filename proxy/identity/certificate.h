@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Self-signed certificates: the form in which TLS wants a public key. Leaves files to keygen.h and
-// identity.h.
+// Self-signed certificates: the form in which TLS carries a public key. Files are in keygen.h and identity.h.
 #pragma once
 #include <string>
 
@@ -8,11 +7,11 @@
 
 namespace longhaul::identity {
 
-// With the site's name and a validity of 20 years, for the certificate file. Throws std::runtime_error
-// when OpenSSL fails.
+// With the site's name and a validity of 20 years, for the certificate file. Throws std::runtime_error if
+// OpenSSL fails.
 CertificatePtr named_certificate(EVP_PKEY* key, const std::string& name);
 // For the handshake, where strangers see it: without a name, with fixed serial number and dates, so that it
-// reveals only the key. Throws std::runtime_error when OpenSSL fails.
+// reveals only the key. Throws std::runtime_error if OpenSSL fails.
 CertificatePtr nameless_certificate(EVP_PKEY* key);
 
 }  // namespace longhaul::identity

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PEM files through OpenSSL, and what a person can do about each way they can be wrong.
+// Reads PEM files through OpenSSL, with a remedy for each way in which they can be wrong.
 #include "proxy/identity/identity.h"
 
 #include <openssl/err.h>
@@ -34,13 +34,13 @@ FilePtr open(const std::filesystem::path& file, std::string_view what) {
   return opened;
 }
 
-// A daemon has nobody to ask: a key with a passphrase is refused instead of waiting at a terminal.
+// A daemon cannot ask for a passphrase: such a key is refused instead of waiting at a terminal.
 int no_passphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
 }
 
-// What the key is for, where peers would not take it: the handshake knows two signatures (link/tls_engine.cc).
+// Why peers would not accept the key: the handshake knows two signatures (link/tls_engine.cc).
 std::string unusable_kind(const EVP_PKEY* key) {
   if (EVP_PKEY_is_a(key, "ED25519") == 1) return {};
   const char* name = EVP_PKEY_get0_type_name(key);

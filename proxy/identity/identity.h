@@ -39,7 +39,7 @@ Result<std::string> fingerprint_of(X509* certificate);
 // is refused. Throws config::ConfigError, which names the file.
 Identity load(const config::Identity& files);
 
-// The same for a whole configuration, in which no peer may have this site's own key, with the preshared keys.
+// The same for a whole configuration with its preshared keys; no peer may have this site's own key.
 Identity load(const config::Config& config);
 
 }  // namespace longhaul::identity

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key and certificate through OpenSSL, files through O_EXCL; leaves reading them back to identity.cc.
+// Key and certificate through OpenSSL, files through O_EXCL; identity.cc reads them back.
 #include "proxy/identity/keygen.h"
 
 #include <fcntl.h>
@@ -61,14 +61,14 @@ std::string pem_of(X509* certificate) {
   return pem(memory);
 }
 
-// Root makes it, and a daemon that root started reads it again at a reload, when it is no longer root.
+// Root creates the key, and a daemon started by root reads it again at a reload, without root's rights.
 void give_to_daemon(int file) {
   if (::geteuid() != 0) return;
   const std::string user = config::Process{}.user;
   if (const passwd* entry = ::getpwnam(user.c_str())) (void)!::fchown(file, entry->pw_uid, entry->pw_gid);
 }
 
-// Takes back the files it made unless told to keep them.
+// Removes the files it made unless told to keep them.
 class NewFiles {
  public:
   ~NewFiles() {

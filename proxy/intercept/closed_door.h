@@ -15,16 +15,16 @@ class ClosedDoor {
  public:
   enum class Change : std::uint8_t { none, put_in, taken_out };
 
-  // What the configuration says, in one transaction: the table as it asks for it, or none. A host on which
-  // this process may not look at packet rules has none of ours, so taking out nothing is no error there.
+  // Enforces the configuration in one transaction: installs its table, or removes it. A host on which this
+  // process may not see packet rules has none of ours, so a failed removal is no error there.
   config::TextResult<Change> enforce(const config::Config& config);
-  // For the command that asks for it. False: there was nothing to remove.
+  // For the operator's command. False: there was nothing to remove.
   config::TextResult<bool> remove(std::uint16_t port);
   // Whether the kernel has the table.
   config::TextResult<bool> is_in_place(std::uint16_t port);
-  // The table as the kernel has it, with its counters; empty: there is none.
+  // The kernel's table with its counters; empty if there is none.
   config::TextResult<std::string> listing(std::uint16_t port);
-  // Whether a daemon lives that takes flows, or diverts packets, with this port: its own table is there.
+  // Whether a running daemon intercepts flows or diverts packets with this port: its own table exists.
   config::TextResult<bool> has_daemon(std::uint16_t port);
 
  private:
@@ -32,10 +32,10 @@ class ClosedDoor {
   NftTable nft_;
 };
 
-// What a daemon that was killed left in the kernel: its routing rule and route, and where the port has been
-// changed since, the table for the old port. Which port that was stands in a file in state_dir, so that
-// nothing of another daemon is touched; nor is anything while a daemon with that port lives. Then the file
-// says the port that counts from now on. Errors are for the log: nothing that is left does harm.
+// Removes the routing rule and route that a killed daemon left in the kernel and, if the port was changed
+// since, the table for the old port. A file in state_dir records that port, so that other daemons' rules
+// stay; nothing happens while a daemon with that port runs. Then the file gets the current port. Errors are
+// only logged, because the remains do no harm.
 config::TextResult<void> take_over_leftovers(const config::Config& config);
 
 }  // namespace longhaul::intercept

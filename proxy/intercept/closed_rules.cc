@@ -29,12 +29,12 @@ constexpr Family kIpFamilies[] = {
     {true, "ip", "@peers4", "ipv4_addr", "meta nfproto ipv4", "ip frag-off & 0x1fff != 0"},
     {false, "ip6", "@peers6", "ipv6_addr", "meta nfproto ipv6", "frag frag-off != 0"}};
 
-// What a packet's sender is to the flow. A SYN comes from the client. Any other packet may come from either
-// side; which one is not known without tracking connections.
+// The role of a packet's sender in the flow. A SYN comes from the client. Any other packet may come from
+// either side, which cannot be known without tracking connections.
 enum class Sender : std::uint8_t { client, server };
 enum class Anyone : std::uint8_t { no, yes };  // whether the client may be anywhere, or only at a peer's site
 
-// Prefixes are nested or apart; those inside others say nothing, and nftables does not take them.
+// Prefixes are nested or disjoint; nested ones are redundant, and nftables rejects them.
 std::vector<Network> without_nested(std::vector<Network> networks) {
   std::sort(networks.begin(), networks.end(),
             [](const Network& a, const Network& b) { return a.prefix_length < b.prefix_length; });
@@ -60,8 +60,8 @@ std::string elements(const std::vector<Network>& networks, const Family& family)
   return joined_list(without_nested(own), [](const Network& network) { return config::to_text(network); });
 }
 
-// "ip daddr { … } ", nothing for an empty list, which means everywhere; no value where the rule does not
-// concern the family.
+// "ip daddr { … } ", nothing for an empty list, which means everywhere; no value if the rule does not concern
+// the family.
 std::optional<std::string> address_match(const std::vector<Network>& networks, const Family& family,
                                          std::string_view field) {
   if (networks.empty()) return "";
@@ -92,7 +92,7 @@ class Lines {
       ports =
           fmt::format("tcp {} {{ {} }} ", forth ? "dport" : "sport",
                       joined_list(rule.to_ports, [](std::uint16_t port) { return std::to_string(port); }));
-    // A new connection passes only for what it is. Nothing that may be closed passes for an answer.
+    // A SYN passes only by its own role, so that closed flows cannot pass as answers.
     if (!forth && !closed) not_new = "tcp flags & (fin | syn | rst | ack) != syn ";
     bool both_at_once = false;
     for (const Family& family : kIpFamilies) {
@@ -111,7 +111,7 @@ class Lines {
     }
   }
 
-  // What no rule decides: flows between here and the peers' sites.
+  // Flows without a matching rule: those between here and the peers' sites.
   void add_otherwise(std::string_view field, std::string_view closed) {
     if (rules_.otherwise != Fail::closed) return;
     for (const Family& family : kIpFamilies)
@@ -140,8 +140,8 @@ std::string chain(std::string_view name, std::string_view lines) {
   return fmt::format("  chain {} {{\n{}  }}\n", name, lines);
 }
 
-// Packets from a LAN: of a client here, or of a server here whose client is at a peer's site. Packets to a
-// LAN are the same with the roles changed.
+// Packets from a LAN: of a local client, or of a local server whose client is at a peer's site. Packets to a
+// LAN are the same with the roles exchanged.
 std::string judge(const ClosedRules& rules, std::string_view name, std::string_view peer_field,
                   std::string_view closed, Sender of_our_client) {
   const std::string otherwise = fmt::format("{}_otherwise", name);
@@ -217,7 +217,7 @@ std::string closed_table_text(const ClosedRules& rules) {
 }
 
 std::string remove_closed_text(std::uint16_t port) {
-  // "delete" fails where there is no table, so one is added first.
+  // "delete" fails without a table, so one is added first.
   return fmt::format("table inet {0}\ndelete table inet {0}\n", closed_table_name(port));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of the packet rules behind fail = "closed": which forwarded TCP packets belong to flows that may
-// only use the link. Pure; putting the rules in force, and when they go, is left to closed_door.h.
+// only use the link. Pure; closed_door.h installs and removes them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -19,19 +19,19 @@ struct ClosedRules {
   std::vector<config::Rule> rules;      // in the file's order
   config::Fail otherwise = config::Fail::open;  // of flows between here and the peers' networks
 
-  // Whether there is a flow that is closed. Without one no table is needed.
+  // Whether there is a closed flow. Without one no table is needed.
   bool close_something() const;
 };
 
-// A host that neither takes flows nor dials with clients' addresses forwards nothing for the daemon, and gets
-// rules that close nothing. An error: a name in [intercept] interfaces cannot be an interface's.
+// A host that neither intercepts flows nor dials with clients' addresses forwards nothing for the daemon, and
+// gets rules that close nothing. An error: a name in [intercept] interfaces cannot be that of an interface.
 config::TextResult<ClosedRules> closed_rules(const config::Config& config);
 
 std::string closed_table_name(std::uint16_t port);
-// The whole table, as nft(8) reads it. It has no owner, so that it outlives the process that makes it.
+// The whole table in the syntax of nft(8). It has no owner, so that it outlives the process that makes it.
 std::string closed_table_text(const ClosedRules& rules);
-// Commands that put the table in place of an older one, or that remove it, all or nothing: no packet meets a
-// moment in between.
+// Commands that replace an older table, or remove it, atomically: there is no moment in between without
+// rules.
 std::string replace_closed_text(const ClosedRules& rules);
 std::string remove_closed_text(std::uint16_t port);
 

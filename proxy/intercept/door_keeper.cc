@@ -32,14 +32,14 @@ config::TextResult<void> DoorKeeper::enforce() {
   }
   const State before = state_;
   state_ = *done == ClosedDoor::Change::put_in ? State::enforced : State::not_configured;
-  if (begun_ && state_ != before) log_change(*done, config_);  // at the start it was done, and logged, before
+  if (begun_ && state_ != before) log_change(*done, config_);  // done and logged at the start
   return {};
 }
 
 config::TextResult<void> DoorKeeper::lift() {
   const auto removed = door_.remove(config_.intercept.port);
   if (!removed) return removed.error();
-  if (state_ == State::not_configured) return {};  // there was nothing to lift
+  if (state_ == State::not_configured) return {};  // there was nothing to remove
   state_ = State::lifted;
   log::warn("fail_closed_lifted", {{"effect", "while the link is down, flows leave unencrypted"},
                                    {"until", "restart, or longhaul fail-closed install"}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The running daemon's part of fail = "closed": installs the table again if another program has removed it,
-// and remembers whether the operator has lifted it. flows.h refuses flows in the daemon.
+// and remembers whether the operator has removed it. flows.h refuses flows in the daemon.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,14 +18,14 @@ class DoorKeeper {
   enum class State : std::uint8_t {
     not_configured,  // the configuration closes nothing, or nothing that passes through this host
     enforced,
-    lifted,   // by the operator's command, until the daemon starts again or the operator enforces it
-    missing,  // it should be in place and cannot be put in: `error` says why
+    lifted,   // removed by the operator, until the daemon restarts or the operator enforces it
+    missing,  // it should be installed but cannot be: `error` says why
   };
 
-  // `config` outlives this object. Nothing is touched before begin().
+  // `config` outlives this object. Nothing happens before begin().
   DoorKeeper(boost::asio::io_context& io, const config::Config& config) : config_(config), timer_(io) {}
 
-  // At the start, and when the configuration has changed: enforces what it says now, and keeps that up.
+  // At the start, and after each change of the configuration: enforces it from now on.
   config::TextResult<void> begin();
   // The operator's commands.
   config::TextResult<void> lift();
@@ -34,10 +34,10 @@ class DoorKeeper {
 
   State state() const { return state_; }
   const std::string& error() const { return error_; }
-  // The table as the kernel has it; empty: there is none, or it cannot be asked.
+  // The kernel's table; empty if there is none, or it cannot be read.
   std::string listing();
 
-  // How long `nft flush ruleset` of somebody else can leave a gap, which matters only if this daemon dies in
+  // The longest gap after another program's `nft flush ruleset`; it matters only if this daemon dies within
   // it.
   static constexpr std::chrono::seconds kLookEvery{2};
 

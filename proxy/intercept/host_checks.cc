@@ -34,7 +34,7 @@ std::string value_of(const fs::path& file) {
   return value;
 }
 
-// A table under another name, added and deleted in one transaction, so that no packet meets it.
+// A table under another name, added and deleted in one transaction, so that it never sees a packet.
 std::string tried_and_removed(std::string text, const std::string& name) {
   const std::string other = "longhaul_probe_" + std::to_string(::getpid());
   for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + other.size()))
@@ -52,7 +52,7 @@ void probe_nftables(const config::Config& config, std::vector<Finding>& findings
          "The kernel rejects the packet rules of transparent mode: " + done.error().message + ".",
          "modprobe -a nf_tables nft_tproxy nft_socket nft_fib_inet"});
   const auto closing = closed_rules(config);
-  if (!closing || !closing->close_something()) return;  // a wrong name is found below
+  if (!closing || !closing->close_something()) return;  // a wrong name is reported below
   const auto done =
       table.run(tried_and_removed(closed_table_text(*closing), closed_table_name(closing->port)));
   if (!done)
@@ -88,7 +88,7 @@ std::vector<Finding> interface_findings(const config::Intercept& intercept, cons
 std::vector<Finding> sysctl_findings(const config::Intercept& intercept, const fs::path& root) {
   std::vector<Finding> findings;
   const fs::path net = root / "proc/sys/net";
-  // Needed only by traffic that is not intercepted: refused and older flows, everything but TCP.
+  // Only traffic that is not intercepted needs it: refused and older flows, everything but TCP.
   if (value_of(net / "ipv4/ip_forward") == "0")
     findings.push_back(
         {Weight::warns,

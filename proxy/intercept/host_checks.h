@@ -13,13 +13,13 @@ namespace longhaul::intercept {
 struct Finding {
   enum class Weight : std::uint8_t {
     blocks,  // transparent mode cannot work
-    warns,   // it works, or works for some flows only
+    warns,   // it works only for some flows
   } weight = Weight::blocks;
   std::string sentence;
-  std::string remedy;  // a command, or what to do
+  std::string remedy;  // a command, or an instruction
 };
 
-// Empty where transparent mode is off and nothing asks for clients' addresses.
+// Empty if transparent mode is off and no clients' addresses are needed.
 std::vector<Finding> host_findings(const config::Config& config);
 
 // The parts that read /proc and /sys, with another root for tests.

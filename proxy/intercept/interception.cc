@@ -33,7 +33,7 @@ Interception::Interception(asio::io_context& io, const config::Intercept& config
              .fast_connect = fast_connect,
              .new_flows_per_source = new_flows_per_source,
              .crowded = {}},
-      // The mark is a number that nobody else uses, so it serves as the table's number too.
+      // The mark is a number that no other program uses, so it serves as the table's number too.
       route_{.mark = net::divert_mark(config.port), .table = net::divert_mark(config.port)},
       change_timer_(io) {}
 
@@ -57,7 +57,7 @@ config::TextResult<void> Interception::reach(State wanted) {
         return config::TextError{"\"" + name + "\" is not a valid interface name"};
     if (auto listening = listen(); !listening) return listening;
   }
-  // For what is guarded alone: without it those flows pass, like all others.
+  // Only for guarded flows: without it they pass, like all others.
   if (wanted == State::diverting && !listener_ && !rules_.guarded.empty()) {
     if (const auto listening = listen(); !listening) warn_unguarded(listening.error());
   }
@@ -157,7 +157,8 @@ void Interception::change() {
   const auto began = std::chrono::steady_clock::now();
   if (std::exchange(guarded_changed_, false)) change_guarded();
   if (!refused.empty() && state_ == State::up) {
-    // Where it fails the next attempt is taken and refused again, and the one after it has another chance.
+    // If it fails, the next connection is intercepted and refused again, and the one after it has another
+    // chance.
     if (const auto done = table_.run(refuse_text(rules_, refused)); !done)
       log::warn("intercept", {{"reason", done.error().message},
                               {"effect", "destinations that just refused a connection are not bypassed"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transparent mode as a whole: listeners, packet rules and routing, put in and taken out together. What
-// becomes of a flow that was taken is left to whoever starts it.
+// Transparent mode as a whole: listeners, packet rules and routing, installed and removed together. The
+// callback starts the flows.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,7 +20,7 @@ namespace longhaul::intercept {
 
 class Interception {
  public:
-  // Nothing is touched before up() or divert().
+  // Nothing happens before up() or divert().
   Interception(boost::asio::io_context& io, const config::Intercept& config, bool fast_connect,
                flows::FlowStarter start, net::AcceptLoop::HasRoom has_room = {},
                std::uint32_t new_flows_per_source = RuleSet{}.new_flows_per_source);
@@ -28,27 +28,28 @@ class Interception {
   Interception(const Interception&) = delete;
   Interception& operator=(const Interception&) = delete;
 
-  // Takes new flows from now on. Where something is missing, all is as before and the error is a sentence.
+  // Intercepts new flows from now on. On failure everything is as before and the error is a sentence.
   config::TextResult<void> up();
-  // Takes no new flows, and goes on handing us the packets of those that live: what `intercept down` means,
-  // and what a far side needs to dial with clients' addresses (source = client or auto).
+  // Intercepts no new flows, but still gets the packets of existing ones: the effect of `intercept down`, and
+  // a requirement for a far side that dials with clients' addresses (source = client or auto).
   config::TextResult<void> divert();
-  // Everything out. Flows that were taken, or dialled with a client's address, are cut off.
+  // Removes everything. Flows that were intercepted, or dialled with a client's address, are cut off.
   void close();
   bool is_up() const { return state_ == State::up; }
-  // Answers to clients' addresses come back here.
+  // Answers to clients' addresses arrive here.
   bool is_diverting() const { return state_ != State::closed; }
   // SYNs that the rules let pass because of a limit, in the order of kBypassCounters, since the start.
   std::vector<std::uint64_t> bypassed() const;
-  // The rules as nft(8) reads them, as they are or, where they are not in force, as up() would make them.
+  // The rules in the syntax of nft(8): the current ones or, if they are not installed, those that up() would
+  // install.
   std::string rules_text() const;
 
-  // A server that refused or cannot be reached: the next connections to it pass plainly for kRefusedFor.
-  // Entries are made together after kChangeDelay; no client is back sooner.
+  // A server that refused or is unreachable: the next connections to it bypass the proxy for kRefusedFor.
+  // Entries are made together after kChangeDelay; no client retries sooner.
   void refuse(const boost::asio::ip::tcp::endpoint& server);
-  // Clients whose new flows are not taken. In force after kChangeDelay, too.
+  // Clients whose new flows are not intercepted. In force after kChangeDelay, too.
   void leave_alone(const flows::Crowded& crowded);
-  // Flows that are taken whatever their interface and limits are, also where no others are. In force after
+  // Flows that are intercepted whatever their interface and limits, even if no others are. In force after
   // kChangeDelay, too.
   void guard(std::vector<GuardedFlows> flows);
   // In force at once.
@@ -59,7 +60,7 @@ class Interception {
   config::TextResult<void> set_closed_flows(std::string chains);
 
   static constexpr std::chrono::milliseconds kChangeDelay{5};
-  static constexpr std::size_t kRefuseAtOnce = 1000;  // waiting for the delay; more are forgotten
+  static constexpr std::size_t kRefuseAtOnce = 1000;  // waiting for the delay; more are dropped
 
  private:
   enum class State : std::uint8_t { closed, diverting, up };
@@ -74,7 +75,7 @@ class Interception {
   flows::FlowStarter start_;
   net::AcceptLoop::HasRoom has_room_;
   RuleSet rules_;                               // as up() makes them
-  std::vector<std::uint64_t> bypassed_before_;  // by tables that are gone
+  std::vector<std::uint64_t> bypassed_before_;  // of tables that no longer exist
   PolicyRoute route_;
   State state_ = State::closed;
   std::optional<TproxyListener> listener_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads named counters of an nftables table. Asks the kernel for each by its name: nft(8) and its library
+// Reads named counters of an nftables table. Queries the kernel for each by its name: nft(8) and its library
 // would read every element of every set first, which can be hundreds of thousands.
 #pragma once
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace longhaul::intercept {
 
-// Packets that each counter of the inet table has counted; 0 for one that is not there or cannot be read. A
-// few microseconds each.
+// The packet count of each counter in the inet table; 0 for a missing or unreadable one. A few microseconds
+// each.
 std::vector<std::uint64_t> counted_packets(const std::string& table,
                                            std::span<const std::string_view> counters);
 

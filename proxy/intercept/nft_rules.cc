@@ -62,7 +62,7 @@ std::string guarded_rules() {
   return text;
 }
 
-// Few sources have as many flows as they may, and rarely others, so they stand in the rules themselves.
+// Few sources reach their limit of flows, and rarely others, so they are written into the rules themselves.
 std::vector<std::string> limit_rules(const flows::Crowded& crowded) {
   std::vector<std::string> rules;
   if (crowded.everyone) rules.emplace_back("counter name flow_limit goto plain");
@@ -81,7 +81,7 @@ std::vector<std::string> limit_rules(const flows::Crowded& crowded) {
   return rules;
 }
 
-// Peers are few and change rarely, so they stand in the rule itself.
+// Peers are few and change rarely, so they are written into the rule itself.
 std::string peer_rules(const RuleSet& rules, bool v4) {
   std::vector<std::string> addresses;
   for (const address& peer : rules.peers) {
@@ -98,11 +98,11 @@ std::string peer_rules(const RuleSet& rules, bool v4) {
                      list);
 }
 
-// Whatever is asked of a SYN afterwards.
+// Before every later check of a SYN.
 std::string first_rules(const RuleSet& rules) {
   return "    fib daddr type { local, broadcast, anycast, multicast } accept\n" + peer_rules(rules, true) +
          peer_rules(rules, false) +
-         // A SYN that is sent again may meet the socket that it made.
+         // A SYN that is sent again may meet the socket that it created.
          "    socket transparent 1 goto take\n" +
          (rules.closed_flows.empty() ? "" : "    jump closed_flows\n");
 }
@@ -112,7 +112,7 @@ std::string text_of(const address& plain) {
                        : boost::asio::ip::address_v6(plain.to_v6().to_bytes()).to_string();
 }
 
-// As `add element` takes them.
+// In the syntax of `add element`.
 std::vector<std::string> guarded_elements(const RuleSet& rules, bool v4) {
   std::vector<std::string> elements;
   for (const GuardedFlows& flows : rules.guarded) {
@@ -163,7 +163,7 @@ std::string table_text(const RuleSet& rules) {
   text +=
       "  chain prerouting {\n"
       "    type filter hook prerouting priority mangle; policy accept;\n"
-      // The link's own datagrams pass here: they meet one comparison, not the whole chain.
+      // The link's own datagrams pass here: they cost one comparison, not the whole chain.
       "    meta l4proto udp accept\n"
       // Before the diverting rule: a SYN may meet the TIME_WAIT of an older flow, which only tproxy can
       // reopen.
@@ -178,8 +178,8 @@ std::string table_text(const RuleSet& rules) {
   const std::string mark = fmt::format("meta mark set 0x{:08x} accept\n", net::divert_mark(rules.port));
   // An ICMP error about a packet that was sent with a client's address is ours too: "unreachable", "too big".
   text += "    meta l4proto { tcp, icmp, ipv6-icmp } socket transparent 1 " + mark;
-  // Where the queue of half-open connections was full the kernel answered with a SYN cookie and kept nothing:
-  // only the listener can make a socket of the client's next packet.
+  // If the queue of half-open connections was full the kernel answered with a SYN cookie and kept no state:
+  // only the listener can create a socket from the client's next packet.
   if (!quoted.empty()) {
     text += "    iifname != { " + joined(quoted) + " } accept\n";
     for (const SetFamily& family : kSetFamilies) text += again_rule(family);
@@ -189,8 +189,8 @@ std::string table_text(const RuleSet& rules) {
   text += quoted.empty() ? "    accept\n" : "    iifname != { " + joined(quoted) + " } accept\n";
   if (!rules.closed_flows.empty()) text += guarded_rules();
   text += first_rules(rules);
-  // Before it is looked up whether a SYN was sent before: a client whose flow was refused may begin the next
-  // one from the same port.
+  // Before the check whether the SYN is a repetition: a client whose flow was refused may begin the next one
+  // from the same port.
   text +=
       "    ip daddr . tcp dport @refused4 goto plain\n"
       "    ip6 daddr . tcp dport @refused6 goto plain\n";
@@ -227,7 +227,7 @@ std::string table_text(const RuleSet& rules) {
 }
 
 std::string replace_text(const RuleSet& rules) {
-  // "delete" fails where there is no table, so one is added first; other owners' tables make both fail.
+  // "delete" fails without a table, so one is added first; other owners' tables make both fail.
   return fmt::format("table inet {0} {{ flags owner; }}\ndelete table inet {0}\n", table_name(rules)) +
          table_text(rules);
 }

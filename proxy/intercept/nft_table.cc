@@ -30,7 +30,8 @@ config::TextResult<std::string> NftTable::ask(const std::string& commands) {
   const std::string error = nft_ctx_get_error_buffer(context_.get());
   std::string output = nft_ctx_get_output_buffer(context_.get());
   if (failed == 0) return {boost::system::in_place_value, std::move(output)};
-  // The first line says what; the lines after it show where in a text that the person never wrote.
+  // The first line has the error; the following lines show its position in a text that the operator never
+  // wrote.
   constexpr std::string_view kWhat = "Error: ";
   std::string first = error.substr(0, error.find('\n'));
   if (const auto at = first.find(kWhat); at != std::string::npos) first.erase(0, at + kWhat.size());

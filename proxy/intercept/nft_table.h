@@ -17,7 +17,7 @@ class NftTable {
   NftTable();  // without a socket until the first command
   ~NftTable();
 
-  // Runs commands as nft(8) reads them, all or nothing; 0.2 ms for a small one. The error is one line.
+  // Runs commands in the syntax of nft(8), atomically; 0.2 ms for a small one. The error is one line.
   config::TextResult<void> run(const std::string& commands);
   // The same for a command that prints something.
   config::TextResult<std::string> ask(const std::string& command);

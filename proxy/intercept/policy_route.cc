@@ -61,7 +61,7 @@ class Request {
   void append(const void* data, std::size_t size) { bytes_.append(static_cast<const char*>(data), size); }
 
   nlmsghdr header_{};
-  std::string bytes_;  // every part's size is a multiple of four, as rtnetlink(7) wants it
+  std::string bytes_;  // every part's size is a multiple of four, as rtnetlink(7) requires
 };
 
 int change_rule(int socket, const PolicyRoute& route, Change change, unsigned char family) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routing behind the diverting rules: packets with our mark go to a table that says "this machine", for
-// IPv4 and IPv6. Marking the packets is left to the nftables rules; without the mark this routing is never
-// looked at.
+// The routing behind the diverting rules: packets with our mark use a table that delivers to this machine,
+// for IPv4 and IPv6. The nftables rules set the mark; other packets never see this routing.
 #pragma once
 #include <cstdint>
 
@@ -16,10 +15,10 @@ struct PolicyRoute {
       150;  // before every ordinary rule (32766: main), after the kernel's own (0: local)
 };
 
-// ip rule add fwmark MARK lookup TABLE; ip route add local default dev lo table TABLE; both families. What a
-// killed daemon left behind is taken over. A machine without IPv6 gets IPv4 alone.
+// ip rule add fwmark MARK lookup TABLE; ip route add local default dev lo table TABLE; both families. Rules
+// left by a killed daemon are reused. A machine without IPv6 gets IPv4 alone.
 config::TextResult<void> add(const PolicyRoute& route);
-// Takes out what is there; nothing there is not an error.
+// Removes the rules; missing ones are not an error.
 void remove(const PolicyRoute& route);
 
 }  // namespace longhaul::intercept

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEntry = "[intercept] port";
 
-// Not whether a socket can be made: IPv6 may be there and switched off by a sysctl.
+// Checks more than whether a socket can be created: IPv6 may be switched off by a sysctl.
 bool has_ipv6() { return std::filesystem::exists("/proc/net/if_inet6"); }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the connections that the rules divert here: the socket's local address is where the client wanted to
-// go. Diverting is left to the rules, what becomes of a flow to whoever starts it.
+// Accepts the connections that the rules divert here: the socket's local address is the client's destination.
+// The rules divert packets, the callback starts the flows.
 #pragma once
 #include <optional>
 
@@ -12,7 +12,7 @@ namespace longhaul::intercept {
 
 class TproxyListener {
  public:
-  // On 127.0.0.1 and ::1, where only diverted packets and this machine come. Throws net::ListenerError.
+  // On 127.0.0.1 and ::1, which only diverted packets and this machine reach. Throws net::ListenerError.
   TproxyListener(boost::asio::io_context& io, std::uint16_t port, flows::FlowStarter start,
                  net::AcceptLoop::HasRoom has_room = {});
   TproxyListener(const TproxyListener&) = delete;

@@ -16,7 +16,7 @@
 namespace longhaul::intercept {
 
 bool StandstillClock::look(TimePoint now, std::uint64_t beats) {
-  // A watcher that comes late was held up as well: only what it was awake for counts.
+  // A watchdog that wakes late was delayed as well: only the time in which it ran counts.
   const Duration awake = std::min(now - looked_, 2 * tick_);
   looked_ = now;
   if (beats != beats_) {
@@ -53,7 +53,7 @@ void Watchdog::Shared::watch(const std::shared_ptr<Shared>& self) {
       self->on_standstill();
       return;
     }
-    // One heartbeat at a time, or a loop that stands still would collect them.
+    // One heartbeat at a time, or a blocked loop would accumulate them.
     if (!self->asked.exchange(true)) {
       boost::asio::post(self->io, [self] {
         ++self->beats;
@@ -65,7 +65,7 @@ void Watchdog::Shared::watch(const std::shared_ptr<Shared>& self) {
 
 namespace {
 
-// Nothing that may wait for a lock the loop holds: no logger, no destructors, no atexit.
+// Nothing that may wait for a lock of the loop: no logger, no destructors, no atexit.
 void end_process() {
   constexpr std::string_view kWhy =
       "longhaul: the event loop was blocked for a second; exiting, so that traffic flows without this "

@@ -9,9 +9,9 @@
 
 namespace longhaul::intercept {
 
-// Pure: whether the time since the last heartbeat is the loop's fault. A machine that was suspended, a
-// process that was stopped (SIGSTOP, debugger) or got no CPU stopped the watcher too; such gaps are not held
-// against the loop.
+// Pure: whether the time since the last heartbeat is the loop's fault. If the machine was suspended, or the
+// process was stopped (SIGSTOP, debugger) or got no CPU, the watchdog did not run either; such gaps do not
+// count.
 class StandstillClock {
  public:
   using Duration = std::chrono::steady_clock::duration;
@@ -34,9 +34,10 @@ class Watchdog {
   static constexpr std::chrono::milliseconds kTick{100};
   static constexpr std::chrono::milliseconds kLimit{1000};
 
-  // `on_standstill` runs on the watchdog's thread; by default one line to stderr and _exit(70).
+  // `on_standstill` runs on the watchdog's thread; by default it writes one line to stderr and calls
+  // _exit(70).
   explicit Watchdog(boost::asio::io_context& io, std::function<void()> on_standstill = {});
-  ~Watchdog();  // before the loop's last turn: a loop that has ended does not beat
+  ~Watchdog();  // before the loop's last turn: a loop that has ended sends no heartbeat
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Explicit mode: one local port that leads to one server. What is done with the flows is left to whoever
-// starts them.
+// Explicit mode: one local port that leads to one server. The callback starts the flows.
 #pragma once
 #include "proxy/flows/accepted.h"
 #include "proxy/net/accept_loop.h"
@@ -9,7 +8,7 @@ namespace longhaul::listeners {
 
 class ForwardListener {
  public:
-  // Throws net::ListenerError when the port cannot be had.
+  // Throws net::ListenerError if the port is not available.
   ForwardListener(boost::asio::io_context& io, const config::Forward& forward, flows::FlowStarter start,
                   net::AcceptLoop::HasRoom has_room = {});
 

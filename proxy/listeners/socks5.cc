@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kWait = asio::as_tuple(asio::use_awaitable);
 
-// One client until its request is read. Closing the socket ends the talk.
+// One client until its request is read. Closing the socket ends the handshake.
 struct Handshake {
   tcp::socket socket;
   tcp::endpoint client;
@@ -37,7 +37,7 @@ struct Handshake {
   }
 };
 
-// Reads one record and not one byte more: what follows belongs to the flow. The error is the socket's or the
+// Reads one record and not one byte more: the next bytes belong to the flow. The error is the socket's or the
 // parser's.
 template <class T>
 asio::awaitable<Result<T>> read_record(Handshake& handshake, socks5::Parsing<T> (*parse)(Bytes),
@@ -59,7 +59,7 @@ asio::awaitable<Result<T>> read_record(Handshake& handshake, socks5::Parsing<T> 
 
 asio::awaitable<void> say_and_close(Handshake& handshake, std::string text) {
   co_await asio::async_write(handshake.socket, asio::buffer(text), kWait);
-  // Closing at once could turn into a reset that overtakes the answer, where the client has sent more.
+  // Closing at once could cause a reset that overtakes the answer, if the client has sent more.
   error_code error;
   handshake.socket.shutdown(tcp::socket::shutdown_send, error);
   char rest[256];
@@ -100,7 +100,7 @@ struct Socks5Listener::Shared {
   asio::awaitable<void> talk(Handshake& handshake);
 };
 
-// The client's time limit and the listener's end both come from outside and close the socket.
+// The client's time limit and the listener's end come from outside and close the socket.
 asio::awaitable<void> Socks5Listener::Shared::shake_hands(std::shared_ptr<Shared> self, tcp::socket socket,
                                                           tcp::endpoint client) {
   asio::steady_timer limit(socket.get_executor(), self->limits.handshake);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Explicit mode for any destination: SOCKS5 (RFC 1928) with CONNECT, without authentication; names are
-// resolved at the far side. Connecting is left to whoever starts the flows, who also tells the client how it
-// went.
+// resolved at the far side. The callback connects, and tells the client the result.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -19,7 +18,7 @@ struct Socks5Limits {
 
 class Socks5Listener {
  public:
-  // Throws net::ListenerError when the port cannot be had.
+  // Throws net::ListenerError if the port is not available.
   Socks5Listener(boost::asio::io_context& io, const config::HostPort& listen, flows::FlowStarter start,
                  net::AcceptLoop::HasRoom has_room = {}, Socks5Limits limits = {});
   ~Socks5Listener();  // handshakes in progress end with a reset

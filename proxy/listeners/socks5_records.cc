@@ -32,7 +32,8 @@ class Category final : public boost::system::error_category {
   }
 };
 
-// What a name server might be asked for; names with other bytes end up in logs and in other parsers.
+// Characters allowed in a query to a name server; names with other bytes would end up in logs and in other
+// parsers.
 bool is_name(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c != 127; });
@@ -66,7 +67,7 @@ std::size_t request_bytes(Bytes in) {
     case kName:
       return kHead + 1 + at(in, 4) + kPort;
     default:
-      return kHead + 1;  // of a length that nobody knows; parsing says so
+      return kHead + 1;  // of unknown length; parsing reports it
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of SOCKS5 (RFC 1928) as a proxy reads and writes them: pure. When to read and what to answer is
-// left to socks5.h.
+// Parses and writes the records of SOCKS5 (RFC 1928): pure. socks5.h decides when to read and what to answer.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,13 +12,13 @@
 namespace longhaul::listeners::socks5 {
 
 enum class Error {
-  not_socks5 = 1,  // the first byte is no 5
+  not_socks5 = 1,  // the first byte is not 5
   bad_request,     // a field that RFC 1928 does not allow
   bad_address_type,
 };
 boost::system::error_code make_error_code(Error error);
 
-// An error: never valid. Nothing: more bytes are needed. Otherwise `consumed` bytes were the record.
+// An error: never valid. No result: more bytes are needed. Otherwise `consumed` bytes were the record.
 template <class T>
 struct Parsed {
   T value;
@@ -42,8 +41,8 @@ struct Request {
 };
 Parsing<Request> parse_request(Bytes in);
 
-// So many bytes the record has at least, as far as `in` tells; the whole record once that many are there.
-// Reading just these takes no byte of what follows the record.
+// The minimum length of the record, as far as `in` shows it; the length itself once that many bytes are
+// there. Reading just these takes no byte behind the record.
 std::size_t greeting_bytes(Bytes in);
 std::size_t request_bytes(Bytes in);
 
@@ -59,7 +58,7 @@ enum class Reply : std::uint8_t {  // section 6
   address_type_not_supported = 8,
 };
 Reply reply_for(flows::ConnectOutcome outcome);
-// The bound address in the reply is 0.0.0.0:0: the far proxy's socket is not the client's business.
+// The bound address in the reply is 0.0.0.0:0: the far proxy's socket does not concern the client.
 std::string reply_text(Reply reply);
 inline constexpr std::string_view kNoAuthentication{"\x05\x00", 2};
 inline constexpr std::string_view kNoAcceptableMethod{"\x05\xff", 2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escaping, and numbers as short as they can be read back.
+// Escapes texts, and prints numbers with as few digits as identify them.
 #include "proxy/log/line.h"
 
 #include <fmt/chrono.h>
@@ -36,7 +36,7 @@ void append_time(std::string& line, WallTime now) {
                  fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)), milliseconds);
 }
 
-// Length of the well-formed UTF-8 sequence at the start of `text` (RFC 3629 section 4), 0 when there is none.
+// Length of the well-formed UTF-8 sequence at the start of `text` (RFC 3629 section 4), 0 if there is none.
 std::size_t sequence(std::string_view text) {
   const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto tail = [&](std::size_t i) { return (at(i) & 0xc0u) == 0x80u; };
@@ -54,7 +54,7 @@ std::size_t sequence(std::string_view text) {
   return 0;
 }
 
-// C0, DEL and, in UTF-8, C1: what a terminal may obey.
+// C0, DEL and, in UTF-8, C1: characters that a terminal may interpret.
 bool is_control(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
   return character.size() == 1 ? lead < 0x20 || lead == 0x7f

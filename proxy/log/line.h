@@ -11,8 +11,8 @@ namespace longhaul::log {
 using WallTime = std::chrono::system_clock::time_point;
 
 // 2026-11-20T23:44:31.123Z info link_up peer=datacenter rtt_ms=101.2 reason="no route to host"
-// Text with spaces, quotes or nothing in it is quoted; control bytes and broken UTF-8 become \n, \t or \xNN,
-// so that what a network sends can neither start a line nor steer a terminal.
+// Text with spaces or quotes, and empty text, is quoted; control bytes and broken UTF-8 become \n, \t or
+// \xNN, so that text from a network can neither start a line nor control a terminal.
 std::string key_value_line(WallTime now, Level level, std::string_view event, Fields fields);
 
 // {"time":"…","level":"info","event":"link_up","peer":"datacenter","rtt_ms":101.2}

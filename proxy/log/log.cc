@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows spdlog: a queue, a thread, a sink. What a line looks like is in line.cc.
+// The one place that knows spdlog: a queue, a thread, a sink. line.cc formats the line.
 #include "proxy/log/log.h"
 
 #include <spdlog/async_logger.h>
@@ -43,7 +43,7 @@ void detail::write(Level level, std::string_view event, Fields fields) {
   const auto now = std::chrono::system_clock::now();
   const std::string line =
       writer.json ? json_line(now, level, event, fields) : key_value_line(now, level, event, fields);
-  // The level was decided above; spdlog carries the bytes.
+  // The level was checked above; spdlog only transports the bytes.
   writer.logger->log(spdlog::level::critical, std::string_view(line));
 }
 

@@ -19,7 +19,7 @@ namespace longhaul::log {
 
 enum class Level : std::uint8_t { off, error, warn, info, debug, trace };
 
-// Borrows text until the call that logs it returns. Units belong in the key: {"rtt_ms", 101.2}.
+// Borrows text until the logging call returns. Units belong in the key: {"rtt_ms", 101.2}.
 class Value {
  public:
   Value(std::string_view text) : value_(text) {}                      // NOLINT: implicit on purpose,

@@ -52,7 +52,7 @@ std::string why(const error_code& error, const tcp::endpoint& at) {
   }
 }
 
-// One connection that failed before it was taken; the next one may be fine (accept(2)).
+// One connection failed before it was accepted; the next one may be fine (accept(2)).
 bool concerns_one_connection(const error_code& error) {
   switch (error.value()) {
     case ECONNABORTED:
@@ -93,15 +93,15 @@ tcp::acceptor open_listener(asio::io_context& io, const tcp::endpoint& at, std::
   if (!error) {
     acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     if (at.address().is_v6()) acceptor.set_option(asio::ip::v6_only(transparent == Transparent::yes), error);
-    // Taken over by every accepted socket: urgent bytes stay in the stream, dead clients are found some day.
+    // Inherited by every accepted socket: urgent bytes stay in the stream, and keep-alives detect dead
+    // clients.
     ::setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_OOBINLINE, &one, sizeof one);
     ::setsockopt(acceptor.native_handle(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
     acceptor.set_option(tcp::no_delay(true), error);
   }
   if (!error && transparent == Transparent::yes) {
     const bool v4 = at.address().is_v4();
-    // Half-open connections go away after 7 s instead of 63: a client that heard no answer sends its SYN
-    // again.
+    // Half-open connections expire after 7 s instead of 63: a client without an answer sends its SYN again.
     ::setsockopt(acceptor.native_handle(), IPPROTO_TCP, TCP_SYNCNT, &kSynAckRetries, sizeof kSynAckRetries);
     if (::setsockopt(acceptor.native_handle(), v4 ? SOL_IP : SOL_IPV6, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT,
                      &one, sizeof one) != 0)
@@ -163,7 +163,7 @@ asio::awaitable<void> AcceptLoop::run(std::shared_ptr<State> state) {
         if (state->has_room && !state->has_room(client.address())) {
           ++state->counters.refused;
           socket.set_option(asio::socket_base::linger(true, 0), error);
-          socket.close(error);  // Asio's destructor would take the option back and end in order
+          socket.close(error);  // Asio's destructor would reset the option and close in order
         } else {
           ++state->counters.accepted;
           state->on_accept(std::move(socket), client);

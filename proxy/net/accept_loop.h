@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listening socket and the loop that takes connections from it: errors with a back-off, refusal over a
-// limit, one clear sentence when the port cannot be had. What the connections are for is left to the
-// listeners.
+// A listening socket and the loop that accepts connections from it: errors with a back-off, refusal over a
+// limit, one clear sentence if the port is not available. The listeners know the purpose of the connections.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -18,14 +17,13 @@
 
 namespace longhaul::net {
 
-// Bad configuration, or a machine that does not fit it; the text is a sentence for the person who wrote it.
+// Bad configuration, or a machine that does not fit it; the text is a sentence for the operator.
 class ListenerError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Connections, half-open ones and those not accepted, that may wait; the kernel bounds it by
-// net.core.somaxconn.
+// Limit on waiting connections, half-open or not yet accepted; the kernel caps it at net.core.somaxconn.
 inline constexpr int kBacklog = 4096;
 
 enum class Transparent : std::uint8_t { no, yes };
@@ -41,13 +39,13 @@ boost::asio::ip::tcp::acceptor open_listener(boost::asio::io_context& io,
 class AcceptLoop {
  public:
   using OnAccept = std::function<void(boost::asio::ip::tcp::socket, boost::asio::ip::tcp::endpoint client)>;
-  // Whether one more connection of that client may be taken; it is reset otherwise. Empty: always.
+  // Whether one more connection of that client may be accepted; otherwise it is reset. Empty: always.
   using HasRoom = std::function<bool(const boost::asio::ip::address& client)>;
 
   struct Counters {
     std::uint64_t accepted = 0;
     std::uint64_t refused = 0;  // no room
-    std::uint64_t errors = 0;  // the process or the system ran out of something; taken up again after a pause
+    std::uint64_t errors = 0;  // the process or the system ran out of a resource; retried after a pause
   };
 
   AcceptLoop(boost::asio::ip::tcp::acceptor acceptor, OnAccept on_accept, HasRoom has_room = {});

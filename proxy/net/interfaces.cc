@@ -29,7 +29,7 @@ std::optional<ip::address> address_in(const sockaddr* socket_address) {
     std::memcpy(&v6, socket_address, sizeof v6);
     ip::address_v6::bytes_type bytes;
     std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-    return ip::address_v6(bytes);  // without the scope: the bits decide
+    return ip::address_v6(bytes);  // without the scope: only the bits count
   }
   return std::nullopt;
 }

@@ -14,16 +14,16 @@ namespace longhaul::net {
 struct Interface {
   std::string name;
   std::vector<boost::asio::ip::address> addresses;
-  std::vector<config::Network> networks;  // that the addresses are in by their prefixes
+  std::vector<config::Network> networks;  // networks of its addresses, by their prefixes
 };
 
-// Empty where the kernel refuses.
+// Empty if the kernel refuses.
 std::vector<Interface> interfaces();
 
-// The address from which this host would send to `destination`. Sends no packet. None: there is no route.
+// The address from which this host would send to `destination`. Sends no packet. No result without a route.
 std::optional<boost::asio::ip::address> source_towards(const boost::asio::ip::address& destination);
 
-// The interface that has the address; null: none has it.
+// The interface that has the address, or null.
 const Interface* interface_with(const std::vector<Interface>& all, const boost::asio::ip::address& address);
 
 }  // namespace longhaul::net

@@ -5,7 +5,7 @@
 
 namespace longhaul::net {
 
-// Sockets that this daemon dialled itself; nothing may take them in again. "LI" and 1.
+// Sockets that this daemon dialled itself; they must not be intercepted again. "LI" and 1.
 inline constexpr std::uint32_t kOwnSocketMark = 0x4c49'0001;
 
 // Packets handed to a transparent socket here. The listener's port is part of it ("LH" and the port), so that

@@ -52,7 +52,7 @@ Result<Addresses> look_up(const std::string& name) {
   return addresses;
 }
 
-// One question, in the frame of the coroutine that asks. Touched on the loop only.
+// One query, in the frame of the coroutine that asks. Accessed on the loop only.
 struct Question {
   explicit Question(const asio::any_io_executor& executor, std::chrono::milliseconds limit)
       : done(executor, limit) {}
@@ -60,7 +60,7 @@ struct Question {
   std::optional<Result<Addresses>> answer;
 };
 
-// The same question as a thread sees it.
+// The same query as a thread sees it.
 struct Job {
   std::uint64_t id;
   std::string name;
@@ -78,7 +78,7 @@ struct NameResolver::Shared : std::enable_shared_from_this<NameResolver::Shared>
   std::deque<Job> waiting;
   std::size_t threads = 0;
   std::size_t idle = 0;
-  bool closed = false;  // the loop may be gone: nothing is posted to it any more
+  bool closed = false;  // the loop may no longer exist: nothing is posted to it any more
 
   bool ask(Job job) {
     const std::lock_guard lock(mutex);
@@ -89,14 +89,14 @@ struct NameResolver::Shared : std::enable_shared_from_this<NameResolver::Shared>
     } else if (threads < kThreads) {
       ++threads;
       std::thread(work, shared_from_this())
-          .detach();  // getaddrinfo cannot be interrupted, so nobody joins it
+          .detach();  // getaddrinfo cannot be interrupted, so the thread is not joined
     }
     return true;
   }
 
   void deliver(std::uint64_t id, Result<Addresses> answer) {
     const auto found = open.find(id);
-    if (found == open.end()) return;  // the asker had enough of waiting
+    if (found == open.end()) return;  // the caller stopped waiting
     found->second->answer = std::move(answer);
     found->second->done.cancel();
   }

@@ -13,8 +13,8 @@
 
 namespace longhaul::net {
 
-// Asio's own resolver has one thread for the whole process, so that one dead name server would hold up every
-// name. Here a look-up that hangs holds up one of kThreads, and the caller waits no longer than its limit.
+// Asio's own resolver has one thread for the whole process, so that one dead name server would block every
+// query. Here a look-up that hangs blocks one of kThreads, and the caller waits no longer than its limit.
 class NameResolver {
  public:
   static constexpr std::size_t kThreads = 4;
@@ -25,8 +25,8 @@ class NameResolver {
   NameResolver(const NameResolver&) = delete;
   NameResolver& operator=(const NameResolver&) = delete;
 
-  // Every address of the name, in the order the system prefers (RFC 6724); never empty. An address is its own
-  // answer. Completes on the caller's executor. Errors: asio::error::host_not_found,
+  // Every address of the name, in the order that the system prefers (RFC 6724); never empty. An address
+  // resolves to itself. Completes on the caller's executor. Errors: asio::error::host_not_found,
   // host_not_found_try_again, timed_out, no_buffer_space.
   boost::asio::awaitable<Result<std::vector<boost::asio::ip::address>>> resolve(
       std::string name, std::chrono::milliseconds limit);

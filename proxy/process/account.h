@@ -16,11 +16,11 @@ struct Account {
   gid_t gid = 0;
 };
 
-// Throws config::ConfigError, with the command that makes the user, where root starts the daemon and there is
-// no such user. Asks the system's user database, so it must run before file_access.h takes files away.
+// Throws config::ConfigError, with the command that creates the user, if root starts the daemon and there is
+// no such user. Queries the system's user database, so it must run before file_access.h restricts the files.
 Account account_for(const config::Config& config);
 
-// For messages: the user's name, or the number of one without a name.
+// For messages: the user's name, or its number if it has no name.
 std::string name_of(uid_t uid);
 
 }  // namespace longhaul::process

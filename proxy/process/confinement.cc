@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr const char* kAsRoot =
     "The daemon keeps running as root ([process] user = \"root\"): a vulnerability in it compromises the host.";
 
-// A directory of the daemon's own, and what an earlier version that ran as root may have left in it.
+// A directory of the daemon's own, and files that an earlier version may have left in it as root.
 struct Owned {
   fs::path path;
   std::vector<std::string> names;
@@ -51,7 +51,7 @@ bool lies_in(const fs::path& file, const fs::path& directory) {
   return std::mismatch(directory.begin(), directory.end(), whole.begin(), whole.end()).first == directory.end();
 }
 
-// The daemon's user could write itself another configuration, which root would then start.
+// The daemon's user could change the configuration with which root starts the daemon.
 void check_configuration(const config::Config& config, const fs::path& owned, const Account& account) {
   if (account.uid != 0 && ::geteuid() == 0 && lies_in(config.file, owned))
     throw UnsafeDirectory("state_dir " + owned.string() + " belongs to the user " + account.name +
@@ -62,7 +62,7 @@ void check_configuration(const config::Config& config, const fs::path& owned, co
 // For libraries: users and names, resolver, time zones; for the daemon: its keys, sysctls, its own code.
 std::vector<fs::path> readable(const config::Config& config) {
   std::vector<fs::path> paths{"/etc", "/usr", "/lib", "/lib64", "/proc", "/sys", "/dev/null", "/dev/urandom", "/dev/random"};
-  // Where /etc/resolv.conf is a link to, and what it may become a link to.
+  // The target of the /etc/resolv.conf link, now or after a change.
   for (const char* folder : {"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf"}) paths.emplace_back(folder);
   std::error_code error;
   if (const fs::path resolver = fs::canonical("/etc/resolv.conf", error); !error) paths.push_back(resolver.parent_path());
@@ -76,7 +76,7 @@ std::vector<fs::path> readable(const config::Config& config) {
   return paths;
 }
 
-// No other process of this user may read the keys out of this one's memory, and none leaves them on a disk.
+// No other process of this user may read the keys from this one's memory, and no core file contains them.
 void hide_memory() {
   const rlimit none{0, 0};
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || ::setrlimit(RLIMIT_CORE, &none) != 0)

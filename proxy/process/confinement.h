@@ -14,7 +14,7 @@ struct Confinement {
   std::string user;
   std::vector<std::string> capabilities;  // as in privileges.h
   bool filters_system_calls = false;
-  int landlock_version = 0;  // 0: files are guarded by their modes alone
+  int landlock_version = 0;  // 0: only file modes protect files
   std::vector<std::string> warnings;
 };
 
@@ -27,7 +27,7 @@ struct Confinement {
 // Throws config::ConfigError with a remedy; the process is then to end.
 Confinement confine(const config::Config& config);
 
-// What confine() would refuse or warn of, for `longhaul check`. Changes nothing.
+// The errors and warnings that confine() would give, for `longhaul check`. Changes nothing.
 struct Findings {
   std::vector<std::string> errors;
   std::vector<std::string> warnings;

@@ -34,9 +34,9 @@ struct Ruleset {
   std::uint64_t scopes;
 };
 
-// What the ruleset is about; what is not in it stays allowed.
+// The rights that the ruleset handles; other rights stay allowed.
 std::uint64_t all_access(int version) {
-  std::uint64_t access = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // version 1 ends with it
+  std::uint64_t access = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;  // the last one of version 1
   if (version >= 2) access |= LANDLOCK_ACCESS_FS_REFER;
   if (version >= 3) access |= kTruncate;
   if (version >= 5) access |= kDeviceRequests;

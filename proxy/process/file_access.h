@@ -8,21 +8,22 @@
 
 namespace longhaul::process {
 
-// Made while the paths can still be reached, put in force when the user has changed. Descriptors that are open
-// stay as they are.
+// Created while the paths are still reachable, enforced after the change of user. Open descriptors stay as
+// they are.
 class FileAccess {
  public:
-  // Directories count with everything below them; paths that do not exist are passed over. Throws
-  // std::runtime_error where the kernel has Landlock and refuses it.
+  // Directories include everything below them; paths that do not exist are skipped. Throws std::runtime_error
+  // if the kernel has Landlock and refuses it.
   FileAccess(const std::vector<std::filesystem::path>& read, const std::vector<std::filesystem::path>& write);
   ~FileAccess();
   FileAccess(const FileAccess&) = delete;
   FileAccess& operator=(const FileAccess&) = delete;
 
-  // The kernel's version of the interface; 0: it has none, or it was not enabled at boot.
+  // The kernel's version of the interface; 0 if it has none, or did not enable it at boot.
   int version() const { return version_; }
-  // For this thread and those it starts, for good. Needs no_new_privs. No file is executed any more, and, as
-  // the kernel's version allows: no signal goes to other processes, no abstract socket of theirs is reached.
+  // For this thread and those it starts, permanently. Needs no_new_privs. No file can be executed any more,
+  // and, as far as the kernel's version supports it, other processes can get no signals and their abstract
+  // sockets cannot be reached.
   void enforce() const;
 
  private:

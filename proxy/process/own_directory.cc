@@ -84,7 +84,7 @@ std::vector<std::string> entries_of(int directory) {
   return names;
 }
 
-// The entry, and everything below it; what cannot be given away shows when the daemon opens it.
+// The entry, and everything below it; a failure shows when the daemon opens the file.
 void give(int directory, const std::string& name, const Account& account) {
   struct stat about {};
   if (::fstatat(directory, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) return;
@@ -110,7 +110,7 @@ void take_over(const fs::path& path, int directory, const Account& account,
   if (::fchown(directory, account.uid, account.gid) != 0) failed(path, "given to " + account.name);
 }
 
-// Parent directories can be traversed by all users.
+// All users can traverse parent directories.
 void make(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path, error)) return;

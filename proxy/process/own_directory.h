@@ -11,26 +11,26 @@
 
 namespace longhaul::process {
 
-// One sentence: which directory, why it is not safe, which command helps.
+// One sentence: which directory, why it is not safe, which command fixes it.
 class UnsafeDirectory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Looks and changes nothing. Each directory on the way, symbolic links included, must belong to root or to
-// `user`, and be writable by nobody else (or have the sticky bit, as /tmp has); the last one without that
-// exception. Returns the path without links; what does not exist is no fault. Throws UnsafeDirectory.
+// Checks and changes nothing. Each directory on the way, symbolic links included, must belong to root or to
+// `user`, and no other user may write it (unless it has the sticky bit, as /tmp has); the last one without
+// that exception. Returns the path without links; a missing part is no error. Throws UnsafeDirectory.
 std::filesystem::path check_directory(const std::filesystem::path& directory, uid_t user);
 
-// Checks it, makes it where it is missing, closes it to others (0700). Where root prepares it for another user,
-// gives it to that user: with those of its entries that are in `own_names`, and what is below these; an
-// existing directory of root's must be empty or have one of them. Hard links are left alone: they may be
-// somebody's. Throws UnsafeDirectory.
+// Checks it, creates it if it is missing, closes it to others (0700). If root prepares it for another user,
+// that user becomes its owner, and the owner of those entries that are in `own_names` with everything below
+// them; an existing directory of root's must be empty or contain one of them. Hard links stay unchanged: they
+// may belong to other users. Throws UnsafeDirectory.
 std::filesystem::path prepare_directory(const std::filesystem::path& directory, const Account& account,
                                         const std::vector<std::string>& own_names);
 
-// Called as `account`: it can reach and write the directory. Throws UnsafeDirectory, which names the directory on
-// the way that is closed.
+// Called as `account`: checks that it can reach and write the directory. Throws UnsafeDirectory, which names
+// the inaccessible directory on the way.
 void check_reachable(const std::filesystem::path& directory, const Account& account);
 
 }  // namespace longhaul::process

@@ -36,7 +36,7 @@ void drop_privileges(const Account& account) {
     if (keep[i])
       capng_update(CAPNG_ADD, static_cast<capng_type_t>(CAPNG_EFFECTIVE | CAPNG_PERMITTED), kKept[i]);
 
-  // The kernel forgets at a change of user that a supervisor wanted this process to end with it.
+  // A change of user clears the signal that tells this process about the end of its supervisor.
   int signal_at_parents_end = 0;
   ::prctl(PR_GET_PDEATHSIG, &signal_at_parents_end);
   if (::geteuid() != account.uid) {

@@ -9,15 +9,15 @@
 
 namespace longhaul::process {
 
-// Becomes `account`, which may be the user that this process already is, and keeps of the capabilities it has
-//   CAP_NET_ADMIN         packet rules, routes, IP_TRANSPARENT, SO_MARK, congestion control that is not for all
-//   CAP_NET_BIND_SERVICE  ports below 1024: listeners, and clients' source ports towards servers
-// No other process or thread inherits them, and no later execve gains any: the inheritable, ambient and bounding
-// sets are empty. Called before the first thread: capabilities belong to a thread. Throws std::runtime_error with
-// one sentence where the kernel refuses.
+// Becomes `account`, which may be the current user, and keeps at most two of its capabilities: CAP_NET_ADMIN
+// for packet rules, routes, IP_TRANSPARENT, SO_MARK and restricted congestion controls; CAP_NET_BIND_SERVICE
+// for ports below 1024, of listeners and of clients' source ports towards servers. No other process or thread
+// inherits them, and no later execve gains any: the inheritable, ambient and bounding sets are empty. Called
+// before the first thread: capabilities belong to a thread. Throws std::runtime_error with one sentence if
+// the kernel refuses.
 void drop_privileges(const Account& account);
 
-// What this thread may use now, as in capabilities(7) without "CAP_", in lower case: "net_admin".
+// The capabilities of this thread, as in capabilities(7) without "CAP_", in lower case: "net_admin".
 std::vector<std::string> effective_capabilities();
 
 }  // namespace longhaul::process

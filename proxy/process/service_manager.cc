@@ -47,7 +47,7 @@ ServiceManager::ServiceManager() {
   const char* name = std::getenv("NOTIFY_SOCKET");
   if (name == nullptr) return;
   socket_ = connected_to(name);
-  // A process that the service started, not the service itself, inherits the variables.
+  // The variables are inherited by child processes of the service, which must not use them.
   const auto limit = number_in("WATCHDOG_USEC");
   if (!limit || *limit <= 0 || number_in("WATCHDOG_PID").value_or(::getpid()) != ::getpid()) return;
   alive_period_ = std::chrono::microseconds(std::max(*limit / 2, 1'000LL));

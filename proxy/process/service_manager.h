@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What systemd wants to know from a service of Type=notify: it listens, it reloads, it ends, it is alive. sd_notify(3)
-// describes the messages.
+// Messages to systemd for a service of Type=notify: it listens, it reloads, it ends, it is alive.
+// sd_notify(3) describes them.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace longhaul::process {
 
-// Does nothing where no service manager started this process.
+// Does nothing if no service manager started this process.
 class ServiceManager {
  public:
   // Reads NOTIFY_SOCKET and WATCHDOG_USEC, and connects. Before confine(), which forbids new connections to abstract
@@ -23,7 +23,7 @@ class ServiceManager {
   void reloading() const;  // ready() follows
   void stopping() const;
   void alive() const;
-  // How often alive() is expected, twice within the time after which the process would be killed.
+  // How often alive() is expected: twice within the time after which systemd would kill the process.
   std::optional<std::chrono::microseconds> alive_period() const { return alive_period_; }
 
  private:

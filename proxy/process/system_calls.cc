@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists, by what the calls are for. libseccomp knows their numbers and writes the program.
+// The lists, by purpose. libseccomp knows the numbers and generates the filter.
 #include "proxy/process/system_calls.h"
 
 #include <linux/netlink.h>
@@ -27,7 +27,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-// Where a name is unknown to this libseccomp or absent from this architecture, there is nothing to allow.
+// A name that this libseccomp or this architecture does not know need not be allowed.
 constexpr const char* kAllowed[] = {
     // Memory.
     "brk", "madvise", "membarrier", "mincore", "mlock", "mmap", "mprotect", "mremap", "msync", "munlock",
@@ -62,7 +62,7 @@ constexpr const char* kAllowed[] = {
     "capget", "getegid", "geteuid", "getgid", "getgroups", "getpgrp", "getpid", "getppid", "getrandom",
     "getresgid", "getresuid", "getrlimit", "getrusage", "getuid", "prlimit64", "setrlimit", "sysinfo", "uname"};
 
-// Calls that no library of ours tries as a mere possibility: only an intruder makes them.
+// Calls that no library of ours ever tries: only an intruder makes them.
 constexpr const char* kDeadly[] = {
     "acct", "add_key", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module", "execve",
     "execveat", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl",
@@ -81,11 +81,11 @@ class Filter {
       : unknown_(unknown),
         context_(seccomp_init(unknown == UnknownCalls::kKill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS))) {
     if (!context_) throw std::runtime_error("the system-call filter cannot be built");
-    // x32 and 32-bit calls have other numbers: by them everything would be allowed.
+    // x32 and 32-bit calls have other numbers, which would bypass the filter.
     set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     set(SCMP_FLTATR_CTL_TSYNC, 1);
     set(SCMP_FLTATR_CTL_NNP, 1);
-    // Before Linux 5.16 a filter also switched speculation off, which is for processes that run others' code.
+    // Before Linux 5.16 a filter also disabled speculation, which only processes that run foreign code need.
     (void)seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_SSB, 1);
     (void)seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_LOG, 1);
     set(SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary tree
@@ -93,11 +93,11 @@ class Filter {
 
   void allow(const char* name) { add(SCMP_ACT_ALLOW, name, {}); }
   void kill(const char* name) {
-    if (unknown_ != UnknownCalls::kKill) add(SCMP_ACT_KILL_PROCESS, name, {});  // else it is not on the list
+    if (unknown_ != UnknownCalls::kKill) add(SCMP_ACT_KILL_PROCESS, name, {});  // otherwise it is not on the list
   }
   void fail(const char* name, int error) { add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), name, {}); }
 
-  // Arguments of type int: the kernel does not look at the upper half of the register.
+  // Arguments of type int: the kernel ignores the upper half of the register.
   using Conditions = std::vector<scmp_arg_cmp>;
   static scmp_arg_cmp is(unsigned argument, std::uint64_t value) {
     return {argument, SCMP_CMP_MASKED_EQ, 0xffff'ffffu, value};
@@ -137,7 +137,7 @@ class Filter {
   std::unique_ptr<void, Release> context_;
 };
 
-// Those that are allowed for some of their arguments.
+// Calls that are allowed for some of their arguments.
 void add_conditional(Filter& filter, UnknownCalls unknown) {
   using F = Filter;
   for (const int family : {AF_INET, AF_INET6, AF_UNIX})
@@ -145,12 +145,13 @@ void add_conditional(Filter& filter, UnknownCalls unknown) {
   for (const int protocol : {NETLINK_ROUTE, NETLINK_NETFILTER, NETLINK_SOCK_DIAG})
     filter.allow("socket", {F::is(0, AF_NETLINK), F::is(2, static_cast<std::uint64_t>(protocol))});
 
-  // Not TIOCSTI, which types into the terminal that started the daemon.
+  // Not TIOCSTI, which injects input into the terminal that started the daemon.
   constexpr unsigned long kRequests[] = {FIONBIO, FIONREAD, FIOASYNC, SIOCATMARK, TIOCOUTQ, SIOCOUTQNSD, TCGETS,
                                          TIOCGWINSZ, SIOCGIFINDEX, SIOCGIFNAME, SIOCGIFCONF, SIOCGIFFLAGS, SIOCGIFMTU};
   for (const unsigned long request : kRequests) filter.allow("ioctl", {F::is(1, request)});
 
-  // The C library tries it first and then uses clone: its flags lie in memory, where a filter cannot look.
+  // The C library tries clone3 first and falls back to clone: its flags lie in memory, where a filter cannot
+  // see them.
   if (unknown == UnknownCalls::kKill) filter.fail("clone3", ENOSYS);
 
   const auto self = static_cast<std::uint64_t>(::getpid());
@@ -158,7 +159,7 @@ void add_conditional(Filter& filter, UnknownCalls unknown) {
   filter.allow("kill", {F::is(0, self)});
 
   if (kSanitized) return;
-  // Threads, no processes.
+  // Threads, not processes.
   filter.allow("clone", {F::has(0, CLONE_THREAD)});
   filter.fail("clone", EPERM, {F::lacks(0, CLONE_THREAD)});
   filter.fail("fork", EPERM);
