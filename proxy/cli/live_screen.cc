@@ -42,7 +42,8 @@ std::string fit(std::string_view text, std::size_t columns, std::size_t rows) {
     std::size_t column = 0;
     auto line = text.substr(0, line_end);
     while (!line.empty()) {
-      if (const auto colour = colour_at(line); !colour.empty()) {  // takes no column, also behind the last one
+      if (const auto colour = colour_at(line);
+          !colour.empty()) {  // takes no column, also behind the last one
         fitted += colour;
         line.remove_prefix(colour.size());
         continue;

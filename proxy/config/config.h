@@ -51,7 +51,7 @@ struct Peer {
   std::optional<std::filesystem::path> preshared_key_file;  // an additional secret, the same at both sites
   std::vector<Network> networks;   // destinations behind this peer, and the clients at its site
   std::vector<NamePattern> names;  // destinations given as names that this peer resolves
-  std::uint64_t rate_bits = 0;    // this side's sending rate, bits of IP packets a second; 0: measured
+  std::uint64_t rate_bits = 0;     // this side's sending rate, bits of IP packets a second; 0: measured
   std::optional<std::uint64_t> dictionary_memory_bytes;  // none: that of [dictionary]
   std::vector<std::string> groups;                       // that share the dictionary if [dictionary] share contains them
   bool operator==(const Peer&) const = default;
@@ -118,7 +118,7 @@ struct Limits {
   std::uint32_t flows = 16'384;
   std::optional<std::uint32_t> flows_per_source;  // of one LAN address; none: a quarter of `flows`
   std::uint32_t new_flows_per_source = 1'000;     // accepted in transparent mode from one address per second
-  std::uint32_t handshakes = 256;                 // incoming handshakes in progress, without those of known addresses
+  std::uint32_t handshakes = 256;  // incoming handshakes in progress, without those of known addresses
   std::uint64_t memory_bytes = 2ull << 30;        // of the whole process (memory_plan.h)
 
   std::uint32_t flows_of_one_source() const { return flows_per_source.value_or(std::max(1u, flows / 4)); }

@@ -59,7 +59,8 @@ struct Status {
   std::string intercept_error;  // why the rules could not be installed; empty: no error
   FailClosed fail_closed = FailClosed::not_configured;
   std::string fail_closed_error;        // why its rules are missing
-  std::uint64_t unknown_datagrams = 0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
+  std::uint64_t unknown_datagrams =
+      0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
@@ -81,7 +82,8 @@ struct Cleared {
   std::uint64_t disk_bytes = 0;    // of segments
   struct Peer {
     std::string name;
-    std::optional<std::uint64_t> disk_bytes;  // that it dropped; none: its link is not up, or it did not report
+    std::optional<std::uint64_t>
+        disk_bytes;  // that it dropped; none: its link is not up, or it did not report
   };
   std::vector<Peer> peers;
   cache::ClearedKey disk_key = cache::ClearedKey::none;

@@ -31,7 +31,8 @@ namespace http = beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kRestAfterAcceptError{100};  // no descriptors left: wait until some are closed
+constexpr std::chrono::milliseconds kRestAfterAcceptError{
+    100};  // no descriptors left: wait until some are closed
 constexpr std::chrono::milliseconds kLingerTime{1'000};
 constexpr std::size_t kLingerBytes = 64 * 1024;
 constexpr std::size_t kLoggedBodyBytes = 200;  // changes, for the log

@@ -28,9 +28,9 @@ struct RuleSet {
   std::vector<std::string> interfaces;          // on which new flows are intercepted
   std::uint16_t port = 7650;                    // of the transparent listeners on 127.0.0.1 and ::1
   std::vector<boost::asio::ip::address> peers;  // packets from and to them are never intercepted
-  bool fast_connect = true;                     // false: only destinations that answered recently are intercepted
-  std::uint32_t new_flows_per_source = 1'000;   // intercepted in a second; a burst of twice as many
-  flows::Crowded crowded;                       // whose new flows are not intercepted
+  bool fast_connect = true;  // false: only destinations that answered recently are intercepted
+  std::uint32_t new_flows_per_source = 1'000;  // intercepted in a second; a burst of twice as many
+  flows::Crowded crowded;                      // whose new flows are not intercepted
   // Regardless of limits, recent refusals and missing answers; on any interface, unless there are closed
   // flows: then a packet from elsewhere may belong to one of those, and the closed door decides.
   std::vector<GuardedFlows> guarded = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules of this program, and those that a daemon runs: which of them a flow is for.
+// The modules of this program, and those that a daemon runs: selects the module for a flow.
 #pragma once
 #include <memory>
 #include <span>
@@ -22,7 +22,7 @@ struct Listed {
 };
 using List = std::span<const Listed>;
 
-// For one daemon: each module with what its flows share. `memory` is that of all modules.
+// For one daemon: each module with the state that its flows share. `memory` is that of all modules.
 std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& resources);
 
 // None if no module handles that port.

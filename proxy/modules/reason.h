@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a flow is, or is not, fully optimised, as a module and its host say it: a row of a table with a short
-// code, a sentence and a remedy. Each module has its own rows (descriptor.h), and so has
+// Why a flow is, or is not, fully optimised, as reported by a module and its host: a row of a table with a
+// short code, a sentence and a remedy. Each module has its own rows (descriptor.h), and so has
 // proxy/flows/reason.h.
 #pragma once
 #include <functional>
@@ -8,16 +8,16 @@
 
 namespace longhaul::modules {
 
-// A row. It lives as long as the program and is known by its address, so it cannot be copied.
+// A row. It lives as long as the program and is identified by its address, so it cannot be copied.
 struct ReasonText {
   constexpr ReasonText(std::string_view c, std::string_view s, std::string_view r)
       : code(c), sentence(s), remedy(r) {}
   ReasonText(const ReasonText&) = delete;
 
   std::string_view
-      code;  // what `longhaul flows` prints and metrics use as a label: never changes its meaning
+      code;  // printed by `longhaul flows` and used as a metrics label: its meaning never changes
   std::string_view sentence;  // what happened
-  std::string_view remedy;    // what a person can do about it; "none needed" where nothing is wrong
+  std::string_view remedy;    // what an operator can do about it; "none needed" if nothing is wrong
 };
 
 namespace reasons {

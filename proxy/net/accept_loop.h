@@ -45,7 +45,7 @@ class AcceptLoop {
   struct Counters {
     std::uint64_t accepted = 0;
     std::uint64_t refused = 0;  // no room
-    std::uint64_t errors = 0;  // the process or the system ran out of a resource; retried after a pause
+    std::uint64_t errors = 0;   // the process or the system ran out of a resource; retried after a pause
   };
 
   AcceptLoop(boost::asio::ip::tcp::acceptor acceptor, OnAccept on_accept, HasRoom has_room = {});

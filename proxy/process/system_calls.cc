@@ -93,7 +93,8 @@ class Filter {
 
   void allow(const char* name) { add(SCMP_ACT_ALLOW, name, {}); }
   void kill(const char* name) {
-    if (unknown_ != UnknownCalls::kKill) add(SCMP_ACT_KILL_PROCESS, name, {});  // otherwise it is not on the list
+    if (unknown_ != UnknownCalls::kKill)
+      add(SCMP_ACT_KILL_PROCESS, name, {});  // otherwise it is not on the list
   }
   void fail(const char* name, int error) { add(SCMP_ACT_ERRNO(static_cast<unsigned>(error)), name, {}); }
 

@@ -41,7 +41,7 @@ void for_each_gap(const Pieces& pieces, std::uint64_t offset, const Slice& bytes
   if (at < end) cut(at, end);
 }
 
-// What answers [offset, end), if there is no hole before the end of it or of the file.
+// The answer to [offset, end), if there is no gap before its end or that of the file.
 std::optional<ReadData> gather(const std::map<std::uint64_t, Slice>& pieces, std::uint64_t offset,
                                std::uint64_t end, std::optional<std::uint64_t> end_of_file) {
   if (end_of_file) end = std::min(end, std::max(*end_of_file, offset));
@@ -152,7 +152,7 @@ void AheadCache::take(MessageNumber number, Waiting& waiting, const Ahead& ahead
       waiting.pieces.emplace(at, std::move(gap));
     }
   }
-  // The end is told with each, and is another one once or twice at most under one stamp.
+  // Each carries the end of the file, which changes once or twice at most under one stamp.
   constexpr unsigned kMostEnds = 8;
   const bool ends = ahead.end_of_file && ahead.end_of_file != waiting.end_of_file && waiting.ends < kMostEnds;
   if (ends) {
@@ -188,7 +188,7 @@ void AheadCache::passed(const OpenKey& key, Stamp stamp, std::uint64_t offset, c
   auto found = opens_.find(key);
   if (found == opens_.end() || found->second.stamp != stamp) return;
   Open& open = found->second;
-  // Read already: it is worth keeping, but not worth what was not read yet.
+  // Already read: worth keeping, but less than data that was not read yet.
   if (open.held_bytes + bytes.size() > bounds_.open_bytes / 2 || !make_room(open, bytes.size())) return;
   insert(open, offset, bytes);
   for (auto piece = first_behind(open.pieces, offset);
@@ -304,8 +304,8 @@ void AheadCache::give_up_read(Open& open, const Open& wanting, std::uint64_t byt
   while (lacks(wanting, bytes) && !open.read.empty()) release(open, open.pieces.find(*open.read.begin()));
 }
 
-// What was read goes first, this open's before others'. What was not read is never given up for what comes
-// later: that would be fetched twice.
+// Data already read goes first, this open's before others'. Unread data is never evicted for newer data: it
+// would be fetched twice.
 bool AheadCache::make_room(Open& open, std::uint64_t bytes) {
   if (open.pieces.size() >= kMostSmallPieces + open.held_bytes / kUsualPieceBytes) return false;
   give_up_read(open, open, bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near side's store of file bytes that the far half pushed before they were asked for, and of the
-// client's READs that wait for such bytes. Who may read what when is expressed by stamps; protocols are the
-// halves'.
+// The near side's store of file bytes that the far half pushed before they were requested, and of the
+// client's READs that wait for such bytes. Stamps decide which data may answer which READ; the halves
+// implement the protocols.
 #pragma once
 #include <deque>
 #include <map>
@@ -25,13 +25,13 @@ struct AheadAccount {
 };
 
 struct AheadBounds {
-  // Twice what is fetched ahead of one open: half of it may have been read already, and is kept for the next
-  // reader.
+  // Twice the amount fetched ahead of one open: half of it may have been read already, and is kept for the
+  // next reader.
   std::uint64_t open_bytes = 32 << 20;
   std::uint64_t flow_bytes = 64 << 20;
 };
 
-// What answers a READ: bytes in pieces, in order. Fewer than asked only at the end of the file.
+// The answer to a READ: bytes in pieces, in order. Fewer than requested only at the end of the file.
 struct ReadData {
   std::vector<Slice> pieces;
   std::uint32_t length = 0;
@@ -47,26 +47,26 @@ class AheadCache {
   // An open whose data may be ahead; both stamps begin at zero on both sides.
   void opened(const OpenKey& open);
   bool knows(const OpenKey& open) const { return opens_.contains(open); }
-  // The open is gone. READs that wait for its data may still get them.
+  // The open no longer exists. READs that wait for its data may still get them.
   void forget(const OpenKey& open);
 
-  // Everything held for it is void. By this half's own doing: the answer is the epoch to tell (Drop).
+  // All data held for it is void, because of this half: returns the epoch to send (Drop).
   std::uint32_t drop(const OpenKey& open);
   void far_dropped(const OpenKey& open, std::uint32_t epoch);
   std::optional<Stamp> stamp(const OpenKey& open) const;
   std::uint64_t seen(const OpenKey& open) const;
 
-  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones serve the READs that
-  // wait under theirs.
+  // An Ahead message with its bytes. Kept only if its stamp is the open's; older ones answer the READs that
+  // wait under their stamp.
   void pushed(const Ahead& ahead, const Slice& bytes);
-  // Bytes of a frame that answered a READ of this stamp: as good as pushed ones, for the next READ of them.
+  // Bytes of a frame that answered a READ of this stamp: they can answer the next READ like pushed ones.
   void passed(const OpenKey& open, Stamp stamp, std::uint64_t offset, const Slice& bytes);
 
-  // The client READs. Complete data answer at once; otherwise the READ waits, and what it lacks is told to
-  // the far half before its frame. The open must be known.
+  // The client READs. Complete data answers at once; otherwise the READ waits, and the far half gets the
+  // missing range before its frame. The open must be known.
   std::variant<ReadData, Asked> ask(const OpenKey& open, MessageNumber message, std::uint64_t offset,
                                     std::uint32_t length);
-  // A waiting READ whose bytes have come by now.
+  // A waiting READ whose bytes have arrived.
   struct Ready {
     MessageNumber message = 0;
     OpenKey open;
@@ -74,9 +74,9 @@ class AheadCache {
     ReadData data;
   };
   std::optional<Ready> poll_ready();
-  // The server's own answer is on its way: pushed bytes complete it no more.
+  // The server's own answer is under way: pushed bytes no longer complete this READ.
   void forwarded(MessageNumber message);
-  // The server's own answer came: it waits no more. Its range and stamp, if it did.
+  // The server's own answer arrived: the READ waits no more. Returns its range and stamp if it did wait.
   struct Answered {
     OpenKey open;
     Stamp stamp;
@@ -85,17 +85,15 @@ class AheadCache {
   std::optional<Answered> answered(MessageNumber message);
   bool waits(MessageNumber message) const { return waiting_.contains(message); }
   std::size_t waiting() const { return waiting_.size(); }
-  // Gathered for those that wait.
+  // Bytes collected for READs that wait.
   std::uint64_t waiting_bytes() const { return waiting_bytes_; }
 
-  // What may be ahead of this client, unread: what is, and a quarter of what all flows leave. Once for each
-  // time that it becomes another by an eighth; nothing while no file is open.
+  // The permitted amount of unread data for this client: what it has now, and a quarter of what all flows
+  // leave. Reported when it has changed by an eighth; nothing while no file is open.
   std::optional<std::uint64_t> poll_allowance();
 
   std::uint64_t held_bytes() const { return held_bytes_; }
-  std::uint64_t wasted_bytes() const {
-    return wasted_bytes_;
-  }  // pushed, and dropped without having been read
+  std::uint64_t wasted_bytes() const { return wasted_bytes_; }  // pushed, and dropped unread
 
  private:
   struct Piece {
@@ -105,7 +103,7 @@ class AheadCache {
   struct Open {
     Stamp stamp;
     std::map<std::uint64_t, Piece> pieces;  // disjoint, by offset
-    std::set<std::uint64_t> read;           // the offsets of those that were
+    std::set<std::uint64_t> read;           // the offsets of the pieces that were
     std::optional<std::uint64_t> end_of_file;
     std::uint64_t held_bytes = 0;
     std::uint64_t seen = 0;  // Ahead messages
@@ -115,15 +113,15 @@ class AheadCache {
     Stamp stamp;
     std::uint64_t offset = 0, end = 0;
     bool forwarded = false;
-    std::map<std::uint64_t, Slice> pieces;  // gathered so far, disjoint
+    std::map<std::uint64_t, Slice> pieces;  // collected so far, disjoint
     std::optional<std::uint64_t> end_of_file;
     std::uint64_t lacking = 0;  // bytes, up to the end of the file
-    unsigned ends = 0;          // how often another end was told
+    unsigned ends = 0;          // how often the end changed
     std::uint64_t held = 0;     // of the pieces
   };
   using Pieces = std::map<std::uint64_t, Piece>;
 
-  // The bytes of a piece cost some more to keep; what comes in smaller ones, many of them, is not kept.
+  // The bookkeeping of a piece costs memory too; many smaller pieces are not kept.
   static constexpr std::size_t kMostSmallPieces = 1024, kUsualPieceBytes = 1024;
   static constexpr std::uint64_t kMostOffset = 1ull << 62;
 
@@ -148,7 +146,7 @@ class AheadCache {
   std::uint64_t waiting_bytes_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t wasted_bytes_ = 0;
-  std::uint64_t allowance_;  // as told last
+  std::uint64_t allowance_;  // as last reported
 };
 
 }  // namespace longhaul::ahead

@@ -119,7 +119,7 @@ bool NextFiles::opened(const std::u16string& name) {
   for (Order& order : orders_) follow(order, *file);
   const Order& order = orders_[followed_];
   const std::size_t now = order.last.value_or(0);
-  // What was given out lies behind the file opened last as long as the client goes that way.
+  // A file already given out lies behind the last opened one while the client keeps that direction.
   const bool on_its_way = order.run != 0 && now >= before && followed_ == best();
   ahead_ = on_its_way ? ahead_ - std::min(ahead_, now - before) : 0;
   followed_ = best();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of a listed folder a client is about to open, told from the order in which it has opened
-// others: as they were listed, or by name as programs sort it. Pure policy; opening them is left to the
-// halves.
+// Predicts which files of a listed folder a client will open next from the order in which it opened others:
+// as listed, or by name as programs sort it. Pure policy; the halves open the files.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,12 +22,12 @@ class NextFiles {
   void clear();
   std::size_t size() const { return files_.size(); }
 
-  // The client opened a file of this name. False: it was not listed.
+  // The client opened a file of this name. False: it is not in the listing.
   bool opened(const std::u16string& name);
-  // It has opened two of them or more, one right behind the other in some order.
+  // It has opened at least two of them, adjacent in some order.
   bool in_order() const;
-  // The next one that was not given out, if it is among the `most` behind the one opened last. Only while
-  // in_order(). given_out(): it was. none_given_out(): what was, may be again.
+  // The next file that was not given out, among the `most` behind the one opened last. Only while in_order().
+  // given_out(): marks it as given out. none_given_out(): all may be given out again.
   const File* next(std::size_t most);
   void given_out() { ++ahead_; }
   void none_given_out() { ahead_ = 0; }
@@ -37,13 +36,13 @@ class NextFiles {
   // As listed; by UTF-16 code units; the same in upper case; so that numbers in names count as numbers.
   static constexpr std::size_t kOrders = 4;
   static constexpr std::size_t kByUnits = 1;
-  // So many may be passed over by a client that wants only some of them.
+  // How many files a client may skip if it wants only some of them.
   static constexpr std::size_t kMostSkipped = 8;
   struct Order {
     std::vector<std::uint32_t> files;
-    std::vector<std::uint32_t> at;    // where each file stands
-    std::optional<std::size_t> last;  // where the file opened last stands
-    unsigned run = 0;                 // files opened one behind the other, without the first
+    std::vector<std::uint32_t> at;    // the place of each file
+    std::optional<std::size_t> last;  // the place of the last opened file
+    unsigned run = 0;                 // files opened in sequence, without the first
   };
 
   bool is_worth_sorting() const;
@@ -54,7 +53,8 @@ class NextFiles {
 
   std::vector<File> files_;
   std::array<Order, kOrders> orders_;
-  // Sorting all of them again for each that is added would cost too much: only for many, or after a while.
+  // Sorting all of them again for each addition would cost too much: only for many additions, or after a
+  // while.
   static constexpr std::size_t kFewFiles = 64, kFilesForEachOpen = 16;
   std::size_t sorted_ = 0;        // of files_, the first
   std::size_t opened_since_ = 0;  // more were added

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client is likely to ask about the next file that it opens, learnt from what it asked about earlier
-// ones. What a question is, and asking it, is left to the
-// halves.
+// Learns which queries a client is likely to send for the next file that it opens, from its queries for
+// earlier ones. The halves know what a query is and send it.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace longhaul::ahead {
 
-// Kinds of opens differ in what is asked about them: directories, data, files that are made or emptied,
+// Different kinds of opens have different queries: directories, data, files that are created or emptied,
 // attributes.
 class QuestionHabits {
  public:

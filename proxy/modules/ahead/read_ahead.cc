@@ -9,12 +9,12 @@ namespace {
 constexpr std::size_t kMostRuns = 4;
 constexpr std::uint64_t kLeastWindow = 256 << 10, kMostWindow = 16 << 20;
 constexpr std::uint64_t kLeastFirst = 64 << 10, kMostFirst = 4 << 20, kMostWhole = 256 << 10;
-// What a file may take on the line to be fetched whole for scattered READs.
+// The time that a file may take on the line to be fetched whole for scattered READs.
 constexpr double kWholeSeconds = 2;
-// READs that fit no run before a file is taken for one that is read all over, as documents are when they are
+// READs outside of any run after which a file counts as read at random, as documents are when they are
 // opened.
 constexpr unsigned kScatteredReads = 4;
-// Archives, and documents that are such, have their directory at their end, and are opened by reading it.
+// Archives, and documents in archive formats, have their directory at their end, which is read first.
 constexpr std::uint64_t kTailBytes = 64 << 10;
 // A run's window grows with every READ: 256 KiB, 1 MiB, 4 MiB, 16 MiB.
 constexpr std::uint64_t kGrowth = 4;
@@ -32,8 +32,8 @@ ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std
   double line_holds = line_bytes_per_second * rtt_seconds;
   ReadAheadLimits limits;
   limits.window_bytes = clamped(1.5 * line_holds, kLeastWindow, kMostWindow);
-  // The line is to be full until the client's second and third READ have been told, a round trip and what the
-  // client takes for them after the first blocks.
+  // Keeps the line full until the client's second and third READ are reported, which takes a round trip and
+  // the client's own time after the first blocks.
   limits.first_bytes = clamped(1.25 * line_holds, kLeastFirst, kMostFirst);
   limits.whole_file_bytes = clamped(line_holds, kLeastFirst, kMostWhole);
   limits.scattered_bytes = clamped(kWholeSeconds * line_bytes_per_second, 0, kMostWindow);
@@ -54,7 +54,7 @@ void ReadAhead::on_read(std::uint64_t offset, std::uint64_t length, const ReadAh
   Interval read{offset, offset + length};
   wanted_.remove(read);
   if (fetched_.intervals().size() >= kMostIntervals) fetched_ = {};
-  // All of it counts as read then: what was fetched once is not to be fetched again.
+  // All of it counts as fetched then, so that nothing is fetched again.
   if (read_.intervals().size() >= kMostIntervals) read_ = fetched_;
   if (fetched_.empty()) read_ = {};
   fetched_.add(read);
@@ -88,7 +88,7 @@ ReadAhead::Run* ReadAhead::run_of(Interval read) {
     run.end = read.end;
     return &run;
   };
-  // Sequential: where the last one ended, or within it (rounding), or a little behind it: the READs of
+  // Sequential: where the last one ended, or within it (rounding), or a little behind it, because READs of
   // clients that pipeline overtake each other.
   for (Run& run : runs_) {
     std::uint64_t slack = std::max(read.size(), run.end - run.begin);
@@ -96,7 +96,7 @@ ReadAhead::Run* ReadAhead::run_of(Interval read) {
         read.begin - run.begin <= 2 * slack)
       return moved(run);
   }
-  // Strided: as far from the last one as that was from the one before, and as long.
+  // Strided: the same distance to the last one as that to the one before, and the same length.
   for (Run& run : runs_)
     if (run.stride != 0 && read.begin - run.begin == run.stride && read.size() == run.length)
       return moved(run);
@@ -114,7 +114,7 @@ ReadAhead::Run* ReadAhead::run_of(Interval read) {
 
 void ReadAhead::begin_run(Interval read) {
   Run run{.begin = read.begin, .end = read.end, .last_used = reads_};
-  // Who begins at the beginning will go on.
+  // A client that begins at the beginning will probably continue.
   if (read.begin == 0) {
     run.believed = true;
     run.window = kLeastWindow;
@@ -170,7 +170,8 @@ void ReadAhead::want(Interval range) {
 
 std::optional<Interval> ReadAhead::next(const ReadAheadLimits& limits) {
   plan(limits);
-  // While enough is ahead, a range has to be worth a request: the window moves with every READ of the client.
+  // While enough is ahead, a range must be worth a request, because the window moves with every READ of the
+  // client.
   std::uint64_t worth = 1;
   if (ahead_bytes() >= limits.window_bytes / 2)
     worth = std::min<std::uint64_t>(limits.largest_read, limits.window_bytes / 4);
@@ -182,12 +183,12 @@ std::optional<Interval> ReadAhead::next(const ReadAheadLimits& limits) {
   return range;
 }
 
-// What the latest reader comes to next; then what lies elsewhere.
+// First the part that the latest reader reaches next, then others.
 std::optional<Interval> ReadAhead::first_wanted(std::uint64_t worth) const {
   std::uint64_t reader = 0, last_used = 0;
   for (const Run& run : runs_)
     if (run.last_used >= last_used) reader = run.end, last_used = run.last_used;
-  // What is left of the file, where its end is here already.
+  // The rest of the file, if its end is here already.
   std::uint64_t end = end_of_file_.value_or(kFileEnd);
   if (!fetched_.empty() && fetched_.intervals().back().end >= end) end = fetched_.intervals().back().begin;
   std::optional<Interval> elsewhere;

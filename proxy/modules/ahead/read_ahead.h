@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranges of one open file to fetch before the client asks for them: pure policy, fed with what the
-// client read. Fetching, and what is valid for how long, is left to
-// the halves.
+// Which ranges of one open file to fetch before the client requests them: pure policy, fed with the client's
+// READs. The halves fetch the data and know how long it is valid.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,10 +11,10 @@
 namespace longhaul::ahead {
 
 struct ReadAheadLimits {
-  std::uint64_t window_bytes = 256 << 10;     // how far ahead of a reader: what keeps the line full
+  std::uint64_t window_bytes = 256 << 10;     // how far ahead of a reader: enough to keep the line full
   std::uint64_t first_bytes = 64 << 10;       // fetched with the open
   std::uint64_t whole_file_bytes = 64 << 10;  // files up to this size are fetched whole with the open
-  std::uint64_t scattered_bytes = 0;          // and up to this size when they are read here and there
+  std::uint64_t scattered_bytes = 0;          // and up to this size when they are read at random
   std::uint32_t largest_read = 64 << 10;      // of one request
 };
 
@@ -25,15 +24,15 @@ ReadAheadLimits limits_for(double line_bytes_per_second, double rtt_seconds, std
 
 class ReadAhead {
  public:
-  // The open was answered. `size` where the server told it.
+  // The open was answered. `size`: if the server reported it.
   void opened(std::optional<std::uint64_t> size, const ReadAheadLimits& limits);
-  // The file's size without wanting anything of it.
+  // The file's size, without a request for data.
   void sized(std::uint64_t size) { end_of_file_ = size; }
 
-  // The client read this range, whoever answered.
+  // The client read this range, whichever side answered.
   void on_read(std::uint64_t offset, std::uint64_t length, const ReadAheadLimits& limits);
-  // What the client asked is not with the near half. If it was fetched once, it is not there any more, and
-  // neither is what lies behind it.
+  // The near half lacks data that the client requested. If it was fetched once, it was evicted, and so was
+  // the data behind it.
   void missed(std::uint64_t offset, std::uint64_t length = 1) {
     if (!fetched_.overlaps({offset, offset + length})) return;
     fetched_.remove({offset, ~0ull});
@@ -42,17 +41,17 @@ class ReadAhead {
   void on_end_of_file(std::uint64_t end);
   std::optional<std::uint64_t> end_of_file() const { return end_of_file_; }
 
-  // What was fetched is void (a write, a break that leaves read caching): the patterns are kept, but fetching
-  // starts again only with the client's next READs.
+  // Fetched data is void (a write, a break that leaves read caching): the patterns are kept, but fetching
+  // resumes only with the client's next READs.
   void forget_fetched();
 
   // The next range to fetch, at most limits.largest_read; it counts as fetched from then on. None: enough is
   // ahead.
   std::optional<Interval> next(const ReadAheadLimits& limits);
 
-  // What was fetched and not read yet.
+  // Fetched and not read yet.
   std::uint64_t ahead_bytes() const;
-  // The whole file was wanted because it was read here and there.
+  // The whole file was fetched because it was read at random.
   bool scattered() const { return whole_wanted_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See disk_room.h: arithmetic about free space. Leaves asking and telling to the halves.
+// See disk_room.h: arithmetic about free space. The halves query the server and send the results.
 #include "proxy/modules/promises/disk_room.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace longhaul::promises {
 namespace {
 
-// Never promised: what others may write meanwhile, and what allocation units round up.
+// Reserve that is never promised: for writes of others, and for rounding to allocation units.
 std::uint64_t reserve(std::uint64_t available_bytes) {
   return std::max<std::uint64_t>(std::min<std::uint64_t>(available_bytes / 8, 64 << 20), 1 << 20);
 }
@@ -18,7 +18,7 @@ void DiskRoom::told(DiskTree tree, std::uint64_t available_bytes, std::uint64_t 
   if (!trees_.contains(tree) && trees_.size() >= kMostTrees) return;
   State& state = trees_[tree];
   state.available_bytes = available_bytes;
-  // A peer that counted more than was promised would make room out of nothing.
+  // A peer that counted more than was promised would create room from nothing.
   state.counted_bytes = std::min(counted_bytes, state.promised_bytes);
 }
 
@@ -61,7 +61,7 @@ std::optional<DiskQuestions::Told> DiskQuestions::answered(DiskTree tree,
   state.asking = false;
   if (!available_bytes) {
     if (state.known) return std::nullopt;
-    state.refused = true;  // a server that never says is not asked again; one that once did is
+    state.refused = true;  // a server that never answered is not asked again; one that once did is
     return Told{};
   }
   state.known = true;

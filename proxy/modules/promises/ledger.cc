@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ledger.h: what was promised, what became of it, which client still has to hear of it.
+// See ledger.h: promised writes, their results, and clients that must still be told.
 #include "proxy/modules/promises/ledger.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void Ledger::set_line_rate(double bytes_per_second) {
 
 std::uint64_t Ledger::charge(const Range& range) { return std::max(range.length, kLeastChargeBytes); }
 
-// A single write larger than the bound may be promised while nothing else is.
+// A single write larger than the bound may be promised if nothing else is outstanding.
 bool Ledger::room_for(const Range& range) const {
   return outstanding_bytes_ == 0 || outstanding_bytes_ + charge(range) <= bound_bytes_;
 }
@@ -37,7 +37,8 @@ Ledger::Verdict Ledger::promise(const Open& open, Message message, Range range, 
   if (state.failed || state.stopped) return Verdict::refused;
   Entry& entry = entries_.emplace(message, Entry{.open = open, .range = range}).first->second;
   state.messages.insert(message);
-  // A small write never overtakes one that waits for room: the client sees its answers in the order it asked.
+  // A small write never overtakes one that waits for room: the client gets its answers in the order of its
+  // requests.
   drop_settled();
   if (conditions == Conditions::open_question) {
     entry.early = Entry::Early::open_question;
@@ -57,7 +58,7 @@ void Ledger::decide(Message message, Answer answer) {
   found->second.early = answer == Answer::yes ? Entry::Early::yes : Entry::Early::no;
 }
 
-// Those of stopped opens keep their place in the book, not in the queue: resume() is for later writes.
+// Writes of stopped opens stay in the ledger, not in the queue: resume() is for later writes.
 void Ledger::drop_settled() {
   for (; !held_.empty(); held_.pop_front()) {
     const auto found = entries_.find(held_.front());
@@ -89,7 +90,7 @@ std::optional<Ledger::Settled> Ledger::kept(Message message, Outcome outcome, st
   open.messages.erase(message);
   if (!entry.answered) {
     --open.held;
-    if (outcome == Outcome::error) open.failed = true;  // the client hears of it by this very answer
+    if (outcome == Outcome::error) open.failed = true;  // this very answer tells the client
     return Settled{.open = entry.open, .range = entry.range};
   }
   outstanding_bytes_ -= charge(entry.range);

@@ -47,15 +47,15 @@ class Ledger {
     std::uint32_t length = 0;
   };
 
-  // The bound is what the line drains in two seconds, so that a server that takes back an oplock is answered
-  // in time.
+  // The bound is what the line drains in two seconds, so that a server that breaks an oplock is answered in
+  // time.
   static constexpr std::uint64_t kLeastBoundBytes = 1 << 20, kMostBoundBytes = 64 << 20;
   void set_line_rate(double bytes_per_second);
   std::uint64_t bound_bytes() const { return bound_bytes_; }
 
   enum class Verdict : std::uint8_t { now, held, refused };
-  // A WRITE that fulfils every other condition, or of which that is about to be known: `open_question` is
-  // held until decide(). Unless refused its server's answer must come back through kept().
+  // A WRITE that fulfils every other condition, or for which that will soon be known: `open_question` is held
+  // until decide(). Unless refused its server's answer must be passed to kept().
   enum class Conditions : std::uint8_t { fulfilled, open_question };
   Verdict promise(const Open& open, Message message, Range range,
                   Conditions conditions = Conditions::fulfilled);
@@ -69,54 +69,54 @@ class Ledger {
   struct Settled {
     Open open{};
     Range range;
-    bool answered = false;  // early; else the client still waits for the server's answer
+    bool answered = false;  // early; otherwise the client still waits for the server's answer
   };
   // The server's final answer to a promised or held write: a warning is neither a success nor an error. A
-  // success that wrote less than was promised is a failure (SMB1 reports a full disk that way). None: no such
+  // success with fewer bytes than promised is a failure (SMB1 reports a full disk that way). None: no such
   // message.
   enum class Outcome : std::uint8_t { success, warning, error };
   std::optional<Settled> kept(Message message, Outcome outcome, std::uint32_t written_bytes);
 
-  // From now on nothing of this open is answered early (a break, a full disk, the feature switched off): held
-  // writes wait for their real answers. What was promised stays promised.
+  // From now on no write of this open is answered early (a break, a full disk, the feature switched off):
+  // held writes wait for their real answers. Earlier promises stay.
   void stop(const Open& open);
   void resume(const Open& open);  // has no effect on an open that has failed
 
   // An answer to a WRITE, FLUSH or CLOSE of this open goes to the client now. True: a promise has failed, and
-  // the answer is to be the protocol's error for lost writes, always: the server's own error would speak for
+  // the answer must be the protocol's error for lost writes, always: the server's own error would refer to
   // another WRITE, and a program repeats a WRITE that met a full disk or an expired session. Must not be
   // called for interim answers.
   bool reports_loss(const Open& open);
 
   bool lost(const Open& open) const;        // a promise has failed
-  bool unreported(const Open& open) const;  // and no answer has said so yet
+  bool unreported(const Open& open) const;  // and no answer has reported it yet
   bool failed(const Open& open) const;      // a WRITE has failed, promised or not: no early answers any more
   std::uint64_t outstanding_bytes() const { return outstanding_bytes_; }
   std::uint64_t outstanding_bytes(const Open& open) const;
   std::size_t waiting(const Open& open) const;  // promised and held writes without the server's answer
   std::size_t waiting() const { return entries_.size(); }
   bool waits_for(Message message) const { return entries_.contains(message); }
-  // Of those that wait through this open.
+  // Messages that wait through this open.
   std::vector<Message> messages(const Open& open) const;
 
-  // Of those that are outstanding through this open.
+  // Messages that are outstanding through this open.
   std::vector<Interval> outstanding_ranges(const Open& open) const;
 
-  // Opens with something outstanding, or a loss that is not reported.
+  // Opens with outstanding writes, or a loss that is not reported.
   std::vector<Open> owed() const;
   // True while a clean end of the connection would hide a loss: reset it instead.
   bool owes() const { return audit_.outstanding != 0 || audit_.unreported != 0; }
 
-  // The open is gone (its CLOSE was answered, its tree or session ended). False: something was still owed; it
-  // is counted as cut off, and the connection must be reset.
+  // The open has ended (its CLOSE was answered, its tree or session ended). False: something was still
+  // outstanding; it is counted as cut off, and the connection must be reset.
   [[nodiscard]] bool forget(const Open& open);
-  // The connection is reset: the client learns of everything owed by that.
+  // The connection is reset, which tells the client about everything outstanding.
   void cut_off();
 
   const PromiseAudit& audit() const { return audit_; }
 
  private:
-  // Small writes cost memory and a server's answer too, so none counts for less.
+  // Small writes cost memory and a server's answer too, so each counts for at least this much.
   static constexpr std::uint32_t kLeastChargeBytes = 1024;
   static std::uint64_t charge(const Range& range);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lost writes as the daemon sees them: texts for its log and views, guards for its flows, and the text that
-// it stores. What is lost, and which client is told, is decided by lost_writes.h.
+// it stores. lost_writes.h decides what is lost, and which client is told.
 #pragma once
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace longhaul::promises {
 
 class LossReports final : public modules::Losses, public modules::State, private LossJournal {
  public:
-  // A file's name for people, and a guard for one that may have lost writes.
+  // A file's name for people, and a guard for a client that may have lost writes.
   using Name = std::string (*)(const LostWrites::File& file);
   using Guarded = std::unique_ptr<modules::Guard> (*)(const modules::Ends& ends,
                                                       std::shared_ptr<LostWrites> lost);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for each record: client, server, port, cause, the near daemon's number, whether a reader was told,
-// ranges, share, path. Numbers are decimal, addresses and UTF-16 hexadecimal. Before them what this is,
-// behind them a checksum of all that stands before it.
+// One line per record: client, server, port, cause, the near daemon's number, whether a reader was told,
+// ranges, share, path. Numbers are decimal, addresses and UTF-16 hexadecimal. The first line names the
+// format, the last one is a checksum of everything before it.
 #include "proxy/modules/promises/lost_book.h"
 
 #include <xxhash.h>
@@ -35,13 +35,13 @@ void put(std::string& out, const std::array<std::byte, 16>& address) {
   out += ' ';
 }
 
-// A dash before it, so that an empty name is a field too.
+// A dash in front, so that an empty name is a field too.
 void put(std::string& out, std::u16string_view name) {
   out += '-';
   for (const char16_t letter : name) put_byte(out, letter >> 8), put_byte(out, letter & 0xFF);
 }
 
-// Fields from the front of a line; after one that is not right all are wrong.
+// Fields from the front of a line; after an invalid one all are invalid.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : rest_(line) {}

@@ -17,7 +17,7 @@ std::size_t name_bytes(const LostWrites::File& file) {
   return (file.share.size() + file.path.size()) * sizeof(char16_t);
 }
 
-// Joined where they touch; too many become one that spans them all.
+// Joined if they touch; too many become one that spans them all.
 void bound(std::vector<Interval>& ranges) {
   IntervalSet set;
   for (const Interval& range : ranges) set.add(range);
@@ -182,7 +182,7 @@ void LostWrites::insert(Record record) {
   if (of == clients_.end())
     of = clients_.emplace(client, OfClient{owners_.try_emplace(owner_of_(client)).first, {}}).first;
   std::deque<Record>& records = of->second.records;
-  // One loss is told once, however many writes it was; what was found out last counts.
+  // One loss is reported once, however many writes were lost; the latest cause counts.
   if (const auto same = find(records, record.file); same != records.end()) {
     auto& ranges = record.loss.ranges;
     if (same->loss.ranges.empty()) ranges.clear();

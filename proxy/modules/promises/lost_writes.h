@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that have lost promised writes, until the client that was promised them has been told: kept for all
-// flows of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
-// LossJournal logs and stores what happens here; how a client is told is left to the protocol.
+// Files that have lost promised writes, until the client of those promises has been told: kept for all flows
+// of a daemon, whichever half they run and whether they cross the link or not (guard.h). Without I/O: a
+// LossJournal logs and stores the events; the protocol decides how a client is told.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -35,8 +35,8 @@ inline constexpr std::array<std::string_view, 6> kCauseNames{"refused",   "serve
 // How the client was told.
 enum class Told : std::uint8_t {
   late_error,  // in the answer to a later WRITE, FLUSH or CLOSE
-  next_open,   // in the place of an open of the file
-  reset,       // CLOSE alone could have told: its answer is withheld, and the connection is reset
+  next_open,   // in answer to an open of the file
+  reset,       // only CLOSE could have told: its answer is withheld, and the connection is reset
 };
 inline constexpr std::array<std::string_view, 3> kToldNames{"late_error", "next_open", "reset"};
 
@@ -45,7 +45,7 @@ class LiveLedger;
 
 class LostWrites {
  public:
-  // Addresses as IPv6 writes them. Ports do not count: clients try several (SMB: 445 and 139).
+  // Addresses in IPv6 form. Ports do not count: clients try several (SMB: 445 and 139).
   using Ends = modules::Ends;
   static Ends any_port(Ends ends) {
     ends.server_port = 0;
@@ -53,8 +53,8 @@ class LostWrites {
   }
   struct File {
     Ends ends;
-    // As the protocol compares names, so that each file has one.
-    std::u16string share;  // what holds the file at the server
+    // In the form in which the protocol compares names, so that each file has one.
+    std::u16string share;  // what contains the file at the server
     std::u16string path;   // in the share
     bool operator==(const File& other) const {
       return any_port(ends) == any_port(other.ends) && share == other.share && path == other.path;
@@ -63,7 +63,7 @@ class LostWrites {
   struct Loss {
     Cause cause = Cause::flow_cut;
     std::uint32_t status = 0;         // of Cause::refused: the protocol's
-    std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: not known
+    std::vector<Interval> ranges;     // of the file, at most kMostRanges; none: unknown
     std::uint64_t near =
         0;  // not zero: only suspected by a far half; the near daemon's number, see known_to()
   };
@@ -74,80 +74,81 @@ class LostWrites {
   };
   static constexpr std::size_t kMostRanges = 16;
 
-  // `number`: this daemon's own, from its start to its end, and no other's. Zero: unknown.
-  // `owner_of`: who answers for a client of that address, a peer or (empty) this site.
+  // `number`: unique to this daemon, from its start to its end. Zero: unknown. `owner_of`: the site of a
+  // client with that address, a peer or (empty) this site.
   using Client = modules::Address;
   using OwnerOf = std::function<std::string(const Client&)>;
   explicit LostWrites(
       std::uint64_t number = 0, OwnerOf owner_of = [](const Client&) { return std::string(); })
       : number_(number), owner_of_(std::move(owner_of)) {}
   std::uint64_t number() const { return number_; }
-  // None by default. It outlives this object, or is taken away.
+  // None by default. It outlives this object, or is removed before.
   void set_journal(LossJournal* journal) { journal_ = journal; }
 
-  // What an open is for. Replaces: it removes the content, so nothing is lost any more once it has succeeded.
+  // The purpose of an open. Replaces: it removes the content, so nothing is lost any more once it has
+  // succeeded.
   enum class Use : std::uint8_t { attributes, reads, writes, replaces };
 
   // Cause::refused was counted and logged before, by refused().
   void add(const File& file, Loss loss);
   // The server has refused a promised WRITE. A later answer through the same open can tell the client; not
-  // every program stops at that, so the next open of the file tells it as well.
+  // every program stops then, so the next open of the file reports it as well.
   void refused(const File& file, Interval range, std::uint32_t status);
   void told_late(const File& file, Told how = Told::late_error);
 
-  // Before an open: true if it is to be answered with the protocol's error for lost
-  // writes. An open that may write is told
-  // once, after which the file is forgotten; before that, one open that only reads the data.
+  // Before an open: true if it must be answered with the protocol's error for lost writes. An open that may
+  // write gets the report once, after which the file is forgotten; before that, one open that only reads the
+  // data.
   bool take(const File& file, Use use = Use::writes);
-  // Whether take() would be true, or, of an open that replaces the content, whether there is anything to
-  // forget: for callers that learn only later what the client has heard (telling.h).
+  // Whether take() would be true, or, for an open that replaces the content, whether there is anything to
+  // forget: for callers that learn only later whether the client was told (telling.h).
   bool has(const File& file, Use use) const;
-  // Before an open that cannot wait for the flows of this client that still owe writes of the file: those are
-  // ended, and what they owe is lost.
+  // Before an open that cannot wait for this client's other flows with outstanding writes of the file: those
+  // flows are ended, and their outstanding writes are lost.
   void end_live(const File& file, Cause cause = Cause::link_lost, const LiveLedger* but = nullptr);
-  // What flows have promised of a file and do not know to be written.
+  // Writes that flows have promised for a file and that are not known to be done.
   struct Unfinished {
     std::uint64_t bytes = 0;
-    link::TimePoint moved_at{};  // when the server last answered one of their WRITEs, or they began to owe
+    link::TimePoint
+        moved_at{};  // when the server last answered one of their WRITEs, or the first was promised
   };
-  // Before an open that can: nothing more of the file is promised by other flows of this client than `own`.
+  // Before an open that can wait: other flows of this client than `own` promise nothing more for the file.
   Unfinished finish_others(const File& file, const LiveLedger& own);
-  // The content was replaced or deleted by this client.
+  // This client replaced or deleted the content.
   void forget(const File& file);
-  // It was renamed by this client, which replaces what had that name.
+  // This client renamed it, replacing any file of the new name.
   void moved(const File& file, const File& to);
-  // The near daemon of that number is there again: it knows which of its own promises were lost, so what the
-  // far half suspected about this file is void.
+  // The near daemon of that number is back: it knows which of its own promises were lost, so the far half's
+  // suspicion about this file is void.
   void known_to(std::uint64_t near, const File& file);
-  // Also while a flow between these ends owes writes that may be lost before long.
+  // Also while a flow between these addresses has outstanding writes that may soon be lost.
   bool any(const Ends& ends) const;
-  // All of whom any() is true.
+  // All clients for which any() is true.
   std::vector<Ends> all_ends() const;
   // Called whenever that may have changed. None by default.
   void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
-  // Called when end_live() has given up something: those flows end when their hosts run next. None by
-  // default.
+  // Called when end_live() has given up writes: those flows end when their hosts run next. None by default.
   void on_given_up(std::function<void()> call) { on_given_up_ = std::move(call); }
 
   // A near half that promises, from its beginning to its end.
   void enter(const Ends& ends, LiveLedger* ledger) { live_.emplace(any_port(ends), ledger); }
   void leave(const Ends& ends, LiveLedger* ledger);
 
-  // What is stored over a restart. add() and take() are told to the journal, restore() is not.
+  // State that is stored over a restart. add() and take() are reported to the journal, restore() is not.
   std::vector<Record> records() const;
   void restore(std::vector<Record> records);
 
   struct Counters {
-    std::array<std::uint64_t, kCauseNames.size()> lost{};     // promises' files, by cause
+    std::array<std::uint64_t, kCauseNames.size()> lost{};     // files of promises, by cause
     std::array<std::uint64_t, kToldNames.size()> reported{};  // by how
-    std::uint64_t evicted = 0;                                // never told: too many
+    std::uint64_t evicted = 0;                                // never reported: too many
   };
   const Counters& counters() const { return counters_; }
-  std::size_t waiting() const { return waiting_; }  // files whose client was not told
+  std::size_t waiting() const { return waiting_; }  // files whose client was not told yet
 
-  // In all. The owner with the most of what is too much loses the oldest file of its client with the most:
-  // what a peer makes this side write down drives out nothing of others.
+  // Limits in total. The owner with the most of an exceeded one loses the oldest file of its client with the
+  // most: records caused by one peer never evict those of others.
   static constexpr std::size_t kMost = modules::kMostLostFiles, kMostNameBytes = 1 << 20;
 
  private:
@@ -177,26 +178,26 @@ class LostWrites {
   Counters counters_;
 };
 
-// What a near half has promised and does not know to be kept.
+// A near half's promises that are not known to be kept.
 class LiveLedger {
  public:
   virtual ~LiveLedger() = default;
   virtual bool owes() const = 0;
-  // Where something of this file is owed, all that is owed is given up for lost, and the flow is reset when
+  // If writes of this file are outstanding, all outstanding writes count as lost, and the flow is reset when
   // its host runs next.
   virtual void give_up(const LostWrites::File& file, Cause cause) = 0;
-  // Promises nothing more where something of this file is outstanding.
+  // Stops promising if writes of this file are outstanding.
   virtual LostWrites::Unfinished finish(const LostWrites::File& file) = 0;
 };
 
-// Writes down what happens, and stores what is not told yet. Called on the loop; never waits.
+// Logs events, and stores losses that are not reported yet. Called on the loop; never waits.
 class LossJournal {
  public:
   virtual ~LossJournal() = default;
   virtual void lost(const LostWrites::File& file, const LostWrites::Loss& loss) = 0;
   virtual void reported(const LostWrites::File& file, Told how) = 0;
   virtual void evicted(const LostWrites::File& file) = 0;
-  virtual void changed(const LostWrites& lost) = 0;  // records() would say something else
+  virtual void changed(const LostWrites& lost) = 0;  // records() has changed
 };
 
 }  // namespace longhaul::promises

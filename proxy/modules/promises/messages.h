@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two halves tell each other about requests that are answered before the server has answered them. What
-// follows from a message is the halves'.
+// Messages between two halves about requests that are answered before the server has answered them. The
+// halves implement their effects.
 #pragma once
 #include <cstdint>
 #include <tuple>
@@ -13,8 +13,8 @@ using twin::MessageNumber;
 using twin::OpenKey;
 using twin::OpenKeyHash;
 
-// near -> far: the frame behind this is a WRITE, or a CLOSE, that has been or will be answered by the near
-// half; Kept is owed for it, in the place of its answer.
+// near -> far: the near half has answered, or will answer, the WRITE or CLOSE in the next frame; the far half
+// must send Kept instead of its answer.
 struct Promised {
   OpenKey open;
   MessageNumber message = 0;
@@ -25,7 +25,7 @@ struct Kept {
   MessageNumber message = 0;
   std::uint32_t status = 0;  // the protocol's
   std::uint32_t written = 0;
-  std::uint16_t credits = 0;  // granted with it, where a protocol's server grants requests (SMB2)
+  std::uint16_t credits = 0;  // granted with it, in protocols whose servers grant requests (SMB2)
   static constexpr std::tuple kFields{&Kept::message, &Kept::status, &Kept::written, &Kept::credits};
 };
 
@@ -41,14 +41,14 @@ struct Room {
 
 // ---- should the near half fail
 
-// near -> far, before its first open: the number of this near daemon, which remembers what it promised for
-// as long as it runs (lost_writes.h).
+// near -> far, before its first open: the number of this near daemon, which remembers its promises for as
+// long as it runs (lost_writes.h).
 struct Remembers {
   std::uint64_t near = 0;
   static constexpr std::tuple kFields{&Remembers::near};
 };
-// near -> far: of what was promised through this open nothing is outstanding, and each failure was told. No
-// more is promised before the server has answered a WRITE through it that was not promised.
+// near -> far: no promise through this open is outstanding, and each failure was reported. No more is
+// promised before the server has answered a WRITE through it that was not promised.
 struct Settled {
   OpenKey open;
   static constexpr std::tuple kFields{&Settled::open};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what a client sends, from an open on, while older flows of the same client owe promised writes of
-// that file: a program that lost its connection continues on another before it is known what became of the
-// first. A flow that makes no progress is given up; the open is then answered as for any file with lost
-// writes. Which requests are opens, and of what, is the protocol's to say.
+// Holds a client's data, from an open on, while older flows of the same client have outstanding promises for
+// that file: a program that lost its connection may continue on another before the fate of the first is
+// known. A flow without progress is given up; the open is then answered as for any file with lost writes. The
+// protocol knows which requests are opens, and of which file.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -15,22 +15,22 @@
 
 namespace longhaul::promises {
 
-// Frame: what a client sends, with `bytes`, a Slice.
+// Frame: a client's message, with `bytes`, a Slice.
 template <class Frame>
 class OpenGate {
  public:
-  // How long the older flows may have made no progress: a server that lost its power is not known to be gone
-  // for minutes. Since they last did, not since the open: clients that do not wait so long come again.
+  // How long the older flows may have made no progress: the loss of a server without power takes minutes to
+  // be noticed. Counted from their last progress, not from the open: impatient clients try again.
   static constexpr auto kPatience = std::chrono::seconds(5);
   static constexpr auto kLookEvery = std::chrono::milliseconds(20);
-  // Of frames. Clients wait for the answer to an open; one that does not ends the patience.
+  // Bytes of frames. Clients wait for the answer to an open; one that does not gets no further time.
   static constexpr std::size_t kMostHeldBytes = 1 << 20;
 
   // Both outlive this object. `own`: of the flow that asks.
   OpenGate(LostWrites& lost, const LiveLedger& own) : lost_(lost), own_(own) {}
 
   bool is_shut() const { return file_.has_value(); }
-  // An open of this file has come. True: it is to be held, and all that follows it.
+  // An open of this file has come. True: hold it, and everything after it.
   bool shuts_for(link::TimePoint now, const LostWrites::File& file) {
     if (lost_.finish_others(file, own_).bytes == 0) return false;
     file_ = file;
@@ -42,7 +42,7 @@ class OpenGate {
     held_.push_back(frame);
     held_.back().bytes = Slice::copy_of(frame.bytes.bytes());
   }
-  // Gives back what is held when there is nothing to wait for any more; it may shut the gate again.
+  // Returns held frames when there is nothing to wait for any more; one of them may shut the gate again.
   std::vector<Frame> poll_open(link::TimePoint now) {
     if (!is_shut()) return {};
     const auto unfinished = lost_.finish_others(*file_, own_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the near half tells that nothing is promised through an open any more (Settled): some time after it
-// last was, so that a file that is written steadily needs no message, and a near proxy that fails casts doubt
-// only on the files that were written last. Whether something is outstanding is the halves' to say.
+// When the near half reports that no promise through an open is outstanding any more (Settled): some time
+// after the last one, so that a file that is written steadily needs no message, and a failed near proxy casts
+// doubt only on files that were written recently. The halves know what is outstanding.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -28,7 +28,7 @@ class Settling {
   std::optional<link::TimePoint> next_timeout() const {
     return queue_.empty() ? std::nullopt : std::optional(queue_.front().first);
   }
-  // One that was not active for that long; it is forgotten.
+  // An open that was inactive for that long; it is forgotten.
   std::optional<OpenKey> poll_quiet(link::TimePoint now) {
     while (!queue_.empty() && queue_.front().first <= now) {
       const OpenKey open = queue_.front().second;

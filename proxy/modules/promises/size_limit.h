@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to which size of a file a WRITE may be acknowledged before the server has it. A server refuses a WRITE
-// beyond what its file system can hold, but which limit that is no protocol tells.
+// The file size up to which a WRITE may be acknowledged before the server has it. A server refuses a WRITE
+// beyond the limit of its file system, and no protocol reports that limit.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,9 @@
 
 namespace longhaul::promises {
 
-// The limits of file systems lie at powers of two, or up to one of their blocks below (2 GiB - 1, 4 GiB - 1,
-// 16 TiB - 4 KiB). Between two powers of two, what the server has confirmed of the file's size speaks for the
-// rest; below the lowest of the limits nothing needs to.
+// The limits of file systems are powers of two, or up to one of their blocks below (2 GiB - 1, 4 GiB - 1, 16
+// TiB - 4 KiB). A confirmed size of the file proves that sizes up to the next power of two are possible;
+// below the lowest limit no proof is needed.
 inline constexpr std::uint64_t kLowestSizeLimit = std::uint64_t{1} << 31, kBelowSizeLimit = 64 << 10;
 
 inline bool ends_within_limits(std::uint64_t offset, std::uint32_t length, std::uint64_t confirmed_bytes) {

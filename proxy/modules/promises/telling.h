@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that one connection's client is being told of. An error that was sent may never be read: what was
-// lost stays on record until the client says something more. How an open is answered is left to
-// the protocol.
+// Losses that are being reported to one connection's client. An error that was sent may never be read: losses
+// stay on record until the client sends something more. The protocol decides how an open is answered.
 #pragma once
 #include <utility>
 #include <vector>
@@ -17,11 +16,11 @@ class Telling {
 
   bool has(const LostWrites::File& file, LostWrites::Use use) const { return lost_.has(file, use); }
   void end_live(const LostWrites::File& file) { lost_.end_live(file); }
-  // The answer that says so goes out now.
+  // The answer that reports it is sent now.
   void told(LostWrites::File file, LostWrites::Use use) { told_.emplace_back(std::move(file), use); }
   // The open that replaces the content has succeeded.
   void replaced(const LostWrites::File& file) { lost_.forget(file); }
-  // The client has gone on, or ended in order: it has had all answers before.
+  // The client has continued, or ended in order: it has had all earlier answers.
   void client_goes_on() {
     for (const auto& [file, use] : std::exchange(told_, {})) (void)lost_.take(file, use);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program knows of the SMB module.
+// The program's description of the SMB module.
 #pragma once
 #include "proxy/modules/descriptor.h"
 

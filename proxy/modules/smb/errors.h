@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a connection cannot be understood any further. Each of them means the same to the caller: from the
-// first byte of that frame on the bytes pass unchanged. None of them ends a flow.
+// Why a connection cannot be parsed any further. The effect is the same for all: from the first byte of that
+// frame on the bytes pass unchanged. None of them ends a flow.
 #pragma once
 #include "codecs/result.h"
 
 namespace longhaul::smb {
 
 enum class Error {
-  frame_too_large = 1,  // larger than we hold at once
+  frame_too_large = 1,  // larger than the limit of held bytes
   unknown_frame,        // no packet type of the NetBIOS session service, or no message of SMB
-  malformed_header,     // an SMB header, or a chain of them, that cannot be
+  malformed_header,     // an invalid SMB header, or chain of headers
   malformed_record,     // a request or response whose lengths and offsets do not fit
 };
 

@@ -46,8 +46,7 @@ Result<std::optional<Frame>> FrameSplitter::next(Bare bare) {
       held_bytes_ -= frame_bytes;
       return std::optional(std::move(frame));
     }
-    // Memory of the frame's size at once: its pages are the system's until bytes come, and the size is
-    // bounded.
+    // Memory of the frame's size at once: its pages are allocated as bytes arrive, and the size is bounded.
     joined_ = Slice::with_room({}, frame_bytes, room_);
     joined_kind_ = (*head)->kind;
     missing_ = frame_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts the bytes of one direction of a connection into frames: the NetBIOS session service on port 139 (RFC
-// 1002, section 4.3) and direct TCP on port 445 ([MS-SMB2] section 2.1), both with a head of four bytes. What
-// a frame says is left to the records of the dialects.
+// 1002, section 4.3) and direct TCP on port 445 ([MS-SMB2] section 2.1), both with a head of four bytes. The
+// records of the dialects parse the contents.
 #pragma once
 #include <optional>
 #include <vector>
@@ -41,17 +41,17 @@ constexpr bool is_session_packet(FrameKind kind) { return kind >= FrameKind::ses
 
 struct Frame {
   FrameKind kind = FrameKind::bare;
-  Slice bytes;  // with its head of four bytes: what is passed on unchanged
+  Slice bytes;  // with its head of four bytes: the form in which it is passed on
 
-  // What the head announces: an SMB message, or the body of a session packet.
+  // The content after the head: an SMB message, or the body of a session packet.
   Bytes message() const { return bytes.bytes().subspan(kFrameHeadBytes); }
 };
 
-// [MS-CIFS] sections 2.2.4.22 and 2.2.4.25: the data of READ_RAW and WRITE_RAW have no SMB header. Only who
-// saw the request knows that they are due.
+// [MS-CIFS] sections 2.2.4.22 and 2.2.4.25: the data of READ_RAW and WRITE_RAW have no SMB header. Only a
+// half that saw the request knows that they are due.
 enum class Bare { unexpected, expected };
 
-// Holds at most one frame that is not complete, and what was pushed behind it.
+// Holds at most one incomplete frame, and the bytes behind it.
 class FrameSplitter {
  public:
   explicit FrameSplitter(Framing framing, std::size_t max_frame_bytes = kMaxFrameBytes)
@@ -62,13 +62,13 @@ class FrameSplitter {
   // In any pieces. A frame that lies whole in one piece shares its memory; others are copied once.
   void push(Slice piece);
 
-  // The next whole frame; nothing: more bytes are needed; an error: not to be understood from the first byte
-  // of this frame on. That is told as soon as a byte shows it, so that nothing is held back that nobody would
-  // understand, and again at every further call.
+  // The next whole frame; no result: more bytes are needed; an error: unparsable from the first byte of this
+  // frame on. Reported as soon as a byte shows it, so that no unparsable bytes are held back, and again at
+  // every further call.
   Result<std::optional<Frame>> next(Bare bare = Bare::unexpected);
 
-  // What is held, in order, from the first byte that no frame was made of: for passing on when the connection
-  // becomes opaque or ends within a frame. Leaves the splitter empty.
+  // The bytes that belong to no complete frame yet, in order: for passing on when the connection becomes
+  // opaque or ends within a frame. Leaves the splitter empty.
   std::vector<Slice> take_rest();
   std::size_t held_bytes() const { return held_bytes_; }
 
@@ -85,7 +85,7 @@ class FrameSplitter {
   Framing framing_;
   std::size_t max_frame_bytes_;
   std::size_t held_bytes_ = 0;  // joined_ and pieces_
-  // The front, when it is a frame in several pieces: filled as they come, in memory of the frame's size.
+  // The front, if it is a frame in several pieces: filled as they arrive, in memory of the frame's size.
   Slice joined_;
   std::byte* room_ = nullptr;
   std::size_t missing_ = 0;  // of the frame in joined_

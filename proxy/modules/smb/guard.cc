@@ -41,7 +41,7 @@ void Guard::take_frames(From from, Out& out) {
   }
 }
 
-// False: nothing was put out, and what follows cannot be told apart.
+// False: no output was made, and the following bytes cannot be parsed.
 bool Guard::understands(From from, const Frame& frame, Out& out) {
   const bool asks = from == From::client;
   if (asks) telling_.client_goes_on();
@@ -50,7 +50,7 @@ bool Guard::understands(From from, const Frame& frame, Out& out) {
       return asks ? smb1_.request(frame, out) : smb1_.answer(frame, out);
     case FrameKind::smb2:
       return asks ? smb2_.request(frame, out) : smb2_.answer(frame, out);
-    default:  // encrypted, compressed, or of the session service: nothing in it was ever promised
+    default:  // encrypted, compressed, or of the session service: never promised
       (asks ? out.to_server : out.to_client).push_back(frame.bytes);
       return true;
   }
@@ -63,7 +63,7 @@ void Guard::pass(From from, Out& out) {
     (asks ? out.to_server : out.to_client).push_back(std::move(rest));
 }
 
-// The server's answers are read as long as one of them is to be changed, or an open may still come.
+// The server's answers are parsed while one of them must be changed, or an open may still come.
 void Guard::review(Out& out) {
   if (server_passes_) pass(From::client, out);
   if (!client_passes_ && !owes() && !lost_->any(ends_)) pass(From::client, out);
@@ -76,7 +76,7 @@ void Guard::client_ended(Out& out) {
   review(out);
 }
 
-// Nobody may answer in the place of a server that has ended.
+// Nothing may answer for a server that has ended.
 void Guard::server_ended(Out& out) {
   pass(From::server, out);
   review(out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands between client and server of a flow that does not use the link, and answers the first open that
-// would go on with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside; what
-// is answered is decided by each dialect's open_guard.h.
+// would continue with a file whose promised writes were lost (lost_writes.h). Cuts frames and steps aside;
+// each dialect's open_guard.h decides what is answered.
 #pragma once
 #include <memory>
 
@@ -39,7 +39,7 @@ class Guard final : public modules::Guard {
   LostWrites::Ends ends_;
   std::shared_ptr<LostWrites> lost_;
   FrameSplitter client_, server_;
-  bool client_passes_ = false, server_passes_ = false;  // what comes from there goes on as it is
+  bool client_passes_ = false, server_passes_ = false;  // bytes from there pass unchanged
   Telling telling_;
   smb1::OpenGuard smb1_;
   smb2::OpenGuard smb2_;

@@ -38,7 +38,7 @@ void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs
     make_smb1_half(out);
   } else if (frame.kind == FrameKind::smb1 && !from_client && offer_) {
     make_smb1_half(out);
-    // It wants to know what was offered; that has been passed on already.
+    // The dialect's half needs the offer, which has been passed on already.
     auto put_out = out.exchange({});
     half_->on_surroundings(now, surroundings);
     if (near)

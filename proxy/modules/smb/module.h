@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SMB on ports 445 and 139: waits for the NEGOTIATE that decides the dialect, and gives the frames to that
-// dialect's half (smb1/, smb2/). Cutting frames and stepping aside is left to twin/framed_module.h.
+// dialect's half (smb1/, smb2/). twin/framed_module.h cuts frames and steps aside.
 #pragma once
 #include <memory>
 
@@ -14,10 +14,10 @@ namespace smb2 {
 class Channels;
 }
 
-// Of what the halves say to each other: another one is another module.
+// The version of the messages between the halves: a different one counts as another module.
 inline constexpr std::uint64_t kModuleVersion = 8;
 
-// What the flows of a site share.
+// State that the flows of a site share.
 struct Site {
   std::shared_ptr<AheadAccount> ahead = std::make_shared<AheadAccount>();
   std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>();

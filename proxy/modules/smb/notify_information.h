@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CHANGE_NOTIFY of SMB2, or an NT_TRANSACT_NOTIFY_CHANGE of SMB1, answers ([MS-FSCC] 2.7.1). Parser
-// only: borrows from what it is given.
+// The answers to CHANGE_NOTIFY of SMB2 and NT_TRANSACT_NOTIFY_CHANGE of SMB1 ([MS-FSCC] 2.7.1). Parser only:
+// borrows from its input.
 #pragma once
 #include <vector>
 
@@ -17,12 +17,12 @@ enum class NotifyAction : std::uint32_t {
   renamed_to = 5
 };
 struct NotifyEntry {
-  NotifyAction action = NotifyAction::modified;  // others are kept as they are
+  NotifyAction action = NotifyAction::modified;  // others are kept unchanged
   Bytes name;                                    // UTF-16LE, in the folder
 };
 Result<std::vector<NotifyEntry>> parse_notify_information(Bytes buffer);
 
-// What an answer tells is asked for with this filter ([MS-SMB2] 2.2.35): all but times of last access.
+// The filter for the changes that we need ([MS-SMB2] 2.2.35): all except times of last access.
 inline constexpr std::uint32_t kNotifyFilter = 0xFDF;
 inline constexpr std::uint32_t kNotifyBytes = 8 << 10;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps the SMB module from optimising a flow fully, for people. The codes are interfaces: metrics use
-// them as labels.
+// Why the SMB module does not optimise a flow fully, for people. The codes are interfaces: metrics use them
+// as labels.
 #pragma once
 #include <array>
 
@@ -40,7 +40,7 @@ inline constexpr ReasonText smb_not_understood{
     "recognise as SMB, so round trips are no longer saved.",
     "none needed; if it is SMB, please report the client and server software"};
 
-// Outside the link, while the guard reads the flow:
+// Bypassing the link, while the guard reads the flow:
 inline constexpr ReasonText lost_writes{
     "lost_writes",
     "Writes of this client that were acknowledged early have been lost. The flow does not use the link, but "

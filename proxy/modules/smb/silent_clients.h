@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises client libraries whose programs never hear that a CLOSE failed or that a connection broke before
-// it. Nothing may be promised to those: nobody could be told of a loss. What follows from that is the
-// dialects'.
+// Recognises client libraries whose programs never learn that a CLOSE failed or that a connection broke
+// before it. They must get no promises, because a loss could not be reported to them. The dialects apply the
+// result.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -21,9 +21,9 @@ inline bool names_jcifs(Bytes session_setup) {
   return contains(session_setup, wide) || contains(session_setup, as_bytes(kName));
 }
 
-// In SMB2 nothing names the library. jcifs-ng takes the ClientGuid of NEGOTIATE from the number of its
-// machine, which it also puts into NTLM's AUTHENTICATE ([MS-NLMP] 2.2.2.2, MachineID): no other client that
-// we know does. With Kerberos it is not recognised.
+// In SMB2 no field names the library. jcifs-ng derives the ClientGuid of NEGOTIATE from the number of its
+// machine, which it also puts into NTLM's AUTHENTICATE ([MS-NLMP] 2.2.2.2, MachineID): no other known client
+// does. With Kerberos it is not recognised.
 inline bool authenticates_as_jcifs(Bytes security, Bytes client_guid) {
   constexpr std::string_view kNtlm = "NTLMSSP";
   const bool is_set = std::ranges::any_of(client_guid, [](std::byte each) { return each != std::byte{}; });
