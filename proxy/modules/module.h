@@ -106,8 +106,8 @@ class Module {
   virtual void lan_ended(TimePoint now, Ending ending) = 0;
   virtual void stream_ended(TimePoint now, Ending ending) = 0;
 
-  // All that from_stream() brings from now on the twin has passed unseen. The answer is StepAside{to_lan}, as
-  // soon as nothing of this way is held or owed; messages of the twin may still come.
+  // From now on from_stream() brings bytes that bypassed the twin. The answer is StepAside{to_lan}, as soon
+  // as nothing in this direction is held or owed; messages of the twin may still come.
   virtual void twin_stepped_aside(TimePoint now) = 0;
 
   // The twin was cut off, or its proxy is or seems lost: messages of the twin that have not arrived may never

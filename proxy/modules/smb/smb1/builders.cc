@@ -202,7 +202,7 @@ Slice notify_change_request(const Ids& ids, std::uint16_t fid, std::uint32_t fil
       .put(static_cast<std::uint16_t>(NtTransact::notify_change))
       .put(filter)
       .put(fid)
-      .put<std::uint16_t>(0)  // not the folders below
+      .put<std::uint16_t>(0)  // without the folders below
       .put<std::uint16_t>(0)
       .done();
 }
@@ -215,7 +215,7 @@ Slice read_reply(const Header& to, const std::vector<Slice>& data) {
   const std::size_t data_at = kHeaderBytes + 1 + 2 * kWords + 2 + kPad;
   frame.words(kWords)
       .no_chain()
-      .put<std::uint16_t>(0xFFFF)  // Available: for pipes; servers say -1 for files
+      .put<std::uint16_t>(0xFFFF)  // Available: for pipes; servers send -1 for files
       .put<std::uint16_t>(0)
       .put<std::uint16_t>(0)
       .put(low16(size))

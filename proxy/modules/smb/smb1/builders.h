@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SMB1 messages that we write ourselves, each a whole frame with its length in front: requests to the
-// server under ids of our own, answers to the client, and small changes of what passes.
+// The SMB1 messages that we build ourselves, each a whole frame with its length in front: requests to the
+// server under ids of our own, answers to the client, and small changes of passing messages.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace longhaul::smb::smb1 {
 
-// Whose request it is: what the server copies into the answer, and what it checks.
+// The ids of a request: the server copies them into the answer, and checks them.
 struct Ids {
   std::uint32_t pid = 0;
   std::uint16_t uid = 0, tid = 0, mid = 0;

@@ -10,7 +10,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-// A client that never hears answers must not make us remember its requests for ever.
+// A client that gets no answers must not make us remember its requests without limit.
 constexpr std::size_t kMaxPending = 4096;
 
 bool is_transaction(Command command) {
@@ -19,7 +19,7 @@ bool is_transaction(Command command) {
 
 bool is_open(Command command) { return command == Command::nt_create_andx || command == Command::open_andx; }
 
-// Opens chained with anything but READs are not followed: what the rest does to them is told by one status.
+// Opens chained with anything but READs are not tracked: one status covers the effects of the whole chain.
 bool only_reads_behind(const Message& request, const Block& open) {
   return std::all_of(request.blocks.begin(), request.blocks.end(), [&](const Block& block) {
     return block.at <= open.at || block.command == Command::read_andx;
@@ -91,7 +91,7 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
   switch (block.command) {
     case Command::negotiate:
       if (const auto negotiate = parse_negotiate_request(block)) {
-        // "NT LANMAN 1.0" is what Samba and early NT call the same.
+        // Samba's and early NT's name for the same dialect.
         for (std::size_t i = 0; i < negotiate->dialects.size(); ++i) {
           const std::string_view name = negotiate->dialects[i];
           if (name == "NT LM 0.12" || name == "NT LANMAN 1.0")
@@ -136,7 +136,7 @@ void Connection::on_block(const Message& request, const Block& block, Pending& p
     case Command::write_andx:
       if (const auto write = parse_write_request(request, block)) pending.offset = write->offset;
       return;
-    case Command::write_raw:  // its error may be told by CLOSE ([MS-CIFS] 2.2.4.25)
+    case Command::write_raw:  // CLOSE may report its error ([MS-CIFS] 2.2.4.25)
     case Command::write_mpx:
       if (open) open->changed = true;
       return;
@@ -199,7 +199,7 @@ Connection::Answered Connection::on_reply(const Message& reply) {
     Open* open = open_of(fid);
     if (!open) continue;
     if (header.status != 0) {
-      open->locked = true;  // whether it is still open is not sure
+      open->locked = true;  // whether it is still open is unknown
     } else if (auto closed = close(open->key)) {
       answered.closed.push_back(std::move(*closed));
     }
@@ -237,7 +237,7 @@ void Connection::on_negotiated(const Message& reply, const Pending& request) {
     return;
   }
   ready_ = true;
-  // Servers announce 50 or so; what waits for answers is looked through.
+  // Servers announce about 50; the list of pending requests is searched linearly.
   constexpr std::uint16_t kMostMpx = 256;
   max_mpx_ = std::min(negotiated->max_mpx, kMostMpx);
   capabilities_ = negotiated->capabilities;
@@ -269,8 +269,8 @@ Open* Connection::on_break(const Message& request) {
   const auto locking = parse_locking_request(request.first());
   Open* open = locking ? open_of(locking->fid) : nullptr;
   if (!open) return nullptr;
-  // [MS-CIFS] 3.2.5.42: a break of level II needs no answer; others leave nothing to rely on until they are
-  // answered.
+  // [MS-CIFS] 3.2.5.42: a break to level II needs no answer; after other breaks no caching is left until they
+  // are answered.
   open->break_pending = open->oplock != Oplock::level2;
   if (open->oplock == Oplock::level2) open->oplock = Oplock::none;
   return open;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves know of an SMB1 connection from the requests and answers that pass: what was negotiated,
-// requests without an answer, open files and their oplocks. Knows only what it saw granted; decides nothing.
+// What both halves know of an SMB1 connection from the passing requests and answers: the negotiated options,
+// requests without an answer, open files and their oplocks. Records only what it saw granted; decides
+// nothing.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -33,44 +34,44 @@ struct Open {
   std::uint16_t flags2 = 0;  // of the request that opened it
   FileName name;
   std::uint64_t end_of_file = 0;             // as the answer had it
-  std::uint64_t confirmed_bytes = 0;         // the server has said that the file reached so far
+  std::uint64_t confirmed_bytes = 0;         // the server has confirmed that the file reached that size
   bool unpromised = false;                   // counted as written without early answers (near_writes.cc)
   bool size_is_known = false;                // OPEN_ANDX tells only 32 bits of it
   bool may_read = false, may_write = false;  // write: at any place, not only at the end
   bool write_through = false;                // or unbuffered
-  bool random = false;                       // the client says that it will read here and there
+  bool random = false;                       // the client announces random access
   bool delete_on_close = false;
   bool changed = false;    // attributes were set through it: its CLOSE may matter
   bool locked = false;     // byte ranges were locked through it
-  bool closing = false;    // its CLOSE is on its way
-  bool looks = false;      // at attributes only: no oplock is broken by it, no sharing hindered
-  bool on_behalf = false;  // its oplock was asked by us; the client believes in none
-  // Changes that others make are told by a notification, without the oplock (far_watch.h, Watched).
+  bool closing = false;    // its CLOSE is under way
+  bool looks = false;      // for attributes only: breaks no oplock and conflicts with no share mode
+  bool on_behalf = false;  // we requested its oplock; the client does not know about it
+  // A notification reports changes by others, without the oplock (far_watch.h, Watched).
   bool watched = false;
-  // What is granted now. A break takes away from it as soon as it is seen, before it is acknowledged.
+  // What is granted now. A break reduces it as soon as it is seen, before it is acknowledged.
   Oplock oplock = Oplock::none;
   bool break_pending = false;
-  // What the far half has to know should the near proxy fail (near_settled.h, far_losses.h).
+  // For the far half, in case the near proxy fails (near_settled.h, far_losses.h).
   bool was_write_cached = false;  // ever: its WRITEs may have been promised
-  bool settled = false;           // nothing is promised, until a WRITE that is asked after this is answered
+  bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
   bool failed_promise = false;    // at the far half: the client may not have been told yet
 
   bool may_cache_reads() const { return oplock != Oplock::none && !break_pending && !locked; }
   bool may_cache_writes() const {
     return (oplock == Oplock::exclusive || oplock == Oplock::batch) && !break_pending && !locked;
   }
-  // Others may change it unseen all the same: a server breaks oplocks for what reaches it as SMB alone.
+  // Others may change it unseen nevertheless: a server breaks oplocks only for requests that reach it as SMB.
   bool is_guarded(const config::Features& features) const {
     return !on_behalf || watched || features.smb_metadata_relaxed;
   }
-  // The server has written this.
+  // The server has confirmed this write.
   void confirm(std::uint64_t offset, std::uint32_t length) {
     if (offset <= ~std::uint64_t{0} - length) confirmed_bytes = std::max(confirmed_bytes, offset + length);
   }
   bool may_cache_handle() const { return oplock == Oplock::batch && !break_pending; }
 };
 
-// What an open that is being asked for will be when it is granted.
+// A requested open, and its properties once it is granted.
 struct Opening {
   Open open;
   std::uint16_t open_andx_flags = 0;
@@ -85,31 +86,32 @@ struct Pending {
   Effect effect = Effect::none;
   std::unique_ptr<Opening> opening;
   std::vector<std::uint16_t> closing;   // FIDs that a success closes
-  std::optional<std::uint64_t> serial;  // of the open it speaks of, where that was known
+  std::optional<std::uint64_t> serial;  // the open that it refers to, if that was known
   std::uint64_t offset = 0;             // WRITE_ANDX alone
   bool leaves_tree = false;             // TREE_CONNECT_ANDX that also disconnects its TID
   std::vector<std::uint16_t> dialects;  // NEGOTIATE: the indices of NT LM 0.12
   std::uint16_t function = 0;           // of a transaction
-  bool secondaries_due = false;         // the request is in several parts: an interim answer comes first
-  std::uint32_t answer_bytes = 0;       // of a transaction's answer, that have come
-  unsigned answers_due = 1;             // ECHO asks for several
+  bool secondaries_due = false;         // the request has several parts: an interim answer comes first
+  std::uint32_t answer_bytes = 0;       // received bytes of a transaction's answer
+  unsigned answers_due = 1;             // ECHO requests several
 };
 
 class Connection {
  public:
   // A request of the client.
   void on_request(const Message& request);
-  // An answer of the server. `opened` lies in opens(); `closed` are no more in there.
+  // An answer of the server. `opened` lies in opens(); `closed` ones have been removed from it.
   struct Answered {
-    std::optional<Pending> request;  // none: of a request that nobody saw, or not the last part
+    std::optional<Pending> request;  // none: for an unknown request, or not the last part
     Open* opened = nullptr;
     std::vector<Open> closed;
   };
   Answered on_reply(const Message& reply);
-  // A break of the server (LOCKING_ANDX that is no answer): the open, its oplock reduced. None: not known.
+  // A break by the server (a LOCKING_ANDX that is no answer): the open, with its oplock reduced. None:
+  // unknown.
   Open* on_break(const Message& request);
 
-  // The request was answered by us, or will never be: it waits no more.
+  // We answered the request, or it will never be answered: it is no longer pending.
   void answered_here(MessageNumber number) { pending_.erase(number); }
   std::optional<Open> close(const OpenKey& key);
 
@@ -117,15 +119,16 @@ class Connection {
   Open* open(const OpenKey& key);
   Open* open_of(std::uint16_t fid);
   Open* open_of_serial(std::uint64_t serial);
-  // The open that the first block of a request speaks of, asked by who opened it.
+  // The open that the first block of a request refers to, if the request comes from its owner.
   Open* open_of(const Message& request);
   using Opens = KeyedMap<std::uint16_t, Open>;
   Opens& opens() { return opens_; }
-  // As many are followed at a time: what a message costs grows with them. Others are like pipes: they pass.
+  // The number of opens tracked at a time: the cost of a message grows with it. Others pass unchanged, like
+  // pipes.
   bool has_room_for_opens(std::size_t more) const { return opens_.size() + more <= kMostOpens; }
   std::size_t state_bytes() const { return opens_.size() * kOpenBytes + pending_.size() * kOpenBytes; }
 
-  // NT LM 0.12 was agreed on, nothing is signed.
+  // NT LM 0.12 was negotiated, without signing.
   bool is_ready() const { return ready_ && why_untouchable_ == reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
   std::uint16_t max_mpx() const { return max_mpx_; }
@@ -149,7 +152,7 @@ class Connection {
   std::uint32_t capabilities_ = 0, client_capabilities_ = 0;
   std::uint32_t client_buffer_ = 0;
   static constexpr std::size_t kMostOpens = 256;
-  // About what one takes in memory, its name included.
+  // Approximate memory of one, including its name.
   static constexpr std::size_t kOpenBytes = 1024;
 
   KeyedMap<MessageNumber, Pending> pending_;

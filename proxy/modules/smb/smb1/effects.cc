@@ -131,7 +131,7 @@ bool has_answer(const Message& request) {
     case Command::echo:
       return request.first().words.size() >= 2 && u16_at(request.first().words, 0) != 0;
     case Command::locking_andx: {
-      // [MS-CIFS] 3.2.4.18: what answers a break has no answer, unless locks ride along.
+      // [MS-CIFS] 3.2.4.18: the acknowledgement of a break has no answer, unless it also contains locks.
       const auto locking = parse_locking_request(request.first());
       return !locking || !locking->is_oplock_release() || locking->locks != 0 || locking->unlocks != 0;
     }
@@ -143,14 +143,14 @@ bool has_answer(const Message& request) {
 Effect effect_of(const Message& request) {
   Effect worst = Effect::none;
   for (const Block& block : request.blocks) worst = std::max(worst, effect_of(request, block));
-  // Further parts of what began before: the file is not named again in every one.
+  // Further parts of an earlier request: not each of them names the file again.
   if (request.header.command == Command::trans2_secondary ||
       request.header.command == Command::nt_transact_secondary)
     return Effect::names;
   return worst;
 }
 
-// [MS-FSA] 2.1.5.1.2 and what servers do: who only looks at attributes breaks no oplock.
+// [MS-FSA] 2.1.5.1.2 and the behaviour of servers: an open for attributes only breaks no oplock.
 bool only_looks(const NtCreateRequest& request) {
   constexpr std::uint32_t kLooks = kReadAttributes | kWriteAttributes | kSynchronize;
   const auto disposition = static_cast<Disposition>(request.disposition);

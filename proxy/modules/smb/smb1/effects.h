@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an SMB1 request does: to files that are open, for who holds data or attributes of them, and whether
-// the server answers it at all. Asked of single requests; what follows is the halves'.
+// The effects of an SMB1 request: on open files, on holders of their data or attributes, and whether the
+// server answers it at all. For single requests; the halves act on the result.
 #pragma once
 #include "proxy/modules/smb/smb1/records.h"
 
 namespace longhaul::smb::smb1 {
 
 enum class Effect : std::uint8_t {
-  none,   // nothing that data or attributes that were read before could show
+  none,   // no effect on data or attributes read before
   file,   // the file behind its FID
-  names,  // what is found under names: deleted, renamed, truncated by an open
+  names,  // the files of those names: deleted, renamed, truncated by an open
   locks,  // byte ranges of the file behind its FID
 };
 

@@ -65,7 +65,7 @@ void Far::frame_from_stream(TimePoint now, const Frame& frame) {
 }
 
 void Far::promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message) {
-  if (lan_over_) return out_.abort();  // nobody could tell whether it is kept
+  if (lan_over_) return out_.abort();  // its result would be unknown
   ServerLeg::Promise promise{told.open, {}};
   std::uint64_t length = 0;
   if (message.header.command == Command::close) {
@@ -86,7 +86,7 @@ void Far::promised(TimePoint now, const Promised& told, const Frame& frame, cons
   if (const auto write = parse_write_request(message, message.first())) {
     length = write->data.size();
     promise.range = {write->offset, write->offset + length};
-    // Servers do not promise to write in the order in which they were asked.
+    // Servers need not write in the order of the requests.
     if (length) scope = {ServerLeg::Scope::Of::overlap, told.open, promise.range};
   }
   leg_.send_promised(frame.bytes, scope, promise, [this, told, length, now](const Message& answer) {
@@ -138,8 +138,8 @@ void Far::request(TimePoint now, const Frame& frame, const Message& message) {
   leg_.send(*searched, number_of(header), has_answer(message), scope_of(message));
 }
 
-// Behind promises: whatever could show that they are not kept yet. All data have come by then, so waiting for
-// them costs no round trip of the line.
+// Behind promises: every request that could show that they are not kept yet. All data has arrived by then, so
+// waiting for them costs no round trip of the line.
 ServerLeg::Scope Far::scope_of(const Message& message) {
   using Of = ServerLeg::Scope::Of;
   switch (message.header.command) {
@@ -153,7 +153,7 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
     case Command::tree_disconnect:
     case Command::logoff_andx:
     case Command::process_exit:
-      return {Of::silence, {}, {}};  // they close whatever is open
+      return {Of::silence, {}, {}};  // they close all open files
     default:
       break;
   }
@@ -166,8 +166,8 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
   return {Of::everything, {}, {}};
 }
 
-// [MS-CIFS] 2.2.4.64.1. Asked only for the first handle of a name, for data, and never again once it was
-// taken back: two handles of one client break each other's oplocks.
+// [MS-CIFS] 2.2.4.64.1. Requested only for the first handle of a name, for data, and never again after a
+// break: two handles of one client break each other's oplocks.
 Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
   const auto& features = surroundings_.features;
   if (message.header.command != Command::nt_create_andx || message.is_chained() || !connection_.is_ready() ||
@@ -199,7 +199,7 @@ void Far::frame_from_lan(TimePoint now, const Frame& frame) {
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message) {
-    // An answer that is not understood still is one.
+    // An unparsable answer still counts as one.
     if (const auto header = parse_header(frame.message())) leg_.answered(number_of(*header));
     out_.pass_on(frame.bytes);
     return settle();
@@ -224,7 +224,7 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
   // Also where the file is none that we follow: the client has not asked for an oplock.
   const bool shown = wished && message.header.status == 0 && message.first().word_count() >= 34;
   out_.pass_on(shown ? with_oplock(frame.bytes, Oplock::none) : frame.bytes);
-  if (!connection_.pending(number)) leg_.answered(number);  // else: more parts of it come
+  if (!connection_.pending(number)) leg_.answered(number);  // otherwise: more parts follow
   for (const Open& closed : answered.closed) {
     losses_.closed(closed);
     reads_.closed(closed.key);
@@ -298,7 +298,7 @@ void Far::on_timeout(TimePoint now) {
   settle();
 }
 
-// What waited for something that is over now.
+// Requests that waited for something that is over now.
 void Far::settle() {
   for (auto at = breaks_.begin(); at != breaks_.end();) {
     Open* open = connection_.open(at->first);
@@ -331,7 +331,7 @@ void Far::settle() {
 
 void Far::lan_ended(TimePoint, modules::Ending ending) {
   lose_doubtful(Cause::server_gone);  // as in smb2/far_losses.h
-  // What was promised cannot be kept any more: the client has to know.
+  // The promises cannot be kept any more: the client must learn that.
   if (ending == modules::Ending::reset || leg_.owes()) return out_.abort();
   if (stream_ended_ && !ended_) {
     ended_ = true;
@@ -349,13 +349,13 @@ void Far::stream_ended(TimePoint now, modules::Ending ending) {
 
 void Far::lan_opaque(TimePoint) {
   lan_over_ = true;
-  // Answers to what is promised will not be recognised any more.
+  // Answers to promised requests cannot be recognised any more.
   if (leg_.owes()) out_.abort();
 }
 
 void Far::stream_opaque(TimePoint) {
   stream_over_ = true;
-  if (!stream_ended_) leg_.flush();  // what comes next does not wait behind it
+  if (!stream_ended_) leg_.flush();  // later requests do not wait behind it
   reads_.stop();
   searches_.stop();
   questions_.stop();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half for SMB1, at the server's side: keeps what the client believes done before what builds on it
-// (server_leg.h), turns the server's answers to promised requests into Kept, asks for batch oplocks on the
-// client's behalf and answers their breaks, and feeds its parts: far_reads.h, far_searches.h,
-// far_questions.h, far_watch.h.
+// The far half for SMB1, at the server's side: completes everything that the client believes done before
+// requests that depend on it (server_leg.h), turns the server's answers to promised requests into Kept,
+// requests batch oplocks on the client's behalf and answers their breaks, and feeds its parts: far_reads.h,
+// far_searches.h, far_questions.h, far_watch.h.
 #pragma once
 #include <map>
 #include <set>
@@ -56,7 +56,7 @@ class Far final : public Half {
   struct Break {
     bool near_done = false;               // nothing more is promised under it
     bool keeps_reads = false;             // level II is left
-    std::optional<TimePoint> fence = {};  // of an open that may write: the near half has to be done by then
+    std::optional<TimePoint> fence = {};  // of an open that may write: the deadline for the near half
   };
   void request(TimePoint now, const Frame& frame, const Message& message);
   void promised(TimePoint now, const Promised& told, const Frame& frame, const Message& message);
@@ -84,15 +84,15 @@ class Far final : public Half {
   FarLooks looks_;
   std::optional<Asked> asked_;           // about the next frame
   std::optional<Promised> promised_;     // about the next frame
-  std::set<MessageNumber> on_behalf_;    // NT_CREATEs that go with our wish for an oplock
-  std::set<std::u16string> taken_back_;  // names whose oplock the server has taken back once
+  std::set<MessageNumber> on_behalf_;    // NT_CREATEs to which we added a request for an oplock
+  std::set<std::u16string> taken_back_;  // names whose oplock the server has broken once
   std::map<OpenKey, Break> breaks_;
   std::set<OpenKey> given_up_;  // the near half relies on these no more
-  bool lan_over_ = false;       // the server is not understood any more
-  bool stream_over_ = false;    // ended, or not understood any more
+  bool lan_over_ = false;       // the server's answers cannot be parsed any more
+  bool stream_over_ = false;    // ended, or not parsable any more
   bool stream_ended_ = false;
   bool reset_ = false;  // it ended by a reset
-  bool ended_ = false;  // and we have said so to the server
+  bool ended_ = false;  // and the server was told so
 };
 
 }  // namespace longhaul::smb::smb1

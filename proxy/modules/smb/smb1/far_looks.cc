@@ -47,7 +47,7 @@ void FarLooks::open(const OpenKey& key) {
 }
 
 void FarLooks::opened(const OpenKey& key, std::uint32_t epoch, const Slice& frame, const Message& answer) {
-  // It is an open of the connection's like any other, but under ids of ours.
+  // It is an open of the connection like any other, but under ids of ours.
   auto request = parse_message(frame.bytes().subspan(kFrameHeadBytes));
   if (!request) return;
   const Slice asked = request_of_look(epoch, *request);
@@ -58,7 +58,7 @@ void FarLooks::opened(const OpenKey& key, std::uint32_t epoch, const Slice& fram
   const auto found = epoch == epoch_ ? files_.find(key) : files_.end();
   if (found != files_.end()) --found->second.opening;
   if (!answered.opened) {
-    if (found != files_.end()) found->second.wanted = 0;  // the server does not want to
+    if (found != files_.end()) found->second.wanted = 0;  // the server refuses
     return;
   }
   if (found == files_.end()) return close(answered.opened->key);
@@ -74,7 +74,7 @@ void FarLooks::opened(const OpenKey& key, std::uint32_t epoch, const Slice& fram
             reply);
 }
 
-// One is used: it is the client's now.
+// One is used: it now belongs to the client.
 void FarLooks::taken(const Local& local) {
   for (auto& [key, file] : files_) {
     const auto handle = std::find_if(file.handles.begin(), file.handles.end(),

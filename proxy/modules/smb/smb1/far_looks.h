@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's handles opened ahead: where the client looks at the attributes of a file that it holds open
-// under a batch oplock, by an open and a close, more handles of the kind are opened and their answers pushed
-// (near_looks.h). Nobody is hindered by them; they are closed when the near half says that it uses them no
-// more.
+// The far half's handles opened ahead: if the client looks at the attributes of a file that it holds open
+// under a batch oplock, by an open and a close, more such handles are opened and their answers pushed
+// (near_looks.h). They hinder no other client; they are closed when the near half no longer uses them.
 #pragma once
 #include <map>
 #include <vector>
@@ -19,7 +18,7 @@ class FarLooks {
   void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
   // A request of the client that goes to the server.
   void request(const Message& message, const Slice& frame);
-  // Its answer; none: nothing was opened.
+  // Its answer; none: the open failed.
   void answered(MessageNumber number, const Open* opened);
   void taken(const Local& local);
   void near_dropped(std::uint32_t epoch);

@@ -44,7 +44,7 @@ bool FarLosses::goes_on_with_lost(const Opening& opening) {
 
 void FarLosses::lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed) {
   if (!may_promise_) return;
-  // One flow's client is never told of more.
+  // The client of one flow never gets more reports.
   std::size_t left = LostWrites::kMost;
   const auto lose = [&](const LostWrites::File& file) {
     if (left == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the far half remembers for the case that the near proxy fails, and what it tells a client that opens
-// such a file again (as smb2/far_losses.h).
+// The far half's records in case the near proxy fails, and its report to a client that opens such a file
+// again (like smb2/far_losses.h).
 #pragma once
 #include <deque>
 #include <memory>
@@ -31,12 +31,12 @@ class FarLosses {
   void refused(const OpenKey& key);  // a promised WRITE
   void opened(const Open& open, LostWrites::Use use) { files_.opened(open, use); }
   void closed(const Open& open);
-  // True: the open is to be answered with LOST_WRITEBEHIND_DATA.
+  // True: the open must be answered with LOST_WRITEBEHIND_DATA.
   bool goes_on_with_lost(const Opening& opening);
 
   void client_ended() { telling_.client_goes_on(); }
-  // `ended`: the near half has said all that it had to say. `owed`: opens with promises that the server has
-  // not answered.
+  // `ended`: the near half has sent all its messages. `owed`: opens with promises that the server has not
+  // answered.
   enum class Stream : bool { open, ended };
   void lose_doubtful(Cause cause, Stream stream, const std::vector<OpenKey>& owed);
 

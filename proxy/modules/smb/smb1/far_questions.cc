@@ -43,11 +43,11 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   told.status = static_cast<std::uint32_t>(Status::pending);
   if (!leg_.has_room()) return out_.tell(told);
   auto function = static_cast<Trans2>(u16_at(question.bytes(), 0));
-  // What others may change without our hearing of it is not worth an answer.
+  // An answer about something that others may change unnoticed is useless.
   const bool guarded =
       function != Trans2::query_fs_information && open.may_cache_writes() && open.is_guarded(features_);
   if (!guarded && !features_.smb_metadata_relaxed) return out_.tell(told);
-  // What is asked by path is asked of the file that it named when it was opened.
+  // A query by path is sent for the file that the path named when it was opened.
   if (function == Trans2::query_path_information && is_of_file(u16_at(question.bytes(), 2)))
     function = Trans2::query_file_information;
   Buffer parameters;

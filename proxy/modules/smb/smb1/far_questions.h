@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's questions: asks the server what the client will ask about a file that it has just opened,
-// and how much room its disk has. What is done with the answers is near_questions.h and near_writes.cc.
+// The far half's queries: asks the server what the client will ask about a file that it has just opened, and
+// for the free space of its disk. near_questions.h and near_writes.cc use the answers.
 #pragma once
 #include <map>
 
@@ -16,15 +16,14 @@ class FarQuestions {
 
   void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
   void expect(const Expect& expect);
-  // The open of this number was answered: what was expected with it is asked, and an Answer told for each,
-  // always.
+  // The open of this number was answered: the expected queries are sent, and each always leads to an Answer.
   void opened(const Open& open, MessageNumber by);
   void over(MessageNumber by) { expected_.erase(by); }
-  // How much may still be promised, if that is not known.
+  // Queries how much may still be promised, if that is unknown.
   void ask_room(TimePoint now, const Open& open);
   // A promised write was answered.
   void written(TimePoint now, const Open& open, std::uint64_t length);
-  // The client asks nothing more, or is not understood any more.
+  // The client sends nothing more, or can no longer be parsed.
   void stop() { stopped_ = true; }
 
  private:

@@ -30,9 +30,9 @@ ReadAheadLimits FarReads::limits() const {
 void FarReads::opened(const Open& open) {
   closed(open.key);
   File& file = files_[open.key];
-  // Who writes a new file does not read it.
+  // A client that writes a new file does not read it.
   const bool empty = open.size_is_known && open.end_of_file == 0;
-  // A READ shows in the file's time of last access: small files are read ahead only for clients that do read.
+  // A READ changes the file's time of last access: small files are read ahead only for clients that do read.
   const bool small = open.size_is_known && open.end_of_file < kSmallFile && !client_reads_;
   std::optional<std::uint64_t> size;
   if (open.size_is_known) size = open.end_of_file;
@@ -168,7 +168,7 @@ void FarReads::make_void(File& file) {
   file.is_void = true;
 }
 
-// What was swallowed is asked of the server: before all that comes behind.
+// Data of swallowed READs is requested from the server before all later requests.
 void FarReads::give_up(const OpenKey& key, File& file) {
   for (Swallowed& read : file.swallowed) read_through(key, read.number, std::move(read.frame));
   swallowed_ -= file.swallowed.size();
@@ -198,7 +198,7 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
   return range;
 }
 
-// READs that wait come first, whatever their file; then a few files, the next few when it is called again.
+// Waiting READs come first, whatever their file; then a few files, the next few at the next call.
 void FarReads::pump() {
   for (auto key = waiting_.begin(); key != waiting_.end() && leg_.has_room();) {
     const OpenKey open = *key++;
@@ -251,7 +251,7 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
   const Open* open = connection_.open(key);
   const auto reply = parse_read_reply(answer, answer.first());
   if (!open || answer.header.status != 0 || !reply || reply->data.size() > range.size()) {
-    drop(key);  // the server tells the client itself
+    drop(key);  // the server answers the client itself
     return pump();
   }
   const std::size_t size = reply->data.size();
@@ -260,9 +260,9 @@ void FarReads::fetched(const OpenKey& key, std::uint64_t id, Stamp stamp, Interv
   if (size == 0) {
     end = range.begin;
   } else if (stamp == Stamp{} && open->size_is_known && got.end == open->end_of_file) {
-    end = got.end;  // nothing has changed it since
+    end = got.end;  // unchanged since
   } else if (size < range.size()) {
-    // Short at the end of the file, or where the server gives no more at once: a READ behind it tells.
+    // Short at the end of the file, or if the server returns no more at once: the next READ shows which.
     file.wanted.push_front({got.end, range.end});
     waiting_.insert(key);
   }

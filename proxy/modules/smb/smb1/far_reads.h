@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's reads: fetches from the server what clients will ask for, and pushes it to the near half.
-// Every READ that the near half could not answer whole comes behind Asked and is swallowed: what is missing
-// is fetched and pushed, or, where that may not be (a change of the file beside it, a break), the READ goes
-// to the server under ids of ours and its answer comes to the near half as an Answer. Asked tells a number
-// that is never used twice, as MIDs are: whichever comes first counts.
+// The far half's reads: fetches data from the server that clients will request, and pushes it to the near
+// half. Every READ that the near half could not answer completely comes behind Asked and is swallowed:
+// missing data is fetched and pushed, or, if that is not allowed (a change of the file, a break), the READ
+// goes to the server under ids of ours and its answer comes to the near half as an Answer. Asked carries a
+// number that is never used twice, unlike MIDs: whichever answer comes first counts.
 #pragma once
 #include <deque>
 #include <functional>
@@ -34,14 +34,14 @@ class FarReads {
   // A READ that the near half answered.
   void used(const Used& used);
   void near_dropped(const Drop& drop);
-  // Unread, of all files.
+  // Unread bytes of all files.
   void may_be_ahead(std::uint64_t bytes) { most_ahead_bytes_ = bytes; }
-  // What was read of this file is void.
+  // Data read of this file is void.
   void drop(const OpenKey& key);
-  // The same, if anything was: a change of the file has been answered, and what was read beside it may be
+  // The same, if there is any: a change of the file has been answered, and data read at the same time may be
   // older.
   void changed(const OpenKey& key);
-  // The client asks nothing more, or is not understood any more: no more is fetched ahead.
+  // The client sends nothing more, or can no longer be parsed: no more is fetched ahead.
   void stop() { stopped_ = true; }
   void pump();
   bool is_idle() const { return swallowed_ == 0; }
@@ -59,7 +59,7 @@ class FarReads {
   struct File {
     Stamp stamp;
     ReadAhead policy;
-    std::deque<Interval> wanted;  // for swallowed READs: before all that is ahead
+    std::deque<Interval> wanted;  // for swallowed READs: before all read-ahead
     std::vector<std::pair<std::uint64_t, Interval>> fetching;
     std::deque<Push> pushes;  // since the near half's last Asked
     std::uint64_t pushed = 0;
@@ -87,11 +87,11 @@ class FarReads {
   void count(File& file);
   void pump(const OpenKey& key, File& file);
 
-  // READs that one file has swallowed, and files that are looked at each time that there may be room.
+  // Limits: READs swallowed per file, and files examined each time that there may be room.
   static constexpr std::size_t kMostSwallowed = 32, kMostAtOnce = 16;
 
   std::map<OpenKey, File> files_;
-  std::set<OpenKey> waiting_;  // those of which a READ waits for more
+  std::set<OpenKey> waiting_;  // those for which a READ waits
   OpenKey looked_at_;          // last
   std::uint64_t ahead_bytes_ = 0;
   std::uint64_t fetches_ = 0;

@@ -54,13 +54,13 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   const auto found = searches_.find(search_key(header.uid, header.tid, next->sid));
   if (found == searches_.end()) return frame;
   Search& search = found->second;
-  // What was pushed is before it on its way, whatever else has been told since.
+  // Pushed entries arrive before it, whatever else was sent since.
   if (!search.plain && search.pushed != 0) return std::nullopt;
   if (!search.plain && !search.changed && search.fetching) {
     search.owed = true;
     return std::nullopt;
   }
-  // The client goes on by itself. Where the server is further on, it has to go back.
+  // The client continues by itself. If the server is further ahead, it must go back.
   if (search.is_ahead() && ask_again(search, *next, header, *part)) return std::nullopt;
   erase(found);
   return frame;
@@ -71,7 +71,7 @@ bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& 
   const bool goes_on = (next.flags & kContinueFromLast) != 0 || same_name(next.name, search.client.name);
   const MessageNumber number = number_of(header);
   if (!goes_on || again_.contains(number)) return false;
-  if (again_.size() >= kMostSearches) out_.abort();  // no client searches so much at a time
+  if (again_.size() >= kMostSearches) out_.abort();  // no client has so many searches at a time
   again_.emplace(number, Again{search_key(header.uid, header.tid, next.sid),
                                header,
                                next.count,
@@ -79,7 +79,7 @@ bool FarSearches::ask_again(Search& search, const FindNext& next, const Header& 
                                next.flags,
                                part.max_data,
                                {}});
-  // The server must not close it while something is kept.
+  // The server must not close it while entries are kept.
   const FindFirst same{next.count, 0, next.level};
   const Buffer parameters = find_next(next.sid, same, search.client.resume_key, search.client.name,
                                       next.flags & kResumeKeys, header.is_unicode());
@@ -114,7 +114,7 @@ ServerLeg::Parts FarSearches::asked_again(MessageNumber number, const Message& m
     answer(again.header, status, {}, {});
   }
   if (search == searches_.end()) return ServerLeg::Parts::last;
-  // From here on the server is where the client is.
+  // From here on the server's position is the client's.
   if ((reply && reply->end_of_search) || (again.flags & kCloseAfter) != 0) {
     finish(search, again.flags);
   } else {
@@ -159,7 +159,7 @@ FarSearches::Page FarSearches::take_page(Search& search) {
   return page;
 }
 
-// [MS-CIFS] 2.2.6.2.1: the client asked that the search be closed; our requests did not.
+// [MS-CIFS] 2.2.6.2.1: the client requested that the search be closed; our requests did not.
 void FarSearches::finish(Searches::iterator found, std::uint16_t flags) {
   const Search& search = found->second;
   if ((flags & (kCloseAtEnd | kCloseAfter)) != 0) {
@@ -244,7 +244,7 @@ ServerLeg::Parts FarSearches::fetched(const OpenKey& key, const Message& answer)
   const auto found = searches_.find(key);
   const auto part = parse_transaction(answer, answer.first());
   if (found == searches_.end() || !found->second.fetching) {
-    // Nobody waits for it. Whether more parts come is not known: they are recognised as ours all the same.
+    // No request waits for it. More parts may come: they are recognised as ours all the same.
     return Parts::last;
   }
   Search& search = found->second;
@@ -283,7 +283,7 @@ void FarSearches::push(const OpenKey& key, Search& search, std::uint32_t status)
   search.answer = {};
 }
 
-// The near half has given one pushed answer to the client.
+// The near half has used one pushed answer for the client.
 void FarSearches::consumed(const More& more) {
   const auto found = searches_.find(more.open);
   if (found == searches_.end() || found->second.pushed == 0) return;

@@ -24,13 +24,13 @@ class FarSearches {
       : out_(out), leg_(leg), connection_(connection), watch_(watch), counters_(counters) {}
 
   void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
-  // A request of the client: the frame that is to go to the server, or none: it is swallowed.
+  // A request of the client: the frame that is to go to the server, or none if it is swallowed.
   std::optional<Slice> request(const Message& message, const Slice& frame);
   // A frame of the server's answer to the client, and the request where it was the last one.
   void answered(const Message& answer, const std::optional<Pending>& request);
   void consumed(const More& more);
   void near_dropped(const Drop& drop);
-  // What is ahead of the client was changed, or may be changed without notice from now on.
+  // Entries ahead of the client were changed, or may change without notice from now on.
   void changed(const OpenKey& key);
   void stop() { stopped_ = true; }
   void pump();
@@ -55,17 +55,17 @@ class FarSearches {
   struct Search {
     std::uint16_t uid = 0, tid = 0, sid = 0, flags2 = 0, max_data = 0;
     FindFirst asked;
-    Position server;         // where the server goes on
-    Position client;         // where the client believes it goes on
+    Position server;         // the server's position
+    Position client;         // the client's position
     std::deque<Page> pages;  // that the client has not passed yet
-    std::size_t pushed = 0;  // so many of them, the first
+    std::size_t pushed = 0;  // how many of them, from the first
     std::size_t page_bytes = 0;
     bool fetching = false;
-    bool owed = false;     // a swallowed FIND_NEXT2 is answered by what is being fetched
+    bool owed = false;     // a swallowed FIND_NEXT2 is answered from the current fetch
     bool over = false;     // its last entry is among the pages
-    bool changed = false;  // nothing more is pushed, but what is owed
+    bool changed = false;  // nothing more is pushed, except for pending requests
     bool plain = false;    // the near half knows that
-    bool astray = false;   // the server is not where `server` says
+    bool astray = false;   // the server's position is not `server`
     Assembly answer;
     bool is_ahead() const { return astray || fetching || !pages.empty(); }
   };
@@ -89,7 +89,7 @@ class FarSearches {
   void give_kept(Searches::iterator search, const Again& again);
   void answer(const Header& request, std::uint32_t status, Bytes parameters, Bytes data);
 
-  // As much of one listing, and of all, is ahead of the client at most.
+  // The maximum ahead of the client, of one listing and of all.
   static constexpr std::size_t kMostAheadBytes = 2 << 20, kMostHeldBytes = 8 << 20;
   static constexpr std::size_t kMostSearches = 64;
 

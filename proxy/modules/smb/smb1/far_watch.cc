@@ -45,7 +45,7 @@ void FarWatch::listed(const OpenKey& search) {
   if (folder.is_unused()) folder.since = now_;
 }
 
-// A listing can go on without: then no more of it is fetched ahead.
+// A listing can continue without: then no more of it is fetched ahead.
 bool FarWatch::makes_room() {
   if (folders_.size() < kMostFolders) return true;
   auto least = std::find_if(folders_.begin(), folders_.end(),
@@ -117,7 +117,7 @@ void FarWatch::told(Number number, const Message& answer) {
   const auto entries = all || part->parameters.empty()
                            ? Result<std::vector<NotifyEntry>>(Error::malformed_record)
                            : parse_notify_information(part->parameters);
-  std::map<std::u16string, bool> names;  // whether it leads elsewhere from now on, or nowhere
+  std::map<std::u16string, bool> names;  // whether it now leads elsewhere, or nowhere
   for (std::size_t i = 0; entries && i < entries->size(); ++i) {
     const NotifyEntry& entry = (*entries)[i];
     const bool goes = entry.action == NotifyAction::removed || entry.action == NotifyAction::renamed_from;

@@ -20,10 +20,9 @@ namespace longhaul::smb::smb1 {
 
 class FarWatch {
  public:
-  // `changed`: by others, or by the client, of which the server tells as well.
+  // `changed`: by others, or by the client, because the server reports both.
   using OnChange = std::function<void(const OpenKey& open)>;
-  // `listing_void`: something in its folder was changed, or is not watched any more. The listing is
-  // forgotten.
+  // `listing_void`: its folder was changed, or is not watched any more. The listing is forgotten.
   FarWatch(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters,
            OnChange changed, OnChange listing_void)
       : out_(out),
@@ -33,17 +32,17 @@ class FarWatch {
         changed_(std::move(changed)),
         listing_void_(std::move(listing_void)) {}
 
-  // A file is about to be opened that is to be watched.
+  // A file that should be watched is about to be opened.
   void opening(const Header& header, const FileName& name);
-  // It was opened. What others change in it is told from here on, or `open` is not watched.
+  // It was opened. Changes by others are reported from here on, or `open` is not watched.
   void opened(TimePoint now, Open& open);
   void closed(TimePoint now, const OpenKey& key);
-  // A search with this pattern has more to tell than its first answer. False: its folder cannot be watched.
+  // A search with this pattern has more entries than its first answer. False: its folder cannot be watched.
   bool listing(const OpenKey& search, const Header& header, const FileName& pattern);
-  // What is asked from now on, and changed afterwards, is told.
+  // Whether a change after a request sent from now on will be reported.
   bool listens(const OpenKey& search) const;
   void listed(const OpenKey& search);  // to its end, or nothing is ahead any more
-  // A request of the client for which nothing of ours may be open in folders, or wait for an answer.
+  // A request during which no handle of ours may be open in folders, and no query of ours be pending.
   void before(TimePoint now, const Message& message);
   void stop() { stopped_ = true; }
   void on_timeout(TimePoint now);
@@ -75,7 +74,7 @@ class FarWatch {
   void release_all();
   void set_watched(const OpenKey& key, bool watched);
 
-  // Each takes one of the requests that a server allows at a time.
+  // Each uses one of the requests that a server allows at a time.
   static constexpr std::size_t kMostFolders = 4;
   static constexpr std::chrono::milliseconds kRest{100};
   static constexpr std::chrono::seconds kLinger{1};

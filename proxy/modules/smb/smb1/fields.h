@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short names for the little-endian integers of SMB1 at their places inside a message. Whether a place lies
-// inside is for the caller to have checked.
+// Short names for the little-endian integers of SMB1 at their places inside a message. The caller has checked
+// that a place lies inside.
 #pragma once
 #include "codecs/little_endian.h"
 

@@ -7,7 +7,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-constexpr std::size_t kMostLetters = 1024;  // longer names may be any file's
+constexpr std::size_t kMostLetters = 1024;  // longer names may match any file
 
 }  // namespace
 
@@ -34,7 +34,7 @@ FileName file_name(std::uint16_t tid, Bytes name, bool unicode) {
   return result;
 }
 
-// Two trees may be of one folder, or one inside the other.
+// Two trees may share the same folder, or one may lie inside the other.
 bool may_be_same_file(const FileName& a, const FileName& b) {
   return !a.exact || !b.exact || a.tid != b.tid || a.path == b.path;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A name in a share as an SMB1 client sends it, for asking whether two requests may mean the same file. Errs
-// on the side of yes; knows nothing of what lies on the server.
+// A file name in a share as an SMB1 client sends it, to decide whether two requests may mean the same file.
+// In doubt it says yes; it does not know the server's files.
 #pragma once
 #include <string>
 
@@ -10,12 +10,12 @@ namespace longhaul::smb::smb1 {
 
 struct FileName {
   std::uint16_t tid = 0;
-  std::u16string path;  // folded to upper case where it is ASCII, without a stream's name
+  std::u16string path;  // ASCII folded to upper case, without a stream's name
   bool exact =
       true;  // false: another spelling may name the same file (8.3 names, letters beyond ASCII, by FID)
   bool stream = false;     // one of the file's named streams was meant
   std::u16string spelled;  // the path, not folded
-  // But for how it is spelled.
+  // Equal except for spelling.
   bool operator==(const FileName& other) const {
     return tid == other.tid && path == other.path && exact == other.exact && stream == other.stream;
   }

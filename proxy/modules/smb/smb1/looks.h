@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the halves tell each other about handles that are opened ahead: Answers to NT_CREATE whose request is
-// the epoch and the request's words and bytes, Local for one that is used, Drop for all.
+// Messages between the halves about handles that are opened ahead: Answers to NT_CREATE whose request is the
+// epoch and the request's words and bytes, Local for one that is used, Drop for all.
 #pragma once
 #include "proxy/modules/smb/smb1/connection.h"
 #include "proxy/modules/smb/smb1/fields.h"
@@ -14,7 +14,7 @@ inline OpenKey looks_key() {
   return key;
 }
 
-// What makes two such requests the same, behind AndXCommand and AndXOffset.
+// The part in which two equal requests are the same, behind AndXCommand and AndXOffset.
 inline Slice request_of_look(std::uint32_t epoch, const Message& message) {
   Buffer request;
   append_field<std::uint32_t>(request, epoch);

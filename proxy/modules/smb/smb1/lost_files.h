@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an open means in records of lost writes, and what this connection does to such files (as
+// Which file an open means in records of lost writes, and how this connection changes such files (like
 // smb2/lost_files.h): SMB_COM_DELETE, SMB_COM_RENAME, and files that are deleted when they are closed.
 #pragma once
 #include <optional>
@@ -24,7 +24,7 @@ class LostFiles {
   void opened(const Open& open, LostWrites::Use use) {
     if (use == LostWrites::Use::replaces) lost_.forget(of(open));
   }
-  // Behind what closing it may have lost.
+  // Called after any loss at its closing was recorded.
   void closed(const Open& open) {
     if (open.delete_on_close) lost_.forget(of(open));
   }

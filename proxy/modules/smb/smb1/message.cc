@@ -7,7 +7,7 @@ namespace longhaul::smb::smb1 {
 
 namespace {
 
-constexpr std::size_t kMaxChain = 16;  // nobody chains more than four
+constexpr std::size_t kMaxChain = 16;  // no client chains more than four
 
 // [MS-SMB] 2.2.4.9.2: the extended answer to NT_CREATE_ANDX has 50 words and says 42.
 constexpr std::size_t kExtendedCreateSaid = 42, kExtendedCreateWords = 50;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One SMB1 message as it is on the wire: the header and the blocks of words and bytes behind it, several
-// where commands are chained by AndX. What the words of a command mean is in records.h and transactions.h.
+// One SMB1 message on the wire: the header and the blocks of words and bytes behind it, several if commands
+// are chained by AndX. records.h and transactions.h interpret the words.
 #pragma once
 #include <vector>
 
@@ -106,7 +106,7 @@ struct Header {
 };
 
 // A command's parameter words and data bytes. READ_ANDX replies and WRITE_ANDX requests may carry more than
-// the 65,535 that ByteCount can tell ([MS-SMB] 2.2.4.2.2, 2.2.4.3.1): there `bytes` ends with the message.
+// the 65,535 that ByteCount can express ([MS-SMB] 2.2.4.2.2, 2.2.4.3.1): there `bytes` ends with the message.
 struct Block {
   Command command{};
   std::size_t at = 0;  // of WordCount, from the header's start

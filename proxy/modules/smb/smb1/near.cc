@@ -11,8 +11,8 @@
 namespace longhaul::smb::smb1 {
 namespace {
 
-// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: what is deleted or renamed. Behind a byte that says that a name
-// follows.
+// [MS-CIFS] 2.2.4.7, 2.2.4.8, 2.2.4.66: the file to be deleted or renamed. Behind a byte that announces a
+// name.
 std::optional<FileName> named_by_path(const Message& message) {
   const Block& block = message.first();
   const std::size_t pad = message.header.is_unicode() && (block.bytes_at + 1) % 2 ? 1 : 0;
@@ -20,7 +20,7 @@ std::optional<FileName> named_by_path(const Message& message) {
   return file_name(message.header.tid, block.bytes.subspan(1 + pad), message.header.is_unicode());
 }
 
-// A name that a listing has to show, and nothing that is known of open files.
+// A name that a listing must show, and that has nothing to do with open files.
 bool may_create(const Message& message) {
   return std::any_of(message.blocks.begin(), message.blocks.end(), [&](const Block& block) {
     if (block.command != Command::nt_create_andx) return block.command == Command::open_andx;
@@ -57,7 +57,7 @@ void Near::take_frame(TimePoint now, const Frame& frame) {
   if (frame.kind != FrameKind::smb1) return out_.pass_on(frame.bytes);
   const auto message = parse_message(frame.message());
   if (!message || message->header.is_reply() || message->header.pid == kOwnPid) {
-    not_understood_ = true;  // or not to be told from requests of our own
+    not_understood_ = true;  // or indistinguishable from requests of our own
     return out_.pass_on(frame.bytes);
   }
   if (must_wait(now, *message)) return gate_.hold(frame);
@@ -132,7 +132,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
   out_.pass_on(frame.bytes);
 }
 
-// Answered with a handle that was opened ahead: from here on it is as if the server's answer had just come.
+// Answered with a handle that was opened ahead: from here on as if the server's answer had just arrived.
 bool Near::look(TimePoint now, const Message& message) {
   if (!features(&config::Features::smb_metadata)) return false;
   const auto given = looks_.take(now, message);
@@ -151,7 +151,7 @@ bool Near::read(const Frame& frame, const Message& message) {
   const Open* open = connection_.open(key_of(message.header.uid, message.header.tid, read->fid));
   if (!open) return false;
   void_.erase(open->key);  // the far half may fetch again from here on
-  // A snapshot may be older than what this READ will show: its end, for one.
+  // A snapshot may be older than the data of this READ: in the end of the file, for one.
   if (!open->may_cache_writes()) questions_.drop_same_file(*open);
   if (!features(&config::Features::smb_read_ahead) || !open->may_read || !open->may_cache_reads() ||
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
@@ -181,8 +181,8 @@ void Near::answer_read(const Header& header, const ReadData& data) {
   out_.to_lan(read_reply(header, data.pieces));
 }
 
-// Another open of a file, a rename and a delete break the oplock that we hold for the first: given up
-// beforehand, the server's break needs no round trip of the line.
+// Another open of a file, a rename and a delete break the oplock that we hold for the first: giving it up
+// beforehand saves the round trip of the server's break.
 void Near::give_up_same_name(const FileName& name) {
   for (auto& [fid, open] : connection_.opens()) {
     if (!open.on_behalf || open.oplock == Oplock::none || open.name.path != name.path) continue;
@@ -195,9 +195,8 @@ void Near::give_up_same_name(const FileName& name) {
   }
 }
 
-// What a request that passes makes void of what is known. The data of files under exclusive oplocks are the
-// server's to watch: it breaks them before it lets another handle change them. Attributes it lets anybody
-// change.
+// The effect of a passing request on known data. The server protects the data of files under exclusive
+// oplocks: it breaks them before another handle changes the data. Attributes may be changed by anyone.
 void Near::void_by(const Message& message) {
   const Effect effect = effect_of(message);
   if (effect == Effect::file || effect == Effect::names || may_create(message)) searches_.changed();
@@ -215,7 +214,7 @@ void Near::void_by(const Message& message) {
   }
 }
 
-// What the far half notices of others' changes does not come: what it told of an open counts no more.
+// The far half's reports of others' changes do not arrive: its knowledge of an open is void.
 void Near::watch_contact(TimePoint now) {
   const bool doubts = is_unheard(now, surroundings_.contact, surroundings_) && !unheard_;
   unheard_ = is_unheard(now, surroundings_.contact, surroundings_);
@@ -254,7 +253,7 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
       looks_.drop();
     } else if (std::any_of(closes_.begin(), closes_.end(),
                            [&](const auto& each) { return each.second == locking->fid; })) {
-      return;  // the client has closed it; the CLOSE on its way answers the break
+      return;  // the client has closed it; the CLOSE under way answers the break
     }
   }
   out_.to_lan(frame.bytes);
@@ -316,7 +315,7 @@ void Near::over(const Open& open) {
     if (failed) out_.tell(Settled{open.key});
     return;
   }
-  lost_->add(lost_file(open), loss);  // promised data are gone, and no answer is left that could tell
+  lost_->add(lost_file(open), loss);  // promised data is lost, and no remaining answer could report it
   abort(Cause::server_gone);
 }
 
@@ -374,7 +373,7 @@ void Near::from_twin(TimePoint now, const TwinMessage& message, const Slice& att
   }
 }
 
-// The server's own answer to a READ that was asked for, unless what was pushed has answered it.
+// The server's own answer to a READ, unless pushed data has answered it.
 void Near::read_through(const Answer& answer, const Slice& data) {
   if (answer.command != static_cast<std::uint16_t>(Command::read_andx) || answer.request.size() != 8) return;
   const MessageNumber number = u64_at(answer.request.bytes(), 0);
@@ -418,12 +417,12 @@ void Near::stream_ended(TimePoint, modules::Ending ending) {
 
 void Near::lan_opaque(TimePoint) {
   lan_over_ = true;
-  if (gate_.is_shut()) abort(Cause::flow_cut);  // what is held would come behind what passes from here on
+  if (gate_.is_shut()) abort(Cause::flow_cut);  // held requests would follow bytes that pass from here on
 }
 
 void Near::stream_opaque(TimePoint) {
   stream_over_ = true;
-  // What was promised and what waits cannot be settled any more.
+  // Promises and waiting requests cannot be settled any more.
   if (!quiet()) abort(Cause::server_gone);
 }
 

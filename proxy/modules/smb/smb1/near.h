@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half for SMB1, at the client's side: answers READs from what the far half pushed, WRITEs and
-// CLOSEs that the client could have kept to itself, searches and questions about files (near_searches.h,
-// near_questions.h); passes on the rest, with what the far half has to know of it. What may be answered early
-// is decided here, and only here.
+// The near half for SMB1, at the client's side: answers READs from data that the far half pushed, WRITEs and
+// CLOSEs that the client could have kept in its own cache, searches and queries about files (near_searches.h,
+// near_questions.h); passes on the rest, with information for the far half. Only this half decides what may
+// be answered early.
 #pragma once
 #include <map>
 #include <memory>
@@ -25,7 +25,7 @@
 
 namespace longhaul::smb::smb1 {
 
-// Everything but room and the open's own history. Pure, so that each condition can be tested.
+// Every condition except room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Header& header, const WriteRequest& write);
 
 class Near final : public Half, private LiveLedger {
@@ -84,7 +84,7 @@ class Near final : public Half, private LiveLedger {
   const PromiseAudit& audit() const { return promises_.audit(); }
 
  private:
-  struct Early {  // a WRITE that goes on behind Promised
+  struct Early {  // a WRITE that is passed on behind Promised
     Header header;
     std::uint32_t length = 0;
   };
@@ -115,7 +115,7 @@ class Near final : public Half, private LiveLedger {
   void reset_if_doomed();
   void over(const Open& open);
   void abort(Cause cause);
-  // What is owed now cannot be kept any more: for who opens those files again.
+  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
   void lose(Cause cause);
   LostWrites::File lost_file(const Open& open) const { return files_.of(open); }
   bool owes() const override { return promises_.owes(); }
@@ -147,23 +147,24 @@ class Near final : public Half, private LiveLedger {
   bool has_said_who_ = false;
   bool hides_errors_ = false;  // see silent_clients.h
   TimePoint moved_at_{};       // the server answered a promised WRITE, or something came to be outstanding
-  bool doomed_ = false;        // to be reset when all that was promised is done
+  bool doomed_ = false;        // reset when all promises are settled
   NearSearches searches_;
   NearQuestions questions_;
   NearLooks looks_;
   RawTransfer raw_;
   DiskRoom room_;
-  // READs that wait for what is ahead, and what is remembered until the server answers: more goes on like
-  // any other request.
+  // READs that wait for pushed data, and state until the server answers: beyond that, requests pass like any
+  // other.
   static constexpr std::size_t kMostReads = 128, kMostRemembered = 4096;
   KeyedMap<MessageNumber, Header> reads_;          // that wait, by a number of ours
   KeyedMap<MessageNumber, Early> writes_;          // by our number: the client may use its MID again
   KeyedMap<MessageNumber, std::uint16_t> closes_;  // the same; FIDs
-  std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since what was known was dropped
-  KeyedMap<MessageNumber, OpenKey> carriers_;      // WRITE, FLUSH, CLOSE that go on: may bear a late error
+  std::unordered_set<OpenKey, OpenKeyHash> void_;  // nothing was read since known data was dropped
+  KeyedMap<MessageNumber, OpenKey>
+      carriers_;  // WRITE, FLUSH, CLOSE that were passed on: may carry a late error
   MessageNumber promised_ = 0;
   MessageNumber asked_for_ = 0;
-  bool lan_over_ = false;     // the client says nothing more that we understand
+  bool lan_over_ = false;     // the client sends nothing more that we can parse
   bool stream_over_ = false;  // the same of the server
   bool not_understood_ = false;
   bool unheard_ = false;

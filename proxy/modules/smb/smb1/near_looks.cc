@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Others may change attributes without a break; as long as clients believe what a listing told them.
+// Others may change attributes without a break; valid as long as clients trust a listing.
 constexpr modules::Duration kLife = 2s;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's handles opened ahead: a client that looks at a file's attributes again and again, by an
-// open and a close each time, while it holds the file open under a batch oplock, gets handles that the far
-// half has opened for it (far_looks.h). Whatever may end what such an answer says voids all of them.
+// The near half's handles opened ahead: a client that repeatedly looks at a file's attributes, by an open and
+// a close each time, while it holds the file open under a batch oplock, gets handles that the far half has
+// opened for it (far_looks.h). Anything that may invalidate such an answer voids all of them.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -15,12 +15,12 @@ class NearLooks {
  public:
   NearLooks(Outputs& out, Connection& connection) : out_(out), connection_(connection) {}
 
-  // A NT_CREATE of the client, which the connection knows. The server's answer to one like it, for this
-  // client; none: it is to pass.
+  // A NT_CREATE of the client, which the connection knows. Returns the server's answer to an equal one, for
+  // this client; none: pass it on.
   std::optional<Slice> take(TimePoint now, const Message& message);
-  // False: no handle.
+  // False: the handle is none of these.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
-  // Nothing that was opened ahead may be used any more: the far half closes it.
+  // No handle opened ahead may be used any more: the far half closes them.
   void drop();
   std::size_t held_bytes() const { return count_ * (kMostRequest + kMostReply); }
 
@@ -29,7 +29,7 @@ class NearLooks {
     Slice request, reply;
     TimePoint came{};
   };
-  // More than the far half ever opens; larger ones are none that it sends.
+  // More than the far half ever opens; it sends no larger answers.
   static constexpr std::size_t kMostHandles = 256, kMostRequest = 4096, kMostReply = 1024;
 
   Outputs& out_;

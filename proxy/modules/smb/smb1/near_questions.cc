@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxAnswers = 16;  // of one open, or of all volumes
 constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
-// A snapshot is good for as long as it would have been on its way.
+// A snapshot is valid for as long as it would have been under way.
 constexpr modules::Duration kLeastSnapshotLife = 100ms;
-// As clients remember names without an oplock on their folder.
+// As long as clients cache names without an oplock on their folder.
 constexpr modules::Duration kPathLife = 1s, kRelaxedPathLife = 2s;
 
 std::uint32_t volume_of(const Header& header) { return std::uint32_t{header.uid} << 16 | header.tid; }
@@ -32,14 +32,14 @@ QuestionHabits::Kind kind_of(const Message& message) {
   return keeps ? QuestionHabits::Kind::data : QuestionHabits::Kind::emptied;
 }
 
-// A server takes the letters of a name as they are where the client says that it does.
+// A server compares names case-sensitively if the client asks for it.
 bool means(const Header& request, const FileName& name, const Open& open) {
   return name.exact && !name.stream && open.uid == request.uid && open.name == name &&
          (request.ignores_case() || open.name.spelled == name.spelled);
 }
 
-// Linux's client gives a file that it has made the number that the server knows it by ([MS-FSCC] 2.4.22), and
-// asks for it by path.
+// Linux's client identifies a file that it has created by the server's number ([MS-FSCC] 2.4.22), and queries
+// that by path.
 std::string usual_question() {
   constexpr std::uint16_t kFscInternal = 1006, kMostParameters = 2, kMostData = 4000;
   Buffer question;
@@ -66,7 +66,7 @@ void NearQuestions::opening(const Message& message, Answers answers) {
   Opening opening{kind_of(message), {}};
   if (answers == Answers::yes) {
     for (std::string& question : habits_.likely(opening.kind)) {
-      // What was promised shows in the free space, and what is asked with the open does not wait for it.
+      // The free space depends on promised writes, and a query sent with the open does not wait for those.
       if (function_of(question) == Trans2::query_fs_information &&
           (promises_.waiting() != 0 || !features_.smb_metadata_relaxed))
         continue;
@@ -279,7 +279,7 @@ void NearQuestions::answered(TimePoint now, const Message& answer, const Pending
   }
   const auto file = files_.find(*about.open);
   const Open* open = connection_.open(*about.open);
-  // Of another generation: what is known was made void meanwhile.
+  // Of another generation: known answers were voided meanwhile.
   if (file == files_.end() || !open || file->second.generation != about.generation ||
       !open->may_cache_writes() || file->second.answers.size() >= kMaxAnswers)
     return;
@@ -330,7 +330,7 @@ void NearQuestions::forget(const OpenKey& key) {
     if (!file.asked.contains(question)) habits_.in_vain(file.kind, question);
   for (auto& [question, coming] : file.coming) {
     holds_ -= coming.held.size();
-    for (const HeldBack& each : coming.held) out_.pass_on(each.frame);  // the server says what it says
+    for (const HeldBack& each : coming.held) out_.pass_on(each.frame);  // the server decides
   }
 }
 

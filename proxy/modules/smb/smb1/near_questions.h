@@ -30,20 +30,20 @@ class NearQuestions {
     features_ = surroundings.features;
   }
 
-  enum class Answers : bool { no, yes };  // may be given, or asked for, at present
-  // A TRANS2 of the client. True: it is answered, or held until the far half has told what it asked with the
-  // open.
+  enum class Answers : bool { no, yes };  // may be used, or requested, at present
+  // A TRANS2 of the client. True: it was answered, or is held until the far half has sent the answer that it
+  // fetched with the open.
   bool request(TimePoint now, const Frame& frame, const Message& message, Answers answers);
-  // A request that opens something is about to pass: tells what to ask with it.
+  // A request that opens a file is about to pass: tells the far half what to query with it.
   void opening(const Message& message, Answers answers);
-  // It was answered; none: nothing was opened that is followed.
+  // It was answered; none: no open that is tracked.
   void opened(const Open* open, MessageNumber by);
   // The server's answer to a request of the client, before the connection forgets the request.
   void answered(TimePoint now, const Message& answer, const Pending& request);
-  // False: no answer to a question.
+  // False: no answer to a query.
   bool pushed(TimePoint now, const Answer& answer, const Slice& attached);
 
-  // What is known of one open file is void; of every file that may be the same, and then of the volumes, too;
+  // Voids what is known of one open file; of every file that may be the same, and then of the volumes, too;
   // of all.
   void drop(const OpenKey& key);
   void drop_same_file(const Open& open);
@@ -63,18 +63,18 @@ class NearQuestions {
     Slice frame;
   };
   struct Coming {
-    bool is_void = false;  // for questions that are asked from now on
+    bool is_void = false;  // for queries that are sent from now on
     std::vector<HeldBack> held;
   };
   struct File {
     QuestionHabits::Kind kind = QuestionHabits::Kind::data;
     std::uint64_t generation = 0;  // of what is known
     std::map<std::string, Known> answers;
-    std::map<std::string, Coming> coming;  // asked with the open
+    std::map<std::string, Coming> coming;  // queried with the open
     std::vector<std::string> pushed;
     std::set<std::string> asked;
   };
-  struct Asked {                  // a question that goes on to the server
+  struct Asked {                  // a query that is passed to the server
     std::optional<OpenKey> open;  // none: about a volume
     std::uint64_t generation = 0;
     std::string question;
@@ -86,7 +86,7 @@ class NearQuestions {
   using Volume = std::pair<std::uint32_t, std::string>;  // UID and TID, question
 
   static constexpr std::size_t kFileBytes = 2048;  // with some answers, about
-  // Questions that wait, of all files; longer ones do not.
+  // Limits of waiting queries, of all files; longer ones do not wait.
   static constexpr std::size_t kMostHeld = 256, kMostHeldFrame = 1024;
   static constexpr std::size_t kMostOpening = 4096, kMostAsked = 64;
 

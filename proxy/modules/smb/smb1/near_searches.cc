@@ -85,7 +85,7 @@ bool NearSearches::give(const OpenKey& key, const Page& page, const Header& head
   return true;
 }
 
-// A FIND_NEXT2 that the far half has taken is still answered from what comes.
+// A FIND_NEXT2 that the far half has swallowed is still answered from its fetch.
 void NearSearches::go_plain(const OpenKey& key) {
   erase_pages(key);
   running_.erase(key);
@@ -120,7 +120,7 @@ void NearSearches::answered(const Message& answer, const Pending* request) {
   } else if (function == Trans2::find_first2) {
     const auto first = firsts_.extract(number_of(answer.header));
     if (answer.header.status != 0) return;
-    // A handle of this number begins anew.
+    // A handle with this number starts again.
     if (!part || part->parameters_at != 0 || part->parameters.size() < 2) return;
     const OpenKey key = search_key(answer.header.uid, answer.header.tid, u16_at(part->parameters, 0));
     erase_pages(key);
@@ -129,7 +129,7 @@ void NearSearches::answered(const Message& answer, const Pending* request) {
     const auto reply = parse_find_first_reply(part->parameters);
     if (!reply || reply->end_of_search || (!first.empty() && first.mapped().closes)) return;
     if (running_.size() >= kMostWaiting) changed();
-    // What the client has changed since it asked may be missing in what is fetched now.
+    // Changes that the client has made since its request may be missing in the current fetch.
     if (first.empty() || first.mapped().changes != changes_) return go_plain(key);
     running_.insert(key);
   }

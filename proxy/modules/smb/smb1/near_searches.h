@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's searches: answers FIND_NEXT2 from what the far half fetched on, once and in order. A
-// request that does not fit what was fetched gives the search back to its client.
+// The near half's searches: answers FIND_NEXT2 from entries fetched ahead, once and in order. A request that
+// does not fit them is left to the server.
 #pragma once
 #include <deque>
 #include <unordered_map>
@@ -23,9 +23,10 @@ class NearSearches {
   void answered(const Message& answer, const Pending* request);
   // False: no answer about a search.
   bool pushed(const Answer& answer, const Slice& attached);
-  // What is ahead of this search holds no more.
+  // Entries ahead of this search are void.
   void far_dropped(const OpenKey& key);
-  // What is ahead of any search: the client changes something, or changes of others may not have been told.
+  // Entries ahead of all searches: the client changes something, or changes by others may not have been
+  // reported.
   void changed();
   bool is_idle() const { return waiting_.empty(); }
   std::size_t held_bytes() const { return held_bytes_; }
@@ -52,7 +53,8 @@ class NearSearches {
 
   void erase_pages(const OpenKey& key);
   void forget_waiting(const OpenKey& key);
-  // A twin of ours sends no more ahead, and no client searches so much at a time: the connection is reset.
+  // Our own far half sends no more ahead, and no client has so many searches at a time: otherwise the
+  // connection is reset.
   static constexpr std::size_t kMostHeldBytes = 16 << 20, kMostWaiting = 1024, kMostPlain = 1 << 17;
 
   Outputs& out_;
@@ -62,8 +64,8 @@ class NearSearches {
   std::uint64_t changes_ = 0;
   std::unordered_map<MessageNumber, First> firsts_;
   std::unordered_map<OpenKey, std::deque<Page>, OpenKeyHash> pages_;
-  std::unordered_set<OpenKey, OpenKeyHash> plain_;    // what is pushed for these is dropped
-  std::unordered_set<OpenKey, OpenKeyHash> running_;  // something may be pushed for these
+  std::unordered_set<OpenKey, OpenKeyHash> plain_;    // entries pushed for these are dropped
+  std::unordered_set<OpenKey, OpenKeyHash> running_;  // entries may be pushed for these
   std::unordered_map<OpenKey, Waiting, OpenKeyHash> waiting_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets the far half know which files may have lost writes should this proxy fail (as
-// smb2/near_settled.h). Who it is is told by near.cc.
+// Informs the far half which files may have lost writes if this proxy fails (like smb2/near_settled.h).
+// near.cc sends the daemon's number.
 #pragma once
 #include <optional>
 
@@ -11,7 +11,7 @@
 
 namespace longhaul::smb::smb1 {
 
-// Whether the far half watches it: something may be promised through it, or may have been.
+// Whether the far half watches it: it may have, or get, promises.
 inline bool may_be_written_behind(const Open& open) { return open.was_write_cached && open.may_write; }
 
 class NearSettled {
@@ -19,7 +19,7 @@ class NearSettled {
   NearSettled(Outputs& out, Connection& connection, const Promises& promises)
       : out_(out), connection_(connection), promises_(promises) {}
 
-  // It was opened, or a WRITE through it was asked.
+  // It was opened, or a WRITE through it was requested.
   void active(TimePoint now, const Open& open) {
     if (may_be_written_behind(open) && !open.settled) settling_.active(open.key, now);
   }
@@ -54,7 +54,7 @@ class NearSettled {
   Connection& connection_;
   const Promises& promises_;
   Settling settling_;
-  KeyedSet<MessageNumber> reviving_;  // WRITEs that were asked after Settled
+  KeyedSet<MessageNumber> reviving_;  // WRITEs that were requested after Settled
 };
 
 }  // namespace longhaul::smb::smb1

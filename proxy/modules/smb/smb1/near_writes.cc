@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's early answers to WRITE and CLOSE, and how a late error reaches the client. FLUSH and what
-// sets a file's attributes or size always wait for the server.
+// The near half's early answers to WRITE and CLOSE, and how a late error reaches the client. FLUSH and
+// requests that set a file's attributes or size always wait for the server.
 #include <algorithm>
 
 #include "proxy/modules/promises/size_limit.h"
@@ -12,7 +12,7 @@ namespace {
 
 DiskTree disk_tree(const Open& open) { return DiskTree{std::uint64_t{open.uid} << 16 | open.tid}; }
 
-// The server's answer as it will be, or was.
+// The server's answer in advance, or afterwards.
 void answer_as(Outputs& out, const Header& request, Status status, std::uint32_t written_bytes) {
   if (status != Status::success) return out.to_lan(empty_reply(request, static_cast<std::uint32_t>(status)));
   out.to_lan(write_reply(request, written_bytes));
@@ -113,8 +113,8 @@ void Near::kept(const Kept& kept) {
   reset_if_doomed();
 }
 
-// Some libraries ignore the status of a CLOSE. Where only that could tell of a loss its answer is withheld,
-// and the connection reset when all else that was promised is done.
+// Some libraries ignore the status of a CLOSE. If only that could report a loss its answer is withheld, and
+// the connection reset when all other promises are settled.
 void Near::answer_with_late_error(const Frame& frame, const Message& answer, const Pending& request,
                                   const OpenKey& key) {
   const auto status = static_cast<Status>(answer.header.status);
@@ -131,8 +131,8 @@ void Near::reset_if_doomed() {
   if (doomed_ && promises_.waiting() == 0) abort(Cause::flow_cut);
 }
 
-// Under a batch oplock a client may keep a file open that its program has closed ([MS-CIFS] 3.2.4.18). It is
-// the file's: a handle of the same name that hinders nobody may stay as long.
+// Under a batch oplock a client may keep a file open that its program has closed ([MS-CIFS] 3.2.4.18). So a
+// handle of the same name that hinders no other client may stay as long.
 bool Near::keeps_handle(const Open& open) {
   if (open.may_cache_handle() || !open.looks || !open.name.exact) return open.may_cache_handle();
   return std::any_of(connection_.opens().begin(), connection_.opens().end(), [&](const auto& each) {
@@ -141,7 +141,7 @@ bool Near::keeps_handle(const Open& open) {
   });
 }
 
-// Nothing that the CLOSE could tell may be outstanding.
+// No loss that the CLOSE could report may be outstanding.
 bool Near::close(const Frame& frame, const Message& message) {
   const auto close = parse_close_request(message.first());
   if (!close) return false;
@@ -168,7 +168,7 @@ bool Near::close(const Frame& frame, const Message& message) {
   return true;
 }
 
-// ---- what a reset has lost
+// ---- losses by a reset
 
 void Near::say_who() {
   if (lost_->number() == 0 || std::exchange(has_said_who_, true)) return;
@@ -207,7 +207,7 @@ void Near::lose(Cause cause) {
   promises_.cut_off();
 }
 
-// A client that was reset and opens the file again to go on with it: its program is to hear of the loss.
+// A client that was reset opens the file again to continue with it: its program must learn of the loss.
 bool Near::goes_on_with_lost(const Message& message) {
   const MessageNumber number = number_of(message.header);
   const Pending* pending = connection_.pending(number);

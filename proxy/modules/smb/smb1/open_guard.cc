@@ -38,7 +38,7 @@ std::optional<Wanted> wanted_by(const Message& message) {
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto message = parse_message(frame.message());
-  // The data of a raw transfer have no header to be told by.
+  // The data of a raw transfer have no header by which to recognise them.
   if (!message || is_raw(*message)) return false;
   const Header& header = message->header;
   for (const Block& block : message->blocks) {
@@ -53,8 +53,8 @@ bool OpenGuard::request(const Frame& frame, Out& out) {
   return true;
 }
 
-// An open that is not the first of its chain passes: what is before it has to be done. The error ends a
-// chain.
+// An open that is not the first of its chain passes, because the earlier commands must be carried out. The
+// error ends a chain.
 OpenGuard::Verdict OpenGuard::judge_open(const Message& message) {
   const Header& header = message.header;
   const auto wanted = wanted_by(message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which NT_CREATE_ANDX or OPEN_ANDX of an SMB1 connection is answered in the server's place because promised
-// writes of its file were lost. The server never hears of it: an unsigned SMB1 connection counts nothing.
+// Which NT_CREATE_ANDX or OPEN_ANDX of an SMB1 connection is answered instead of the server because promised
+// writes of its file were lost. The server never sees it: an unsigned SMB1 connection counts no messages.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace longhaul::smb::smb1 {
 
-// Of an open that is the first command of a message: the file's name, and what it is opened for.
+// For an open that is the first command of a message: the file's name, and the purpose of the open.
 struct Wanted {
   Bytes name;
   LostWrites::Use use = LostWrites::Use::attributes;
@@ -27,10 +27,10 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Puts out what goes on in the frame's place. False: it is not understood, and nothing was put out.
+  // Outputs a replacement for the frame. False: it cannot be parsed, and no output was made.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
-  // Answers of the server will say whether lost content has been replaced.
+  // Answers of the server will show whether lost content has been replaced.
   bool owes() const { return !replacing_.empty(); }
 
  private:

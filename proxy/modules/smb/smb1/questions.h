@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the halves tell each other about questions: a QUERY_FILE, QUERY_PATH or QUERY_FS_INFORMATION without
-// the file or the path that it asks about, and what an Answer to one holds.
+// The halves' name for a query: a QUERY_FILE, QUERY_PATH or QUERY_FS_INFORMATION without its file or path;
+// and the content of an Answer to one.
 #pragma once
 #include <optional>
 #include <string>
@@ -46,8 +46,8 @@ inline std::optional<std::string> question_of(const Transaction& part) {
   return std::string(as_text(question));
 }
 
-// [MS-FSCC] 2.4 behind 1000 ([MS-SMB] 2.2.2.3.5), and two of [MS-CIFS] 2.2.8.3: what these tell of a file is
-// the same by its path and by its FID.
+// [MS-FSCC] 2.4 behind 1000 ([MS-SMB] 2.2.2.3.5), and two of [MS-CIFS] 2.2.8.3: their answers are the same by
+// path and by FID.
 inline bool is_of_file(std::uint16_t level) {
   constexpr std::uint16_t kBasic = 0x0101, kStandard = 0x0102, kFscBasic = 1004, kFscStandard = 1005,
                           kFscInternal = 1006;

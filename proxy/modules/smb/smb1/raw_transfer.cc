@@ -8,7 +8,7 @@ namespace longhaul::smb::smb1 {
 namespace {
 
 // [MS-CIFS] 2.2.4.22: the one message that may come before the data. Data that look exactly like it would
-// deceive clients, too.
+// mislead clients, too.
 bool is_break(const Message& message) {
   if (message.header.is_reply() || message.header.command != Command::locking_andx ||
       message.header.mid != kBreakMid)

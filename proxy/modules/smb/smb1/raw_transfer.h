@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One READ_RAW or WRITE_RAW as either half follows it: which frame, of whom, will have no SMB header. Frames
-// in and a state out; who waits for what meanwhile is the halves'.
+// One READ_RAW or WRITE_RAW as either half follows it: which frame, of which side, will have no SMB header.
+// Frames in and a state out; the halves decide what waits meanwhile.
 #pragma once
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/smb1/connection.h"
@@ -11,20 +11,21 @@ inline bool is_raw(const Message& request) {
   return request.header.command == Command::read_raw || request.header.command == Command::write_raw;
 }
 
-// [MS-CIFS] 3.2.4.14.1, 3.2.4.15.1: a client has nothing else under way meanwhile. A server reads nothing but
-// the data between its go-ahead and them.
+// [MS-CIFS] 3.2.4.14.1, 3.2.4.15.1: a client has no other request under way meanwhile. Between a server's
+// go-ahead and the data, the server reads only the data.
 class RawTransfer {
  public:
-  // The request goes on to the server.
+  // The request is passed to the server.
   void begin(const Header& request);
-  // What the server sends while under_way(); `connection` knows what else may be answered meanwhile.
+  // A frame of the server while under_way(); `connection` knows which other requests may be answered
+  // meanwhile.
   enum class Says : std::uint8_t {
     other,     // a message like any other
-    data,      // of READ_RAW, with which it ends: not to be read as a message, whatever it looks like
+    data,      // the last frame of READ_RAW: not parsed as a message, whatever it looks like
     go_ahead,  // the data of WRITE_RAW are due
   };
   Says from_server(const Frame& frame, const Connection& connection);
-  // What the client sends while data_due_from_client(): the data, with which the transfer ends.
+  // A frame of the client while data_due_from_client(): the data, with which the transfer ends.
   void from_client() { state_ = State::none; }
 
   MessageNumber number() const { return number_; }  // the last one's

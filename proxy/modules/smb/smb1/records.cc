@@ -78,8 +78,8 @@ Result<NtCreateRequest> parse_nt_create_request(const Block& block, const Header
   // A Unicode name begins at an even place of the message.
   const std::size_t pad = header.is_unicode() && block.bytes_at % 2 ? 1 : 0;
   const Bytes names = block.bytes.subspan(std::min(pad, block.bytes.size()));
-  request.name =
-      names.first(std::min(name_bytes, names.size()));  // some clients count the end, some do not send it
+  request.name = names.first(
+      std::min(name_bytes, names.size()));  // some clients count the terminator, some do not send it
   return request;
 }
 

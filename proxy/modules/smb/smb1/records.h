@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the words of SMB1's commands say, as far as anything is decided by it: sessions, trees, files, reads,
-// writes, locks. Parsers only; transactions are in transactions.h, what we write ourselves in builders.h.
+// The words of SMB1's commands, as far as the halves need them: sessions, trees, files, reads, writes, locks.
+// Parsers only; transactions.h has transactions, builders.h our own messages.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kCapRawMode = 0x1, kCapMpxMode = 0x2, kCapUnicode
                                kCapLargeReadX = 0x4000, kCapLargeWriteX = 0x8000, kCapUnix = 0x800000;
 inline constexpr std::uint8_t kSigningEnabled = 0x4, kSigningRequired = 0x8;  // SecurityMode
 struct NegotiateReply {
-  std::uint16_t dialect = 0xFFFF;  // index into the request's; 0xFFFF: none is spoken
+  std::uint16_t dialect = 0xFFFF;  // index into the request's; 0xFFFF: none
   bool nt_lm_012 = false;          // the words below are there
   std::uint8_t security_mode = 0;
   std::uint16_t max_mpx = 1;
@@ -102,7 +102,7 @@ struct OpenRequest {
   bool write_through() const { return (access & 0x4000) != 0; }
 };
 Result<OpenRequest> parse_open_request(const Block& block);
-// Which oplock was granted, of those asked, is told by one bit: `asked` are the request's flags.
+// One bit tells which of the requested oplocks was granted: `asked` are the request's flags.
 Result<OpenedFile> parse_open_reply(const Block& block, std::uint16_t asked);
 
 // [MS-CIFS] 2.2.4.5.1
@@ -153,8 +153,8 @@ struct LockingRequest {
 };
 Result<LockingRequest> parse_locking_request(const Block& block);
 
-// The file that a request of one of the many commands with the FID in front speaks of; none: the command
-// names no file so, or has no words.
+// The file of a request with the FID in front, as in many commands; none: the command does not name a file in
+// this way, or has no words.
 std::optional<std::uint16_t> fid_of(const Block& block);
 
 }  // namespace longhaul::smb::smb1

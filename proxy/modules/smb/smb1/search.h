@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the halves name a search to each other, among opens.
+// The halves' name for a search, used like that of an open.
 #pragma once
 #include <algorithm>
 

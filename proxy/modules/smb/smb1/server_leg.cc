@@ -108,7 +108,7 @@ void ServerLeg::count(const Waiting& waiting, Counts what) {
 }
 
 void ServerLeg::queue(Waiting waiting) {
-  // A small frame shares the memory of what came with it, which may be much more.
+  // A small frame shares the memory of its neighbours, which may be much larger.
   constexpr std::size_t kCopied = 16 << 10;
   if (waiting.frame.size() <= kCopied && (!queue_.empty() || !may_go(waiting)))
     waiting.frame = Slice::copy_of(waiting.frame.bytes());
@@ -133,7 +133,7 @@ void ServerLeg::go(Waiting next) {
     out_.to_lan(std::move(next.frame));
     return;
   }
-  // The client may have used its MID again: to it the request is answered.
+  // The client may have used its MID again, because for the client the request is answered.
   const std::uint16_t mid = take_mid();
   own_[mid] = {std::move(next.on_answer), next.names, next.promise};
   count(next.promise, Counts::begin);
@@ -193,8 +193,8 @@ bool ServerLeg::on_answer(const Message& answer) {
     return true;
   }
   const auto found = own_.find(answer.header.mid);
-  if (found == own_.end()) return true;  // more than the server said would come: the client must not see it
-  // The callback may inject, which moves what is in the map, and must find its own request done.
+  if (found == own_.end()) return true;  // more than the server announced: the client must not see it
+  // The callback may inject, which moves the map's contents, and must find its own request completed.
   Own own = std::move(found->second);
   own_.erase(found);
   count(own.promise, Counts::end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's way to the server: in which order requests go there, under which ids, and how many at once.
-// The client's requests keep their ids, those that the near half has answered and our own get a PID and MIDs
-// of ours. Raw transfers have the way for themselves. Whoever may sign one day signs here.
+// The far half's connection to the server: the order of requests, their ids, and how many are pending at
+// once. The client's requests keep their ids; requests that the near half has answered and our own get a PID
+// and MIDs of ours. Raw transfers have the connection to themselves.
 #pragma once
 #include <deque>
 #include <functional>
@@ -23,7 +23,7 @@ class ServerLeg {
   // [MS-CIFS] 2.2.4.52.2, MaxMpxCount: requests without an answer, the client's and ours together.
   void set_max_mpx(std::uint16_t max) { max_mpx_ = max; }
 
-  // What has to be answered by the server before a request may go there.
+  // What the server must have answered before a request may be sent.
   struct Scope {
     enum class Of : std::uint8_t {
       nothing,
@@ -36,18 +36,19 @@ class ServerLeg {
     OpenKey open{};
     Interval range{};
   };
-  // A request of the client; it goes behind all that is held.
+  // A request of the client; it follows all held ones.
   void send(Slice frame, MessageNumber number, bool has_answer, const Scope& scope);
-  // READ_RAW or WRITE_RAW. Its data have no header to tell them by: it goes when nothing of ours is without
-  // an answer, and nothing else goes until it is over.
+  // READ_RAW or WRITE_RAW. Its data have no header by which to recognise them: it is sent when none of our
+  // requests is pending, and nothing else is sent until it is over.
   void send_raw(Slice frame, MessageNumber number);
   // The data of a WRITE_RAW.
   void send_raw_data(Slice frame);
-  // What the server sends while it is under way. True: it belongs to it, and is to be passed on as it is.
+  // A frame of the server during the transfer. True: it belongs to the transfer, and must be passed on
+  // unchanged.
   bool on_raw(const Frame& frame, Connection& connection);
   const RawTransfer& raw() const { return raw_; }
-  // A request that the near half has answered. `on_answer` gets the server's; it tells whether more parts of
-  // it come.
+  // A request that the near half has answered. `on_answer` gets the server's answer and returns whether more
+  // parts follow.
   enum class Parts : std::uint8_t { last, more };
   using OnAnswer = std::function<Parts(const Message& answer)>;
   struct Promise {
@@ -55,27 +56,27 @@ class ServerLeg {
     Interval range;  // empty: no WRITE
   };
   void send_promised(Slice frame, const Scope& scope, const Promise& promise, OnAnswer on_answer);
-  // A request of the client under ids of ours: its answer comes to `on_answer` alone.
+  // A request of the client under ids of ours: its answer goes to `on_answer` alone.
   void send_renumbered(Slice frame, const Scope& scope, OnAnswer on_answer);
   // A client's request has its last answer.
   void answered(MessageNumber number);
 
-  // A request of our own, if there is room; during a raw transfer it waits. `names`: the open that it is
-  // about.
+  // A request of our own, if there is room; during a raw transfer it waits. `names`: the open that it refers
+  // to.
   bool has_room() const;
   void inject(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2, std::optional<OpenKey> names,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
-  // The same for what the server may answer after any time: nothing waits for that but raw transfers.
+  // The same for a request that the server may answer at any later time: only raw transfers wait for it.
   void listen(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
               const std::function<Slice(const Ids&)>& build, OnAnswer on_answer);
-  // What has no answer needs no room.
+  // A request without an answer needs no room.
   void inject_unanswered(std::uint16_t uid, std::uint16_t tid, std::uint16_t flags2,
                          const std::function<Slice(const Ids&)>& build);
 
-  // An answer of the server. True: to a request of ours, and told to whoever made it.
+  // An answer of the server. True: it answers a request of ours, whose callback was called.
   bool on_answer(const Message& answer);
 
-  // Something promised on this open is not answered, or something of it waits to be sent.
+  // Whether a promise on this open is not answered, or one of its requests waits to be sent.
   bool is_busy(const OpenKey& open) const;
   bool is_idle() const { return queue_.empty() && own_.empty(); }
   bool listens() const { return !listening_.empty(); }
@@ -83,7 +84,7 @@ class ServerLeg {
   std::vector<OpenKey> owed() const;            // those opens, some more than once
   std::size_t queued_bytes() const { return queued_bytes_; }
   void pump();
-  // All that is held goes at once.
+  // Sends all held requests at once.
   void flush();
 
  private:
@@ -103,11 +104,11 @@ class ServerLeg {
     std::optional<OpenKey> names;
     std::optional<Promise> promise;
   };
-  // What one that waits takes beside its frame, about.
+  // Approximate memory of a waiting request besides its frame.
   static constexpr std::size_t kWaitingBytes = 256;
   static constexpr std::size_t kMostOutstanding = 1 << 15;
 
-  // Counts what makes opens busy, and promises.
+  // Counts promises, and requests that make opens busy.
   enum class Counts : bool { begin, end };
   void count(const std::optional<Promise>& promise, Counts what);
   void count(const Waiting& waiting, Counts what);

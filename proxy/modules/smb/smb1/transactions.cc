@@ -14,7 +14,7 @@ struct Place {
   std::uint32_t count = 0, offset = 0;
 };
 
-// An offset may be anything where nothing is there.
+// The offset of an empty field may have any value.
 Result<Bytes> part_of(const Message& message, Place place) {
   if (place.count == 0) return Bytes{};
   return message.range(place.offset, place.count);
@@ -154,7 +154,8 @@ bool Assembly::add(const Transaction& part) {
     parameters_.resize(part.total_parameters);
     data_.resize(part.total_data);
   }
-  // The totals may shrink later ([MS-CIFS] 2.2.4.46.2); nobody is known to do that, so it is not understood.
+  // The totals may shrink later ([MS-CIFS] 2.2.4.46.2); no implementation is known to do that, so it is not
+  // supported.
   if (part.total_parameters != parameters_.size() || part.total_data != data_.size()) return false;
   const std::size_t size = part.parameters.size() + part.data.size();
   if (size > missing_ || part.parameters_at > parameters_.size() || part.data_at > data_.size() ||
@@ -203,7 +204,7 @@ std::optional<LastEntry> last_entry(std::uint16_t level, Bytes data, bool unicod
     std::size_t length = u32_at(data, shape->name_length_at);
     if (length > data.size() - shape->name_at) return std::nullopt;
     Bytes name = data.subspan(shape->name_at, length);
-    // Some servers count the end.
+    // Some servers count the terminator.
     if (unicode && name.size() >= 2 && u16_at(name, name.size() - 2) == 0) name = name.first(name.size() - 2);
     if (!unicode && !name.empty() && u8_at(name, name.size() - 1) == 0) name = name.first(name.size() - 1);
     return LastEntry{u32_at(data, 4), name};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TRANS2 and NT_TRANSACT: their common shape (parameters and data that may come in several messages), and the
-// subcommands that are about files and searches. Parsers only.
+// TRANS2 and NT_TRANSACT: their common form (parameters and data that may come in several messages), and the
+// subcommands about files and searches. Parsers only.
 #pragma once
 #include <optional>
 
@@ -94,7 +94,7 @@ struct FindNext {
 };
 Result<FindNext> parse_find_next(Bytes parameters);
 
-// The last entry of an answer to a search: where the next one goes on. None for levels that we do not know.
+// The last entry of an answer to a search: where the next one continues. None for levels that we do not know.
 struct LastEntry {
   std::uint32_t resume_key = 0;
   Bytes name;  // without an end
@@ -109,7 +109,7 @@ struct FileInformation {
 };
 Result<FileInformation> parse_file_information(Bytes parameters);
 
-// The file that an NT_TRANSACT speaks of ([MS-CIFS] 2.2.7.2.1, 2.2.7.4.1, 2.2.7.3.1, 2.2.7.6.1).
+// The file that an NT_TRANSACT refers to ([MS-CIFS] 2.2.7.2.1, 2.2.7.4.1, 2.2.7.3.1, 2.2.7.6.1).
 std::optional<std::uint16_t> fid_of(NtTransact function, const Transaction& part);
 
 }  // namespace longhaul::smb::smb1
