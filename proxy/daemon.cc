@@ -271,7 +271,7 @@ asio::awaitable<void> Daemon::shut_down() {
   timer.expires_after(200ms);
   co_await timer.async_wait(asio::use_awaitable);
   history_keeper_.stop();
-  if (flow_exporter_) flow_exporter_->stop();
+  stop_exports();
   for (auto& keeper : state_keepers_)
     keeper->stop();  // flows that were cut have told by now what they had promised
   io_.stop();

@@ -49,6 +49,7 @@ control::Status Daemon::status() const {
   for (const auto& link : links_) status.links.push_back(link->status());
   status.modules = modules_;
   if (flow_exporter_) status.flow_export = flow_exporter_->counters();
+  if (metric_exporter_) status.metric_export = metric_exporter_->counters();
   return status;
 }
 

@@ -12,6 +12,7 @@
 #include "proxy/control/server.h"
 #include "proxy/disk_dictionary.h"
 #include "proxy/export/flow_exporter.h"
+#include "proxy/export/metric_exporter.h"
 #include "proxy/flows/flows.h"
 #include "proxy/history_keeper.h"
 #include "proxy/identity/identity.h"
@@ -65,6 +66,7 @@ class Daemon final : public control::Controlled {
   boost::asio::awaitable<void> shut_down();
   void log_findings();
   void begin_exports();
+  void stop_exports();
   void close_door();
   config::TextResult<void> apply_door(config::TextResult<void> done);
   std::unique_ptr<reduction::Reduction> make_codec(const config::Peer& peer, const link::TlsEngine& tls,
@@ -111,6 +113,7 @@ class Daemon final : public control::Controlled {
   std::string intercept_error_;
   std::unique_ptr<control::Server> control_;
   std::unique_ptr<exporting::FlowExporter> flow_exporter_;
+  std::unique_ptr<exporting::MetricExporter> metric_exporter_;
   std::unique_ptr<intercept::Watchdog> watchdog_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -87,20 +87,6 @@ void Daemon::start() {
   watchdog_ = std::make_unique<intercept::Watchdog>(io_);
 }
 
-void Daemon::begin_exports() {
-  const config::Export& exports = config_.exports;
-  if (!exports.ipfix) return;
-  flow_exporter_ = std::make_unique<exporting::FlowExporter>(
-      io_,
-      exporting::FlowExporter::Settings{.to = *exports.ipfix,
-                                        .enterprise = exports.ipfix_enterprise,
-                                        .active_timeout = exports.ipfix_active_timeout,
-                                        .domain = exporting::observation_domain(config_.site)},
-      table_, shared_.resolver);
-  table_.on_removed = [this](const flows::FlowRecord& record) { flow_exporter_->flow_ended(record); };
-  flow_exporter_->begin();
-}
-
 // Before a flow can be taken.
 void Daemon::close_door() {
   const auto closed = apply_door(door_.begin());

@@ -142,12 +142,15 @@ std::string sharing(const Config& config) {
 // This traffic is not encrypted, so the operator should see where it goes.
 void exports(std::string& text, const Config& config) {
   const config::Export& exports = config.exports;
-  if (!exports.ipfix) return;
+  if (!exports.ipfix && !exports.otlp) return;
   text += "Export, not encrypted:\n";
   if (exports.ipfix)
     text += "  Flow records (IPFIX over UDP) go to " + to_text(*exports.ipfix) + ", of live flows every " +
             std::to_string(exports.ipfix_active_timeout.count()) + " s; enterprise number " +
             std::to_string(exports.ipfix_enterprise) + ".\n";
+  if (exports.otlp)
+    text += "  Metrics (OpenTelemetry over HTTP) go to " + exports.otlp->to_text() + "/v1/metrics every " +
+            std::to_string(exports.otlp_interval.count()) + " s.\n";
 }
 
 void house(std::string& text, const Config& config) {

@@ -16,6 +16,7 @@
 
 #include "proxy/config/features.h"
 #include "proxy/config/host_port.h"
+#include "proxy/config/http_base.h"
 #include "proxy/config/name_pattern.h"
 #include "proxy/config/network.h"
 #include "proxy/config/source.h"
@@ -111,6 +112,8 @@ struct Export {
   std::optional<HostPort> ipfix;             // flow records, over UDP; none: not exported
   std::uint32_t ipfix_enterprise = 32'473;   // of the elements that IANA's registry lacks; RFC 5612's for examples
   std::chrono::seconds ipfix_active_timeout{60};  // after which a live flow is reported
+  std::optional<HttpBase> otlp;              // metrics for OpenTelemetry; none: not exported
+  std::chrono::seconds otlp_interval{60};
   bool operator==(const Export&) const = default;
 };
 

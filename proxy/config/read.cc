@@ -342,7 +342,8 @@ class Reader {
   }
 
   void read_export(const Section& top) {
-    static constexpr std::array<std::string_view, 3> kKeys{"ipfix", "ipfix_enterprise", "ipfix_active_timeout"};
+    static constexpr std::array<std::string_view, 5> kKeys{"ipfix", "ipfix_enterprise", "ipfix_active_timeout", "otlp",
+                                                           "otlp_interval"};
     const auto section = top.table("export", kKeys);
     if (!section) return;
     Export& exports = config_.exports;
@@ -355,6 +356,15 @@ class Reader {
     for (const std::string_view key : {"ipfix_enterprise", "ipfix_active_timeout"})
       if (section->has(key) && !exports.ipfix)
         section->fail(section->line(), key, "has no effect without ipfix, the address of the collector.");
+    if (const auto typed = section->text("otlp", "http://collector.example:4318")) {
+      auto base = parse_http_base(typed->value);
+      if (!base) section->fail(typed->line, "otlp", "= \"" + typed->value + "\" " + base.error().message + ".");
+      exports.otlp = *std::move(base);
+    }
+    if (const auto seconds = section->integer("otlp_interval", 1, 86'400))
+      exports.otlp_interval = std::chrono::seconds(*seconds);
+    if (section->has("otlp_interval") && !exports.otlp)
+      section->fail(section->line(), "otlp_interval", "has no effect without otlp, the address of the collector.");
   }
 
   void read_limits(const Section& top) {

@@ -453,7 +453,7 @@ asio::awaitable<Answer> Api::answer(const Request& request, const ApiCounters& c
     case Topic::flow:
       co_return one_flow(daemon_, std::string_view(target->path).substr(kFlowPrefix.size()));
     case Topic::metrics:
-      co_return Answer{.body = metrics_text(daemon_.status(), daemon_.flows(), daemon_.features(), counters),
+      co_return Answer{.body = metric_families(daemon_.status(), daemon_.flows(), daemon_.features(), counters).text(),
                        .content_type = "text/plain; version=0.0.4; charset=utf-8"};
     case Topic::status:
       co_return answer_json(view_status(daemon_.status(), daemon_.flows(), daemon_.features()));

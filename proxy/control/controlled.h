@@ -64,6 +64,7 @@ struct Status {
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
+  std::optional<exporting::MetricExportCounters> metric_export;  // none: [export] otlp is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file
 };
 

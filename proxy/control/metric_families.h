@@ -42,6 +42,7 @@ class Families {
   Family counter(std::string name, std::string help) {
     return add(std::move(name), std::move(help), prometheus::MetricType::Counter);
   }
+  const std::deque<prometheus::MetricFamily>& all() const { return families_; }
   std::string text() const {
     std::ostringstream out;
     out.imbue(std::locale::classic());

@@ -142,6 +142,13 @@ void add_exports(Families& families, const Status& status) {
     families.counter("ipfix_failures_total", "Look-ups of the IPFIX collector and messages to it that failed.")
         .sample({}, flows->failures);
   }
+  if (const auto& metrics = status.metric_export) {
+    families.counter("otlp_requests_total", "Requests with metrics to the OpenTelemetry collector, by outcome.")
+        .sample({{"outcome", "taken"}}, metrics->sent)
+        .sample({{"outcome", "failed"}}, metrics->failed);
+    families.counter("otlp_rejected_points_total", "Data points that the OpenTelemetry collector rejected.")
+        .sample({}, metrics->rejected_points);
+  }
 }
 
 void add_refusals(Families& families, const Status& status) {
@@ -176,8 +183,8 @@ void add_losses(Families& families, const modules::Listed& module) {
 
 }  // namespace
 
-std::string metrics_text(const Status& status, const flows::FlowTable& flows,
-                         const config::Features& features, const ApiCounters& api) {
+Families metric_families(const Status& status, const flows::FlowTable& flows, const config::Features& features,
+                         const ApiCounters& api) {
   Families families;
   families.gauge("info", "Always 1; the labels identify the daemon.")
       .sample({{"site", status.site}, {"version", status.version}}, 1.0);
@@ -237,7 +244,7 @@ std::string metrics_text(const Status& status, const flows::FlowTable& flows,
   families.counter("control_requests_total", "Requests to the control API, by outcome.")
       .sample({{"outcome", "answered"}}, api.requests - api.refused)
       .sample({{"outcome", "refused"}}, api.refused);
-  return families.text();
+  return families;
 }
 
 }  // namespace longhaul::control

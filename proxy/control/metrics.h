@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's counters as Prometheus text. Every part keeps its own plain counters; this exporter reads them
-// all at the moment of the scrape.
+// The daemon's counters as metrics. Every part keeps its own plain counters; this is the one place that reads them
+// all, at the moment when somebody asks.
 #pragma once
 #include <cstdint>
 #include <string>
 
 #include "proxy/control/controlled.h"
+#include "proxy/control/metric_families.h"
 
 namespace longhaul::control {
 
@@ -18,7 +19,7 @@ struct ApiCounters {
   std::uint64_t refused = 0;  // requests answered with 4xx
 };
 
-std::string metrics_text(const Status& status, const flows::FlowTable& flows,
-                         const config::Features& features, const ApiCounters& api);
+Families metric_families(const Status& status, const flows::FlowTable& flows, const config::Features& features,
+                         const ApiCounters& api);
 
 }  // namespace longhaul::control

@@ -378,7 +378,10 @@ json::object view_exports(const Status& status) {
                     {"records", flows->records},
                     {"dropped_records", flows->dropped_records},
                     {"failures", flows->failures}};
-  return {{"ipfix", std::move(flow_records)}};
+  json::value metrics;
+  if (const auto& otlp = status.metric_export)
+    metrics = {{"sent", otlp->sent}, {"failed", otlp->failed}, {"rejected_points", otlp->rejected_points}};
+  return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}};
 }
 
 json::array view_lost_files(const Status& status, const modules::Ends& ends) {

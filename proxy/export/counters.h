@@ -12,4 +12,10 @@ struct FlowExportCounters {
   std::uint64_t failures = 0;         // a look-up or a send that failed
 };
 
+struct MetricExportCounters {
+  std::uint64_t sent = 0;             // requests that were taken
+  std::uint64_t failed = 0;           // requests that were not, or not as a whole
+  std::uint64_t rejected_points = 0;  // of which the collector said so
+};
+
 }  // namespace longhaul::exporting

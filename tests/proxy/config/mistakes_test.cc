@@ -52,6 +52,24 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:5: there can be only one [link]; write it with single brackets."},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
+      // Exports.
+      {after_head("[export]\nipfix = \"collector\"\n"),
+       "dir/a.toml:6: [export] ipfix = \"collector\" has no port; write ADDRESS:PORT."},
+      {after_head("[export]\nipfix_active_timeout = 0\n"), "dir/a.toml:6: [export] ipfix_active_timeout "},
+      {after_head("[export]\nipfix_enterprise = 5\n"),
+       "dir/a.toml:5: [export] ipfix_enterprise has no effect without ipfix, the address of the collector."},
+      {after_head("[export]\notlp_interval = 5\n"),
+       "dir/a.toml:5: [export] otlp_interval has no effect without otlp, the address of the collector."},
+      {after_head("[export]\notlp = \"collector:4318\"\n"),
+       "dir/a.toml:6: [export] otlp = \"collector:4318\" does not begin with http://."},
+      {after_head("[export]\notlp = \"https://collector:4318\"\n"),
+       "dir/a.toml:6: [export] otlp = \"https://collector:4318\" asks for TLS, which is not supported here; send to a "
+       "collector on this host, which can use it."},
+      {after_head("[export]\notlp = \"http://collector\"\n"),
+       "dir/a.toml:6: [export] otlp = \"http://collector\" has no port; write ADDRESS:PORT."},
+      {after_head("[export]\notlp = \"http://collector:4318/a?b\"\n"),
+       "dir/a.toml:6: [export] otlp = \"http://collector:4318/a?b\" has a path that is too long, or has characters other "
+       "than letters, digits and /-._~."},
       // The site.
       {"[log]\n", "dir/a.toml:1: the file needs the key site, for example site = \"branch\"."},
       {"site = 7\n", "dir/a.toml:1: site must be a string in quotes, such as \"branch\"; it is a number."},

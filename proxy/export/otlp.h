@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics as a request of OTLP/HTTP with the JSON encoding (OpenTelemetry protocol 1.x), and what is read of the
+// answer. Pure; metric_exporter.h sends.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "proxy/control/metric_families.h"
+
+namespace longhaul::exporting {
+
+struct OtlpSource {
+  std::string site, version;
+  std::chrono::system_clock::time_point started;  // since when counters count
+};
+
+std::string otlp_request(const control::Families& families, const OtlpSource& source,
+                         std::chrono::system_clock::time_point now);
+
+// Of an answer with the status 200: a collector may take a part only. Anything that is not understood means all
+// was taken.
+struct OtlpAnswer {
+  std::uint64_t rejected_points = 0;
+  std::string message;
+};
+OtlpAnswer read_otlp_answer(std::string_view body);
+
+}  // namespace longhaul::exporting

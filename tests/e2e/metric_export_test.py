@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics over OTLP/HTTP: what a receiver in the branch gets, parsed by OpenTelemetry's own definitions, compared with the
+Prometheus metrics; and a collector that fails."""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import threading
+import unittest
+
+import tcp
+from lab import REPOSITORY, SERVER, until
+from pair import PairTest
+
+PORT, PATH = 4318, "/base"
+PYTHON = pathlib.Path(os.environ.get("LONGHAUL_PYTHON") or REPOSITORY / "build" / "python") / "bin" / "python"
+STRICT = """
+import sys
+from google.protobuf import json_format
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest as Request
+request = json_format.Parse(sys.stdin.read(), Request())  # unknown names and wrong types are errors
+assert request.SerializeToString()
+"""
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Keeps the bodies, and answers as it is told."""
+
+    def __init__(self, lab, node):
+        self.bodies, self.requests, self.answer = [], [], (200, b"{}")
+        with lab.inside(node):
+            super().__init__(("127.0.0.1", PORT), Handler)
+        self.thread = threading.Thread(target=self.serve_forever)
+        self.thread.start()
+
+    def close(self):
+        self.shutdown()
+        self.thread.join()
+        self.server_close()
+
+    def latest(self):
+        return json.loads(self.bodies[-1])
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.requests.append((self.path, self.headers["Content-Type"], self.headers["Host"]))
+        self.server.bodies.append(body.decode())
+        status, answer = self.server.answer
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        with contextlib.suppress(OSError):  # it is not read to its end
+            self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+def points(request):
+    """{(name, labels): value}"""
+    found = {}
+    for metric in request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]:
+        for point in (metric.get("sum") or metric["gauge"])["dataPoints"]:
+            labels = {label["key"]: label["value"]["stringValue"] for label in point["attributes"]}
+            found[metric["name"], tuple(sorted(labels.items()))] = point["asDouble"]
+    return found
+
+
+class MetricExport(PairTest):
+    branch_has = {"export": {"otlp": f"http://127.0.0.1:{PORT}{PATH}/", "otlp_interval": 1}}
+
+    @classmethod
+    def prepare(cls):
+        cls.receiver = Receiver(cls.lab, "branch")
+        cls.addClassCleanup(cls.receiver.close)
+
+    def otlp(self):
+        return self.branch.status()["exports"]["otlp"]
+
+    def next_request(self):
+        count = len(self.receiver.bodies)
+        until(lambda: len(self.receiver.bodies) > count + 1, 60, "a request that began after this moment")
+        return self.receiver.latest()
+
+    def test_the_collector_gets_every_metric_with_the_value_that_prometheus_gets(self):
+        with tcp.Server(self.lab, tcp.report_digest) as server:
+            self.assertEqual(tcp.upload(self.lab, SERVER, server.port, 100_000, 1), tcp.digest(100_000, 1))
+        self.branch.wait_flows()
+        request = self.next_request()
+        self.assertEqual(set(self.receiver.requests), {(PATH + "/v1/metrics", "application/json", f"127.0.0.1:{PORT}")})
+        resource = {entry["key"]: entry["value"]["stringValue"] for entry in request["resourceMetrics"][0]["resource"]["attributes"]}
+        self.assertEqual((resource["service.name"], resource["service.instance.id"]), ("longhaul", "branch"))
+        sent = points(request)
+        scraped = self.branch.get("/metrics")
+        self.assertEqual({name for name, _ in sent}, set(re.findall(r"^# TYPE (\S+)", scraped, re.M)) & {
+            re.match(r"\w+", line)[0] for line in scraped.splitlines() if not line.startswith("#")})
+        for side, direction in (("lan", "in"), ("lan", "out"), ("wan", "in"), ("wan", "out")):
+            value = re.search(rf'longhaul_flow_bytes_total{{side="{side}",direction="{direction}"}} (\S+)', scraped)[1]
+            self.assertEqual(sent["longhaul_flow_bytes_total", (("direction", direction), ("side", side))], float(value))
+
+    def test_opentelemetrys_own_definitions_accept_the_request(self):
+        if subprocess.run([PYTHON, "-c", "import opentelemetry.proto"], capture_output=True, check=False).returncode:
+            self.skipTest("opentelemetry-proto is not installed (tests/e2e/python/setup)")
+        self.next_request()
+        done = subprocess.run([PYTHON, "-c", STRICT], input=self.receiver.bodies[-1], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_failures_and_rejected_points_are_counted(self):
+        until(lambda: self.otlp()["sent"], 60, "a request that succeeds")
+        before = self.otlp()
+        self.receiver.answer = (200, json.dumps({"partialSuccess": {"rejectedDataPoints": "5", "errorMessage": "why"}}).encode())
+        try:
+            until(lambda: self.otlp()["rejected_points"] >= before["rejected_points"] + 5, 60, "rejected points are counted")
+            self.receiver.answer = (503, b"busy" * 100_000)  # more than is read
+            failed = self.otlp()["failed"]
+            until(lambda: self.otlp()["failed"] >= failed + 2, 60, "failures are counted")
+        finally:
+            self.receiver.answer = (200, b"")
+        sent = self.otlp()["sent"]
+        until(lambda: self.otlp()["sent"] > sent, 60, "the next request succeeds")
+
+    @unittest.skipUnless(shutil.which("otelcol"), "there is no OpenTelemetry Collector (otelcol) in the PATH")
+    def test_the_opentelemetry_collector_takes_the_metrics(self):
+        file = self.lab.scratch / "otelcol.yaml"
+        file.write_text(f"""
+receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{PORT + 1}"}}}}}}}}
+exporters: {{debug: {{verbosity: detailed}}}}
+service: {{pipelines: {{metrics: {{receivers: [otlp], exporters: [debug]}}}}, telemetry: {{metrics: {{level: none}}}}}}
+""")
+        collector = self.lab.start("datacenter", "otelcol", "--config", f"file:{file}", name="otelcol")
+        try:
+            self.datacenter.stop()
+            self.datacenter.settings["export"] = {"otlp": f"http://127.0.0.1:{PORT + 1}", "otlp_interval": 1}
+            self.datacenter.start()
+            until(lambda: self.datacenter.status()["exports"]["otlp"]["sent"], 60, "the collector takes a request")
+            until(lambda: "Name: longhaul_flow_bytes_total" in collector.log() and "AggregationTemporality: Cumulative" in
+                  collector.log() and "service.instance.id: Str(datacenter)" in collector.log(), 60, "it shows the metrics")
+            self.assertEqual(self.datacenter.status()["exports"]["otlp"]["rejected_points"], 0)
+            self.pair.wait_link()
+        finally:
+            collector.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()
