@@ -191,7 +191,8 @@ void house(std::string& text, const Config& config) {
           "; access to system calls and files that it does not need is " +
           (config.process.sandbox ? "blocked" : "not blocked (sandbox = false)") + ".\n";
   text += std::string("Log:\n  ") + config.log.level + " and more severe, as " +
-          (config.log.json ? "JSON" : "key=value") + " lines on standard error.\n";
+          (config.log.json ? "JSON" : "key=value") + " lines on standard error" +
+          (config.log.syslog ? " and to syslog at " + config.log.syslog->to_text() : "") + ".\n";
 }
 
 }  // namespace

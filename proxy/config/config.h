@@ -20,6 +20,7 @@
 #include "proxy/config/name_pattern.h"
 #include "proxy/config/network.h"
 #include "proxy/config/source.h"
+#include "proxy/config/syslog.h"
 
 namespace longhaul::config {
 
@@ -140,6 +141,7 @@ struct Log {
   std::string level = "info";  // error, warn, info, debug, trace
   bool json = false;
   bool operator==(const Log&) const = default;
+  std::optional<Syslog> syslog;  // in addition to standard error; none: not sent
 };
 
 struct Config {

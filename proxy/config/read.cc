@@ -411,7 +411,7 @@ class Reader {
   }
 
   void read_log(const Section& top) {
-    static constexpr std::array<std::string_view, 2> kKeys{"level", "json"};
+    static constexpr std::array<std::string_view, 3> kKeys{"level", "json", "syslog"};
     const auto section = top.table("log", kKeys);
     if (!section) return;
     using Level = std::string_view;
@@ -432,6 +432,11 @@ class Reader {
   Listens listens_;
 };
 
+    if (const auto typed = section->scalar("syslog"); typed && typed->value != "false") {
+      auto syslog = parse_syslog(typed->value);
+      if (!syslog) section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
+      config_.log.syslog = *std::move(syslog);
+    }
 }  // namespace
 
 Config read_text(std::string_view text, const std::filesystem::path& file) {

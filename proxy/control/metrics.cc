@@ -142,6 +142,10 @@ void add_exports(Families& families, const Status& status) {
     families.counter("ipfix_failures_total", "Look-ups of the IPFIX collector and messages to it that failed.")
         .sample({}, flows->failures);
   }
+  if (const auto& lines = status.syslog)
+    families.counter("syslog_lines_total", "Log lines for syslog, by outcome.")
+        .sample({{"outcome", "sent"}}, lines->sent)
+        .sample({{"outcome", "lost"}}, lines->lost);
   if (const auto& metrics = status.metric_export) {
     families.counter("otlp_requests_total", "Requests with metrics to the OpenTelemetry collector, by outcome.")
         .sample({{"outcome", "taken"}}, metrics->sent)

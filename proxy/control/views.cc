@@ -381,7 +381,9 @@ json::object view_exports(const Status& status) {
   json::value metrics;
   if (const auto& otlp = status.metric_export)
     metrics = {{"sent", otlp->sent}, {"failed", otlp->failed}, {"rejected_points", otlp->rejected_points}};
-  return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}};
+  json::value lines;
+  if (status.syslog) lines = {{"sent", status.syslog->sent}, {"lost", status.syslog->lost}};
+  return {{"ipfix", std::move(flow_records)}, {"otlp", std::move(metrics)}, {"syslog", std::move(lines)}};
 }
 
 json::array view_lost_files(const Status& status, const modules::Ends& ends) {

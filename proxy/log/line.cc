@@ -128,14 +128,7 @@ void append_number(std::string& line, double number, std::string_view not_a_numb
     line += not_a_number;
 }
 
-}  // namespace
-
-std::string key_value_line(WallTime now, Level level, std::string_view event, Fields fields) {
-  std::string line;
-  line.reserve(128);
-  append_time(line, now);
-  (line += ' ') += name(level);
-  line += ' ';
+void append_event(std::string& line, std::string_view event, Fields fields) {
   append_text(line, event);
   for (const Field& field : fields) {
     (line += ' ') += field.key;
@@ -151,7 +144,30 @@ std::string key_value_line(WallTime now, Level level, std::string_view event, Fi
         },
         field.value.get());
   }
+}
+
+}  // namespace
+
+std::string time_text(WallTime now) {
+  std::string text;
+  append_time(text, now);
+  return text;
+}
+
+std::string key_value_line(WallTime now, Level level, std::string_view event, Fields fields) {
+  std::string line;
+  line.reserve(128);
+  append_time(line, now);
+  (line += ' ') += name(level);
+  line += ' ';
+  append_event(line, event, fields);
   return line;
+}
+
+std::string event_text(std::string_view event, Fields fields) {
+  std::string text;
+  append_event(text, event, fields);
+  return text;
 }
 
 std::string json_line(WallTime now, Level level, std::string_view event, Fields fields) {

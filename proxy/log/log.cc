@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows spdlog: a queue, a thread, a sink. line.cc formats the line.
+// Knows spdlog: a queue, a thread, a sink. line.cc and syslog_message.cc format the lines.
 #include "proxy/log/log.h"
 
 #include <spdlog/async_logger.h>
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <array>
 #include <cassert>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "proxy/log/line.h"
+#include "proxy/log/syslog_message.h"
+#include "proxy/log/syslog_sink.h"
 
 namespace longhaul::log {
 namespace {
@@ -29,15 +34,26 @@ Level parse(std::string_view text) {
   return Level::info;
 }
 
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 struct Writer {
   spdlog::async_logger* logger = nullptr;
   bool json = false;
+  spdlog::async_logger* syslog = nullptr;
+  bool is_local = false;  // the socket of this host, which takes another form
+  SyslogSource source;
 };
 Writer writer;  // set by the one Session before other threads start, cleared after they ended
 
 }  // namespace
 
 std::atomic<Level> detail::level{Level::off};
+std::atomic<std::uint64_t> detail::syslog_sent, detail::syslog_lost;
+
+SyslogCounters syslog_counters() { return {detail::syslog_sent.load(), detail::syslog_lost.load()}; }
 
 void detail::write(Level level, std::string_view event, Fields fields) {
   const auto now = std::chrono::system_clock::now();
@@ -45,31 +61,52 @@ void detail::write(Level level, std::string_view event, Fields fields) {
       writer.json ? json_line(now, level, event, fields) : key_value_line(now, level, event, fields);
   // The level was checked above; spdlog only transports the bytes.
   writer.logger->log(spdlog::level::critical, std::string_view(line));
+  if (writer.syslog == nullptr) return;
+  const std::string text = writer.json ? line : event_text(event, fields);
+  writer.syslog->log(spdlog::level::critical,
+                     std::string_view(writer.is_local ? local_syslog_message(writer.source, now, level, text)
+                                                      : rfc5424_message(writer.source, now, level, event, text)));
 }
 
-struct Session::State {
+// A queue, a thread that empties it, and where to.
+struct Output {
+  explicit Output(spdlog::sink_ptr sink)
+      : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1u)),
+        logger(std::make_shared<spdlog::async_logger>("longhaul", std::move(sink), pool,
+                                                      spdlog::async_overflow_policy::overrun_oldest)) {
+    logger->sinks().front()->set_pattern("%v");
+    logger->flush_on(spdlog::level::trace);
+  }
   std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<spdlog::async_logger> logger;
+};
+
+struct Session::State {
+  explicit State(spdlog::sink_ptr sink) : output(std::move(sink)) {}
+  Output output;
+  std::optional<Output> syslog;
 };
 
 Session::Session(const config::Log& settings)
     : Session(settings, std::make_shared<spdlog::sinks::stderr_sink_mt>()) {}
 
-Session::Session(const config::Log& settings, spdlog::sink_ptr sink) : state_(std::make_unique<State>()) {
+Session::Session(const config::Log& settings, spdlog::sink_ptr sink) : state_(std::make_unique<State>(std::move(sink))) {
   assert(writer.logger == nullptr && "one log session at a time");
-  sink->set_pattern("%v");
-  state_->pool = std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1u);
-  state_->logger = std::make_shared<spdlog::async_logger>("longhaul", std::move(sink), state_->pool,
-                                                          spdlog::async_overflow_policy::overrun_oldest);
-  state_->logger->flush_on(spdlog::level::trace);
-  writer = {state_->logger.get(), settings.json};
+  writer = {.logger = state_->output.logger.get(), .json = settings.json};
+  if (settings.syslog) {
+    state_->syslog.emplace(std::make_shared<SyslogSink>(*settings.syslog));
+    writer.syslog = state_->syslog->logger.get();
+    writer.is_local = settings.syslog->is_local();
+    writer.source = {host_name(), ::getpid()};
+  }
   detail::level.store(parse(settings.level));
 }
 
 Session::~Session() {
-  if (const auto lost = state_->pool->overrun_counter(); lost > 0) warn("log_lines_lost", {{"lines", lost}});
+  if (const auto lost = state_->output.pool->overrun_counter(); lost > 0) warn("log_lines_lost", {{"lines", lost}});
   detail::level.store(Level::off);
-  state_->pool.reset();  // joins its thread, which writes what is queued
+  if (state_->syslog) state_->syslog->pool.reset();  // its thread, which may log itself, ends first
+  state_->output.pool.reset();                       // joins its thread, which writes what is queued
   writer = {};
 }
 

@@ -46,7 +46,7 @@ struct Field {
 using Fields = std::initializer_list<Field>;
 
 // Logging is on during its lifetime. A separate thread writes the lines, so that a blocked stderr loses the
-// oldest lines but never blocks the loop. The destructor writes the remaining lines.
+// oldest lines but never blocks the loop; syslog has another one. The destructor writes the remaining lines.
 class Session {
  public:
   explicit Session(const config::Log& settings);  // to stderr
@@ -60,8 +60,15 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
+// Of [log] syslog, since the start. Lost: the syslog daemon was gone, or too slow.
+struct SyslogCounters {
+  std::uint64_t sent = 0, lost = 0;
+};
+SyslogCounters syslog_counters();
+
 namespace detail {
 extern std::atomic<Level> level;
+extern std::atomic<std::uint64_t> syslog_sent, syslog_lost;
 void write(Level level, std::string_view event, Fields fields);
 }  // namespace detail
 

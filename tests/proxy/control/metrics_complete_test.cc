@@ -110,6 +110,7 @@ TEST_CASE("every number of the status is in the metrics") {
   now.memory_parts = {{"credit", number(), number()}, {"ahead", number(), number()}};
   now.confinement.landlock_version = 3;
   now.flow_export = {number(), number(), number(), number()};
+  now.syslog = {number(), number()};
   now.metric_export = {number(), number(), number()};
   auto& flow = api.daemon.add_flow("10.0.0.1:5000-10.0.2.2:445");
   flow.bytes = {number(), number(), number(), number()};

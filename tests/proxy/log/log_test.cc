@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "proxy/log/line.h"
+#include "proxy/log/syslog_message.h"
 
 using namespace longhaul;
 using namespace std::chrono_literals;
@@ -89,4 +90,27 @@ TEST_CASE("a session writes every line of the selected levels, and no line befor
   CHECK(text.find(" info started n=99\n") != std::string::npos);
   CHECK(text.ends_with(" warn {} %v={}\n"));
   for (auto absent : {"before", "hidden", "after"}) CHECK(text.find(absent) == std::string::npos);
+}
+
+TEST_CASE("syslog messages for the network are those of RFC 5424") {
+  const log::SyslogSource source{"branch.example", 77};
+  CHECK(log::rfc5424_message(source, kNow, log::Level::warn, "link_down", "link_down peer=dc") ==
+        "<28>1 2023-11-14T22:13:20.007Z branch.example longhaul 77 link_down - link_down peer=dc");
+  CHECK(log::rfc5424_message({"", 1}, kNow, log::Level::error, "", "x") ==
+        "<27>1 2023-11-14T22:13:20.007Z - longhaul 1 - - x");
+  CHECK(log::rfc5424_message({"a b\n", 1}, kNow, log::Level::trace, std::string(50, 'e'), "x") ==
+        "<31>1 2023-11-14T22:13:20.007Z a_b_ longhaul 1 " + std::string(32, 'e') + " - x");
+  std::string accents;
+  for (int i = 0; i < 2000; ++i) accents += "\xc3\xa9";
+  const std::string cut = log::rfc5424_message(source, kNow, log::Level::info, "e", accents);
+  CHECK(cut.size() >= log::kMostSyslogBytes - 1);
+  CHECK(cut.size() <= log::kMostSyslogBytes);
+  CHECK(cut.ends_with("\xc3\xa9"));
+}
+
+TEST_CASE("syslog messages for this host are those of syslog(3)") {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  CHECK(log::local_syslog_message({"branch", 77}, kNow, log::Level::info, "link_up peer=dc") ==
+        "<30>Nov 14 22:13:20 longhaul[77]: link_up peer=dc");
 }
