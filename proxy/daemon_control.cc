@@ -48,6 +48,8 @@ control::Status Daemon::status() const {
   for (const control::MemoryPart& part : status.memory_parts) status.memory_bytes += part.bytes;
   for (const auto& link : links_) status.links.push_back(link->status());
   status.modules = modules_;
+  if (config_.log.syslog) status.syslog = log::syslog_counters();
+  status.logs_keys = config_.link.key_log.has_value();
   if (flow_exporter_) status.flow_export = flow_exporter_->counters();
   if (metric_exporter_) status.metric_export = metric_exporter_->counters();
   return status;

@@ -84,6 +84,7 @@ class Daemon final : public control::Controlled {
   const process::ServiceManager& service_;
   boost::asio::io_context io_{1};
   identity::Identity identity_;
+  const std::shared_ptr<link::KeyLog> key_log_;  // null: none
   link::TlsContext tls_;
   config::Features features_;
   const MemoryPlan plan_;  // of the configuration that the daemon was started with

@@ -71,7 +71,7 @@ void Daemon::apply(config::Config config, identity::Identity identity) {
   for (const std::string& warning : identity_.warnings) log::warn("identity", {{"warning", warning}});
   for (const std::string& warning : config::warnings(config_))
     log::warn("configuration", {{"warning", warning}});
-  tls_ = link::TlsContext(identity_);
+  tls_ = link::TlsContext(identity_, key_log_);
   shared_.preshared = identity_.preshared;
   dialer_.allow(config_.link.allow);
   shared_.total_rate.bits = config_.link.total_rate_bits;

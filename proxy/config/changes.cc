@@ -68,6 +68,8 @@ Changes changes(const Config& before, const Config& after) {
   link.allow = after.link.allow;
   link.total_rate_bits = after.link.total_rate_bits;
   link.congestion_control = after.link.congestion_control;
+  fixed(link.key_log != after.link.key_log, "[link] key_log");
+  link.key_log = after.link.key_log;
   fixed(link != after.link, "[link] listen");
 
   Limits limits = before.limits;

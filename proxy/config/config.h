@@ -36,6 +36,7 @@ struct Link {
   std::optional<HostPort> listen;     // TCP and UDP; none: this site only dials out
   std::vector<Network> allow;         // destinations that this site dials for its peers; empty: none
   std::uint64_t total_rate_bits = 0;  // bound for all peers together, bits of IP packets a second; 0: none
+  std::optional<std::string> key_log;  // file in state_dir for the secrets of connections; none: they stay secret
   std::string congestion_control = "bbr";  // the kernel's, on the TCP carrier; falls back with a warning
   bool operator==(const Link&) const = default;
 };
@@ -140,8 +141,8 @@ struct Process {
 struct Log {
   std::string level = "info";  // error, warn, info, debug, trace
   bool json = false;
-  bool operator==(const Log&) const = default;
   std::optional<Syslog> syslog;  // in addition to standard error; none: not sent
+  bool operator==(const Log&) const = default;
 };
 
 struct Config {

@@ -103,8 +103,8 @@ class Reader {
   }
 
   void read_link(const Section& top) {
-    static constexpr std::array<std::string_view, 4> kKeys{"listen", "allow", "total_rate",
-                                                           "congestion_control"};
+    static constexpr std::array<std::string_view, 5> kKeys{"listen", "allow", "total_rate",
+                                                           "congestion_control", "key_log"};
     const auto section = top.table("link", kKeys);
     if (!section) return;
     config_.link.listen = listen(*section, "[link]", "0.0.0.0:7600");
@@ -112,6 +112,15 @@ class Reader {
     config_.link.total_rate_bits = rate(*section, "total_rate");
     if (auto name = kernel_name(*section, "congestion_control", "bbr"))
       config_.link.congestion_control = *std::move(name);
+    // state_dir is the one folder that is known to be private, and that the sandbox lets the daemon write to.
+    if (const auto file = section->text("key_log", "link.keys")) {
+      const bool is_name = !file->value.empty() && file->value.find('/') == std::string::npos && file->value[0] != '.';
+      if (!is_name)
+        section->fail(file->line, "key_log",
+                      "= \"" + file->value + "\" must be the name of a file without a directory: it is put into state_dir, "
+                      "which only the daemon's user can read.");
+      config_.link.key_log = file->value;
+    }
   }
 
   void read_peers(const Section& top) {
@@ -423,6 +432,11 @@ class Reader {
                                                       {"trace", "trace"}})
                             .value_or("info");
     config_.log.json = section->boolean("json").value_or(false);
+    if (const auto typed = section->scalar("syslog"); typed && typed->value != "false") {
+      auto syslog = parse_syslog(typed->value);
+      if (!syslog) section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
+      config_.log.syslog = *std::move(syslog);
+    }
   }
 
   Config config_;
@@ -432,11 +446,6 @@ class Reader {
   Listens listens_;
 };
 
-    if (const auto typed = section->scalar("syslog"); typed && typed->value != "false") {
-      auto syslog = parse_syslog(typed->value);
-      if (!syslog) section->fail(typed->line, "syslog", "= \"" + typed->value + "\" " + syslog.error().message + ".");
-      config_.log.syslog = *std::move(syslog);
-    }
 }  // namespace
 
 Config read_text(std::string_view text, const std::filesystem::path& file) {

@@ -92,6 +92,11 @@ std::vector<std::string> warnings(const Config& config) {
                      "\" has no networks, so no client addresses of its site can be used towards servers here; its flows "
                      "that require that (transparent mode, source = \"auto\" or \"client\") are refused.");
   }
+  if (config.link.key_log)
+    list.push_back("[link] key_log is set: the keys of all connections with peers are written to " +
+                   (config.state_dir / *config.link.key_log).string() +
+                   ". Who has this file can read everything that crosses the link meanwhile; remove the key and the file "
+                   "after the capture.");
   for (const Forward& forward : config.forwards) {
     const auto address = parse_address(forward.to.host);
     if (config.peers.empty() ||

@@ -19,6 +19,7 @@
 #include "proxy/intercept/door_keeper.h"
 #include "proxy/link/io/refusal.h"
 #include "proxy/link/status.h"
+#include "proxy/log/log.h"
 #include "proxy/modules/modules.h"
 #include "proxy/process/confinement.h"
 
@@ -63,6 +64,8 @@ struct Status {
       0;  // that arrived on the link's UDP port for no carrier: dropped unanswered
   modules::List modules;                // lives as long as the daemon
   std::optional<cache::StoreCounters> disk;  // of the disk dictionary; none: there is no such
+  std::optional<log::SyslogCounters> syslog;  // none: [log] syslog is not set
+  bool logs_keys = false;  // [link] key_log
   std::optional<exporting::FlowExportCounters> flow_export;  // none: [export] ipfix is not set
   std::optional<exporting::MetricExportCounters> metric_export;  // none: [export] otlp is not set
   std::vector<link::LinkStatus> links;       // one for each configured peer, in the order of the file

@@ -86,6 +86,9 @@ std::vector<Problem> problems(const Status& status, const config::Features& feat
   if (features.transport == config::Transport::off)
     found.push_back(
         {"transport = off is in force, so no flow uses a link.", "run longhaul set transport=auto", true});
+  if (status.logs_keys)
+    found.push_back({"The keys of all connections with peers are written to a file ([link] key_log).",
+                     "remove key_log from the configuration and restart; then remove the file from state_dir", true});
   look_at_memory(status, found);
   std::ranges::stable_partition(found, &Problem::is_serious);
   return found;

@@ -192,9 +192,11 @@ void PeerLink::begin_udp(Agreed& agreed) {
   auto exported = agreed.connection.tls().export_keying_material(
       udp::kExporterLabel, udp::exporter_context(host_.id(), agreed.udp.epoch), udp::kExportedBytes);
   if (!exported) return dial_.log_failure("no keys for UDP: " + exported.error().message());
+  const udp::CarrierKeys keys = udp::keys_from_exporter(*exported);
+  if (const auto& key_log = shared_.tls.key_log()) key_log->write(keys, agreed.udp.cipher);
   udp_.begin(*agreed.udp.endpoint,
              {.side = agreed.side,
-              .keys = udp::keys_from_exporter(*exported),
+              .keys = keys,
               .cipher = agreed.udp.cipher,
               .peer = agreed.udp.peer,
               .new_carrier = [this] { return ++last_carrier_; }},

@@ -85,8 +85,8 @@ SecretBytes from_hex(std::string_view digits) {
 
 }  // namespace
 
-TlsContext::TlsContext(const identity::Identity& identity)
-    : context_(SSL_CTX_new(TLS_method())), fingerprint_(identity.fingerprint) {
+TlsContext::TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log)
+    : context_(SSL_CTX_new(TLS_method())), fingerprint_(identity.fingerprint), key_log_(std::move(key_log)) {
   SSL_CTX* context = context_.get();
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
   // 128 bits are enough and the fastest here; the others for peers without AES instructions.
@@ -101,7 +101,8 @@ TlsContext::TlsContext(const identity::Identity& identity)
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // The one public way to a connection's traffic secrets; they go nowhere but into the engine's record keys.
+  // The one public way to a connection's traffic secrets; they go nowhere but into the engine's record keys, and the
+  // key log if there is one.
   SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
   // Keys are pinned: chains, dates and names say nothing here. The handshake still proves that the peer has
   // the key.
@@ -152,6 +153,7 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
     : ssl_(SSL_new(context.get())),
       side_(side),
       find_(std::move(find)),
+      key_log_(context.key_log()),
       own_fingerprint_(context.fingerprint()) {
   BIO* bio = BIO_new(bio_method());
   if (!ssl_ || !bio) throw std::bad_alloc();
@@ -210,6 +212,24 @@ void TlsEngine::take_secret(const SSL* ssl, const char* line) {
   auto secret = [&] { return from_hex(text.substr(text.rfind(' ') + 1)); };
   if (text.starts_with("CLIENT_TRAFFIC_SECRET_0 ")) engine->dialler_secret_ = secret();
   if (text.starts_with("SERVER_TRAFFIC_SECRET_0 ")) engine->acceptor_secret_ = secret();
+  if (engine->key_log_ && text.find("_HANDSHAKE_TRAFFIC_SECRET ") != text.npos) (engine->key_log_lines_ += text) += '\n';
+}
+
+// The secrets of the records are those that the preshared key has been mixed into.
+void TlsEngine::log_keys() {
+  if (!key_log_) return;
+  std::array<unsigned char, SSL3_RANDOM_SIZE> random;
+  SSL_get_client_random(ssl_.get(), random.data(), random.size());
+  for (const auto& [label, secret] : {std::pair("CLIENT_TRAFFIC_SECRET_0 ", &dialler_secret_),
+                                      std::pair("SERVER_TRAFFIC_SECRET_0 ", &acceptor_secret_)}) {
+    key_log_lines_ += label;
+    append_hex(key_log_lines_, std::as_bytes(std::span(random)));
+    key_log_lines_ += ' ';
+    append_hex(key_log_lines_, {secret->data(), secret->size()});
+    key_log_lines_ += '\n';
+  }
+  key_log_->write(key_log_lines_);
+  key_log_lines_.clear();
 }
 
 // An attacker that learns the agreed secret one day, with a quantum computer say, still needs this one.
@@ -229,6 +249,7 @@ Result<void> TlsEngine::take_over() {
     return failure();
   mix_in_preshared("longhaul preshared dialler", dialler_secret_);
   mix_in_preshared("longhaul preshared acceptor", acceptor_secret_);
+  log_keys();
   sealer_.emplace(cipher, dials ? dialler_secret_ : acceptor_secret_);
   opener_.emplace(cipher, dials ? acceptor_secret_ : dialler_secret_);
   dialler_secret_ = {};

@@ -16,6 +16,7 @@
 #include "crypto/secret.h"
 #include "proxy/identity/identity.h"
 #include "proxy/identity/preshared_key.h"
+#include "proxy/link/io/key_log.h"
 #include "proxy/link/io/refusal.h"
 #include "proxy/link/io/tls_records.h"
 #include "proxy/link/types.h"
@@ -25,10 +26,12 @@ namespace longhaul::link {
 // What all connections of a site have in common. Engines keep what they need of it.
 class TlsContext {
  public:
-  // Throws std::runtime_error when OpenSSL refuses the identity.
-  explicit TlsContext(const identity::Identity& identity);
+  // Throws std::runtime_error when OpenSSL refuses the identity. Where there is a `key_log`, it gets the secrets of
+  // all connections.
+  explicit TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log = nullptr);
   SSL_CTX* get() const { return context_.get(); }
   const std::string& fingerprint() const { return fingerprint_; }  // of this site's key
+  const std::shared_ptr<KeyLog>& key_log() const { return key_log_; }
 
  private:
   struct Free {
@@ -36,6 +39,7 @@ class TlsContext {
   };
   std::unique_ptr<SSL_CTX, Free> context_;
   std::string fingerprint_;
+  std::shared_ptr<KeyLog> key_log_;
 };
 
 class TlsEngine {
@@ -97,6 +101,7 @@ class TlsEngine {
 
   Result<void> shake_hands();
   Result<void> take_over();
+  void log_keys();
   void mix_in_preshared(std::string_view label, SecretBytes& secret) const;
   Result<void> receive_record(Bytes record, Buffer& plain);
   Result<void> on_alert(Bytes alert);
@@ -112,6 +117,8 @@ class TlsEngine {
   std::size_t handshake_bytes_ = 0;  // that came
   // The handshake's secrets for what follows it, until they are taken over.
   SecretBytes dialler_secret_, acceptor_secret_;
+  std::shared_ptr<KeyLog> key_log_;
+  std::string key_log_lines_;  // until the peer has proved its key
   std::optional<RecordSealer> sealer_;
   std::optional<RecordOpener> opener_;
   Bytes incoming_;  // what the BIO may read now

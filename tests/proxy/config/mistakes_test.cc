@@ -26,8 +26,8 @@ TEST_CASE("every mistake is one sentence with file and line") {
       {after_head("[link]\nlisten = \"[::]:1\"\ntotal-rate = \"1gbit\"\n"),
        "dir/a.toml:7: [link] has no key \"total-rate\". Did you mean total_rate?"},
       {after_head("[link]\nzzz = 1\naaa = 2\n"),
-       "dir/a.toml:6: [link] has no key \"zzz\". Known names: listen, allow, total_rate and "
-       "congestion_control."},
+       "dir/a.toml:6: [link] has no key \"zzz\". Known names: listen, allow, total_rate, "
+       "congestion_control and key_log."},
       {after_head("[[peer]]\nname = \"b\"\nfingerprnt = \"x\"\n"),
        "dir/a.toml:7: [[peer]] has no key \"fingerprnt\". Did you mean fingerprint?"},
       {"site = \"a\"\n[[rule]]\nto_port = [1]\n",
@@ -52,6 +52,15 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:5: there can be only one [link]; write it with single brackets."},
       {"site = \"a\"\nlog = 1\n", "dir/a.toml:2: log must be a table, such as [log]; it is a number."},
       {"site = \"a\"\nrule = [1]\n", "dir/a.toml:2: rule must be a table, such as [[rule]]; it is a number."},
+      {after_head("[link]\nkey_log = \"/tmp/keys\"\n"),
+       "dir/a.toml:6: [link] key_log = \"/tmp/keys\" must be the name of a file without a directory: it is put into "
+       "state_dir, which only the daemon's user can read."},
+      {after_head("[log]\nsyslog = \"tcp:host:514\"\n"),
+       "dir/a.toml:6: [log] syslog = \"tcp:host:514\" must be true, \"unix:/dev/log\" or \"udp:HOST:514\"."},
+      {after_head("[log]\nsyslog = \"unix:log\"\n"),
+       "dir/a.toml:6: [log] syslog = \"unix:log\" has no absolute path of at most 107 bytes after unix:."},
+      {after_head("[log]\nsyslog = \"udp:host\"\n"),
+       "dir/a.toml:6: [log] syslog = \"udp:host\" has no port; write ADDRESS:PORT."},
       // Exports.
       {after_head("[export]\nipfix = \"collector\"\n"),
        "dir/a.toml:6: [export] ipfix = \"collector\" has no port; write ADDRESS:PORT."},
