@@ -11,8 +11,8 @@ namespace longhaul::modules {
 
 enum class TwinRecord : std::uint8_t {
   message = 0,  // a whole message, or its last piece
-  piece = 1,    // a piece of a message, of which more follows
-  aside = 2,    // the sender's half has stepped aside from its way into the stream at this position
+  piece = 1,    // a piece of a message, not the last
+  aside = 2,    // the sender's half has stepped aside from its direction into the stream at this position
 };
 
 inline constexpr std::size_t kTwinRecordHead = 1;
@@ -25,7 +25,7 @@ class TwinReader {
     bool aside = false;
     std::optional<Slice> message;
   };
-  // Nothing: a piece, or a kind that this version does not know. An error ends the flow.
+  // No result: a piece, or a kind that this version does not know. An error ends the flow.
   Result<std::optional<Said>> feed(Slice body);
   std::size_t held_bytes() const { return pieces_.capacity(); }
 

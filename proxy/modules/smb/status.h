@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NT status codes that SMB1 (with NT status) and SMB2 share, [MS-ERREF] section 2.3.1: those that we look at
-// or send. Any other value passes through a Status as it is.
+// NT status codes that SMB1 (with NT status) and SMB2 share, [MS-ERREF] section 2.3.1: those that we check or
+// send. Any other value passes through a Status unchanged.
 #pragma once
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two halves of an SMB connection tell each other between its frames, for SMB1 and SMB2 alike: the
-// module kit's messages (ahead/messages.h, promises/messages.h) and those about oplocks, opens and answers.
-// Data never travel inside a message but behind it, as raw bytes of the stream. What follows from a message
-// is the halves'.
+// The messages of the two halves of an SMB connection between its frames, for SMB1 and SMB2 alike: the module
+// kit's messages (ahead/messages.h, promises/messages.h) and those about oplocks, opens and answers. Data
+// never travels inside a message but behind it, as raw bytes of the stream. The halves implement their
+// effects.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,8 +29,8 @@ using twin::OpenKeyHash;
 using twin::MessageNumber;
 using twin::Stamp;
 
-// far -> near: whether the server of this session has other addresses than the one that this connection goes
-// to. Told where the session may use several connections, and again when the client may have learnt of more.
+// far -> near: whether the server of this session has addresses beside the one of this connection. Sent if
+// the session may use several connections, and again when the client may have learnt further ones.
 struct Paths {
   std::uint64_t session = 0;
   bool others = false;
@@ -39,10 +39,10 @@ struct Paths {
 
 // ---- oplocks
 
-// far -> near: this open's oplock was asked on the client's behalf, with what caching it came.
+// far -> near: this open's oplock was requested on the client's behalf, and granted with this caching.
 struct Held {
   OpenKey open;
-  std::uint8_t level = 0;  // as the server's answer has it
+  std::uint8_t level = 0;  // as in the server's answer
   static constexpr std::tuple kFields{&Held::open, &Held::level};
 };
 // far -> near: the server breaks an oplock that the client does not know of, to `level`. Broken is awaited.
@@ -51,7 +51,7 @@ struct Break {
   std::uint8_t level = 0;
   static constexpr std::tuple kFields{&Break::open, &Break::level};
 };
-// near -> far: everything promised under it lies before this message.
+// near -> far: all promises under it precede this message.
 struct Broken {
   OpenKey open;
   static constexpr std::tuple kFields{&Broken::open};
@@ -59,8 +59,8 @@ struct Broken {
 
 // ---- answers made ahead, and ids
 
-// far -> near: a request that the client may be about to make, and the server's answer. Both without headers,
-// and the request without its file. A status of `pending`: there is none, ask yourself.
+// far -> near: a request that the client may be about to send, and the server's answer. Both without headers,
+// and the request without its file. A status of `pending`: there is none, ask the server.
 struct Answer {
   OpenKey open;
   std::uint16_t command = 0;
@@ -71,19 +71,19 @@ struct Answer {
   static constexpr std::tuple kFields{&Answer::open, &Answer::command, &Answer::status, &Answer::request,
                                       &Answer::response_bytes};
 };
-// near -> far: if the CREATE with this id, right behind, opens a file, ask this about it too and push the
-// Answer; who asks the near half waits for it.
+// near -> far: if the CREATE with this id, right behind, opens a file, send this query about it too and push
+// the Answer; a client with that query waits for it at the near half.
 struct Expect {
   MessageNumber message = 0;
   std::uint16_t command = 0;
   Slice request;
   static constexpr std::tuple kFields{&Expect::message, &Expect::command, &Expect::request};
 };
-// near -> far: the frame behind this asks for (a part of) a directory's listing: fetch the rest to its end,
-// as Answers whose request is this id (8 bytes). The client has had `served` entries before, which the server
-// told by itself. `all`: the frame starts the listing afresh, its own answer
-// comes as an Answer too, and the first `served` entries that were listed before are left out. Without an
-// open: the frame is a compound that opens the directory, too, and this is the id of its QUERY_DIRECTORY.
+// near -> far: the frame behind this requests (a part of) a directory's listing: fetch the rest to its end,
+// as Answers whose request is this id (8 bytes). The client has had `served` entries before, from the server
+// itself. `all`: the frame restarts the listing, its own answer comes as an Answer too, and the first
+// `served` entries of the earlier listing are omitted. Without an open: the frame is a compound that opens
+// the directory, too, and this is the id of its QUERY_DIRECTORY.
 struct Enumerate {
   OpenKey open;
   MessageNumber message = 0;
@@ -94,7 +94,7 @@ struct Enumerate {
   static constexpr std::tuple kFields{&Enumerate::open, &Enumerate::message, &Enumerate::all,
                                       &Enumerate::served, &Enumerate::info_class, &Enumerate::pattern};
 };
-// near -> far: so many bytes of this listing have left the near half; the far half fetches a bounded part
+// near -> far: how many bytes of this listing the near half has used; the far half fetches a bounded part
 // ahead.
 struct More {
   OpenKey open;
@@ -110,25 +110,25 @@ struct Local {
 
 // ---- opens made ahead (SMB2)
 
-// far -> near: the server has opened a file that the client has not asked for, on the client's behalf and
-// under an oplock that keeps others waiting. Whoever asks for just that may be given it. What is told of the
-// open afterwards is for who is given it. Attached: the body of the answer that the client is to get.
+// far -> near: the server has opened a file that the client has not requested, on the client's behalf and
+// under an oplock that makes others wait. It may be used to answer exactly that request. Later messages about
+// the open are for the client that got it. Attached: the body of the answer for the client.
 struct Offer {
   std::uint64_t number = 0;  // never used again, unlike the open's own
   OpenKey open;
-  Slice request;                     // what it answers
-  Slice questions;                   // that are asked about it too; each is awaited as an Answer
+  Slice request;                     // the request that it answers
+  Slice questions;                   // queries that are sent about it too; each is awaited as an Answer
   std::uint32_t response_bytes = 0;  // attached
   std::uint32_t attached_bytes() const { return response_bytes; }
   static constexpr std::tuple kFields{&Offer::number, &Offer::open, &Offer::request, &Offer::questions,
                                       &Offer::response_bytes};
 };
-// far -> near: it is not to be given to anybody any more. GaveUp is awaited, unless Took is on its way.
+// far -> near: no client may get it any more. GaveUp is awaited, unless Took is under way.
 struct Revoke {
   std::uint64_t number = 0;
   static constexpr std::tuple kFields{&Revoke::number};
 };
-// near -> far: the client has been given it. A Local follows.
+// near -> far: the client has got it. A Local follows.
 struct Took {
   std::uint64_t number = 0;
   static constexpr std::tuple kFields{&Took::number};
@@ -139,8 +139,8 @@ struct GaveUp {
   static constexpr std::tuple kFields{&GaveUp::number};
 };
 
-// near -> far: an open that was answered here, of a file that is open at the server anyway, is needed there
-// now: open it. What comes behind this waits until that is done, and may name it.
+// near -> far: an open that was answered locally, of a file that is already open at the server, is needed
+// there now: open it. Later frames and messages wait until that is done, and may name it.
 struct MakeReal {
   OpenKey open;   // as the client knows it
   Slice request;  // its CREATE, header included
@@ -152,7 +152,7 @@ using TwinMessage = std::variant<Ahead, Used, Asked, Forwarded, Drop, Promised, 
                                  MakeReal, Allowance, Remembers, Settled, Watched, Paths>;
 
 Slice encode(const TwinMessage& message);
-// An error means that the twin is of another program: reset the flow.
+// An error means that the twin is another program: reset the flow.
 Result<TwinMessage> decode(Bytes message);
 using twin::attached_bytes;
 using twin::kMaxAttachedBytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the raw bytes of the stream that belong to a message of the twin. What may stand between them is
-// decided by framed_module.h.
+// Collects the raw bytes of the stream that belong to a message of the twin. framed_module.h decides what may
+// come between them.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -28,8 +28,8 @@ class Attachment {
     message_ = std::move(message);
   }
 
-  // Takes what belongs to the message from the front of `bytes`; the message, when that is complete. Copied
-  // into one piece: the host's slices may be small parts of something large.
+  // Takes the message's bytes from the front of `bytes`; returns the message when it is complete. Copied into
+  // one piece: the host's slices may be small parts of a large buffer.
   std::optional<Whole> take(Slice& bytes) {
     const std::size_t taken = std::min(bytes.size(), missing_);
     std::memcpy(room_, bytes.bytes().data(), taken);

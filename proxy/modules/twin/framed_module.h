@@ -68,7 +68,7 @@ class FramedModule : public modules::Module {
   void from_twin(TimePoint now, Slice bytes) override {
     if (stream_state_ == State::aside) return;
     auto message = decode<Message>(bytes.bytes());
-    // Between frames only, and only from a twin that has a half as we have: anything else is another program.
+    // Only between frames, and only from a twin that has a half like ours: anything else is another program.
     const bool is_in_place =
         !attachment_.is_pending() && (stream_state_ != State::frames || stream_.held_bytes() == 0);
     if (!message || !half() || !is_in_place) return out_.abort();
@@ -159,7 +159,7 @@ class FramedModule : public modules::Module {
   // Of one way: from the LAN into the stream, or from the stream to the LAN.
   enum class State : std::uint8_t {
     frames,  // cut, and given to the half
-    bytes,   // not frames any more, or of no interest: as they come
+    bytes,   // no frames any more, or irrelevant: pass unchanged
     aside,   // the host does not ask any more
   };
 
@@ -171,7 +171,7 @@ class FramedModule : public modules::Module {
       auto next = protocol_.next(up ? lan_ : stream_, way);
       if (!next) {
         if (up) return lan_opaque(now, Protocol::kNotUnderstood);
-        // The twin has cut the same bytes: where it found an end, it has stepped aside.
+        // The twin has split the same bytes: it has stepped aside at the same place.
         return out_.abort();
       }
       if (!*next) return;
@@ -204,7 +204,7 @@ class FramedModule : public modules::Module {
     for (Slice& rest : stream_.take_rest()) out_.to_lan(std::move(rest));
   }
 
-  // Whether there is anything left to do here.
+  // Whether this module has anything left to do.
   void review(TimePoint now) {
     // The near half owes the server nothing; the far half must not take answers to its own requests for the
     // client's.
@@ -230,7 +230,7 @@ class FramedModule : public modules::Module {
   Attachment<Message> attachment_;
   State lan_state_ = State::frames, stream_state_ = State::frames;
   bool lan_ended_ = false, stream_ended_ = false;
-  bool gives_up_ = false;  // there is no memory to go on as before
+  bool gives_up_ = false;  // there is too little memory to continue
   modules::Reason reason_ = modules::reasons::optimised;
   mutable modules::Counters shown_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a half of a module puts what it wants done. Only whole frames go to the stream, and only through
-// pass_on() and tell(), so that the twin always finds frames where it expects them.
+// Collects the outputs of a module's half. Only whole frames go to the stream, and only through pass_on() and
+// tell(), so that the twin always finds frames where it expects them.
 #pragma once
 #include <deque>
 #include <optional>
@@ -18,12 +18,12 @@ class Outputs {
   void to_lan(Slice bytes) {
     if (!lan_ended_) queue_.push_back(modules::ToLan{std::move(bytes)});
   }
-  // A whole frame towards the twin, which meets it in Half::frame_from_stream().
+  // A whole frame towards the twin, which receives it in Half::frame_from_stream().
   void pass_on(Slice frame) {
     if (stream_ == Stream::open) queue_.push_back(modules::ToStream{std::move(frame)});
   }
   // A message to the twin at this position between the frames. `attached` follows as raw bytes, which are
-  // reduced like any others; the message tells its length (attached_bytes()).
+  // reduced like any others; the message contains its length (attached_bytes()).
   void tell(const Message& message, Slice attached = {}) {
     if (stream_ != Stream::open) return;
     queue_.push_back(modules::ToTwin{encode(message)});
@@ -40,8 +40,8 @@ class Outputs {
   }
   void abort() { queue_.push_back(modules::Abort{}); }  // a promise cannot be kept: reset both ends
 
-  // For framed_module.h. `rest` is what is held of a frame; it follows, since the twin is not to look for a
-  // frame in it. What is passed on or told afterwards is dropped.
+  // For framed_module.h. `rest` is the held part of a frame; it follows, because the twin must not look for a
+  // frame in it. Later frames and messages are dropped.
   void step_aside_to_stream(modules::Reason reason, std::vector<Slice> rest) {
     queue_.push_back(modules::StepAside{modules::Way::to_stream, reason});
     for (Slice& bytes : rest) queue_.push_back(modules::ToStream{std::move(bytes)});
@@ -56,7 +56,7 @@ class Outputs {
     queue_.pop_front();
     return first;
   }
-  // Takes out what was put in, to be put in again later.
+  // Takes out the outputs, to be put in again later.
   std::deque<modules::Output> exchange(std::deque<modules::Output> queue) {
     return std::exchange(queue_, std::move(queue));
   }

@@ -12,7 +12,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Longer frames are copied only as far as they are changed.
+// Of longer frames only the changed part is copied.
 constexpr std::size_t kCopiedFront = 256;
 constexpr std::size_t kCopiedWhole = 2048;
 
@@ -47,7 +47,7 @@ class Writer : private OwnBuffer, public LittleEndianWriter {
     write_frame_head(offset() + behind, buffer_.data());
     return Slice::copy_of(buffer_);
   }
-  // With `front` in the place of as many bytes from the element's first on.
+  // Replaces the element's first bytes by `front`.
   Slice finish_behind(Bytes front) {
     std::copy(front.begin(), front.end(), buffer_.begin() + kFrameHeadBytes);
     return finish();
@@ -443,7 +443,7 @@ void EditedFrame::set_file_id(const FileId& file, std::size_t at, std::size_t el
   store_le(id + 8, file.volatile_part);
 }
 
-// Where `bytes` of a field lie that may be written. Edits far behind the front (of a compound) move its end.
+// The place of `bytes` of a field, for writing. Edits far behind the front (of a compound) move its end.
 std::byte* EditedFrame::at(std::size_t element, std::size_t offset, std::size_t bytes) {
   const std::size_t begin = kFrameHeadBytes + element + offset, end = begin + bytes;
   assert(end <= front_.size() + back_.size());

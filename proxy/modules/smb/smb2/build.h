@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the SMB2 messages that a proxy sends itself, as whole frames with their head of four bytes, and
-// changes copies of others' in place. Never signed, never in compounds: signed and encrypted sessions are
-// left alone.
+// changes copies of others' in place. Never signed, never in compounds: signed and encrypted sessions pass
+// unchanged.
 #pragma once
 #include <optional>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// What a request of ours needs beside its body.
+// The fields of our own requests besides their body.
 struct RequestHead {
   MessageId message_id = 0;
   std::uint16_t credit_charge = 1;  // ids it takes; see charge_for()
@@ -26,25 +26,25 @@ struct RequestHead {
   std::uint32_t process_id = 0xFEFF;  // as Windows fills it; reserved in the specification
 };
 
-// The head of one of many requests of ours, which widens the server's window. Others ask for no more ids than
-// they take: a server grants so many in all, and what is ours is lacking in the client's.
+// The head of one of many requests of ours, which widens the server's window. Others request only as many ids
+// as they use: a server grants a limited total, and ours reduce the client's share.
 inline RequestHead widening(RequestHead head) {
   head.credit_request = head.credit_wish;
   return head;
 }
 
 // The header of a final response to `request` that succeeds or fails with `status`, granting as many credits
-// as the request took. Ids of a related element are to be resolved by the caller first.
+// as the request used. The caller must first resolve the ids of a related element.
 Header answer_to(const Header& request, Status status);
 
-// Any message from its header and its body: for bodies that were stored. The body of a response must not hold
-// offsets into a compound, so it is taken from an element's body() (offsets count from the element's header).
+// Any message from its header and its body: for stored bodies. The body of a response must not hold offsets
+// into a compound, so it is taken from an element's body() (offsets count from the element's header).
 Slice build_message(const Header& header, Bytes body);
 
 Slice build_create_request(const RequestHead& head,
                            const CreateRequest& request);  // contexts as they are listed
-// A CREATE request, `element` whole and alone in its frame, without the contexts of these names; all else as
-// it is.
+// A CREATE request, `element` whole and alone in its frame, without the contexts of these names; otherwise
+// unchanged.
 Slice without_contexts(Bytes element, std::span<const std::string_view> names);
 Slice build_close_request(const RequestHead& head, const CloseRequest& request);
 Slice build_read_request(const RequestHead& head, const ReadRequest& request);
@@ -68,16 +68,17 @@ Slice build_empty_response(
 // QUERY_DIRECTORY, CHANGE_NOTIFY, QUERY_INFO
 Slice build_buffer_response(const Header& head, Bytes buffer);
 
-// Where a request of this command has its FileId, counted from the element's first byte; none: it has none.
+// The position of the FileId in a request of this command, counted from the element's first byte; none if it
+// has no FileId.
 std::optional<std::size_t> file_id_at(Command command);
-// The file that a request names, if it is whole enough to name one.
+// The file that a request names, if the request is long enough to contain the name.
 std::optional<FileId> named_file(const Element& request);
 
 // A copy of a frame that may be changed before it is sent. Of a long frame only the front is copied, so it
 // goes out as two slices.
 class EditedFrame {
  public:
-  // `frame` with its head of four bytes. `element` below: Element::offset of the element that is meant.
+  // `frame` with its head of four bytes. `element` below: Element::offset of the element to change.
   explicit EditedFrame(const Slice& frame);
   EditedFrame(const EditedFrame&) = delete;  // two would write into the same memory
   EditedFrame& operator=(const EditedFrame&) = delete;
@@ -103,7 +104,7 @@ class EditedFrame {
 
   Slice front_;
   Slice back_;
-  std::byte* memory_ = nullptr;  // of front_, which nobody else has seen yet
+  std::byte* memory_ = nullptr;  // of front_, which no other slice shares yet
 };
 
 }  // namespace longhaul::smb::smb2

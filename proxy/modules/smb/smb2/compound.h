@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes messages of several elements, and puts errors in the place of answers, in single responses and in
-// compounds ([MS-SMB2] section 3.3.4.1.3). Which answers, and why, is the callers' business; signed messages
-// are never given to it.
+// Makes messages of several elements, and replaces answers by errors, in single responses and in compounds
+// ([MS-SMB2] section 3.3.4.1.3). The callers decide which answers; they never pass signed messages.
 #pragma once
 #include <span>
 
@@ -17,7 +16,7 @@ struct CompoundPart {
 using CompoundParts = boost::container::small_vector<CompoundPart, 3>;
 // A frame of these elements, one at least; where each ends is written anew.
 Slice build_compound(std::span<const CompoundPart> parts);
-// The body of an ERROR response (2.2.2) that says no more than its status.
+// The body of an ERROR response (2.2.2) that contains only its status.
 Bytes error_body();
 
 struct NewStatus {
@@ -25,8 +24,7 @@ struct NewStatus {
   Status status = Status::success;   // an error
 };
 
-// The frame of a response with these elements turned into ERROR responses (2.2.2), ids and credits as they
-// were.
+// The frame of a response with these elements turned into ERROR responses (2.2.2), ids and credits unchanged.
 Slice with_statuses(const Message& message, std::span<const NewStatus> changed);
 
 }  // namespace longhaul::smb::smb2

@@ -8,7 +8,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// About what one takes in memory, with its place in tables.
+// Approximate memory of one, with its place in tables.
 constexpr std::size_t kOpenBytes = 512, kPendingBytes = 384;
 constexpr SessionId kPreviousSession = ~SessionId{0};
 constexpr TreeId kPreviousTree = ~TreeId{0};
@@ -52,7 +52,7 @@ bool truncates(Disposition disposition) {
          disposition == Disposition::overwrite_if;
 }
 
-// [MS-SMB2] 2.2.13.1.1: what generic rights stand for, as far as we ask.
+// [MS-SMB2] 2.2.13.1.1: the meaning of generic rights, as far as we need it.
 std::uint32_t mapped(std::uint32_t wanted) {
   if (wanted & access::generic_all)
     wanted |= access::generic_read | access::generic_write | access::generic_execute;
@@ -89,7 +89,7 @@ Message kept(const Message& message) {
   constexpr std::size_t kCopied = 16 << 10;
   if (message.frame.bytes.size() > kCopied) return message;
   auto copy = parse_message({message.frame.kind, Slice::copy_of(message.frame.bytes.bytes())});
-  return copy ? std::move(*copy) : message;  // it was understood a moment ago
+  return copy ? std::move(*copy) : message;  // it was parsed a moment ago
 }
 
 bool Open::may_read() const { return access & (access::read_data | access::execute); }
@@ -272,7 +272,7 @@ void Connection::note(const Element& element, Chain& chain, Changes& changes) {
       if (!set) break;
       request.info_type = set->type;
       request.info_class = set->info_class;
-      // A new name, which is not ours to follow: from now on it may be any.
+      // A new name, which we do not track: from now on it may be any.
       bool renames = set->info_class == file_info::rename || set->info_class == file_info::rename_ex ||
                      set->info_class == file_info::link;
       if (auto* open = this->open(request.file); open && set->type == InfoType::file && renames)
@@ -321,7 +321,7 @@ void Connection::note_create(const Element& element, Pending& request, Changes& 
   open.disposition = create->disposition;
   open.may_be_replayed = create->durable == Durable::request_v2;
   open.reconnected = create->durable == Durable::reconnect || create->durable == Durable::reconnect_v2;
-  // What a reconnect finds was named on another connection.
+  // A reconnected handle was named on another connection.
   if (open.reconnected) open.name.exact = false;
   open.group = files_.group_of(open.name);
   request.opens_file = Counted(open.group, &FileCounts::opening);
@@ -345,7 +345,7 @@ void Connection::note_file(Pending& request, const Result<FileId>& file, Chain& 
 
 // The data of all opens that may be of the request's file.
 void Connection::voids(Pending& request, const Chain& chain, Alone write, Changes& changes) {
-  // Of an open that we know nothing of, it may be any.
+  // The file of an unknown open may be any.
   FileGroupRef file = files_.any();
   if (auto* open = this->open(request.file)) {
     file = open->group;
@@ -371,7 +371,8 @@ void Connection::rename(Open& open) {
   open.group->add(&FileCounts::opens);
 }
 
-// Each open is told once: until its tree or session has ended, or the server has refused that, it stays so.
+// Each open is reported once, and stays so until its tree or session has ended, or the server has refused
+// that.
 void Connection::leave_tree(SessionId session, std::optional<TreeId> tree) {
   const auto end = in_tree_.upper_bound({session, tree.value_or(~TreeId{0})});
   for (auto at = in_tree_.lower_bound({session, tree.value_or(0)}); at != end; ++at) {
@@ -381,7 +382,7 @@ void Connection::leave_tree(SessionId session, std::optional<TreeId> tree) {
   }
 }
 
-// Somebody else may speak from here on: what is open already, only the server can judge (3.3.5.5.3).
+// Another user may use the session from here on: only the server can judge existing opens (3.3.5.5.3).
 void Connection::begin_session_anew(SessionId session) {
   const auto since = since_setup_.extract(session);
   if (since.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both halves know of an SMB2 connection from the requests and answers that pass: its dialect, sessions,
-// trees, requests without an answer, open files and their oplocks and leases. Knows only what it saw granted;
-// decides nothing.
+// What both halves know of an SMB2 connection from the passing requests and answers: its dialect, sessions,
+// trees, requests without an answer, open files and their oplocks and leases. Records only what it saw
+// granted; decides nothing.
 #pragma once
 #include <map>
 #include <memory>
@@ -28,12 +28,12 @@ struct Message {
   const Header& header() const { return elements.front().header; }
 };
 Result<Message> parse_message(const Frame& frame);
-// The same for keeping: a frame shares the memory of what came with it, which may be much more.
+// The same for keeping: a frame shares the memory of its neighbours, which may be much larger.
 Message kept(const Message& message);
 
 struct Session {
   bool expired = false;
-  // An ordinary request was signed, or came encrypted: nothing in it may be answered, changed or added.
+  // An ordinary request was signed, or came encrypted: its session may not be answered, changed or extended.
   bool untouchable = false;
 };
 
@@ -50,7 +50,7 @@ struct Open {
   TreeId tree = 0;
   FileName name;
   std::u16string moved_to;   // renamed through it: as records of lost writes name it now
-  FileGroupRef group;        // of `name`; none before the connection knows the open
+  FileGroupRef group;        // of `name`; none until the connection knows the open
   std::uint32_t access = 0;  // desired, generic rights mapped; see may_read(), may_write()
   std::uint32_t options = 0;
   std::uint32_t share_access = 0;
@@ -60,35 +60,35 @@ struct Open {
   bool durable = false;      // durable, persistent or resilient: granted, or asked of an open handle
   bool reconnected = false;  // its state began on another connection
   bool replayed = false;
-  // Its CREATE may come again on another connection, until the client shows that it has had the answer.
+  // Its CREATE may be replayed on another connection, until the client has shown that it got the answer.
   // Servers take any request on the handle for that ([MS-SMB2] 3.3.5.9, replay): ours must not come first.
   bool may_be_replayed = false;
-  bool on_behalf = false;  // its oplock was asked by us; the client believes in none
+  bool on_behalf = false;  // we requested its oplock; the client does not know about it
   bool given_up =
-      false;  // the near half answers nothing by that any more, though the server has not broken it
-  // Changes that others make are told by a notification, without the oplock (far_watch.h, Watched).
+      false;  // the near half no longer uses it for answers, although the server has not broken it
+  // A notification reports changes by others, without the oplock (far_watch.h, Watched).
   bool watched = false;
   bool locked = false;            // byte ranges were locked through it, or before it was opened: is_locked()
   bool closing = false;           // its CLOSE has been seen
   bool deletes = false;           // closing it deletes the file (lost_files.h)
   bool unpromised = false;        // counted as written without early answers (near_writes.cc)
   std::uint64_t end_of_file = 0;  // as CREATE answered it
-  // The server has said that the file reached so far: a file of this size fits its file system.
+  // The server has confirmed that the file reached that size: so its file system supports it.
   std::uint64_t confirmed_bytes = 0;
   std::uint64_t allocation_bytes = 0;
   std::uint32_t file_attributes = 0;
   FileTimes times;
 
-  // What is granted now, as the state of a lease (level II: R; exclusive: RW; batch: RWH). A break takes away
-  // from it as soon as it is seen, before it is acknowledged.
+  // What is granted now, as the state of a lease (level II: R; exclusive: RW; batch: RWH). A break reduces it
+  // as soon as it is seen, before it is acknowledged.
   std::uint32_t caching = lease_state::none;
   bool break_pending = false;
   std::optional<LeaseKey> lease;
   OplockLevel oplock = OplockLevel::none;  // as granted by the server
 
-  // What the far half has to know should the near proxy fail (near_settled.h, far_losses.h).
+  // For the far half, in case the near proxy fails (near_settled.h, far_losses.h).
   bool was_write_cached = false;  // ever: its WRITEs may have been promised
-  bool settled = false;           // nothing is promised, until a WRITE that is asked after this is answered
+  bool settled = false;           // nothing is promised, until a WRITE requested after this is answered
   bool failed_promise = false;    // at the far half: the client may not have been told yet
 
   // Byte ranges were locked through it or another open of the same file.
@@ -96,7 +96,7 @@ struct Open {
   bool may_read() const;
   bool may_write() const;
   bool write_through() const;  // or unbuffered: never written behind, never read ahead
-  // The server has written this.
+  // The server has confirmed this write.
   void confirm(std::uint64_t offset, std::uint32_t length);
 };
 
@@ -115,9 +115,9 @@ struct Pending {
   std::uint64_t offset = 0;
   std::uint32_t length = 0;
   // CREATE
-  std::unique_ptr<Open> opening;     // what its answer completes
-  std::vector<MessageId> followers;  // elements of its compound that mean its file
-  bool closed_in_compound = false;   // its compound also closes the file: not worth anything ahead
+  std::unique_ptr<Open> opening;     // completed by its answer
+  std::vector<MessageId> followers;  // elements of its compound that refer to its file
+  bool closed_in_compound = false;   // its compound also closes the file: not worth reading ahead
   // SET_INFO, QUERY_INFO; the class QUERY_DIRECTORY, too
   InfoType info_type = InfoType::file;
   std::uint8_t info_class = 0;
@@ -128,14 +128,14 @@ struct Pending {
   Counted changes_file;
 };
 
-// What a message changed, for who acts on it. In the order of the elements.
+// The effects of a message, in the order of its elements.
 struct Change {
   enum class Kind : std::uint8_t {
     opened,  // `open`
     closed,  // the server has closed it, or its tree or session is gone; `open` is valid as long as the
              // Outcome
     broken,  // its caching was reduced, or is being reduced
-    voided,  // requests: data read before from any open of `file` are no longer right (write, lock, set
+    voided,  // requests: data read before from any open of `file` is void (write, lock, set
              // info, ioctl, truncation); one for each request
   };
   Kind kind;
@@ -155,7 +155,7 @@ class Connection {
   // finally answered requests is gone; `answered` has them.
   struct Answered {
     const Element* element = nullptr;
-    Pending request;  // of an interim answer only its numbers
+    Pending request;  // of an interim answer only its ids
     bool interim = false;
   };
   struct Outcome {
@@ -164,36 +164,37 @@ class Connection {
     std::vector<std::unique_ptr<Open>> closed;  // keeps what Change::closed points to
   };
   Outcome on_response(const Message& message);
-  // The near half answered this request itself: a CLOSE answered here closes.
+  // The near half answered this request itself: a CLOSE answered locally closes.
   Outcome answered_here(MessageId id);
 
-  // Requests of the session come over another connection as well.
+  // Requests of the session also arrive over another connection.
   void bound_elsewhere(SessionId session) { make_untouchable(session, reasons::smb_multichannel); }
-  // The server has said so in an answer that did not come here.
+  // The server has reported it in an answer on another path.
   void session_expired(SessionId session);
 
-  // This CREATE goes without the GUID by which the server would know it again.
+  // This CREATE is sent without the GUID by which the server would recognise it.
   void cannot_be_replayed(MessageId create);
 
-  // A frame was encrypted, or makes no sense: nothing on this connection may be touched from here on.
+  // A frame was encrypted, or cannot be parsed: this connection passes unchanged from here on.
   void leave_alone(modules::Reason reason);
 
   Dialect dialect() const { return dialect_; }
   bool multi_credit() const { return multi_credit_; }
-  // Both sides have said that a session may use several connections.
+  // Both sides have announced that a session may use several connections.
   bool multi_channel() const { return multi_channel_; }
   std::uint32_t max_read_bytes() const { return max_read_bytes_; }
   std::uint32_t max_write_bytes() const { return max_write_bytes_; }
   std::uint32_t max_transact_bytes() const { return max_transact_bytes_; }
 
-  // Signed, encrypted, signing demanded, bound to another channel, or expired and not yet renewed: hands off.
+  // Signed, encrypted, signing required, bound to another channel, or expired and not yet renewed: passes
+  // unchanged.
   bool untouchable(SessionId session) const;
   bool expired(SessionId session) const;
-  // Some session of this connection is untouchable: nothing is done any more that would not have to be.
+  // Some session of this connection must pass unchanged: only obligations are fulfilled from then on.
   bool any_untouchable() const { return why_untouchable_ != reasons::optimised; }
   modules::Reason why_untouchable() const { return why_untouchable_; }
-  // Messages may be signed or encrypted: none may be given another id, and nothing of ours be sent. Where it
-  // is only that something was not understood, ids go on being kept apart.
+  // Messages may be signed or encrypted: none may get another id, and no request of ours may be sent. If the
+  // only problem was an unparsable message, ids continue to be kept apart.
   bool ids_are_fixed() const { return ids_are_fixed_; }
 
   const Tree* tree(SessionId session, TreeId tree) const;
@@ -203,36 +204,36 @@ class Connection {
   std::size_t pending_count() const { return pending_.size(); }
   // Whether an open shares this lease.
   bool is_shared(const LeaseKey& lease) const { return leases_.contains(lease); }
-  // Whether an open of that file has been asked for and not answered.
+  // Whether an open of that file has been requested and not answered.
   bool being_opened(const FileGroup& file, MessageId except) const;
   FileGroupRef group_of(const FileName& name) { return files_.group_of(name); }
   const FileGroupRef& any_file() const { return files_.any(); }
-  // What is known of the file's data holds no more, for a reason that no request tells.
+  // Cached data of the file is void, for a reason that no request shows.
   void changed(const Open& open) { open.group->add(&FileCounts::changes); }
   // The same of its attributes alone.
   void doubted(const Open& open) { open.group->add(&FileCounts::doubts); }
-  // How often anything was changed through this connection.
+  // How many changes were made through this connection.
   std::uint64_t changes() const { return files_.any()->count(&FileCounts::changes); }
 
   using Opens = std::unordered_map<FileId, std::unique_ptr<Open>, FileIdHash>;
   const Opens& opens() const { return opens_; }
-  // What all this takes, about.
+  // Approximate memory of all this.
   std::size_t state_bytes() const;
 
   // It was renamed.
   void moved(Open& open, std::u16string to);
 
-  // More opens at a time are not followed: they are to each request as opens that nobody has seen. So are
-  // those that share a lease with more than kMostSharers of them, as far as their caching goes.
+  // More opens at a time are not tracked: each request treats them like opens that it has never seen. The
+  // same holds for the caching of those that share a lease with more than kMostSharers of them.
   static constexpr std::size_t kMostOpens = 1 << 14, kMostSharers = 64;
   static constexpr std::size_t kMostSessions = 1 << 12, kMostTrees = 1 << 14;
-  // A server grants some thousands of credits. Who has more requests without an answer is not understood.
+  // A server grants some thousands of credits. A client with more requests without an answer is not tracked.
   static constexpr std::size_t kMostPending = 1 << 14;
   // Nothing larger fits a frame (frames.h), whatever a server announces.
   static constexpr std::uint32_t kLargestTransfer = 8 << 20;
 
  private:
-  struct Chain;  // of a compound: what a related element takes from the one before
+  struct Chain;  // of a compound: inherited by a related element from the one before
   void note(const Element& element, Chain& chain, Changes& changes);
   void note_create(const Element& element, Pending& request, Changes& changes);
   void note_file(Pending& request, const Result<FileId>& file, Chain& chain);
@@ -268,8 +269,8 @@ class Connection {
   KeyedMap<MessageId, Pending> pending_;
   Opens opens_;
   std::size_t name_bytes_ = 0;  // of opens_, and of what is being opened
-  // Its opens, by what a request may mean all of: a tree or session (`leaving`: it has asked to end it), a
-  // session since it was set up last, a lease.
+  // Its opens, by the scope of a request: a tree or session (`leaving`: it has asked to end it), a session
+  // since it was last set up, a lease.
   using FileIds = std::unordered_set<FileId, FileIdHash>;
   struct InTree {
     FileIds staying, leaving;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's messages tell a Connection; what the client's do is in connection.cc.
+// How the server's messages change a Connection; connection.cc has the client's.
 #include <algorithm>
 
 #include "proxy/modules/smb/smb2/connection.h"
@@ -121,7 +121,7 @@ void Connection::finish(const Element& element, Pending request, Outcome& outcom
 void Connection::opened(const Element& element, Pending& request, Outcome& outcome) {
   auto answer = parse_create_response(element.bytes);
   if (!answer) return leave_alone(reasons::smb_not_understood);
-  close(answer->file, request.id, outcome);  // a number used again: the one before is gone
+  close(answer->file, request.id, outcome);  // a number used again: the previous one has ended
   if (opens_.size() >= kMostOpens) return;
   auto open = std::make_unique<Open>(*request.opening);
   open->file = answer->file;
@@ -152,7 +152,7 @@ void Connection::opened(const Element& element, Pending& request, Outcome& outco
   outcome.changes.push_back({.kind = Change::Kind::opened, .open = kept, .by = request.id});
 }
 
-// One lease is shared by all opens under its key, and may have grown with this one.
+// All opens under its key share one lease, which may have grown with this one.
 void Connection::share_lease(Open& open, const Lease& lease) {
   open.lease = lease.key;
   open.break_pending = lease.flags & lease_flags::break_in_progress;
@@ -210,10 +210,11 @@ void Connection::broken(const Element& element, Outcome& outcome) {
   if (auto* oplock = std::get_if<OplockBreak>(&*parsed)) {
     Open* open = this->open(oplock->file);
     if (!open) return;
-    // 3.3.4.6: a broken level II asks for no acknowledgement.
-    // By what the server granted: `caching` may have been given up meanwhile, which it does not know.
+    // 3.3.4.6: a broken level II needs no acknowledgement. Judged by what the server granted: `caching` may
+    // have been given up meanwhile, without the server's knowledge.
     open->break_pending = caching_of(open->oplock) & lease_state::write;
-    // What is left when it was asked by us is shared, which the client asked for as little (far_oplocks.cc).
+    // If we requested it, the rest is a shared oplock, which the client did not request either
+    // (far_oplocks.cc).
     open->caching = open->on_behalf ? +lease_state::none : open->caching & caching_of(oplock->level);
     open->oplock = oplock->level;
     outcome.changes.push_back({.kind = Change::Kind::broken, .open = open});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of messages, and ends. Under which ids they go to the server, and ours with them, is in
-// far_ids.cc.
+// What happens to messages, and ends. far_ids.cc assigns the ids with which they, and our own requests, go to
+// the server.
 #include "proxy/modules/smb/smb2/far.h"
 
 #include <algorithm>
@@ -12,8 +12,7 @@ using modules::Reason;
 
 namespace {
 
-// Under which the connection keeps account of opens and closes of our own; far beyond what any client comes
-// to.
+// The numbers under which the connection tracks opens and closes of our own; far beyond those of any client.
 constexpr MessageId kFirstOwnOpen = MessageId{1} << 63;
 
 }  // namespace
@@ -68,8 +67,8 @@ bool Far::holds(Input input) {
 }
 
 void Far::release(TimePoint now) {
-  // Nothing is under way that could free ids: what waits for them would wait for ever. A server leaves one at
-  // least (3.3.1.2), be it among those that are kept.
+  // No pending request could free ids: waiting would never end. A server leaves at least one (3.3.1.2),
+  // possibly among the reserved ones.
   const auto stuck = [this] { return aliases_.starved() && own_.empty() && at_server_.empty(); };
   if (stuck()) {
     keeps_ids_ = false;
@@ -87,13 +86,13 @@ void Far::release(TimePoint now) {
     if (auto* told = std::get_if<1>(&input)) from_twin(now, told->first, told->second);
     if (auto* ending = std::get_if<Ending>(&input)) stream_ended(now, *ending);
     if (std::holds_alternative<Opaque>(input)) stream_opaque(now);
-    // Others are to be made real: the rest waits again, in its order.
+    // Others must be opened at the server first: the rest waits again, in order.
     if (aliases_.busy()) held_ = std::exchange(held, {});
   }
 }
 
-// Nothing for what is encrypted, compressed or makes no sense: it passes, and from then on nothing is
-// touched.
+// Null if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
+// changed.
 std::optional<Message> Far::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
     connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
@@ -181,7 +180,7 @@ bool Far::inject_open(TimePoint now, SessionId session, TreeId tree, const Build
                EditedFrame edited(answered.bytes);
                edited.set_message_id(own);
                const auto message = parse_message({FrameKind::smb2, std::move(edited).whole()});
-               if (!message) return;  // it was understood a moment ago
+               if (!message) return;  // it was parsed a moment ago
                const Connection::Outcome outcome = connection_.on_response(*message);
                for (FarPart* part : parts_) part->on_outcome(then, outcome);
                reply(then, *message, outcome);
@@ -213,7 +212,7 @@ void Far::answer(TimePoint now, const Message& request, Slice frame) {
   ids_freed(now);
 }
 
-// What the client has asked for goes before what it has not.
+// The client's requests go before those that it did not send.
 void Far::after_response(TimePoint now, const Connection::Outcome& outcome) {
   for (FarPart* part : parts_)
     if (part != &opens_) part->after_response(now, outcome);
@@ -242,7 +241,7 @@ void Far::from_twin(TimePoint now, const TwinMessage& message, const Slice& atta
   };
   if (auto* used = std::get_if<Used>(&message)) unused(used->message, used->charge);
   if (auto* local = std::get_if<Local>(&message)) unused(local->message, local->charge);
-  // Unasked: its client is about to open the file again.
+  // Not requested by the server: the client is about to open the file again.
   if (auto* broken = std::get_if<Broken>(&message))
     if (Open* open = connection_.open(broken->open); open && !open->break_pending) open->given_up = true;
   for (FarPart* part : parts_)
@@ -295,8 +294,8 @@ bool Far::quiet() const {
   return std::all_of(parts_.begin(), parts_.end(), [](const FarPart* part) { return part->quiet(); });
 }
 
-// Only behind the near half, which does so before anything was added or answered: from then on the ids of
-// both legs differ, and somebody has to keep account of that.
+// Only after the near half, which does so only if nothing was added or answered: from then on the ids of both
+// connections differ, and must be mapped.
 Reason Far::leave_alone() const {
   if (!opaque_ || stream_ended_ || !own_.empty() || !listening_.empty() || !quiet())
     return reasons::optimised;

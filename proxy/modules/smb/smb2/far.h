@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half for SMB2 and SMB3: keeps the server's leg in order (ids, credits, our own requests and their
-// answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
+// The far half for SMB2 and SMB3: keeps the server's connection in order (ids, credits, our own requests and
+// their answers) and asks its parts what to add, hold and keep: far_opens.h, far_order.h (ordering points),
 // far_watch.h, far_metadata.h, far_reads.h, far_aliases.h.
 #pragma once
 #include <deque>
@@ -91,7 +91,7 @@ class Far final : public Half, private FarSide {
                                Reply reply);
   void after_response(TimePoint now, const Connection::Outcome& outcome);
   std::optional<Message> parse(const Frame& frame);
-  // A client's request on its way: the ids that its elements have got so far.
+  // A client's request under way: the ids that its elements have so far.
   struct Outgoing {
     Message message;
     std::vector<MessageId> ids;
@@ -102,7 +102,7 @@ class Far final : public Half, private FarSide {
   void wait_behind(const Message& cancel);
   bool own_answer(TimePoint now, const Message& message);
   Message in_clients_numbers(Message message);
-  // What the client's side says waits while opens are made real.
+  // Messages from the client's side wait while aliases are opened at the server.
   struct Opaque {};
   using Input = std::variant<Frame, std::pair<TwinMessage, Slice>, modules::Ending, Opaque>;
   bool holds(Input input);
@@ -121,8 +121,8 @@ class Far final : public Half, private FarSide {
   Connection connection_;
   MessageIds ids_;
   KeyedMap<MessageId, Reply> own_;        // our requests, by the server's number
-  KeyedMap<MessageId, Begun> beginning_;  // of these: what the server may let wait
-  KeyedMap<MessageId, Reply> listening_;  // that it does let wait
+  KeyedMap<MessageId, Begun> beginning_;  // of these: those that the server may leave pending
+  KeyedMap<MessageId, Reply> listening_;  // that it has left pending
   KeyedSet<MessageId> at_server_;         // the client's requests without a final answer, by its numbers
   std::deque<Outgoing> waiting_;          // for ids, in order
   std::size_t queued_bytes_ = 0;          // of those
@@ -142,11 +142,11 @@ class Far final : public Half, private FarSide {
   MessageId next_own_open_;
   bool burning_ = false;
   bool keeps_ids_ = true;  // some for what the client may sign
-  bool touched_ = false;   // something was added here, or answered at the near half
+  bool touched_ = false;   // a request was added here, or answered at the near half
   bool opaque_ = false;    // the client's way
   std::optional<modules::Ending> stream_ended_;
   bool end_told_ = false;
-  bool doomed_ = false;  // to be reset when all that was promised is done
+  bool doomed_ = false;  // reset when all promises are settled
 };
 
 }  // namespace longhaul::smb::smb2

@@ -6,7 +6,7 @@ namespace longhaul::smb::smb2 {
 
 void FarAliases::make_real(TimePoint now, const MakeReal& wanted) {
   if (waiting_.size() >= kMostWaiting || real_.size() >= kMostReal)
-    return side_.out().abort();  // no twin of ours
+    return side_.out().abort();  // not sent by our near half
   if (waiting_.empty() && ask(now, wanted)) return;
   held_bytes_ += wanted.request.size();
   waiting_.push_back(wanted);
@@ -17,11 +17,11 @@ void FarAliases::on_ids_freed(TimePoint now) {
     held_bytes_ -= waiting_.front().request.size();
 }
 
-// If the server refuses it now (somebody has taken the name away, or the right to look), the id stays one
-// that it does not know, and it says so to whoever uses it.
+// If the server refuses now (another client has changed the name, or the access rights), it does not know the
+// id, and returns an error to every request with it.
 bool FarAliases::ask(TimePoint now, const MakeReal& wanted) {
   const auto request = parse_create_request(wanted.request.bytes());
-  if (!request) return true;  // the near half has read it: not one of ours
+  if (!request) return true;  // the near half has parsed it: not from our near half
   const FileId alias = file_of(wanted.open);
   const bool sent = side_.inject(
       now, wanted.open.session, wanted.open.tree, 1,
@@ -48,7 +48,7 @@ Message FarAliases::resolved(Message message) {
   }
   if (!edited) return message;
   auto again = parse_message({message.frame.kind, std::move(*edited).whole()});
-  return again ? std::move(*again) : message;  // it was understood a moment ago
+  return again ? std::move(*again) : message;  // it was parsed a moment ago
 }
 
 }  // namespace longhaul::smb::smb2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far half's part for opens that the near half answered itself (near_aliases.h): opens them at the server
-// when they are needed there, and puts the server's id of such an open into what the client asks through it.
-// Until the server has answered, everything that the client's side says waits (far.cc).
+// if they are needed there, and replaces their ids in the client's requests by the server's. Until the server
+// has answered, all messages from the client's side wait (far.cc).
 #pragma once
 #include <deque>
 #include <optional>
@@ -30,7 +30,7 @@ class FarAliases {
  private:
   bool ask(TimePoint now, const MakeReal& wanted);
 
-  // As many as the near half ever has; those that are real stay until the client closes them.
+  // As many as the near half ever has; those opened at the server stay until the client closes them.
   static constexpr std::size_t kMostWaiting = 1024, kMostReal = 1 << 14;
 
   FarSide& side_;

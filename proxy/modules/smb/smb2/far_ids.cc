@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to the server under which id: the client's requests and ours, and the numbers that the client
-// knows in the answers. Which ids there are is message_ids.h.
+// The ids of messages to the server: the client's requests and ours, and the client's ids in the answers.
+// message_ids.h has the available ids.
 #include "proxy/modules/smb/smb2/far.h"
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Ids that stay free for the client when we take some at the top of the server's window. A request that comes
-// to one of ours takes another; but from 3.0 on some are signed in every session and cannot.
+// Ids that stay free for the client when we use some at the top of the server's window. A request with an id
+// that we used gets another one; but from 3.0 on some are signed in every session and cannot be changed.
 constexpr std::uint64_t kKeptForSigned = 16;
 
 // NEGOTIATE and SESSION_SETUP are part of the hash of 3.1.1 (3.2.5.2), TREE_CONNECT and LOGOFF may be signed
@@ -40,8 +40,8 @@ void Far::wait(Outgoing outgoing) {
   waiting_.push_back(std::move(outgoing));
 }
 
-// 3.3.5.16: it names its target, which may have another number at the server, or never have come there; then
-// there is nothing to cancel, and the number may be somebody else's.
+// 3.3.5.16: it names its target, which may have another id at the server, or never have arrived there; then
+// there is nothing to cancel, and the id may belong to another request.
 void Far::cancel(const Message& message) {
   const Header& header = message.header();
   if (header.is_async()) return out_.to_lan(message.frame.bytes);
@@ -53,7 +53,7 @@ void Far::cancel(const Message& message) {
   out_.to_lan(std::move(edited).whole());
 }
 
-// Its target may be waiting for an id; what is not there either was answered, or never came.
+// Its target may be waiting for an id; any other unknown one was answered, or never came.
 void Far::wait_behind(const Message& cancel) {
   if (waiting_ids_.contains(cancel.header().message_id)) wait({cancel, {}});
 }
@@ -75,11 +75,11 @@ Far::Sent Far::try_send(Outgoing& outgoing) {
     auto forwarded = ids_.forward(header.message_id, header.charge(),
                                   fixed ? MessageIds::Renumber::forbidden : MessageIds::Renumber::allowed);
     if (forwarded.refusal == MessageIds::Refusal::wait) {
-      // Before anything was added the server is who says what is too far.
+      // Before any request was added, the server decides what is out of range.
       if (touched_) return Sent::waits;
     } else if (forwarded.refusal == MessageIds::Refusal::impossible && touched_ &&
                header.command != Command::negotiate) {
-      // It is signed and has met an id of ours, or the client has used one twice. The near half has promised
+      // It is signed and its id was used by us, or the client has used one twice. The near half has promised
       // nothing behind it.
       doomed_ = true;
       return Sent::yes;
@@ -130,7 +130,7 @@ Message Far::in_clients_numbers(Message message) {
   if (!edited) return message;
   Frame frame{message.frame.kind, std::move(*edited).whole()};
   auto again = parse_message(frame);
-  return again ? std::move(*again) : message;  // it was understood a moment ago
+  return again ? std::move(*again) : message;  // it was parsed a moment ago
 }
 
 // ---- requests of our own
@@ -192,7 +192,7 @@ void Far::ids_freed(TimePoint now) {
     for (FarPart* part : parts_) part->on_ids_freed(now);
 }
 
-// Ids that the request which waits longest lacks.
+// The number of ids missing for the request that waits longest.
 std::uint16_t Far::lacking() const {
   if (waiting_.empty()) return 0;
   std::uint64_t end = 0, charge = 0;
@@ -203,7 +203,7 @@ std::uint16_t Far::lacking() const {
   return ids_.lacking(end, charge);
 }
 
-// One at a time: ids that nobody needs are given back to the server's window.
+// One at a time: unused ids are returned to the server's window.
 void Far::burn(TimePoint) {
   if (burning_ || connection_.ids_are_fixed() || opaque_ || end_told_) return;
   auto burnt = ids_.burn(!waiting_.empty(), connection_.multi_credit() ? MessageIds::kMostBurnCharge : 1);

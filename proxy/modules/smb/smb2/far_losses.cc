@@ -71,7 +71,7 @@ Taken FarLosses::on_twin(TimePoint, const TwinMessage& message, const Slice&) {
 }
 
 void FarLosses::lose_doubtful(Cause cause) {
-  // One flow's client is never told of more.
+  // The client of one flow never gets more reports.
   std::size_t left = LostWrites::kMost;
   const auto lose = [&](const LostWrites::File& file) {
     if (left == 0) return;
@@ -81,7 +81,7 @@ void FarLosses::lose_doubtful(Cause cause) {
   if (!may_promise_) return;
   for (const Failed& each : failed_) lose(each.file);
   if (ended_) {
-    // What the server has not answered yet is cut off with this flow.
+    // Requests that the server has not answered yet are cut off with this flow.
     for (const auto& [id, key] : promised_)
       if (const Open* open = side_.connection().open(key)) lose(file_of(*open));
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for what is lost when the near proxy fails: remembers each file of which the near half
-// may have promised writes that never came, and tells the client when it opens the file again through another
-// near proxy. A near proxy that still runs knows better (near_writes.h).
+// The far half's part for losses when the near proxy fails: records each file with possible promised writes
+// that never arrived, and tells the client when it opens the file again through another near proxy. A near
+// proxy that still runs knows better (near_writes.h).
 #pragma once
 #include <deque>
 #include <memory>
@@ -21,7 +21,7 @@ class FarLosses final : public FarPart {
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Takes CREATEs that would go on with a file that has lost writes.
+  // Answers CREATEs that would continue with a file with lost writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
@@ -29,13 +29,13 @@ class FarLosses final : public FarPart {
     may_promise_ |= surroundings.features.smb_write_behind;
     may_promise_cached_ |= surroundings.features.smb_write_behind_cached;
   }
-  // All that was promised lies before the end.
+  // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
-  // What the near half said and did not come never comes.
+  // Messages of the near half that have not arrived never will.
   void twin_lost() { lose_doubtful(Cause::near_vanished); }
-  // The near half will hear of that, and knows what is lost; but it may fail before its client has been told.
+  // The near half will learn of it, and knows what is lost; but it may fail before its client has been told.
   void server_ended() { lose_doubtful(Cause::server_gone); }
 
  private:

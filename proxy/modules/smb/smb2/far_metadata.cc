@@ -24,7 +24,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
   if (const auto* expect = std::get_if<Expect>(&message)) {
     if (expect->command != static_cast<std::uint16_t>(Command::query_info)) return Taken::yes;
     if (expected_.size() >= kMostOpening || expect->request.size() != kQuestionKeyBytes) {
-      side_.out().abort();  // the twin is not one of ours
+      side_.out().abort();  // not sent by our near half
       return Taken::yes;
     }
     std::vector<Slice>& questions = expected_[expect->message];
@@ -34,7 +34,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
   if (const auto* enumerate = std::get_if<Enumerate>(&message)) {
     if (opening_.size() >= kMostOpening || listings_.size() >= kMostListings ||
         beginning_.size() >= kMostOpening || enumerate->pattern.size() >= kMostPatternBytes) {
-      side_.out().abort();  // the twin is not one of ours
+      side_.out().abort();  // not sent by our near half
       return Taken::yes;
     }
     if (enumerate->open == OpenKey{}) {
@@ -48,7 +48,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
     std::vector<std::string> names;
     if (enumerate->all) {
       names = std::move(listing.names);
-      // What the client has had, and is not known here, it would be told again.
+      // Otherwise the client would get entries again that it had before this listing was tracked.
       if (names.size() < enumerate->served) side_.out().abort();
     } else {
       forget(listing.names);
@@ -80,7 +80,7 @@ Taken FarMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slic
 }
 
 Taken FarMetadata::on_request(TimePoint now, const Message& message, const Changes&) {
-  // What lists a directory goes before what closes it, in any case.
+  // Listing requests always go before those that close the directory.
   if (held_.empty()) return Taken::no;
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -103,7 +103,7 @@ bool FarMetadata::holds(const Message& message) {
       held_[key].push_back(kept(message));
       return true;
     }
-    // Not of a listing of ours: from here on the server's position is the client's alone.
+    // Not of a listing of ours: from here on only the client moves the server's position.
     if (!beginning_.contains(id) && !opening_.contains(id)) erase(key);
   }
   return false;
@@ -169,7 +169,7 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
       listed(now, key, listing.generation, status, buffer);
       continue;
     }
-    // It goes to the client as it is; what comes after it is pushed (after_response).
+    // It goes to the client unchanged; later entries are pushed (after_response).
     const auto entries = parse_listing(listing.info_class, buffer);
     if (status != Status::success || !entries) {
       if (status == Status::success)
@@ -183,7 +183,7 @@ Taken FarMetadata::on_response(TimePoint now, const Message& message, const Conn
   return taken;
 }
 
-// The client has this from the server; what comes after it is pushed.
+// The client has this from the server; later entries are pushed.
 bool FarMetadata::begun_with_open(const Element& element, const Pending& request) {
   const auto found = opening_.find(request.id);
   if (found == opening_.end()) return false;
@@ -203,12 +203,12 @@ bool FarMetadata::begun_with_open(const Element& element, const Pending& request
   return true;
 }
 
-// By the server itself, and not for a listing of ours: the client has these, too.
+// From the server itself, and not for a listing of ours: the client has these, too.
 void FarMetadata::told(const Element& element, const Pending& request) {
   const OpenKey key = key_of(request.session, request.tree, request.file);
   const auto response = parse_buffer_response(element.bytes);
   if (element.header.status != Status::success || !response || !side_.connection().open(key)) return;
-  if (!side_.surroundings().features.smb_metadata) return;  // nor does the near half go on behind it
+  if (!side_.surroundings().features.smb_metadata) return;  // the near half does not continue it either
   const auto entries = parse_listing(request.info_class, Slice::copy_of(response->buffer));
   if (!entries) return;
   std::vector<std::string>& names = told_before_[key];
@@ -245,10 +245,10 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
   }
 }
 
-// What others may change without our hearing of it is not worth an answer.
+// An answer about something that others may change unnoticed is useless.
 void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions) {
   if (!side_.surroundings().features.smb_metadata_relaxed) {
-    // What a directory itself is like shows in the folder above it.
+    // A directory's own attributes are part of the listing of its parent.
     const bool own = (open.caching & lease_state::write) && !open.on_behalf;
     const Watching watching = own ? Watching::now : open.directory ? Watching::never : side_.watch(now, open);
     if (watching == Watching::never) return ask_not(open.key, questions);
@@ -282,7 +282,8 @@ void FarMetadata::ask(TimePoint now, const Open& open, const Slice& question) {
         now, open.session, open.tree, 1,
         [request](const RequestHead& head) { return build_query_info_request(head, *request); },
         [this, key, question](TimePoint, const Frame&, const Element& answer) {
-          // The near half knows whole answers and errors without data; the rest the client asks itself.
+          // The near half knows complete answers and errors without data; other queries are left to the
+          // client.
           const Status status = answer.header.status;
           const auto response = parse_buffer_response(answer.bytes);
           if (status == Status::success && response) {
@@ -301,7 +302,7 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
   Listing& listing = found->second;
   Open* open = side_.connection().open(key);
   if (!open || !listing.begun || listing.asking || listing.ended) return;
-  // One that was begun afresh cannot be left to the server any more.
+  // A listing that was restarted cannot be left to the server any more.
   if (!side_.surroundings().features.smb_metadata_relaxed && !listing.all) {
     const Watching watching = side_.watch(now, *open);
     if (watching == Watching::later) return;
@@ -344,8 +345,8 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
   }
 }
 
-// Nothing was fetched yet, and nothing can be: the server is where the client is, which goes on by itself. To
-// wait for ids here would be to wait for ever where the client's window leaves none.
+// Nothing was fetched yet, and nothing can be: the server's position is the client's, which continues by
+// itself. Waiting for ids could last for ever if the client's window leaves none.
 void FarMetadata::give_up(const OpenKey& key) {
   auto listing = listings_.extract(key);
   push(key, Command::query_directory, Status::pending, name_of_listing(listing.mapped().generation), {});
@@ -357,7 +358,7 @@ void FarMetadata::give_up(const OpenKey& key) {
 void FarMetadata::listed(TimePoint now, const OpenKey& key, MessageId generation, Status status,
                          const Slice& buffer) {
   const auto found = listings_.find(key);
-  // Started afresh meanwhile: the position that this answer has moved, the new start has put back.
+  // Restarted meanwhile: the new start has reset the position that this answer moved.
   if (found == listings_.end() || found->second.generation != generation) return;
   Listing& listing = found->second;
   listing.asking = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for metadata: asks the server what the near half expects to be asked (Expect, with a
-// CREATE; Enumerate, with a QUERY_DIRECTORY) and pushes the Answers. How long they are good is decided in
-// near_metadata.h.
+// The far half's part for metadata: sends the server the queries that the near half expects (Expect, with a
+// CREATE; Enumerate, with a QUERY_DIRECTORY) and pushes the Answers. near_metadata.h decides how long they
+// are valid.
 #pragma once
 #include <deque>
 #include <string>
@@ -19,13 +19,13 @@ class FarMetadata final : public FarPart {
   explicit FarMetadata(FarSide& side) : side_(side) {}
 
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // A request that is about to be sent. True: it is sent later, as it lists where a question of ours is at
-  // the server, must not be done before that, and so be robbed of what comes next.
+  // A request that is about to be sent. True: it is sent later, because it lists a directory for which a
+  // query of ours is pending, and would otherwise get entries out of turn.
   bool holds(const Message& message);
   std::size_t held_bytes() const { return held_bytes_; }  // of frames
   std::size_t state_bytes() const { return name_bytes_; }
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Takes the answer to a listing that was started afresh for the near half.
+  // Takes the answer to a listing that was restarted for the near half.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
@@ -41,11 +41,11 @@ class FarMetadata final : public FarPart {
     Slice pattern;
     bool all = false;
     bool begun = false;   // its first answer has come
-    bool asking = false;  // a question of ours is at the server
+    bool asking = false;  // a query of ours is pending at the server
     bool ended = false;
     std::uint64_t window_bytes = 0, pushed_bytes = 0, left_bytes = 0;
     std::vector<std::string> names;  // in the order in which they were told
-    std::size_t served = 0;          // of these: not to be told again
+    std::size_t served = 0;          // of these: not to be sent again
     std::vector<std::string> skip;   // sorted
   };
 
@@ -69,7 +69,7 @@ class FarMetadata final : public FarPart {
   static constexpr std::size_t kMostOpening = 1 << 14;  // more than a client can have under way
 
   FarSide& side_;
-  // Names that are remembered of all listings; who lists more is not listed to again, but reset.
+  // Names that are remembered of all listings; a client that lists more is reset.
   static constexpr std::size_t kMostNameBytes = 16 << 20, kMostListings = 4096;
   static constexpr std::size_t kMostPatternBytes = 1 << 16;
 
@@ -77,12 +77,12 @@ class FarMetadata final : public FarPart {
   void forget(std::vector<std::string>& names);
 
   KeyedMap<MessageId, std::vector<Slice>> expected_;                        // by the CREATE's id
-  std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // questions that wait for that
+  std::unordered_map<OpenKey, std::vector<Slice>, OpenKeyHash> unwatched_;  // queries that wait for that
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;
   std::unordered_map<OpenKey, std::vector<std::string>, OpenKeyHash> told_before_;  // see told()
   KeyedMap<MessageId, OpenKey> beginning_;          // by the id of the frame that begins the listing
   KeyedMap<MessageId, Listing> opening_;            // the same where it opens the directory, too
-  std::unordered_set<OpenKey, OpenKeyHash> asked_;  // where a question of ours is at the server
+  std::unordered_set<OpenKey, OpenKeyHash> asked_;  // with a query of ours pending at the server
   std::unordered_map<OpenKey, std::deque<Message>, OpenKeyHash> held_;
   std::unordered_set<OpenKey, OpenKeyHash> wanting_ids_;
   std::size_t held_bytes_ = 0, name_bytes_ = 0;

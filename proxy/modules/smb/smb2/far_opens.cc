@@ -20,12 +20,12 @@ std::string bytes_of(const std::u16string& text) {
   return bytes;
 }
 
-// Of two spellings that we know to be one; for others there are oplocks.
+// Two spellings of one name that we can recognise; oplocks protect against others.
 bool same_name(const FileName& a, const FileName& b) { return a.tree == b.tree && a.path == b.path; }
 
 Slice body_of(const Message& message) { return Slice::copy_of(message.first().body()); }
 
-// As the client is to see it: it asked for no oplock.
+// The client's view: it requested no oplock.
 Slice without_oplock(const Slice& body) {
   Buffer copy;
   append(copy, body.bytes());
@@ -80,7 +80,7 @@ Taken FarOpens::on_request(TimePoint now, const Message& message, const Changes&
   return Taken::no;
 }
 
-// What we have open must not be in the way of what the client does.
+// Our own opens must not hinder the client's request.
 void FarOpens::meet(TimePoint now, const Message& message) {
   if (opens_.empty()) return;
   std::vector<Number> unwanted;
@@ -137,7 +137,7 @@ std::uint64_t FarOpens::bytes_of(std::uint64_t size) const {
 }
 
 bool FarOpens::known(const FileName& name) {
-  // What is being opened, or is open, ours included.
+  // Files being opened, or open, including ours.
   const FileGroupRef file = side_.connection().group_of(name);
   return file->count(&FileCounts::opens) != 0 || file->count(&FileCounts::opening) != 0 ||
          side_.contended(name);
@@ -162,7 +162,7 @@ void FarOpens::go_on(TimePoint now) {
   }
 }
 
-// True: it is being opened, or is not to be.
+// True: it is being opened, or must not be.
 bool FarOpens::open(TimePoint now, const NextFiles::File& file) {
   const OpeningRow::Opened& last = *row_.last();
   Ahead ahead{.session = last.session,
@@ -198,7 +198,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened) open = change.open;
   if (!open) {
-    // What is wrong with the file, the client is to hear from the server.
+    // The server itself must report any error of the file to the client.
     const auto waiting = std::move(ahead.waiting);
     opens_.erase(found);
     row_.wasted();
@@ -257,7 +257,7 @@ void FarOpens::offer(TimePoint now, Number number, Ahead& ahead) {
   if (open && open->watched) side_.out().tell(Watched{ahead.key, true});
 }
 
-// The near half has got it with the offer, or gets it before this answer, and tells the rest from there.
+// The near half has got it with the offer, or gets it before this answer, and reports further changes itself.
 void FarOpens::give_to(TimePoint now, Opens::iterator found, const Message& request) {
   const Slice response = found->second.response;
   by_file_.erase(found->second.file);
@@ -309,7 +309,7 @@ void FarOpens::close(TimePoint now, Number number, Ahead& ahead) {
   let_go_of_unsent(now);
 }
 
-// Nothing of ours goes to the server any more: nothing is to wait for it.
+// No request of ours goes to the server any more: nothing may wait for one.
 void FarOpens::let_go_of_unsent(TimePoint now) {
   if (opens_.empty() || !side_.connection().any_untouchable()) return;
   for (const auto& [number, ahead] : opens_)
@@ -350,7 +350,7 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
     const bool given = found != opens_.end() &&
                        (found->second.state == State::offered || found->second.state == State::taken_back);
     if (!given) {
-      side_.out().abort();  // the client has something that is not there
+      side_.out().abort();  // the client has an open that does not exist
       return Taken::yes;
     }
     const Ahead ahead = std::move(found->second);
@@ -373,7 +373,7 @@ Taken FarOpens::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
   if (const auto* expect = std::get_if<Expect>(&message);
       expect && expect->command == static_cast<std::uint16_t>(Command::query_info)) {
     const auto question = smb2::request_of(expect->request.bytes());
-    if (expected_.size() >= kMostOpening) side_.out().abort();  // the twin is not one of ours
+    if (expected_.size() >= kMostOpening) side_.out().abort();  // not sent by our near half
     std::vector<Slice>& questions = expected_[expect->message];
     if (question && question->type == InfoType::file && questions.size() < OpeningRow::kMostQuestions)
       questions.push_back(expect->request);
@@ -390,7 +390,7 @@ void FarOpens::on_timeout(TimePoint now) {
     take_back(number, ahead);
     any = true;
   }
-  // The near half gives nothing out any more, so nobody has it, or is told of that by a reset.
+  // The near half no longer gives it out, so no client has it, or a client with it is reset.
   if (const auto alone_at = out_of_contact(side_.surroundings()); alone_at && now >= *alone_at)
     for (auto& [number, ahead] : opens_)
       if (ahead.state == State::taken_back) close(now, number, ahead);

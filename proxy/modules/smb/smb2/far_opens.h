@@ -34,17 +34,17 @@ class FarOpens final : public FarPart {
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
-  // Took and GaveUp; sees what the client reads, and what the near half expects to be asked.
+  // Took and GaveUp; also sees the client's reads, and the queries that the near half expects.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint now) override;
-  // What the server has answered about it is not true any more.
+  // Earlier answers of the server about it are void.
   void on_noticed(const Open& open);
   bool quiet() const override { return waiting_ == 0; }
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
 
-  // What the server tells of a directory, to the client or to us.
+  // Directory entries that the server sent to the client or to us.
   void listed(const OpenKey& directory, std::uint64_t listing, std::uint8_t info_class, const Slice& entries);
 
  private:
@@ -56,7 +56,7 @@ class FarOpens final : public FarPart {
     TreeId tree = 0;
     PlainOpen asked;
     FileName name;
-    std::uint64_t bytes = 0;         // that are fetched with it, about
+    std::uint64_t bytes = 0;         // that are fetched with it, approximately
     std::vector<Slice> questions;    // that are asked about it
     bool unwanted = false;           // while opening: to be closed
     std::optional<Message> waiting;  // while opening: the client's own CREATE

@@ -27,7 +27,7 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
   bool reads = features.smb_read_ahead && open.may_read() && !open.write_through();
   bool writes = features.smb_write_behind && open.may_write() && !open.write_through();
   if (!reads && !writes) return false;
-  // Two oplocked opens of one client break each other: only the first of a name is worth one.
+  // Two oplocked opens of one client break each other: only the first of a name gets an oplock.
   if (open.group->count(&FileCounts::opens) != 0 || connection_.being_opened(*open.group, pending->id))
     return false;
   if (contended_.size() >= kMostContended || contended_.contains(open.name.path)) return false;
@@ -55,8 +55,8 @@ std::optional<Held> FarOplocks::asked_for(const Connection::Outcome& outcome) {
       if (change.kind != Change::Kind::opened || change.by != answered.request.id) continue;
       Open& open = *change.open;
       open.on_behalf = open.oplock != OplockLevel::none;
-      // Shared caching is taken back after the other's write has been answered. A client that asked for none
-      // would read old bytes then, so it counts for nothing.
+      // Shared caching is broken only after another client's write has been answered. A client that requested
+      // none would read old bytes then, so it is not used.
       const bool alone = open.caching & lease_state::write;
       if (!alone) open.caching = lease_state::none;
       held = Held{open.key, static_cast<std::uint8_t>(alone ? open.oplock : OplockLevel::none)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oplocks that the far half asks of the server for clients that ask for none: for which CREATEs, and how the
-// client is kept from knowing. Who gives them back when the server breaks them is far_order.h.
+// Oplocks that the far half requests for clients that request none: for which CREATEs, and how they are
+// hidden from the client. far_order.h gives them back when the server breaks them.
 #pragma once
 #include <optional>
 #include <set>
@@ -15,21 +15,21 @@ class FarOplocks {
  public:
   explicit FarOplocks(Connection& connection) : connection_(connection) {}
 
-  // Whether this request, about to be sent, is to ask for a batch oplock. If so its answer is to be shown to
-  // asked_for().
+  // Whether to request a batch oplock with this request, which is about to be sent. If so its answer must be
+  // passed to asked_for().
   bool ask_for(const Message& message, const config::Features& features);
-  // Such a request without what asks for a durable handle. A server ignores that where no batch oplock and no
-  // lease is asked for (3.3.5.9.6, 3.3.5.9.10); with the oplock that we add it would grant a handle that its
-  // client could take up again after a reset, without learning that promised writes are lost.
+  // Such a request without its request for a durable handle. A server ignores that if no batch oplock and no
+  // lease is requested (3.3.5.9.6, 3.3.5.9.10); with the oplock that we add it would grant a handle that the
+  // client could reconnect after a reset, without learning that promised writes are lost.
   Slice without_durability(const Message& create);
-  // The answer to such a request, which must say "no oplock" to the client; what is held is told to the near
-  // half (level 0: nothing).
+  // The answer to such a request, which must show "no oplock" to the client; the near half gets the granted
+  // one (level 0: none).
   std::optional<Held> asked_for(const Connection::Outcome& outcome);
   bool asked() const { return !asked_.empty(); }
   bool contended(const FileName& name) const { return contended_.contains(name.path); }
 
  private:
-  // Names that others wanted too while we held an oplock: never again on this connection.
+  // Names that other clients opened too while we held an oplock: never again on this connection.
   static constexpr std::size_t kMostContended = 1024;
 
   Connection& connection_;

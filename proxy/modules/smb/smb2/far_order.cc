@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See far_order.h. Waiting here costs a round trip on the server's LAN at most: what was promised before a
-// request has come, and was sent to the server, before it.
+// See far_order.h. Waiting here costs at most a round trip on the server's LAN: promises made before a
+// request have arrived, and were sent to the server, before it.
 #include "proxy/modules/smb/smb2/far_order.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ FarOrder::Scope FarOrder::scope_of(const Message& message) const {
       return scope;
     }
     case Command::read: {
-      // Up to any end: a write behind what is read may move the end of the file.
+      // Up to any end: a write behind the range may move the end of the file.
       Scope scope = of_file(Kind::range);
       scope.length = ~std::uint64_t{0} - scope.offset;
       return scope;
@@ -91,8 +91,8 @@ bool FarOrder::is_barrier(const Scope& scope) {
   return scope.kind == Scope::Kind::everything || !scope.file || scope.file->is_any();
 }
 
-// A WRITE before the sequence that has bytes of the range. Looks at a few of them only, and says yes if there
-// are more: all of them are done before long.
+// Whether a WRITE before the sequence overlaps the range. Examines only a few of them, and returns true if
+// there are more: all of them will soon be done.
 bool FarOrder::overlaps(const Work& work, const Scope& scope, Sequence sequence) const {
   constexpr int kMostSteps = 64;
   int steps = 0;
@@ -116,7 +116,7 @@ bool FarOrder::waits(const Scope& scope, Sequence sequence) const {
   const auto found = work_.find(scope.file.get());
   if (found == work_.end() || !before(found->second.promises, sequence)) return false;
   if (scope.kind == Scope::Kind::file) return true;
-  // A CLOSE on its way: through this open nothing comes any more, and for others the file is still open.
+  // A CLOSE under way: no more requests come through this open, but for others the file is still open.
   return before(found->second.others, sequence) || overlaps(found->second, scope, sequence);
 }
 
@@ -168,7 +168,7 @@ Taken FarOrder::on_request(TimePoint now, const Message& message, const Changes&
     if (const auto promised = promises_.find(id); promised != promises_.end()) {
       sequence = promised->second.sequence;
       begin(promised->second, message);
-      // Where the room is not known yet, because nothing could be asked before, the near half waits for it.
+      // If the room is unknown, because it could not be queried before, the near half waits for it.
       if (const Open* open = side_.connection().open(promised->second.open)) ask_room(now, *open);
     }
   }
@@ -196,7 +196,7 @@ void FarOrder::hold(Held held) {
   Work& work = work_of(held.scope.file);
   work.held.push_back(std::move(held));
   if (work.held.size() > 1) return;
-  // Who waits for promises of this file alone is looked at when one of those is done.
+  // Requests that wait for promises of this file alone are examined when one of those is done.
   if (!barriers_.empty()) {
     behind_barrier_.emplace(sequence, work.file);
   } else {
@@ -214,7 +214,7 @@ void FarOrder::send(TimePoint now, std::deque<Held>& held) {
   side_.send(now, first.message);
 }
 
-// All that may go of one file.
+// All held requests of one file that may be sent.
 void FarOrder::send_first(TimePoint now, Work& work) {
   const auto any = work_.find(side_.connection().any_file().get());
   while (!work.held.empty()) {
@@ -238,7 +238,7 @@ void FarOrder::move_before(Heads& heads, std::optional<Sequence> end, std::vecto
   heads.erase(heads.begin(), last);
 }
 
-// Something of this file is done.
+// A promise of this file is done.
 void FarOrder::release(TimePoint now, const FileGroupRef& file) {
   std::vector<FileGroupRef> some{file};
   for (;;) {
@@ -251,7 +251,7 @@ void FarOrder::release(TimePoint now, const FileGroupRef& file) {
       send_first(now, work->second);
       if (work->second.promises.empty() && work->second.held.empty()) work_.erase(work);
     }
-    // What waits for all before it is the first of all.
+    // A request that waits for everything before it is the first of all.
     if (barriers_.empty() || barriers_.front().sequence != *held_.begin() ||
         waits(barriers_.front().scope, barriers_.front().sequence))
       break;
@@ -344,7 +344,7 @@ void FarOrder::after_response(TimePoint now, const Connection::Outcome& outcome)
 Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&) {
   if (const auto* promised = std::get_if<Promised>(&message)) {
     if (promises_.contains(promised->message) || promises_.size() >= Connection::kMostPending) {
-      side_.out().abort();  // the twin is not one of ours
+      side_.out().abort();  // not sent by our near half
       return Taken::yes;
     }
     const Open* open = side_.connection().open(promised->open);
@@ -398,7 +398,7 @@ void FarOrder::ask_room(TimePoint now, const Open& open) {
   if (!sent) questions_.not_asked(disk);
 }
 
-// ---- oplocks that the client does not know of ([MS-SMB2] section 2.2.23.1)
+// ---- oplocks that are hidden from the client ([MS-SMB2] section 2.2.23.1)
 
 bool FarOrder::take_break(TimePoint now, const Message& message) {
   if (!message.single() || !message.header().is_unsolicited()) return false;
@@ -413,8 +413,7 @@ bool FarOrder::take_break(TimePoint now, const Message& message) {
   if (!open->break_pending) return true;
   GivingBack& giving = giving_back_[open->key];
   near_is_done(giving);
-  // Nothing can have been promised under a reader's. Who may write may have been promised something that is
-  // on its way.
+  // Under a shared oplock nothing can have been promised. Under an exclusive one promises may be under way.
   giving = {.level = oplock->level,
             .near_done = ended_,
             .alone = !ended_ && !open->may_write(),
@@ -430,7 +429,7 @@ void FarOrder::near_is_done(GivingBack& giving) {
   alone_ -= std::exchange(giving.alone, false) ? 1 : 0;
 }
 
-// All that was promised lies before the end.
+// All promises precede the end.
 void FarOrder::stream_ended(TimePoint now) {
   ended_ = true;
   for (auto& [open, giving] : giving_back_) near_is_done(giving);

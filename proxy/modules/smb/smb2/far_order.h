@@ -39,12 +39,12 @@ class FarOrder final : public FarPart {
   bool quiet() const override { return promises_.empty() && held_.empty(); }
   bool owes() const override { return !promises_.empty(); }
 
-  // A CLOSE of our own of a file that the client does not know to be open: what comes behind it waits as for
-  // a promised one. The numbers are far_opens.h's.
+  // A CLOSE of our own for a file that the client did not open: later requests wait for it as for a promised
+  // one. The numbers are far_opens.h's.
   void begin_own(std::uint64_t number, const FileName& name);
   void end_own(TimePoint now, std::uint64_t number);
 
-  // Where WRITEs of this open may be promised, and it is time to.
+  // Whether WRITEs of this open may be promised, and it is time to query the room.
   void ask_room(TimePoint now, const Open& open);
 
   std::size_t held_bytes() const { return held_bytes_; }  // of frames
@@ -72,8 +72,8 @@ class FarOrder final : public FarPart {
     Scope scope;
     Sequence sequence = 0;
   };
-  // What is promised of one file and not done; and what waits, for that or behind what waits before it. So
-  // only the first that waits is ever looked at, when something that it waits for is done.
+  // Unfinished promises of one file; and requests that wait for them or for earlier waiting ones. So only the
+  // first waiting request is ever examined, when something that it waits for is done.
   struct Work {
     FileGroupRef file;
     std::set<Sequence> promises;
@@ -103,8 +103,8 @@ class FarOrder final : public FarPart {
   struct GivingBack {
     OplockLevel level = OplockLevel::none;
     bool near_done = false;
-    bool alone = false;  // it may be given back without the near half, some time
-    TimePoint fence{};   // else it is fenced then
+    bool alone = false;  // it may be given back without the near half, after a time
+    TimePoint fence{};   // otherwise it is fenced then
   };
   void near_is_done(GivingBack& giving);
   void drop_done_fences();
@@ -118,18 +118,18 @@ class FarOrder final : public FarPart {
   std::map<std::uint64_t, Promise> own_;  // CLOSEs of our own
   std::set<Sequence> all_promises_;
   std::unordered_map<const FileGroup*, Work> work_;
-  std::deque<Held> barriers_;          // what waits for all before it, and all behind it for it
+  std::deque<Held> barriers_;          // requests that wait for all earlier ones, and delay all later ones
   std::set<Sequence> held_;            // all that wait
   KeyedMap<MessageId, Scope> scopes_;  // of those, for CANCELs
-  Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may be any file's
+  Heads behind_barrier_, behind_any_;  // the latter: behind promises of names that may match any file
   std::size_t held_bytes_ = 0;
   DiskQuestions questions_;
   std::map<OpenKey, GivingBack> giving_back_;
-  std::size_t alone_ = 0;  // of these, those that the near half is not done with
-  // Of those that may not be given back alone: until when the near half has to be done. In the order of time.
+  std::size_t alone_ = 0;  // of these, those that the near half has not confirmed
+  // For oplocks that may not be given back alone: the near half's deadline. In the order of time.
   std::deque<std::pair<TimePoint, OpenKey>> fences_;
   std::set<OpenKey> back_unsent_;  // that had no id
-  bool ended_ = false;             // the near half tells nothing more
+  bool ended_ = false;             // the near half sends nothing more
 };
 
 }  // namespace longhaul::smb::smb2

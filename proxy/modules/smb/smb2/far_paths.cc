@@ -97,7 +97,7 @@ std::optional<bool> FarPaths::others_in(const Element& answer) const {
   return others ? std::optional(*others) : std::nullopt;
 }
 
-// What the client has learnt it does not forget.
+// The client does not forget what it has learnt.
 void FarPaths::settle(SessionId session, bool others) {
   if (sessions_.size() >= Connection::kMostSessions && !sessions_.contains(session)) return;
   State& state = sessions_[session];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for multichannel: whether a client could bind a connection to its session that does not
-// pass the pair. Where both sides support that, it asks the server for its addresses ([MS-SMB2] 3.3.5.15.11)
-// before the first WRITE is promised; what follows from the answer is the near half's (near_channels.h).
+// The far half's part for multichannel: whether a client could bind a connection to its session that bypasses
+// the pair. If both sides support that, it asks the server for its addresses ([MS-SMB2] 3.3.5.15.11) before
+// the first WRITE is promised; the near half acts on the answer (near_channels.h).
 //
-// Asked is behind the first open that could be written early, and not earlier: by then the session has shown
-// that it is not signed, so a request of ours meets no signed one of the client's.
+// The query follows the first open that could be written early, and not earlier: by then the session has
+// shown that it is not signed, so our request meets no signed one of the client's.
 #pragma once
 #include <unordered_map>
 
@@ -13,18 +13,19 @@
 namespace longhaul::smb::smb2 {
 
 // 2.2.32.5: whether a client could reach the server by an address other than `known`. Loopback and link-local
-// addresses are reached by nobody on another network.
+// addresses cannot be reached from another network.
 Result<bool> lists_other_addresses(Bytes network_interfaces, const modules::Address& known);
 
 class FarPaths final : public FarPart {
  public:
   FarPaths(FarSide& side, const modules::Address& server) : side_(side), server_(server) {}
 
-  // False also as long as that is not known: it is asked then, and FarSide::path_is_known() follows.
+  // Also false while unknown: then it is queried, and FarSide::path_is_known() follows.
   bool has_only_path(TimePoint now, const Open& open);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Before the answer goes on: the near half promises nothing more when the client learns of other addresses.
+  // Called before the answer is passed on: the near half promises nothing more when the client learns other
+  // addresses.
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_request(TimePoint, const Message&, const Changes&) override { return Taken::no; }
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }

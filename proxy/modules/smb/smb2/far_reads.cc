@@ -6,7 +6,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Pieces of what is pushed: small enough that the near half answers while the rest still comes.
+// Size of pushed pieces: small enough that the near half answers while the rest is still arriving.
 constexpr std::size_t kPieceBytes = 64 << 10;
 static_assert(kPieceBytes <= kMaxAttachedBytes);
 constexpr std::uint32_t kLargestRead = 1 << 20;  // with multi-credit: 16 ids
@@ -22,8 +22,7 @@ FarReads::File* FarReads::find(const OpenKey& open) {
 
 // ---- what makes data void
 
-// The near half tells of every open that it knows. Of one whose CREATE answer is on its way to it, it does
-// not.
+// The near half reports every open that it knows, except one whose CREATE answer has not reached it yet.
 void FarReads::before_request(TimePoint now, const Message& message, const Changes& changes) {
   for (const Change& change : changes) {
     if (change.kind != Change::Kind::voided) continue;
@@ -74,7 +73,7 @@ void FarReads::drop(TimePoint now, const Open& open) {
   void_fetched(now, *file);
 }
 
-// Nothing was fetched before, or nothing may be any more.
+// Nothing was fetched before, or fetching is no longer allowed.
 void FarReads::on_watched(TimePoint now, const Open& open) {
   File* file = find(open.key);
   if (!file) return;
@@ -86,7 +85,7 @@ void FarReads::on_watched(TimePoint now, const Open& open) {
 }
 
 void FarReads::void_fetched(TimePoint now, File& file) {
-  file.fetches.clear();  // their answers find nobody
+  file.fetches.clear();  // their answers are dropped
   file.policy.forget_fetched();
   count(file);
   std::vector<Owed> owed = std::move(file.owed);
@@ -129,7 +128,7 @@ void FarReads::after_response(TimePoint now, const Connection::Outcome& outcome)
     for (const auto& answered : outcome.answered)
       if (answered.request.id == change.by && !answered.request.closed_in_compound) begin(now, *change.open);
   }
-  // Requests that changed a file may have been answered: what waited for that may be fetched.
+  // Requests that changed a file may have been answered: data that waited for that may be fetched.
   for (const auto& answered : outcome.answered) {
     if (answered.interim || answered.request.command == Command::read) continue;
     Open* open = side_.connection().open(answered.request.file);
@@ -219,8 +218,8 @@ Taken FarReads::on_request(TimePoint now, const Message& message, const Changes&
   return Taken::yes;
 }
 
-// Swallows it if some of its data are being fetched, and has the rest fetched too; what nothing comes for is
-// faster as it is.
+// Swallows it if some of its data is being fetched, and has the rest fetched too; otherwise passing it on is
+// faster.
 void FarReads::read(TimePoint now, const Message& message, const Asked& asked, File& file,
                     const Pending& request) {
   if (!may_fetch(asked.open, file) || asked.stamp != file.stamp || file.owed.size() >= kMostOwed)
@@ -275,8 +274,8 @@ ReadAheadLimits FarReads::limits() const {
   return limits;
 }
 
-// A file is closed: was it read as far as it was fetched with its open, and as a whole where it was fetched
-// so?
+// A file is closed: was it read as far as it was fetched with its open, and entirely if it was fetched
+// entirely?
 void FarReads::learn(const File& file) {
   bool in_vain = file.pushes > 0 && file.policy.ahead_bytes() >= kLeastFirstBytes;
   most_first_bytes_ = in_vain ? std::max(most_first_bytes_ / 2, kLeastFirstBytes)
@@ -292,13 +291,13 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   if (file.usable && !ended_) wanting_.insert(key);
   if (!may_fetch(key, file) || starved_ || file.in_flight.size() >= kMostInFlight) return;
   ReadAheadLimits limits = this->limits();
-  // What finds no room there would have to cross again, and what lies behind it with it.
+  // Data without room there would have to cross again, and so would the data behind it.
   for (const std::uint32_t worth = std::min(limits.largest_read, kCreditBytes);
        ahead_bytes_ + worth <= most_ahead_bytes_ && file.fetches.size() < kMostFetches;) {
     const std::uint64_t room = most_ahead_bytes_ - ahead_bytes_;
     limits.largest_read =
         std::max(worth, static_cast<std::uint32_t>(std::min<std::uint64_t>(limits.largest_read, room)));
-    // What the ids that are free allow: some smaller READs rather than none.
+    // As the free ids allow: some smaller READs rather than none.
     while (limits.largest_read > kCreditBytes && !side_.can_inject(charge_for(limits.largest_read)))
       limits.largest_read = std::max(limits.largest_read / 4, kCreditBytes);
     starved_ = starved_ || !side_.can_inject(charge_for(limits.largest_read));
@@ -313,7 +312,7 @@ void FarReads::fetch_more(TimePoint now, const OpenKey& key, File& file) {
   }
 }
 
-// A few of those that want more; the next few when it is called again.
+// A few of those that want more; the next few at the next call.
 void FarReads::fetch_for_all(TimePoint now) {
   for (std::size_t n = std::min(wanting_.size(), kMostAtOnce); n > 0 && !wanting_.empty() && !starved_; --n) {
     auto next = wanting_.upper_bound(looked_at_);
@@ -366,19 +365,19 @@ void FarReads::fetched(TimePoint now, const OpenKey& key, std::uint64_t number, 
     Slice data = response->data.empty() ? Slice{} : frame.bytes.sub(at, response->data.size());
     push(key, *file, range.begin, data);
   } else if (answer.header.status == Status::end_of_file) {
-    // It ends here or before: good for not fetching there, no answer for anybody.
+    // The file ends here or before: a reason not to fetch there, but not an answer to any READ.
     std::uint64_t end = file->policy.end_of_file().value_or(~0ull);
     if (end > range.begin) file->usable = false;  // it is shorter than it was when it was opened
   } else {
-    file->usable = false;  // a lock, a lack of rights: what the client is to see itself
+    file->usable = false;  // a lock, or missing rights: the client must get the error itself
   }
   count(*file);
-  // What waits for a part that came is waiting for the others still.
+  // READs that waited for a part that arrived still wait for the others.
   if (!complete) settle_owed(now, *file);
   fetch_more(now, key, *file);
 }
 
-// What the near half will have by what was pushed since it told what it has seen.
+// The data that the near half will have from pushes since its last message.
 void FarReads::remove_pushed(const File& file, const Stamp& stamp, IntervalSet& missing) {
   for (const Push& push : file.in_flight) {
     if (push.stamp != stamp) continue;
@@ -387,7 +386,7 @@ void FarReads::remove_pushed(const File& file, const Stamp& stamp, IntervalSet& 
   }
 }
 
-// READs whose last bytes are pushed are the near half's to answer.
+// The near half answers READs whose last bytes have been pushed.
 void FarReads::settle_pushed(File& file, Interval range, std::optional<std::uint64_t> end_of_file) {
   owed_ -= std::erase_if(file.owed, [&](Owed& owed) {
     if (owed.stamp != file.stamp) return false;
@@ -397,7 +396,7 @@ void FarReads::settle_pushed(File& file, Interval range, std::optional<std::uint
   });
 }
 
-// Those that nothing comes for any more are sent.
+// Those with no data under way are sent.
 void FarReads::settle_owed(TimePoint now, File& file) {
   std::vector<Owed> lost;
   std::erase_if(file.owed, [&](Owed& owed) {
@@ -426,7 +425,7 @@ void FarReads::push(const OpenKey& key, File& file, std::uint64_t offset, const 
   settle_pushed(file, {offset, offset + bytes.size()}, file.policy.end_of_file());
 }
 
-// What is pushed from here on must not complete a READ that the server answers: it would be answered twice.
+// Data pushed from here on must not complete a READ that the server answers: it would be answered twice.
 void FarReads::tell_forwarded(File& file) {
   for (const MessageId id : std::exchange(file.at_server, {})) side_.out().tell(Forwarded{id});
 }

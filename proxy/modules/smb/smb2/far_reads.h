@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far half's part for reads: fetches from the server what the client will want (read_ahead.h says what),
-// pushes it to the near half, and swallows READs whose data are on their way. A READ that is swallowed is
-// answered by the near half, or sent to the server after all when what it waits for is dropped.
+// The far half's part for reads: fetches data that the client will request (read_ahead.h decides which) from
+// the server, pushes it to the near half, and swallows READs whose data is under way. A swallowed READ is
+// answered by the near half, or sent to the server after all when that data is dropped.
 #pragma once
 #include <deque>
 #include <set>
@@ -32,8 +32,8 @@ class FarReads final : public FarPart {
 
   void drop(TimePoint now, const Open& open);
   void on_watched(TimePoint now, const Open& open);
-  // The near half has, or will have by what is on its way to it, all that this READ asks for, and answers it:
-  // nobody else may. To be asked before any part, right after before_request().
+  // The near half has, or will have from data under way, everything that this READ requests, and answers it:
+  // it must not be answered twice. Asked before any part, right after before_request().
   bool answered_by_near(TimePoint now, const Message& message);
 
  private:
@@ -41,7 +41,7 @@ class FarReads final : public FarPart {
     std::uint64_t number = 0;
     Interval range;
   };
-  struct Push {  // an Ahead message that the near half had not seen when it told us last; of any stamp
+  struct Push {  // an Ahead message that the near half had not seen at its last message; of any stamp
     std::uint64_t number = 0;
     Interval range;
     Stamp stamp;
@@ -58,13 +58,13 @@ class FarReads final : public FarPart {
     TreeId tree = 0;
     ReadAhead policy;
     Stamp stamp;
-    bool usable = true;        // the oplock or lease still says that what is read stays right
-    std::uint64_t pushes = 0;  // Ahead messages told
+    bool usable = true;        // the oplock or lease still protects data that was read
+    std::uint64_t pushes = 0;  // Ahead messages sent
     std::deque<Push> in_flight;
     std::vector<Fetch> fetches;  // of this stamp
     std::vector<Owed> owed;
     KeyedSet<MessageId>
-        at_server;  // READs that were asked and sent on, of which the near half does not know that
+        at_server;  // READs that were reported and passed on, which the near half does not know
     std::uint64_t ahead_bytes = 0;  // of the policy, as counted in ahead_bytes_
   };
 
@@ -92,29 +92,30 @@ class FarReads final : public FarPart {
   void learn(const File& file);
 
   FarSide& side_;
-  // What one file may have of each: what a message costs grows with them.
+  // Limits per file: the cost of a message grows with them.
   static constexpr std::size_t kMostInFlight = 1024, kMostFetches = 128, kMostOwed = 32;
   static constexpr std::size_t kMostFiles = 4096;    // that are read ahead at a time
-  static constexpr std::size_t kMostAtOnce = 64;     // files looked at again because there is room
-  static constexpr std::size_t kOwedBytes = 512;     // of a READ that was swallowed, about
-  static constexpr std::uint32_t kLeastRead = 4096;  // of a server that gives less at once nothing is fetched
+  static constexpr std::size_t kMostAtOnce = 64;     // files examined again because there is room
+  static constexpr std::size_t kOwedBytes = 512;     // of a READ that was swallowed, approximately
+  static constexpr std::uint32_t kLeastRead =
+      4096;  // nothing is fetched from a server that returns less at once
 
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   std::uint64_t ahead_bytes_ = 0;  // of all files: fetched, and not read
-  // Of which more may be fetched when there is room, or when a change is answered.
+  // Files of which more may be fetched when there is room, or when a change is answered.
   std::set<OpenKey> wanting_;
   OpenKey looked_at_;                       // of these, last
   KeyedMap<MessageId, OpenKey> at_server_;  // READs that were asked and sent on
   Fresh fresh_;
-  std::optional<Asked> asked_;  // the frame that it is about comes next
+  std::optional<Asked> asked_;  // the frame that it describes is next
   std::size_t owed_ = 0;
   std::uint64_t numbers_ = 0;
-  // First blocks that clients did not want make the next ones smaller.
+  // First blocks that clients did not read make the next ones smaller.
   std::uint64_t most_first_bytes_ = 2 << 20;
-  // Whole files that clients read here and there, and then did not read, the same.
+  // The same for whole files fetched for random reads, if clients then did not read them.
   std::uint64_t most_scattered_bytes_ = 16 << 20;
   std::uint64_t most_ahead_bytes_ = 64 << 20;  // unread, of all files
-  bool starved_ = false;                       // for ids, which are told when they are free
+  bool starved_ = false;                       // for ids, whose release is notified
   bool ended_ = false;
 };
 

@@ -93,8 +93,8 @@ void FarWatch::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
     if (change.kind == Change::Kind::closed) forget(now, change.open->key);
 }
 
-// A handle of ours in a folder keeps others from moving it, or from having it for themselves. Where the
-// client has something open there as well, that does so anyway.
+// A handle of ours in a folder keeps others from moving it, or from opening it exclusively. If the client has
+// a file open there as well, it does so anyway.
 void FarWatch::before_request(TimePoint now, const Message& message, const Changes&) {
   if (folders_.empty()) return;
   for (const Element& element : message.elements) {
@@ -109,7 +109,7 @@ void FarWatch::before_request(TimePoint now, const Message& message, const Chang
           forget(now, open->key);
         break;
       case Command::set_info:
-        // It lies elsewhere afterwards, or has another name.
+        // Afterwards it is elsewhere, or has another name.
         if (const Open* open = request ? side_.connection().open(request->file) : nullptr;
             open && open->watched &&
             (request->info_class == file_info::rename || request->info_class == file_info::rename_ex)) {
@@ -220,7 +220,7 @@ void FarWatch::told(TimePoint now, Number number, const Element& answer) {
   if (const auto still = folders_.find(number); still != folders_.end()) {
     still->second.state = Folder::State::to_listen;
     still->second.due = now + kRest;
-    // Changes may have been told without an interim answer: the server listens all the same.
+    // Changes may have been reported without an interim answer: the server watches all the same.
     if (!std::exchange(still->second.watches, true))
       for (const OpenKey& key : all_of(still->second)) tell(now, key, true);
   }
@@ -259,7 +259,7 @@ void FarWatch::changed(TimePoint now, Folder& folder, Bytes names) {
   if (!entries) {
     for (const OpenKey& key : all_of(folder)) opens.insert(key);
   } else {
-    // Of those whose names may be any file's each change may be.
+    // If a name may match any file, each change may concern it.
     if (const auto any = folder.of_file.find(side_.connection().any_file().get());
         any != folder.of_file.end())
       opens.insert(any->second.begin(), any->second.end());
@@ -271,7 +271,7 @@ void FarWatch::changed(TimePoint now, Folder& folder, Bytes names) {
       const auto found = folder.of_file.find(file.get());
       if (found == folder.of_file.end()) continue;
       opens.insert(found->second.begin(), found->second.end());
-      // What it is called from now on, and where it lies, is not known.
+      // Its new name and folder are unknown.
       if (entry.action == NotifyAction::removed || entry.action == NotifyAction::renamed_from)
         gone.insert(gone.end(), found->second.begin(), found->second.end());
     }
@@ -299,7 +299,7 @@ void FarWatch::changed(TimePoint now, const Keys& opens) {
 void FarWatch::release(TimePoint now, Folders::iterator found) {
   Folder& folder = found->second;
   folder.watches = false;
-  folder.state = Folder::State::failed;  // to who asks again
+  folder.state = Folder::State::failed;  // for the next client
   for (const OpenKey& key : all_of(folder)) {
     tell(now, key, false);
     forget(now, key);
@@ -320,7 +320,7 @@ void FarWatch::close(TimePoint now, const Path& path, const FileId& file) {
   send_closes(now);
 }
 
-// Nothing waits for one that cannot be sent any more.
+// A request that cannot be sent any more must not block others.
 void FarWatch::send_closes(TimePoint now) {
   while (!closes_.empty()) {
     const Closing closing = closes_.back();

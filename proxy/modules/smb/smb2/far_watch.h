@@ -47,11 +47,11 @@ class FarWatch final : public FarPart {
       opening,    // or for its answer
       to_listen,  // its CHANGE_NOTIFY waits for an id, or for `due`
       listening,
-      failed,  // the server does not let it be watched
+      failed,  // the server does not allow watching it
     };
     Path path;
     State state = State::to_open;
-    bool watches = false;  // the server keeps account of changes, also between two CHANGE_NOTIFYs
+    bool watches = false;  // the server records changes, also between two CHANGE_NOTIFYs
     FileId file;
     TimePoint due{};    // of to_listen
     TimePoint since{};  // when the last of its opens was closed
@@ -80,13 +80,13 @@ class FarWatch final : public FarPart {
   void close(TimePoint now, const Path& path, const FileId& file);
   void send_closes(TimePoint now);
 
-  // Not those of far_opens.h.
+  // Other than those of far_opens.h.
   static constexpr Number kFirstClose = Number{1} << 63;
-  // Handles at the server; opens that are watched: what a message costs grows with them.
+  // Limits of handles at the server and of watched opens: the cost of a message grows with them.
   static constexpr std::size_t kMostFolders = 64, kMostOpens = 4096;
-  // Changes that follow one another are told together.
+  // Changes in quick succession are reported together.
   static constexpr std::chrono::milliseconds kRest{100};
-  // A client that opens one file after the other makes do with one handle of ours.
+  // A client that opens one file after the other needs only one handle of ours.
   static constexpr std::chrono::seconds kLinger{1};
 
   FarSide& side_;

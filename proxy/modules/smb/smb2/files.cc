@@ -9,7 +9,7 @@ namespace {
 
 constexpr char16_t kBeyondAscii = 0xFFFF;
 
-// Unicode's simple case mappings lead from letters beyond ASCII to ASCII ones in these four only.
+// Only for these four letters beyond ASCII do Unicode's simple case mappings lead to ASCII letters.
 char16_t folded(char16_t letter) {
   switch (letter) {
     case 0x0130:  // capital I with a dot
@@ -55,7 +55,7 @@ void FileGroup::remove(FileCount which) {
   FileCounts& own = is_any_ ? shared_->any : own_;
   own.*which -= 1;
   shared_->all.*which -= 1;
-  // Its group never ends: locks go with the opens through which they may have been taken.
+  // Its group never ends: locks end only with the opens through which they may have been set.
   if (is_any_ && which == &FileCounts::opens && shared_->any.opens == 0)
     shared_->all.locks -= std::exchange(shared_->any.locks, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which opens of a connection may be of one file, told by their names, and what they share: counts of what
-// was done to the file. A change is counted once, however often the file is open; who knows something of
-// the file compares the count with the one he has seen. What follows from a change is the callers'.
+// Which opens of a connection may be of one file, judged by name, and their shared counts of changes to the
+// file. A change is counted once, however often the file is open; a part that caches data of the file
+// compares the count with the one that it has seen.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,36 +13,36 @@
 
 namespace longhaul::smb::smb2 {
 
-// A name in a share. Names that are not exact may be any file's: other spellings may name the same file (8.3
-// names, opens by id, names that are longer than we keep).
+// A name in a share. Inexact names may match any file: other spellings may name the same file (8.3 names,
+// opens by id, names longer than the limit).
 struct FileName {
   static constexpr std::size_t kMostLetters = 4096;
 
   TreeId tree = 0;
-  std::u16string path;  // as the client sent it, folded to upper case where that is ASCII, without its stream
+  std::u16string path;  // as the client sent it, ASCII folded to upper case, without its stream
   bool exact = true;
   bool operator==(const FileName&) const = default;
 };
-// Errs on the side of yes, and is an equivalence for exact names: that of their last parts, since shares may
-// overlap, where letters beyond ASCII count as one. Servers fold those too, each to one letter.
+// In doubt it says yes, and is an equivalence for exact names: compares their last parts, since shares may
+// overlap, with all letters beyond ASCII treated as one. Servers fold those too, each to one letter.
 bool may_be_same_file(const FileName& a, const FileName& b);
 
 struct FileCounts {
-  std::uint64_t changes = 0;  // requests after which what was known of the data holds no more
+  std::uint64_t changes = 0;  // requests after which cached data is void
   std::uint64_t writes = 0;   // of these: WRITEs by themselves
-  std::uint64_t doubts = 0;   // what was known of the attributes holds no more, for another reason
+  std::uint64_t doubts = 0;   // cached attributes are void, for another reason
   std::uint64_t opens = 0;
   std::uint64_t opening = 0;    // CREATEs without an answer
-  std::uint64_t unsettled = 0;  // changes without an answer: whether data lie before or behind is not known
-  std::uint64_t promised = 0;   // WRITEs, and what leaves it empty, that the server has not answered
+  std::uint64_t unsettled = 0;  // changes without an answer: whether data was read before or after is unknown
+  std::uint64_t promised = 0;   // WRITEs, and truncations, that the server has not answered
   std::uint64_t locks = 0;      // byte ranges were locked, since the first of these opens
 };
 using FileCount = std::uint64_t FileCounts::*;
 
-// All opens, and requests, whose names may be of one file. Lives as long as one of them.
+// All opens, and requests, whose names may be of one file. Exists while there is one of them.
 class FileGroup {
  public:
-  // Of this file: its own, and of names that may be any file's.
+  // Counts of this file: its own, and those of names that may match any file.
   std::uint64_t count(FileCount which) const;
   void add(FileCount which, std::uint64_t more = 1);
   void remove(FileCount which);
@@ -87,7 +87,7 @@ class Files {
   FileGroupRef any_;
 };
 
-// Counts as long as it lives.
+// Counts during its lifetime.
 class Counted {
  public:
   Counted() = default;

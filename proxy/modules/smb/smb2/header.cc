@@ -86,7 +86,7 @@ Result<Elements> parse_elements(Bytes message) {
   }
 }
 
-// 3.3.4.4. An ERROR response has the structure size 9, which some answers have too: there the status decides.
+// 3.3.4.4. An ERROR response has the structure size 9, as some answers have: for those the status decides.
 bool has_answer(const Element& response) {
   const Header& header = response.header;
   const auto structure_is = [&](std::uint16_t bytes) {
@@ -102,7 +102,7 @@ bool has_answer(const Element& response) {
       return header.status == Status::buffer_overflow && structure_is(17);
     case Command::change_notify:
       return header.status == Status::notify_enum_dir;
-    case Command::ioctl:  // more than the specification lists: Samba answers a failed COPYCHUNK so, whatever
+    case Command::ioctl:  // more than the specification lists: Samba always answers a failed COPYCHUNK so
                           // the status
       return structure_is(49);
     default:
@@ -124,7 +124,8 @@ Result<TransformHeader> parse_transform_header(Bytes message) {
   return header;
 }
 
-// 2.2.42.1 and 2.2.42.2: the first eight bytes, and the head of the first payload when chained, lie alike.
+// 2.2.42.1 and 2.2.42.2: the first eight bytes, and the head of the first payload when chained, have the same
+// layout.
 Result<CompressionHeader> parse_compression_header(Bytes message) {
   LittleEndianReader in(message);
   if (in.u32() != kCompression) return Error::malformed_header;

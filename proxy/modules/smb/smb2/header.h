@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header that every SMB2 message begins with, the compounds made of several ([MS-SMB2]
-// sections 2.2.1, 3.2.4.1.4 and 3.3.5.2.7), and the transforms around them. What a request or response says
-// is in the records_*.h.
+// The header of every SMB2 message, the compounds made of several ([MS-SMB2] sections 2.2.1, 3.2.4.1.4 and
+// 3.3.5.2.7), and the transforms around them. records_*.h parse the requests and responses.
 #pragma once
 #include <boost/container/small_vector.hpp>
 
@@ -11,7 +10,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// 2.2.1. `credits` asks in a request and grants in a response. The signature stays in the bytes.
+// 2.2.1. `credits` requests in a request and grants in a response. The signature stays in the bytes.
 struct Header {
   std::uint16_t credit_charge = 0;     // 0 in 2.0.2, and from clients without multi-credit; see charge()
   Status status = Status::success;     // of a response
@@ -46,15 +45,15 @@ Result<Header> parse_header(Bytes message);
 // 64 bytes; the signature is zero.
 void write_header(const Header& header, Buffer& out);
 
-// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of what is sent and
-// what is asked for.
+// Ids that a payload takes: 1 + (bytes - 1) / 64 KiB (3.1.5.2), at most 65535; the larger of sent and
+// requested bytes.
 constexpr std::uint16_t charge_for(std::uint32_t payload_bytes) {
   const std::uint32_t charge = payload_bytes == 0 ? 1 : 1 + (payload_bytes - 1) / kCreditBytes;
   return static_cast<std::uint16_t>(charge < 0xFFFF ? charge : 0xFFFF);
 }
 
-// One request or response of a message: all that the records are parsed from. Offsets in SMB2 count from its
-// first byte.
+// One request or response of a message: the records are parsed from it. Offsets in SMB2 count from its first
+// byte.
 struct Element {
   Header header;
   Bytes bytes;             // header, body, and padding up to the next element
@@ -64,9 +63,9 @@ struct Element {
 };
 using Elements = boost::container::small_vector<Element, 3>;
 
-// All elements of `message` (a frame's, without its head of four bytes); one at least. A related element
-// keeps the ids of its own header: who reads it takes session, tree and file from the element before where
-// they are all ones.
+// All elements of `message` (a frame's, without its head of four bytes); at least one. A related element
+// keeps the ids of its own header: readers take session, tree and file from the element before if they are
+// all ones.
 Result<Elements> parse_elements(Bytes message);
 inline constexpr std::size_t kMaxElements = 1024;
 
@@ -74,7 +73,7 @@ inline constexpr std::size_t kMaxElements = 1024;
 // the statuses other than success that do; an IOCTL may with any.
 bool has_answer(const Element& response);
 
-// 2.2.41: encrypted. Everything behind it is closed to us.
+// 2.2.41: encrypted. We cannot read anything behind it.
 struct TransformHeader {
   std::uint32_t original_message_bytes = 0;
   std::uint16_t flags = 0;

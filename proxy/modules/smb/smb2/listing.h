@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a directory's listing on their way from the server's answers to the client's questions,
-// which may want them in other portions ([MS-FSCC] section 2.4: each entry begins with the offset of the next
-// one). Which listing they belong to, and how long they are good, is known elsewhere.
+// The entries of a directory's listing between the server's answers and the client's queries, which may
+// request them in other portions ([MS-FSCC] section 2.4: each entry begins with the offset of the next one).
+// The owner knows their listing and how long they are valid.
 #pragma once
 #include <deque>
 #include <optional>
@@ -14,14 +14,14 @@
 
 namespace longhaul::smb::smb2 {
 
-// Classes whose entries take_directory_entry() can part.
+// Classes whose entries take_directory_entry() can separate.
 bool lists(std::uint8_t info_class);
 
 struct ListingEntry {
-  Slice bytes;       // shares the answer's memory; its offset of the next entry says nothing any more
+  Slice bytes;       // shares the answer's memory; its offset of the next entry is no longer valid
   std::string name;  // its bytes, UTF-16LE
 };
-// All entries of an answer's buffer; an error if they are not understood to the end.
+// All entries of an answer's buffer; an error if they cannot be parsed to the end.
 Result<std::vector<ListingEntry>> parse_listing(std::uint8_t info_class, const Slice& buffer);
 
 class ListingQueue {
@@ -32,7 +32,7 @@ class ListingQueue {
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_; }
 
-  // The next entries, as many as `most_bytes` hold, one at most if `single`. Empty although there are
+  // The next entries, as many as fit in `most_bytes`, one at most if `single`. Empty although there are
   // entries: the first does not fit.
   struct Part {
     Buffer buffer;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file an open means in records of lost writes (lost_writes.h), and what this connection does to such
-// files: one that is deleted, emptied or replaced has nothing left to tell, and one that is renamed takes its
-// record along.
+// Which file an open means in records of lost writes (lost_writes.h), and how this connection changes such
+// files: if one is deleted, emptied or replaced its record ends, and if it is renamed the record follows.
 #pragma once
 #include <string>
 
@@ -17,7 +16,7 @@ class LostFiles {
   LostFiles(LostWrites& lost, const LostWrites::Ends& ends) : lost_(lost), ends_(ends) {}
 
   void on_request(const Message& message);
-  // Before the parts that ask of(); what was done with success is done by on_done(), after them.
+  // Called before the parts that call of(); on_done() carries out successful changes, after them.
   void on_outcome(const Connection::Outcome& outcome) { shares_.on_outcome(outcome); }
   void on_done(Connection& connection, const Connection::Outcome& outcome);
 
@@ -25,7 +24,7 @@ class LostFiles {
   LostWrites::File of(SessionId session, TreeId tree, std::u16string_view path) const;
 
  private:
-  // What a SET_INFO does when it succeeds.
+  // The effect of a successful SET_INFO.
   struct Change {
     enum class Kind : std::uint8_t { renamed, deletes, keeps, emptied } kind = Kind::emptied;
     std::u16string path;

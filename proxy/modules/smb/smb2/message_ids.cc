@@ -40,7 +40,7 @@ MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t
   }
   if (bank_.overlaps(ids) || skipped_.overlaps(ids) ||
       (ids.end <= client_next_ && sent_as_.contains(client_id))) {
-    // The client uses an id twice: as it would be at the server, its connection is at an end.
+    // The client uses an id twice: as at a server, this ends its connection.
     return {client_id, Refusal::impossible};
   }
   if (renumber == Renumber::forbidden) {
@@ -54,7 +54,7 @@ MessageIds::Forwarded MessageIds::forward(std::uint64_t client_id, std::uint16_t
   client_next_ = std::max(client_next_, ids.end);
   sent_as_[client_id] = *other;
   client_id_[*other] = client_id;
-  bank(client_id, charge);  // what of its own ids is free now serves others
+  bank(client_id, charge);  // its own free ids now serve others
   return {*other, Refusal::none};
 }
 
@@ -79,7 +79,7 @@ void MessageIds::bank(std::uint64_t client_id, std::uint16_t charge) {
   if (client_id >= kLastId) return;
   Interval ids{client_id, client_id + charge};
   client_next_ = std::max(client_next_, ids.end);
-  // Only what is free: the others have been taken by us, which was an advance on them.
+  // Only free ones: we have used the others, as an advance on them.
   for (const Interval& i : free_.intervals())
     bank_.add({std::max(i.begin, ids.begin), std::min(i.end, ids.end)});
   skipped_.add({std::max(ids.begin, top_), ids.end});
@@ -93,7 +93,7 @@ std::optional<std::uint64_t> MessageIds::find_banked(std::uint16_t charge) const
 
 std::optional<std::uint64_t> MessageIds::find(std::uint16_t charge, std::uint64_t keep) const {
   if (auto banked = find_banked(charge)) return banked;
-  // The highest run of ids that the client has not come to; what lies below it is the client's.
+  // The highest run of ids that the client has not reached; those below it are the client's.
   std::uint64_t below = 0;
   std::optional<std::uint64_t> highest;
   std::uint64_t below_highest = 0;
@@ -126,11 +126,11 @@ std::optional<MessageIds::Burn> MessageIds::burn(bool client_waits, std::uint16_
   Interval first;
   if (!bank_.empty()) {
     first = bank_.intervals().front();
-    // The client is ahead of what was granted, or the window's low end lags: both end when the bank is spent.
+    // The client is ahead of the grants, or the window's low end lags: both end when the bank is spent.
     bool lags = first.begin + kMostLag < top_ || count(skipped_) > kMostLag / 2;
     if (!client_waits && !lags) return std::nullopt;
   } else {
-    // What is free lies in runs too short for the request that waits.
+    // The free ids are in runs too short for the waiting request.
     if (!client_waits || low() + kMostLag >= top_) return std::nullopt;
     first = free_.intervals().front();
   }

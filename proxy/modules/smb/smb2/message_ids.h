@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The far side's account of MessageIds and credits at the server ([MS-SMB2] sections 3.2.4.1.2 and 3.3.1.1):
-// which id every request takes there, the client's and our own. The client's are used as they are while they
-// are free; ours come from what the near half answered itself (the bank), else from the top of what the
-// server has granted.
+// which id every request uses there, the client's and our own. The client's ids are used unchanged while they
+// are free; ours come from requests that the near half answered itself (the bank), else from the top of the
+// server's grants.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,16 +12,17 @@
 
 namespace longhaul::smb::smb2 {
 
-// Each id below top() is free or used at the server. Of the free ones, some were used up by the client
-// without the server seeing them: the bank. The client may be ahead of top() too, because the near half
-// grants what it answers: what it used up there (skipped_) becomes the bank's when the server grants so far.
+// Each id below top() is free or used at the server. Some of the free ones were used by the client without
+// reaching the server: the bank. The client may be ahead of top() too, because the near half grants credits
+// for requests that it answers: ids used up there (skipped_) move to the bank when the server's grants reach
+// them.
 class MessageIds {
  public:
   MessageIds() { free_.add({0, 1}); }
 
   // Ids below it have been granted. At first only id 0 ([MS-SMB2] 3.3.5.1).
   std::uint64_t top() const { return top_; }
-  // The lowest id that is not used: servers hold their window open from there.
+  // The lowest unused id: servers keep their window open from there.
   std::uint64_t low() const { return free_.empty() ? top_ : free_.intervals().front().begin; }
 
   // ---- the client's requests
@@ -29,8 +30,8 @@ class MessageIds {
   enum class Renumber : std::uint8_t { allowed, forbidden };
   enum class Refusal : std::uint8_t {
     none,
-    wait,        // nothing is free: try again after grants, and burn() meanwhile
-    impossible,  // we used its id and it must not be renumbered: the connection cannot go on
+    wait,        // none is free: try again after grants, and call burn() meanwhile
+    impossible,  // we used its id and it cannot be renumbered: the connection cannot continue
   };
   struct Forwarded {
     std::uint64_t id = 0;  // under which it goes to the server; client_id(id) leads back until finished(id)
@@ -42,26 +43,26 @@ class MessageIds {
   std::uint64_t client_id(std::uint64_t id) const;
   void finished(std::uint64_t id);
 
-  // ---- ids that the client used and the server never saw
+  // ---- ids that the client used without reaching the server
   void bank(std::uint64_t client_id, std::uint16_t charge);
 
   // ---- our own requests
   // `charge` ids in a row. From the top only while at least `keep` ids stay free there for the client.
   std::optional<std::uint64_t> take(std::uint16_t charge, std::uint64_t keep);
   bool can_take(std::uint16_t charge, std::uint64_t keep) const { return find(charge, keep).has_value(); }
-  // What a request of ours should ask for, so that the server's window comes to kTargetWindow and stays
-  // there.
+  // How many credits a request of ours should request, so that the server's window reaches kTargetWindow and
+  // stays there.
   std::uint16_t credits_to_ask(std::uint16_t charge) const;
-  // Ids that hold the server's window back, or a client's request that waits: for an ECHO. The bank's; and
-  // the client's own where its request waits while the window's low end is far behind, for then no grants
-  // will come.
+  // Ids that hold back the server's window, or a client's waiting request: for an ECHO. The bank's; and the
+  // client's own if its request waits while the window's low end is far behind, because then no grants will
+  // come.
   struct Burn {
     std::uint64_t id = 0;
     std::uint16_t charge = 0;
   };
-  // It should ask for as many credits as it has ids, and for what the request that waits lacks: `charge` ids,
-  // or, where it must keep its own, all below `end`. More would be kept from the client by us: servers limit
-  // the sum.
+  // It should request as many credits as it has ids, plus those missing for the waiting request: `charge`
+  // ids, or, if that must keep its own, all below `end`. More would reduce the client's share: servers limit
+  // the total.
   std::uint16_t lacking(std::uint64_t end, std::uint64_t charge) const;
   // At most `most_charge` ids at once: a server without multi-credit takes one for each request.
   std::optional<Burn> burn(bool client_waits, std::uint16_t most_charge = kMostBurnCharge);
@@ -71,11 +72,11 @@ class MessageIds {
 
   std::uint64_t banked() const { return count(bank_); }
   std::uint64_t free_ids() const { return count(free_); }  // the client's and the bank's
-  // Nothing is out of its place: every id that the client has used is used at the server, and no other.
+  // No id is out of place: every id that the client has used is used at the server, and no other.
   bool in_step() const;
 
-  // The ids lie in more runs than requests under way can leave: who uses every other id makes each look at
-  // them cost more. The connection is to end.
+  // The ids form more runs than outstanding requests can cause: a client that uses every other id makes each
+  // search cost more. The connection must end.
   bool is_scattered() const {
     return free_.intervals().size() + bank_.intervals().size() + skipped_.intervals().size() > kMostRuns;
   }

@@ -35,7 +35,7 @@ void Near::frame_from_lan(TimePoint now, const Frame& frame) {
   review_gate(now);
 }
 
-// Of other connections: what this one has promised goes before its own requests in any case.
+// From other connections: this one's promises always precede its own requests.
 bool Near::must_wait(TimePoint now, const Message& message) {
   if (message.header().command != Command::create && message.single()) return false;
   for (const LostWrites::File& file : writes_.opened_by(message))
@@ -80,8 +80,8 @@ void Near::frame_from_stream(TimePoint now, const Frame& frame) {
   settle(now);
 }
 
-// Nothing for what is encrypted, compressed or makes no sense: it passes, and from then on nothing is
-// touched.
+// Null if it is encrypted, compressed or unparsable: it passes, and from then on the connection is not
+// changed.
 std::optional<Message> Near::parse(const Frame& frame) {
   if (frame.kind != FrameKind::smb2) {
     connection_.leave_alone(frame.kind == FrameKind::smb2_transform ? reasons::smb_encrypted
@@ -163,7 +163,7 @@ void Near::lan_ended(TimePoint now, Ending ending) {
   settle(now);
 }
 
-// The server can answer nothing more: what was promised and not told to be kept is lost.
+// The server can answer nothing more: promises that are not known to be kept are lost.
 void Near::stream_ended(TimePoint, Ending ending) {
   const bool owed = owes();
   writes_.lose(Cause::server_gone);
@@ -174,20 +174,20 @@ void Near::stream_ended(TimePoint, Ending ending) {
 void Near::twin_lost() { writes_.lose(Cause::link_lost); }
 
 void Near::lan_opaque(TimePoint now) {
-  // Nobody can answer for aliases any more, and what is held would come behind what passes from here on.
+  // Aliases can no longer be answered, and held requests would follow bytes that pass from here on.
   if (!aliases_.empty() || gate_.is_shut()) out_.abort();
   for (NearPart* part : asked_in_order_) part->lan_ended(now);
 }
 
-// Bytes of the server pass as they come from here on: nothing of ours may lie between them. What was promised
-// or waits cannot be settled any more.
+// The server's bytes pass unchanged from here on: none of ours may be between them. Promises and waiting
+// requests cannot be settled any more.
 void Near::stream_opaque(TimePoint) {
   connection_.leave_alone(reasons::smb_not_understood);
   if (!quiet()) out_.abort();
 }
 
-// A client that has gone is told to the server when what it was promised is done, well or not: it can hear of
-// nothing any more, but when it opens the file again.
+// The end of the client is passed to the server when its promises are settled, successfully or not: the
+// client can learn of a loss only by opening the file again.
 void Near::settle(TimePoint) {
   if (writes_.has_promised() || !(writes_.is_doomed() || (reset_ && !others_owe()))) return;
   reset_ = false;
@@ -205,8 +205,8 @@ bool Near::owes() const { return !writes_.quiet() || others_owe(); }
 
 bool Near::quiet() const { return !owes() && reads_.quiet() && !gate_.is_shut(); }
 
-// Only as long as nothing has been added or answered: from then on the ids of both legs differ, and somebody
-// has to keep account of that.
+// Only if no request has been added or answered: otherwise the ids of both connections differ, and must be
+// mapped.
 Reason Near::leave_alone() const {
   bool untouched = !used_ && connection_.opens().empty() && quiet();
   return connection_.any_untouchable() && untouched ? connection_.why_untouchable() : reasons::optimised;
@@ -214,9 +214,9 @@ Reason Near::leave_alone() const {
 
 // ---- surroundings and time
 
-// The far half gives back what nothing can have been promised under when it has heard nothing of us for long
-// (far_order.h, far_opens.h): before that we must have stopped to answer by it, and what was read under it is
-// void. It may have been used in between or not, and the silence be over when we come to look.
+// After a long silence from us the far half gives back oplocks without promises (far_order.h, far_opens.h):
+// before that we must have stopped using them for answers, and data read under them is void. This holds
+// whether we used them in between or not, even if the silence is over when we check.
 void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   if (contact.since == TimePoint{}) return;
   const bool was_apart =
@@ -242,8 +242,8 @@ void Near::watch_contact(TimePoint now, const link::Contact& contact) {
   for (const OpenKey& key : held) stop_answering_by(now, key);
 }
 
-// Another open of a file breaks the oplock that we hold for the first: given up beforehand, the server's
-// break needs no round trip of the line. Of more opens than are looked at the far half asks.
+// Another open of a file breaks the oplock that we hold for the first: giving it up beforehand saves the
+// round trip of the server's break. The far half asks about opens beyond those examined here.
 void Near::give_up_same_name(TimePoint now, const Message& message) {
   constexpr std::size_t kMostLookedAt = 1024;
   if (connection_.opens().size() > kMostLookedAt) return;
@@ -261,8 +261,8 @@ void Near::give_up_same_name(TimePoint now, const Message& message) {
   }
 }
 
-// What the far half notices of others' changes does not come: what it told of the open counts no more. What
-// it reads once it has heard of that bears another stamp.
+// The far half's reports of others' changes do not arrive: its knowledge of the open is void. Data that it
+// reads after learning of that has another stamp.
 void Near::doubt(const OpenKey& key) {
   const Open* open = connection_.open(key);
   if (!open) return;
@@ -270,8 +270,8 @@ void Near::doubt(const OpenKey& key) {
   reads_.drop(*open);
 }
 
-// As if the server had taken it back. What the far half reads under it from here on bears another stamp, and
-// may be given out again once the two are in touch.
+// As if the server had broken it. Data that the far half reads under it from here on has another stamp, and
+// may be used again once both halves are in contact.
 void Near::stop_answering_by(TimePoint now, const OpenKey& key) {
   const Open* open = connection_.open(key);
   if (!open || !open->on_behalf) return;

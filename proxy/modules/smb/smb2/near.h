@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half for SMB2 and SMB3: shows every message to the connection's book-keeping and to its parts, and
-// passes on what none of them takes. The parts decide: near_aliases.h (opens that only look), near_opens.h
-// (opens made ahead), near_reads.h (data ahead), near_writes.h (early answers), near_volumes.h,
-// near_metadata.h, near_listings.h, near_channels.h (other connections of a session).
+// The near half for SMB2 and SMB3: passes every message to the connection's tracking and to its parts, and
+// forwards those that none of them takes. The parts decide: near_aliases.h (opens for attributes),
+// near_opens.h (opens made ahead), near_reads.h (data read ahead), near_writes.h (early answers),
+// near_volumes.h, near_metadata.h, near_listings.h, near_channels.h (other connections of a session).
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,7 +23,7 @@ namespace longhaul::smb::smb2 {
 
 class Near final : public Half, private NearSide {
  public:
-  // Of all flows of this site: `account`, the bytes that they hold ahead; `lost`, what they could not keep;
+  // State of all flows of this site: `account`, the bytes that they hold ahead; `lost`, their lost writes;
   // `channels`, the sessions that they carry.
   Near(Outputs& out, std::shared_ptr<AheadAccount> account,
        std::shared_ptr<LostWrites> lost = std::make_shared<LostWrites>(),
@@ -103,7 +103,7 @@ class Near final : public Half, private NearSide {
   OpenGate<Frame> gate_;
   std::vector<NearPart*> asked_in_order_;     // requests
   std::vector<NearPart*> answered_in_order_;  // answers, and the twin's messages
-  bool used_ = false;                         // something was answered here, or pushed
+  bool used_ = false;                         // a request was answered here, or data pushed
   bool reset_ = false;                        // the client's connection
 };
 

@@ -12,10 +12,11 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 // An alias' FileId: this and a number. Servers number their opens from small numbers or at random; an id that
-// is taken is passed over.
+// is in use is skipped.
 constexpr std::uint64_t kPersistentPart = 0x6C75'6168'676E'6F4Cull;
 
-// Where an open leads to: the same session, tree and name, letter by letter, for servers need not fold cases.
+// The identity of an open: the same session, tree and name, letter by letter, because servers may be
+// case-sensitive.
 std::string name_of(const Header& header, const CreateRequest& request) {
   std::string name(sizeof(SessionId) + sizeof(TreeId), '\0');
   std::memcpy(name.data(), &header.session_id, sizeof(SessionId));
@@ -23,8 +24,8 @@ std::string name_of(const Header& header, const CreateRequest& request) {
   return name.append(as_text(request.name));
 }
 
-// What is the same through every handle of a file, and may be asked through one that reads attributes
-// ([MS-SMB2] section 3.3.5.20.1). Names, access, position and mode are the handle's own.
+// Queries with the same answer through every handle of a file, allowed through one that reads attributes
+// ([MS-SMB2] section 3.3.5.20.1). Names, access, position and mode belong to the handle.
 bool of_the_file(const QueryInfoRequest& request) {
   if (request.type == InfoType::file_system) return true;
   if (request.type != InfoType::file || !request.input.empty()) return false;
@@ -51,7 +52,7 @@ std::uint64_t version_of(const Open& open) {
 
 bool only_looks(const Header& header, const CreateRequest& request) {
   constexpr std::uint32_t kAccess = access::read_attributes | access::synchronize;
-  constexpr std::uint32_t kSynchronous = 0x30;  // FILE_SYNCHRONOUS_IO_ALERT and _NONALERT: says nothing here
+  constexpr std::uint32_t kSynchronous = 0x30;  // FILE_SYNCHRONOUS_IO_ALERT and _NONALERT: no meaning here
   constexpr std::uint32_t kOptions = create_options::non_directory_file | create_options::sequential_only |
                                      create_options::random_access | create_options::open_reparse_point |
                                      kSynchronous;
@@ -82,7 +83,7 @@ bool includes(const Open& open, std::uint32_t wanted) {
 void NearAliases::before_request(TimePoint, const Message& message, const Changes& changes) {
   for (const Change& change : changes) {
     if (change.kind != Change::Kind::voided || aliases_.empty()) continue;
-    // Deleting it would wait for this open, too; after a new SESSION_SETUP somebody else may speak.
+    // Its deletion would wait for this open, too; after a new SESSION_SETUP another user may use the session.
     const Command by = message.header().command;
     if (!message.single()) {
       make_real_all_of(*side_.connection().any_file());
@@ -95,7 +96,7 @@ void NearAliases::before_request(TimePoint, const Message& message, const Change
     const Open* open = request ? side_.connection().open(request->file) : nullptr;
     if (element.header.command == Command::close && open) make_real(open->key);
     if (element.header.command != Command::set_info) continue;
-    // What a directory is called, or lets pass, decides about all that lies in it.
+    // A directory's name and permissions apply to everything in it.
     const bool renames =
         request && (request->info_class == file_info::rename || request->info_class == file_info::rename_ex ||
                     request->info_class == file_info::link);
@@ -153,7 +154,7 @@ bool NearAliases::attributes_known(TimePoint now, const Open& open, const Known&
 const Open* NearAliases::open_behind(TimePoint now, const std::string& name, const CreateRequest& request) {
   const auto of_name = by_name_.find(name);
   const Open* found = nullptr;
-  // With as many as are kept there may be others, which may be about to delete it.
+  // If the limit is reached there may be others, which may be about to delete it.
   if (of_name == by_name_.end() || of_name->second.size() >= kMostOfName) return nullptr;
   for (const OpenKey& key : of_name->second) {
     const Open* open = side_.connection().open(key);
@@ -204,7 +205,7 @@ Taken NearAliases::on_request(TimePoint now, const Message& message, const Chang
   return Taken::yes;
 }
 
-// One of another session or tree is nobody's: the server says so.
+// An alias of another session or tree is unknown: the server returns the error.
 NearAliases::Alias* NearAliases::find(const Element& element) {
   const auto file = named_file(element);
   if (!file || file->persistent_part != kPersistentPart) return nullptr;
@@ -221,7 +222,7 @@ Message NearAliases::resolved(TimePoint now, Message message) {
     if (!alias) continue;
     const std::uint64_t number = file_of(alias->key).volatile_part;
     if (element.header.is_signed() || side_.connection().any_untouchable()) {
-      side_.out().abort();  // neither can it be changed nor may anything be added
+      side_.out().abort();  // it can be neither changed nor extended
       return message;
     }
     if (message.single() && element.header.command == Command::close) {
@@ -285,7 +286,7 @@ void NearAliases::make_real(const OpenKey& behind) {
   for (const std::uint64_t number : aliases) make_real(number);
 }
 
-// Its tree or session is gone, and the aliases with it: before a CLOSE they were made real.
+// Its tree or session has ended, and the aliases with it: before a CLOSE they were opened at the server.
 void NearAliases::forget(const OpenKey& behind) {
   const auto known = known_.find(behind);
   if (known == known_.end()) return;

@@ -19,9 +19,9 @@
 
 namespace longhaul::smb::smb2 {
 
-// Whether an open with this request changes nothing and asks for nothing that only the server has. Pure.
+// Whether an open with this request changes nothing and needs nothing that only the server knows. Pure.
 bool only_looks(const Header& header, const CreateRequest& request);
-// Whether a handle with this access was granted all that `wanted` asks for.
+// Whether a handle with this access was granted everything in `wanted`.
 bool includes(const Open& open, std::uint32_t wanted);
 
 class NearAliases final : public NearPart {
@@ -29,10 +29,10 @@ class NearAliases final : public NearPart {
   explicit NearAliases(NearSide& side) : side_(side) {}
 
   bool empty() const { return aliases_.empty(); }
-  // A request of the client, before any book-keeping, as it is to be understood: what names an alias names
-  // the handle behind it instead, or the alias is made real.
+  // Rewrites a request of the client before any tracking: a request that names an alias gets the handle
+  // behind it, or the alias is opened at the server.
   Message resolved(TimePoint now, Message message);
-  // CLOSE of an alias is answered; book-keeping is done. To be asked before any part.
+  // Whether a CLOSE of an alias was answered; tracking is done. Asked before any part.
   Taken close(TimePoint now, const Message& message);
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
@@ -43,17 +43,17 @@ class NearAliases final : public NearPart {
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
-  struct Known {  // an open of the server's that may stand behind aliases
+  struct Known {  // an open at the server that may have aliases
     std::string name;
     TimePoint opened{};
-    // As counted when it was opened: else the file, or what its name leads to, is not known to be as it was.
+    // Counts when it was opened: if they differ, the file, or the target of its name, may have changed.
     std::uint64_t changes = 0, renames = 0;
     std::unordered_set<std::uint64_t> aliases;
   };
   struct Alias {
     OpenKey key;  // its own
     OpenKey behind;
-    Slice create;  // the request, with nothing in it but what was understood
+    Slice create;  // the request, which contains only fields that were understood
   };
 
   bool is_changed(const Open& open, const Known& known) const;
@@ -66,7 +66,7 @@ class NearAliases final : public NearPart {
   void forget(const OpenKey& behind);
 
   static constexpr std::size_t kMostAliases = 256, kMostOpening = 1024;
-  // Longer names are the server's alone; and so are those of opens beyond a few of one name.
+  // Longer names go to the server; and so do opens beyond a few of one name.
   static constexpr std::size_t kMostNameBytes = 2048, kMostOfName = 8;
 
   NearSide& side_;
@@ -75,7 +75,7 @@ class NearAliases final : public NearPart {
   std::map<std::string, std::vector<OpenKey>> by_name_;
   KeyedMap<std::uint64_t, Alias> aliases_;  // by their number
   std::uint64_t last_number_ = 0;
-  std::uint64_t renames_ = 0;   // of whatever these names lead through
+  std::uint64_t renames_ = 0;   // of everything on these names' paths
   std::size_t held_bytes_ = 0;  // of names and requests
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): what one connection of a session
-// answers by itself is right only as long as no other carries requests of that session. So where one binds
-// itself to a session, every other connection of that session steps aside before the binding goes on. A
-// connection that goes past the pair is not seen: where the server has an address for it nothing is promised
-// (may_be_bypassed()). Whether one session's own requests may be touched is connection.h's.
+// The near half's part for multichannel ([MS-SMB2] section 3.3.5.5.2): the local answers of a connection are
+// right only while no other connection carries requests of its session. So if one binds itself to a session,
+// every other connection of that session steps aside before the binding is passed on. A connection that
+// bypasses the pair is invisible: if the server has an address for it nothing is promised
+// (may_be_bypassed()). connection.h decides whether one session's own requests may be changed.
 #pragma once
 #include <map>
 #include <set>
@@ -14,8 +14,8 @@ namespace longhaul::smb::smb2 {
 
 class NearChannels;
 
-// Who carries which session, for all flows of a site, which are in one thread. A server's numbers may be
-// another's, too: then two that have nothing to do with each other step aside.
+// The connections of each session, for all flows of a site, which run in one thread. Two servers may use the
+// same numbers: then two unrelated connections step aside.
 class Channels {
  public:
   struct Key {
@@ -25,7 +25,7 @@ class Channels {
   };
   void add(const Key& key, NearChannels& channel) { channels_[key].insert(&channel); }
   void remove(const Key& key, NearChannels& channel);
-  // Another connection binds itself to the session. False: promises are outstanding that it could overtake.
+  // Another connection binds itself to the session. False: it could overtake outstanding promises.
   bool bound(const Key& key, const NearChannels& by);
 
  private:
@@ -49,8 +49,8 @@ class NearChannels final : public NearPart {
 
   // As Channels::bound().
   bool bound_elsewhere(SessionId session);
-  // Whether the client could bind a connection to this session that does not pass the pair; none: not known
-  // yet, or the client is just asking the server for its addresses.
+  // Whether the client could bind a connection to this session that bypasses the pair; none: unknown, or the
+  // client is just asking the server for its addresses.
   std::optional<bool> may_be_bypassed(SessionId session) const;
 
  private:
@@ -58,7 +58,7 @@ class NearChannels final : public NearPart {
   std::shared_ptr<Channels> channels_;
   Guid client_{};
   std::set<Channels::Key> carried_;
-  KeyedMap<SessionId, bool> others_;  // as Paths told
+  KeyedMap<SessionId, bool> others_;  // as reported by Paths
 };
 
 }  // namespace longhaul::smb::smb2

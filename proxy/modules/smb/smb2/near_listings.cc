@@ -32,7 +32,7 @@ std::optional<Message> alone(const Element& element, const Pending& request) {
 }  // namespace
 
 void NearListings::before_request(TimePoint, const Message& message, const Changes& changes) {
-  // A listing of which the server has told us more than the client has got cannot be left to a signed
+  // A listing of which the server has sent us more than the client has got cannot be left to a signed
   // session.
   if (side_.connection().any_untouchable()) {
     const Pending* request = side_.connection().pending(message.header().message_id);
@@ -66,7 +66,7 @@ bool NearListings::is_stale(TimePoint now, const OpenKey& key, const Listing& li
   if (listing.changes != changes_in(key.session, key.tree)) return true;
   if (side_.surroundings().features.smb_metadata_relaxed)
     return listing.came != TimePoint{} && now - listing.came > kLife;
-  // One that was begun afresh comes whether it is watched or not.
+  // A restarted one is returned whether it is watched or not.
   const Open* open = side_.connection().open(key);
   return listing.doubts != doubts_of(key) || (listing.afresh && (!open || !open->watched));
 }
@@ -102,7 +102,8 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
     return Taken::yes;
   }
   if (!std::exchange(listing.asked, true)) {
-    // From the beginning only: if it was listed before we knew, we do not know what the client has had.
+    // Only from the beginning: if it was listed before we tracked it, we do not know which entries the client
+    // has.
     const bool ours = side_.surroundings().features.smb_metadata && open->directory &&
                       lists(request->info_class) &&
                       !(request->flags & query_directory_flags::index_specified);
@@ -118,8 +119,8 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   return Taken::yes;
 }
 
-// Those that begin a listing pass: [MS-SMB2] section 3.3.5.2.7 asks for their answers in a row. Where the
-// server's position is ours already their elements are answered one by one, as servers may (3.3.4.1.3).
+// Requests that begin a listing pass: [MS-SMB2] section 3.3.5.2.7 requires their answers in a row. If we have
+// moved the server's position already their elements are answered one by one, as servers may do (3.3.4.1.3).
 Taken NearListings::compound(TimePoint now, const Message& message) {
   bool ours = false, simple = true;
   for (const Element& element : message.elements) {
@@ -138,7 +139,7 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
     return Taken::no;
   }
   if (!simple) {
-    side_.out().abort();  // nobody has been seen to do so
+    side_.out().abort();  // no client has been seen to do so
     return Taken::yes;
   }
   for (const Element& element : message.elements) {
@@ -153,7 +154,7 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
   return Taken::yes;
 }
 
-// Linux opens a directory and asks for its beginning at once. The far half goes on when the server has
+// Linux opens a directory and requests its beginning at once. The far half continues when the server has
 // answered.
 void NearListings::begin_with_open(const Message& message) {
   if (!side_.surroundings().features.smb_metadata || message.elements.size() != 2) return;
@@ -177,7 +178,7 @@ void NearListings::begin_with_open(const Message& message) {
                              .pattern = Slice::copy_of(request->pattern)});
 }
 
-// False: it was not begun so, or cannot be gone on with; then this answer is one like others.
+// False: it was not begun so, or cannot be continued; then this answer is like any other.
 bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
                                    const std::optional<BufferResponse>& response) {
   const auto found = beginning_.find(request.id);
@@ -194,7 +195,7 @@ bool NearListings::begun_with_open(const OpenKey& key, const Pending& request,
   return true;
 }
 
-// What may make names come and go, or change what is told of them.
+// Requests that may add or remove names, or change their entries.
 bool NearListings::changes_names(const Message& message) const {
   for (const Element& element : message.elements) {
     const Pending* request = side_.connection().pending(element.header.message_id);
@@ -247,7 +248,7 @@ void NearListings::advance(TimePoint now, const OpenKey& key) {
   }
 }
 
-// As the client asked it. False: others wait for its answer.
+// As the client requested it. False: others wait for its answer.
 bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, const Message& message,
                          const QueryDirectoryRequest& request) {
   listing.active = false;
@@ -336,7 +337,7 @@ void NearListings::answer(TimePoint now, const Listing& listing, const Message& 
                           Bytes entries) {
   const Header header = answer_to(request.header(), status);
   modules::Counters& counters = side_.counters();
-  // The one that the listing was begun afresh for has cost a round trip, and the server knows its id.
+  // The one for which the listing was restarted has cost a round trip, and the server knows its id.
   const bool sent = listing.generation == header.message_id;
   if (!sent) ++counters.metadata_answers;
   counters.ahead_used_bytes += entries.size();
@@ -347,7 +348,7 @@ void NearListings::answer(TimePoint now, const Listing& listing, const Message& 
 }
 
 void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
-  // First: a number that was closed may be that of an open that is new.
+  // First: the number of a closed one may be reused by a new open.
   for (const Change& change : outcome.changes) {
     if (change.kind != Change::Kind::closed) continue;
     const auto found = listings_.find(change.open->key);
@@ -375,14 +376,14 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     listing.at_server = false;
     if (response) {
       const auto entries = parse_listing(listing.info_class, Slice::copy_of(response->buffer));
-      listing.active = entries.has_value();  // if not, the far half does not go on either
+      listing.active = entries.has_value();  // otherwise the far half does not continue either
       if (entries) listing.served += entries->size();
     }
     advance(now, key);
   }
 }
 
-// The server has told the client by itself; what we begin later goes on behind it.
+// The server has answered the client itself; a later start of ours continues behind it.
 void NearListings::told(Listing& listing, const Pending& request, const Slice& entries) {
   const auto parsed = parse_listing(request.info_class, entries);
   if (!parsed || !side_.surroundings().features.smb_metadata) {
@@ -403,7 +404,7 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
   if (load_le<std::uint64_t>(pushed->request.bytes(), 0) != listing.generation) return Taken::yes;
   const Status status{pushed->status};
   if (status == Status::pending && !listing.afresh && listing.came == TimePoint{}) {
-    // Nothing of it can be fetched. The server is where the client is.
+    // None of it can be fetched. The server's position is the client's.
     listing.active = false;
     listing.given_up = true;
     listing.told_before = listing.served;
@@ -414,15 +415,16 @@ Taken NearListings::on_twin(TimePoint now, const TwinMessage& message, const Sli
   if (status == Status::success) {
     const auto entries = parse_listing(listing.info_class, attached);
     if (!entries) {
-      side_.out().abort();  // the far half has understood it: the twin is not one of ours
+      side_.out().abort();  // the far half has parsed it: not sent by our far half
       return Taken::yes;
     }
     held_bytes_ -= listing.queue.bytes();
     for (const ListingEntry& entry : *entries) listing.queue.add(entry.bytes);
     held_bytes_ += listing.queue.bytes();
-    if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // no twin of ours sends so much ahead
+    if (held_bytes_ > kMostQueuedBytes) side_.out().abort();  // our far half never sends that much ahead
   } else {
-    // `pending`: it cannot go on, and neither can we know where the client stands. An error says so.
+    // `pending`: it cannot continue, and neither can we know the client's position. An error tells the
+    // client.
     listing.end = status == Status::pending ? Status::insufficient_resources : status;
   }
   advance(now, pushed->open);

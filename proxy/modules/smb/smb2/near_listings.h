@@ -34,26 +34,26 @@ class NearListings final : public NearPart {
 
  private:
   struct Listing {
-    MessageId generation = 0;  // the request that began it, or began it afresh
+    MessageId generation = 0;  // the request that began it, or restarted it
     std::uint8_t info_class = 0;
-    bool at_server = false;     // its beginning has been asked for as the client asked, and not been answered
-    bool active = false;        // what is behind its beginning comes, or has come, as Answers
+    bool at_server = false;     // its beginning was requested by the client, and not been answered
+    bool active = false;        // entries after its beginning come, or have come, as Answers
     bool afresh = false;        // the far half has set the server's position back to the beginning
-    std::uint64_t changes = 0;  // of names in its tree, when it was begun, or begun afresh
+    std::uint64_t changes = 0;  // of names in its tree, when it was begun, or restarted
     std::uint64_t doubts = 0;   // by others (Watched), the same
     bool given_up = false;      // the client asks the server from here on
-    bool asked = false;         // by a request of its own, for which it was decided whether this is ours
-    // Entries that the server has told the client by itself: in the compound that opened the directory.
+    bool asked = false;         // by a request of its own, for which the owner of the listing was decided
+    // Entries that the server has sent to the client itself: in the compound that opened the directory.
     std::uint64_t told_before = 0;
     std::optional<Status> end;
     ListingQueue queue;
     TimePoint came{};              // the last Answer
     std::uint64_t served = 0;      // entries that the client has got
-    std::uint64_t left_bytes = 0;  // of the queue, not told to the far half yet
-    std::deque<Message> waiting;   // the client's questions, in order
+    std::uint64_t left_bytes = 0;  // of the queue, not reported to the far half yet
+    std::deque<Message> waiting;   // the client's queries, in order
   };
 
-  // A compound opens a directory and lists it: whose listing that is, its answer says.
+  // A compound opens a directory and lists it: its answer shows to which listing it belongs.
   struct Beginning {
     SessionId session = 0;
     TreeId tree = 0;
@@ -81,16 +81,16 @@ class NearListings final : public NearPart {
   void answer(TimePoint now, const Listing& listing, const Message& request, Status status, Bytes entries);
   void told(Listing& listing, const Pending& request, const Slice& entries);
 
-  // Between the far half and the client lie at most so many milliseconds of other clients' changes, and a
-  // line.
+  // Changes by other clients may be this many milliseconds old between the far half and the client, plus the
+  // line's delay.
   static constexpr std::chrono::seconds kLife{10};
   static constexpr std::uint64_t kToldBytes = 32 << 10;
   static constexpr std::uint64_t kMostRepeated = 1 << 16;  // entries: the far half remembers no more
 
   NearSide& side_;
-  // Questions that wait, of one connection: who asks more goes to the server.
+  // Waiting queries of one connection: further ones go to the server.
   static constexpr std::size_t kMostWaiting = 256;
-  // Of entries that the far half has sent beyond the window that it keeps to.
+  // Of entries that the far half has sent beyond its window.
   static constexpr std::size_t kMostQueuedBytes = 16 << 20;
 
   std::unordered_map<OpenKey, Listing, OpenKeyHash> listings_;

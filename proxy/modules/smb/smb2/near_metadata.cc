@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's requests; see near_metadata.h. What answers change is in near_metadata_answers.cc.
+// The client's requests; see near_metadata.h. near_metadata_answers.cc has the effects of answers.
 #include "proxy/modules/smb/smb2/near_metadata.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using modules::Duration;
 
-// Without an oplock an answer is a snapshot: good for as long as it would have been on its way.
+// Without an oplock an answer is a snapshot: valid for as long as it would have been under way.
 constexpr Duration kLeastSnapshotLife = 100ms;
 
 QuestionHabits::Kind kind_of(const CreateRequest& request) {
@@ -27,8 +27,8 @@ QuestionHabits::Kind kind_of(const CreateRequest& request) {
 
 Slice key_slice(const std::string& question) { return Slice::copy_of(as_bytes(question)); }
 
-// What programs ask of most files; one open that is not asked so ends each of these. The questions of one
-// size of answer only, which question_of() calls the same whatever room there is.
+// Queries that programs send for most files; one open without one of these ends it. Only queries whose
+// answers have one size, which question_of() treats as equal for any buffer size.
 QuestionHabits usual_questions() {
   QuestionHabits habits;
   const auto usual = [&](QuestionHabits::Kind kind, InfoType type, std::uint8_t info_class) {
@@ -73,7 +73,7 @@ void NearMetadata::before_request(TimePoint, const Message& message, const Chang
   if (message.single()) follow_position(message);
 }
 
-// Writing may move it or not, as the server likes.
+// Writing may move it or not; servers differ.
 void NearMetadata::follow_position(const Message& message) {
   const Command command = message.header().command;
   if (command != Command::set_info && command != Command::write) return;
@@ -119,8 +119,8 @@ void NearMetadata::before_create(const Message& message) {
   if (opening_.size() >= kMostOpening) return;
   Opening opening{.kind = kind_of(*request), .questions = {}};
   opening.questions = habits_.likely(opening.kind);
-  // The far half asks without waiting for what was promised, so the free space would lack that; and nothing
-  // tells when it changes.
+  // The far half queries without waiting for promised writes, so the free space would be too large; and
+  // nothing reports its changes.
   if (side_.has_promised() || !side_.surroundings().features.smb_metadata_relaxed) {
     std::erase_if(opening.questions, [](const std::string& question) {
       const auto parsed = request_of(as_bytes(question));
@@ -207,7 +207,7 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
   return Taken::no;
 }
 
-// Questions for the disk are asked anew after any change. An empty one: of the file.
+// Queries for the disk are repeated after any change. An empty one: of the file.
 NearMetadata::Version NearMetadata::version_of(const Open& open, const std::string& question) const {
   const auto request = question.empty() ? std::nullopt : request_of(as_bytes(question));
   const bool of_disk = !question.empty() && (!request || request->type == InfoType::file_system);
@@ -263,9 +263,8 @@ void NearMetadata::answer(TimePoint now, const Message& request, const Known& kn
                                                : build_error_response(header));
 }
 
-// The server may keep the handle as long as it likes, as far as others are concerned: they are told by a
-// break. So a CLOSE may be under way while the client goes on; what it does next with that name waits at the
-// far half.
+// For other clients the server may keep the handle for any time, because a break informs its holder. So a
+// CLOSE may be under way while the client continues; its next request with that name waits at the far half.
 Taken NearMetadata::close(TimePoint now, const Message& message) {
   if (!side_.surroundings().features.smb_metadata) return Taken::no;
   const auto request = parse_close_request(message.first().bytes);
@@ -276,7 +275,7 @@ Taken NearMetadata::close(TimePoint now, const Message& message) {
     return Taken::no;
   const bool plain = open->disk_file && !open->durable && !open->reconnected && !open->replayed &&
                      !open->is_locked() && !(open->options & create_options::delete_on_close);
-  // It must wait for writes, until a FLUSH behind them was answered; and for whatever else was done.
+  // It must wait for writes, until a FLUSH behind them was answered; and for any other changes.
   const std::uint64_t writes = open->group->count(&FileCounts::writes);
   const std::uint64_t others = open->group->count(&FileCounts::changes) - writes;
   if (!plain || !(open->caching & lease_state::handle) || open->break_pending ||

@@ -21,16 +21,15 @@
 
 namespace longhaul::smb::smb2 {
 
-// A shared lease is not broken by who changes attributes without opening the file's data: so long they are
-// believed.
+// A shared lease is not broken by a client that changes attributes without opening the file's data:
+// attributes are trusted for that long.
 inline constexpr modules::Duration kSharedLife = std::chrono::seconds(2);
 
-// What the server's answer to a CLOSE with these flags would say, as long as what is known of the open is
-// what it was opened with.
+// The server's answer to a CLOSE with these flags, provided that everything known of the open is unchanged
+// since it was opened.
 CloseResponse closed_as(const Open& open, std::uint16_t flags);
 
-// Nobody changes a file's attributes without our hearing of it: an oplock keeps others away, or they are
-// watched.
+// Changes of a file's attributes would be noticed: an oplock keeps others away, or the file is watched.
 bool attributes_guarded(const Open& open, const config::Features& features);
 
 class NearMetadata final : public NearPart {
@@ -41,8 +40,8 @@ class NearMetadata final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // The answer to this CREATE, which was not shown to on_request(), comes next; these questions have been
-  // asked about its file.
+  // The answer to this CREATE, which was not passed to on_request(), comes next; these queries have been sent
+  // about its file.
   void opened_ahead(const Message& create, const std::vector<Slice>& questions);
   // As NearSide::has_read().
   void has_read(const Open& open, std::uint64_t offset, std::uint32_t asked, std::uint32_t got);
@@ -52,28 +51,28 @@ class NearMetadata final : public NearPart {
   std::size_t held_bytes() const { return held_bytes_; }
 
  private:
-  // What is known is good while nothing was changed since: counted, not told to each file that is open.
+  // Known values are valid while nothing was changed since: counted, not reported to each open file.
   using Version = std::uint64_t;
-  struct Known {          // what is known of a question's answer
-    bool here = false;    // else it will come
+  struct Known {          // the answer to a query is known
+    bool here = false;    // otherwise it will come
     Version version = 0;  // of the file, or the disk, when it was asked
     Status status = Status::success;
     Slice response;
     TimePoint came{};
-    std::deque<Message> waiting;  // asked before it came
+    std::deque<Message> waiting;  // requested before it arrived
   };
   struct File {
     QuestionHabits::Kind kind = QuestionHabits::Kind::data;
     std::unordered_map<std::string, Known> answers;
     std::unordered_set<std::string> asked;
     std::vector<std::string> pushed;
-    // Where the client's READs have left it ([MS-FSCC] 2.4.35); none: the server knows. READs that it never
-    // saw, and those that nobody but us asked for, must not show.
+    // The file's position after the client's READs ([MS-FSCC] 2.4.35); none: the server knows. READs that
+    // never reached the server, and those that only we requested, must not show.
     std::optional<std::uint64_t> position;
-    // As counted when it was opened; and the writes, when a FLUSH behind them was answered.
+    // Counts when it was opened; and the writes, when a FLUSH behind them was answered.
     std::uint64_t changes = 0, doubts = 0, others = 0, writes = 0;
   };
-  struct Asked {  // a question on its way to the server
+  struct Asked {  // a query on its way to the server
     OpenKey open;
     std::string question;
     Version version = 0;
@@ -109,15 +108,15 @@ class NearMetadata final : public NearPart {
   void follow_position(const Message& message);
   bool correct_position(const Message& message, const Connection::Outcome& outcome);
 
-  // Of one file, or of all that are open; more are asked each time.
+  // Limits of one file, or of all open files; further queries are sent each time.
   static constexpr std::size_t kMostAnswers = 16, kMostAsked = 64, kMostAnswerBytes = 64 << 10;
   static constexpr std::size_t kMostHeldBytes = 8 << 20;
-  // Questions that wait for an answer to come; others, and large ones, go to the server.
+  // Queries that wait for an answer under way; others, and large ones, go to the server.
   static constexpr std::size_t kMostOpening = 4096;
   static constexpr std::size_t kMostWaiting = 256, kMostWaitingBytes = 1024;
 
   NearSide& side_;
-  QuestionHabits habits_;  // begins with what programs ask of most files
+  QuestionHabits habits_;  // begins with queries that programs send for most files
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   KeyedMap<MessageId, Opening> opening_;
   KeyedMap<MessageId, Asked> asked_;

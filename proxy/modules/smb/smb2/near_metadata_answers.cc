@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's and the twin's answers change, and when what is known holds no more; see near_metadata.h.
+// The effects of the server's and the twin's answers, and when known values become void; see near_metadata.h.
 #include "proxy/modules/smb/smb2/file_position.h"
 #include "proxy/modules/smb/smb2/near_metadata.h"
 #include "proxy/modules/smb/smb2/question.h"
@@ -25,7 +25,7 @@ void NearMetadata::on_outcome(TimePoint now, const Connection::Outcome& outcome)
     if (!each.element) continue;
     opening_.erase(each.request.id);
     if (const auto flushing = flushing_.extract(each.request.id); !flushing.empty()) {
-      // What was done before it is done at the server, and its errors are told: this answer came behind them.
+      // Earlier changes are done at the server, and their errors reported: this answer came behind them.
       const auto flushed = files_.find(flushing.mapped().open);
       const Open* open = side_.connection().open(flushing.mapped().open);
       if (flushed != files_.end() && open && version_of(*open, {}) == flushing.mapped().version &&
@@ -61,10 +61,10 @@ void NearMetadata::has_read(const Open& open, std::uint64_t offset, std::uint32_
   if (file == files_.end()) return;
   const std::uint64_t reached = offset + got;
   if (got != 0) file->second.position = reached;
-  if (open.caching & lease_state::write) return;  // nobody else moves the end
+  if (open.caching & lease_state::write) return;  // no other client moves the end
   const bool ended = got < asked;
   if (is_changed(open, file->second)) {
-    if (ended) side_.connection().doubted(open);  // what is known may have the end that it had before
+    if (ended) side_.connection().doubted(open);  // known values may contain the previous end
   } else if ((got != 0 && reached > open.end_of_file) || (ended && reached < open.end_of_file)) {
     side_.connection().changed(open);
   }
@@ -106,7 +106,7 @@ bool NearMetadata::breaks_closed(const Message& message) {
 Taken NearMetadata::on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) {
   if (const auto* kept = std::get_if<Kept>(&message)) {
     if (closing_.erase(kept->message) == 0) return Taken::no;
-    // The client believes the file closed. If it is not, only a reset makes that true.
+    // For the client the file is closed. If it is not, only a reset makes that true.
     if (Status{kept->status} != Status::success) side_.out().abort();
     return Taken::yes;
   }
@@ -136,7 +136,7 @@ void NearMetadata::came(TimePoint now, const Answer& pushed, const Slice& respon
   known.response = response;
   known.came = now;
   const Open* open = side_.connection().open(pushed.open);
-  // Who waits asked before anything was changed.
+  // Waiting queries were sent before any change.
   const std::deque<Message> waiting = std::exchange(known.waiting, {});
   for (const Message& request : waiting) {
     if (known.status == Status::pending) {
@@ -167,7 +167,7 @@ void NearMetadata::closed(TimePoint now, const Open& open) {
   }
   waiting_ -= waiting.size();
   files_.erase(found);
-  for (const Message& request : waiting) side_.pass_on(now, request);  // the server says that it is closed
+  for (const Message& request : waiting) side_.pass_on(now, request);  // the server reports that it is closed
 }
 
 }  // namespace longhaul::smb::smb2

@@ -9,7 +9,7 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// About what one takes in memory, beside what it names.
+// Approximate memory of one, besides the names.
 constexpr std::size_t kOfferBytes = 512;
 
 std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
@@ -21,7 +21,7 @@ std::string asked_in(SessionId session, TreeId tree, const Slice& request) {
   return std::string(as_text(key));
 }
 
-// What a message says of an open that the client may not know yet.
+// A message about an open that the client may not know yet.
 const OpenKey* open_of(const TwinMessage& message) {
   if (const auto* ahead = std::get_if<Ahead>(&message)) return &ahead->open;
   if (const auto* answer = std::get_if<Answer>(&message)) return &answer->open;
@@ -103,7 +103,7 @@ Taken NearOpens::on_twin(TimePoint, const TwinMessage& message, const Slice& att
     return Taken::yes;
   }
   if (const auto* revoked = std::get_if<Revoke>(&message)) {
-    // If it has been given out, Took is on its way.
+    // If it has been given out, Took is under way.
     if (const auto found = offers_.find(revoked->number); found != offers_.end()) give_up(found);
     return Taken::yes;
   }

@@ -29,12 +29,12 @@ class NearOpens final : public NearPart {
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Takes the answer to a CREATE that the far half gave one of its opens to: what is known of it follows.
+  // Takes the answer to a CREATE for which the far half used one of its opens: known values follow.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
-  // Offer and Revoke; and what is told of opens that nobody has been given.
+  // Offer and Revoke; and messages about opens that no client has got.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
 
-  // True: the far half may give back what it has offered and offers without a word of ours, so nobody gets
+  // True: the far half may give back offers without our confirmation, so no client gets them.
   // it.
   void offer_nothing(bool nothing) { nothing_ = nothing; }
   void give_up_all();
@@ -59,7 +59,7 @@ class NearOpens final : public NearPart {
   void give_up(Offers::iterator offer);
   void tell_known(TimePoint now, const Known& known);
 
-  // More than the far half ever has offered at a time; the bytes are what it may have sent ahead of a flow.
+  // More than the far half ever offers at a time; the bytes are those that it may have sent ahead of a flow.
   static constexpr std::size_t kMostOffers = 512;
   static constexpr std::uint64_t kMostBytes = 64 << 20;
   static constexpr std::size_t kMostKnown = 1024;  // messages about one
@@ -67,9 +67,9 @@ class NearOpens final : public NearPart {
   NearSide& side_;
   std::shared_ptr<AheadAccount> account_;
   Offers offers_;                                    // by number
-  std::map<std::string, std::uint64_t> by_request_;  // session, tree and what is asked -> number
+  std::map<std::string, std::uint64_t> by_request_;  // session, tree and request -> number
   std::map<OpenKey, std::uint64_t> by_open_;
-  KeyedSet<MessageId> unsettling_;  // requests on their way
+  KeyedSet<MessageId> unsettling_;  // requests under way
   std::uint64_t held_bytes_ = 0;
   std::size_t state_bytes_ = 0;
   bool nothing_ = false;

@@ -7,10 +7,10 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::uint64_t kMostOffset = 1ull << 62;
-// READs of one connection that wait for what is ahead; more of them go to the server like any others.
+// READs of one connection that wait for data under way; further ones go to the server.
 constexpr std::size_t kMostWaiting = 128;
 
-// What can be answered like any other READ: no wish in it that only the server can fulfil.
+// A READ that we can answer: without options that only the server supports.
 bool is_plain(const Header& header, const ReadRequest& read, const Connection& connection) {
   constexpr std::uint32_t kKnownFlags = header_flags::priority_mask;
   return (header.flags & ~kKnownFlags) == 0 && header.channel_sequence == 0 && read.flags == 0 &&

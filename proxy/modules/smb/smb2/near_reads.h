@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part for reads: answers READs from what was pushed ahead (ahead_cache.h), and tells the far
-// half what it lacks. What is pushed, and which READs it is for, is decided in far_reads.h.
+// The near half's part for reads: answers READs from pushed data (ahead_cache.h), and reports missing ranges
+// to the far half. far_reads.h decides what is pushed, and for which READs.
 #pragma once
 #include "proxy/modules/ahead/ahead_cache.h"
 #include "proxy/modules/smb/smb2/fresh.h"
@@ -22,9 +22,9 @@ class NearReads final : public NearPart {
   bool quiet() const override { return waiting_.empty(); }
 
   void drop(const Open& open) { drop(open.key); }
-  // Of all opens that may be of this file.
+  // For all opens that may be of this file.
   void drop_file(const FileGroup& file);
-  // Taken for READs that wait, beside what the account counts.
+  // Memory of READs that wait, besides what the account counts.
   std::size_t held_bytes() const { return cache_.waiting_bytes(); }
   void wasted(std::uint64_t bytes) {
     other_wasted_bytes_ += bytes;
@@ -32,7 +32,7 @@ class NearReads final : public NearPart {
   }
 
  private:
-  struct Read {  // as the client asked
+  struct Read {  // as the client requested
     Header header;
     std::uint32_t length = 0;
     std::uint32_t minimum_count = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The near half's part that lets the far half know what may be lost should this proxy fail: who it is
-// (Remembers), and of which opens nothing is promised any more (Settled). The far half's part is
-// far_losses.h.
+// The near half's part that informs the far half about possible losses if this proxy fails: the daemon's
+// number (Remembers), and opens without outstanding promises (Settled). The far half's part is far_losses.h.
 #pragma once
 #include <memory>
 
@@ -11,7 +10,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Whether the far half watches it: something may be promised through it, or may have been.
+// Whether the far half watches it: it may have, or get, promises.
 bool may_be_written_behind(const Open& open);
 
 class NearSettled final : public NearPart {
@@ -32,7 +31,7 @@ class NearSettled final : public NearPart {
   NearSide& side_;
   std::shared_ptr<const LostWrites> lost_;
   Settling settling_;
-  KeyedSet<MessageId> reviving_;  // WRITEs that were asked after Settled
+  KeyedSet<MessageId> reviving_;  // WRITEs that were requested after Settled
   bool has_said_who_ = false;
 };
 

@@ -87,7 +87,7 @@ Taken NearVolumes::on_request(TimePoint now, const Message& message, const Chang
 void NearVolumes::on_outcome(TimePoint now, const Connection::Outcome& outcome) {
   for (const Connection::Answered& each : outcome.answered) {
     if (each.interim) continue;
-    // Ids of trees are used again.
+    // Ids of trees are reused.
     switch (each.request.command) {
       case Command::session_setup:
       case Command::logoff:
@@ -108,7 +108,7 @@ void NearVolumes::on_outcome(TimePoint now, const Connection::Outcome& outcome) 
 }
 
 void NearVolumes::told(TimePoint now, const Key& key, std::uint64_t changes, const Slice& response) {
-  if (changes != changes_ || !changing_.empty()) return;  // older than what this connection did
+  if (changes != changes_ || !changing_.empty()) return;  // older than this connection's changes
   if (response.size() > kMostToldBytes) return;
   if (told_.size() >= kMostTold) told_.clear();
   told_.insert_or_assign(key, Told{.response = response, .came = now});

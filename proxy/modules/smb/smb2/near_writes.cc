@@ -12,15 +12,15 @@ namespace longhaul::smb::smb2 {
 namespace {
 
 constexpr std::int64_t kMostExtraCredits = 64;  // in one early answer
-// WRITEs to one tree that wait for its room to be told. Who never hears of it waits for real answers.
+// WRITEs to one tree that wait for the report of its room. Without that report they wait for real answers.
 constexpr std::size_t kMostBeforeRoom = 64;
 
-// Whether the answer can tell of what was written before.
+// Whether the answer can report a failure of earlier writes.
 bool tells_of_writes(Command command) {
   return command == Command::write || command == Command::flush || command == Command::close;
 }
 
-// The server's answer as it will be, or was.
+// The server's answer in advance, or afterwards.
 Slice answer_of(const Header& head, std::uint32_t written_bytes) {
   if (head.status != Status::success) return build_error_response(head);
   return build_write_response(head, written_bytes);
@@ -32,9 +32,9 @@ DiskTree disk_tree(SessionId session, TreeId tree) { return DiskTree{.session = 
 
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection) {
-  // Nobody else may read or write the file without our being told first.
+  // No other client may read or write the file unless we are told first.
   if (!(open.caching & lease_state::write) || open.break_pending || open.settled) return false;
-  // After a reset the client would take up a durable handle again and never learn of a loss.
+  // After a reset the client would reconnect a durable handle and never learn of a loss.
   if (open.durable) return false;
   // A plain file, written through this open from its first byte to its last on this connection.
   if (!open.disk_file || open.directory || open.closing) return false;
@@ -46,7 +46,7 @@ bool may_be_promised(const Open& open, const Tree& tree, const Header& header, c
   if (header.is_signed() || header.is_async() || header.is_related() || header.is_replay() ||
       header.channel_sequence != 0)
     return false;
-  // Whole, and such that the server has no reason of its own to refuse it.
+  // Complete, and such that the server has no reason of its own to refuse it.
   if (request.channel != 0 || request.flags != 0) return false;
   if (request.data.empty() || request.data.size() > connection.max_write_bytes()) return false;
   const auto length = static_cast<std::uint32_t>(request.data.size());
@@ -80,7 +80,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
   if (header.command == Command::write) return write(now, message);
   if (header.command == Command::create) return create(now, message);
   if (header.command == Command::cancel && !header.is_async()) {
-    // It crossed our answer: the server must not take back what the client was told is done.
+    // It crossed our answer: the server must not undo what the client was told is done.
     const auto found = waiting_.find(header.message_id);
     return found != waiting_.end() && found->second.answered ? Taken::yes : Taken::no;
   }
@@ -127,15 +127,15 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
 }
 
 bool NearWrites::policy_allows(Open& open) {
-  // A client that caches files itself writes them back on its own time, and Linux and Windows do not tell the
+  // A client that caches files itself writes them back at its own time, and Linux and Windows do not tell the
   // program when that, or the CLOSE, fails.
   if (!open.on_behalf && !side_.surroundings().features.smb_write_behind_cached)
     return declined(open, reasons::smb_client_caches);
   if (hides_errors_) return declined(open, reasons::smb_hides_errors);
   const auto bypassed = side_.may_be_bypassed(open.session);
   if (bypassed.value_or(false)) return declined(open, reasons::smb_other_paths);
-  // Where that is not known yet, neither is the room, which is told behind it: the answer waits for both.
-  // Where the client is just learning of addresses, the server answers.
+  // If that is not known yet, neither is the room, which is reported afterwards: the answer waits for both.
+  // If the client is just asking for addresses, the server answers.
   return bypassed || !room_.knows(disk_tree(open.session, open.tree));
 }
 
@@ -182,7 +182,7 @@ void NearWrites::kept(TimePoint now, const Kept& kept) {
     answer.credits = kept.credits;
     side_.answer(now, kept.message, answer_of(answer, kept.written), NearSide::Told::by_server);
   }
-  // What was read ahead while the server was still writing may be older than what it wrote.
+  // Data read ahead while the server was still writing may be older than the written data.
   if (promises_.waiting(settled->open) == 0) {
     if (const Open* open = side_.connection().open(settled->open)) side_.drop_file(*open->group);
   }
@@ -194,7 +194,7 @@ void NearWrites::answer_held(TimePoint now) {
   while (const auto message = promises_.poll_answerable()) answer_early(now, *message);
 }
 
-// What was held for it counts as promised already.
+// WRITEs held for it count as promised already.
 void NearWrites::told_room(TimePoint now, const Room& room) {
   const DiskTree disk = disk_tree(room.session, room.tree);
   room_.told(disk, room.available_bytes, room.counted_bytes);
@@ -216,7 +216,7 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
     if (!tells_of_writes(each.request.command) || each.interim || !each.element) continue;
     const Status status = each.element->header.status;
     const OpenKey key = key_of(each.request.session, each.request.tree, each.request.file);
-    // An error that was not late: whoever caches writes stops there, too.
+    // An error that was not late: a client that caches writes stops there, too.
     if (each.request.command == Command::write && is_error(status) && side_.connection().open(key))
       promises_.stop(key);
     const bool is_news = promises_.unreported(key);
@@ -239,8 +239,8 @@ void NearWrites::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 
 Taken NearWrites::on_response(TimePoint, const Message& message, const Connection::Outcome&) {
   if (late_.empty()) return Taken::no;
-  // What was signed since then cannot be changed; then only a reset tells the client, and what it opens
-  // again.
+  // Answers signed since then cannot be changed; then only a reset informs the client, and its next open of
+  // the file.
   if (side_.connection().ids_are_fixed()) {
     for (const LostWrites::File& file : late_files_) lost_->add(file, {.cause = Cause::refused});
     side_.out().abort();
@@ -254,7 +254,7 @@ Taken NearWrites::on_response(TimePoint, const Message& message, const Connectio
   return Taken::yes;
 }
 
-// Its CLOSE was answered, or its tree or session is gone. Nothing can carry an error any more.
+// Its CLOSE was answered, or its tree or session has ended. No answer can carry an error any more.
 void NearWrites::ended(const Open& open) {
   const LostWrites::Loss loss{
       .cause = promises_.outstanding_bytes(open.key) == 0 ? Cause::refused : Cause::server_gone,
@@ -269,7 +269,7 @@ void NearWrites::ended(const Open& open) {
   side_.out().abort();
 }
 
-// ---- what a reset has lost
+// ---- losses by a reset
 
 void NearWrites::give_up(const LostWrites::File& file, Cause cause) {
   for (const OpenKey& key : promises_.owed()) {
@@ -319,7 +319,7 @@ void NearWrites::lose(Cause cause) {
   promises_.cut_off();
 }
 
-// A client that was reset and opens the file again to go on with it: its program is to hear of the loss.
+// A client that was reset opens the file again to continue with it: its program must learn of the loss.
 Taken NearWrites::create(TimePoint now, const Message& message) {
   const Header& header = message.header();
   const Pending* request = side_.connection().pending(header.message_id);
@@ -343,7 +343,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
     if (side_.connection().tree(told->session, told->tree)) told_room(now, *told);
     return Taken::yes;
   }
-  // An oplock that the far half held on the client's behalf: all that was promised under it is on its way.
+  // An oplock that the far half held on the client's behalf: all promises under it are under way.
   if (const auto* taken_back = std::get_if<smb::Break>(&message)) {
     if (side_.connection().open(taken_back->open)) promises_.stop(taken_back->open);
     side_.out().tell(Broken{.open = taken_back->open});

@@ -23,7 +23,7 @@
 
 namespace longhaul::smb::smb2 {
 
-// Everything but room and the open's own history. Pure, so that each condition can be tested.
+// Every condition except room and the open's own history. Pure, so that each condition can be tested.
 bool may_be_promised(const Open& open, const Tree& tree, const Header& header, const WriteRequest& request,
                      const Connection& connection);
 DiskTree disk_tree(SessionId session, TreeId tree);
@@ -42,34 +42,35 @@ class NearWrites final : public NearPart, private LiveLedger {
   NearWrites& operator=(const NearWrites&) = delete;
 
   void before_request(TimePoint now, const Message& message, const Changes& changes) override;
-  // Takes WRITEs that are promised; READs of an open whose promised writes are not done yet, which it passes
-  // on: what is ahead may be older than they are; CANCELs of writes that were answered; CREATEs that would go
-  // on with a file that has lost promised writes.
+  // Takes WRITEs that are promised; READs of an open with unfinished promises, which it passes on because
+  // data read ahead may be older; CANCELs of writes that were answered; CREATEs that would continue with a
+  // file that has lost promised writes.
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   void on_outcome(TimePoint now, const Connection::Outcome& outcome) override;
-  // Puts a late error into the answer that is to bear it.
+  // Puts a late error into an answer that must carry it.
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   // Kept (of writes) and Room; answers Break with Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
   bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
 
-  // Promised and not known to be kept, or a late error not told: an end of the connection must be a reset.
+  // A promise is not known to be kept, or a late error not reported: an end of the connection must be a
+  // reset.
   bool owes() const override { return promises_.owes(); }
   bool has_promised() const { return promises_.waiting() != 0; }
   bool owes(const OpenKey& open) const { return promises_.waiting(open) != 0 || promises_.lost(open); }
-  // The files that this message goes on with or begins anew: CREATEs that may read or write data.
+  // The files that this message opens or truncates: CREATEs that may read or write data.
   std::vector<LostWrites::File> opened_by(const Message& message) const;
   const LiveLedger& ledger() const { return *this; }
-  // The client's connection is to be reset when all that was promised is done: a loss was left that only a
-  // CLOSE could have told, whose status some libraries ignore.
+  // The client's connection must be reset when all promises are settled: only a CLOSE could have reported the
+  // loss, and some libraries ignore its status.
   bool is_doomed() const { return doomed_; }
   const PromiseAudit& audit() const { return promises_.audit(); }
   // The client has ended in order: it has had all answers.
   void client_ended() { telling_.client_goes_on(); }
   // Why WRITEs that could be promised are not; `optimised`: there was none.
   modules::Reason reason() const { return reason_; }
-  // What is owed now cannot be kept any more: for who opens those files again.
+  // Outstanding promises cannot be kept any more: recorded for clients that open those files again.
   void lose(Cause cause);
 
  private:
@@ -81,7 +82,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   };
   void learn_client(const Element& element);
   Taken write(TimePoint now, const Message& message);
-  // Whether promises are to be made on this open at all; where not, the reason is kept for people.
+  // Whether promises may be made on this open at all; if not, the reason is kept for display.
   bool policy_allows(Open& open);
   bool declined(Open& open, modules::Reason reason);
   void answer_early(TimePoint now, MessageId id);
@@ -99,24 +100,25 @@ class NearWrites final : public NearPart, private LiveLedger {
   std::shared_ptr<LostWrites> lost_;
   Promises promises_;
   DiskRoom room_;
-  // Held until the far half tells the room: it has asked right behind the answer that opened the file.
+  // Held until the far half reports the room: it has sent the query right behind the answer that opened the
+  // file.
   std::map<DiskTree, std::vector<MessageId>> before_room_;
   KeyedMap<MessageId, Waiting> waiting_;  // promised or held
-  // Requests about sessions and trees without an answer. One that is signed may meet an id of ours at the
-  // server, which ends the connection (far.cc): then nothing may be promised that came after it.
+  // Requests about sessions and trees without an answer. A signed one may meet an id of ours at the server,
+  // which ends the connection (far.cc): so nothing may be promised after it.
   KeyedSet<MessageId> setups_;
   LostWrites::Ends ends_;
   Telling telling_{*lost_};
   LostFiles files_{*lost_, ends_};
-  std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has told yet
+  std::vector<LostWrites::File> late_files_;  // of late_, those that no answer has reported yet
   bool only_close_tells_ = false;             // of these
   bool doomed_ = false;
   TimePoint moved_at_{};         // the server answered a WRITE, or something came to be outstanding
   Guid client_{};                // as NEGOTIATE named it
   bool hides_errors_ = false;    // see silent_clients.h
-  std::vector<NewStatus> late_;  // for the message whose outcome was told last
+  std::vector<NewStatus> late_;  // for the message whose result was reported last
   modules::Reason reason_ = reasons::optimised;
-  // Credits that the server granted beyond what early answers gave the client: for the next ones.
+  // Credits that the server granted beyond those of early answers: for the next ones.
   std::int64_t credits_due_ = 0;
 };
 

@@ -45,14 +45,14 @@ Slice echo_for(const Header& request) {
 struct OpenGuard::Chain {
   SessionId session = 0;
   TreeId tree = 0;
-  std::optional<std::u16string> share;  // of a TREE_CONNECT in it, whose tree nobody knows yet
+  std::optional<std::u16string> share;  // of a TREE_CONNECT in it, whose tree id is unknown yet
   bool refused = false;                 // its CREATE is
 };
 
 bool OpenGuard::request(const Frame& frame, Out& out) {
   const auto elements = parse_elements(frame.message());
   if (!elements) return false;
-  // What is signed can be read, and not be cut.
+  // A signed message can be read, but not split.
   const bool changeable = std::none_of(elements->begin(), elements->end(), has_signature);
   CompoundParts passing;
   bool whole = true;
@@ -102,7 +102,7 @@ OpenGuard::Verdict OpenGuard::judge(const Element& element, Chain& chain, bool c
 
 OpenGuard::Verdict OpenGuard::judge_create(const Element& element, const Chain& chain) {
   const auto request = parse_create_request(element.bytes);
-  // A handle that outlives its connection was never promised anything.
+  // A handle that outlives its connection never has promises.
   if (!request || is_reconnect(*request) || request->options & create_options::open_by_file_id)
     return Verdict::passes;
   const auto share = shares_.find({chain.session, chain.tree});
@@ -127,7 +127,7 @@ void OpenGuard::owe(const Element& element, const Chain& chain, Owed owed) {
   owed_.try_emplace(element.header.message_id, std::move(owed));
 }
 
-// Of several opens that are on their way together, one is told.
+// Of several concurrent opens, one gets the report.
 bool OpenGuard::is_being_told(const LostWrites::File& file) const {
   return std::ranges::any_of(owed_, [&](const auto& each) {
     return each.second.verdict == Verdict::refused && each.second.file == file;
@@ -157,8 +157,8 @@ bool OpenGuard::answer(const Frame& frame, Out& out) {
   return true;
 }
 
-// Where the server refuses even an ECHO the session is gone, and its error stands: the client renews the
-// session and asks again, and its program would never hear of the loss.
+// If the server refuses even an ECHO the session has ended, and its error stands: the client renews the
+// session and tries again; otherwise its program would never learn of the loss.
 CompoundPart OpenGuard::settled(const Element& answer, const Owed& owed) {
   Header header = answer.header;
   header.command = owed.request.command;

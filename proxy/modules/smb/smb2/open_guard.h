@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CREATE of an SMB2 connection is answered in the server's place because promised writes of its file
+// Which CREATE of an SMB2 connection is answered instead of the server because promised writes of its file
 // were lost, and how: an ECHO goes to the server under its MessageId, so that no id is left unused there, and
-// the answer to the ECHO comes back to the client as the CREATE's error, with the credits that the server
+// the answer to the ECHO returns to the client as the CREATE's error, with the credits that the server
 // grants.
 #pragma once
 #include <map>
@@ -25,10 +25,10 @@ class OpenGuard {
   // `telling` outlives this object.
   OpenGuard(const LostWrites::Ends& ends, Telling& telling) : ends_(ends), telling_(telling) {}
 
-  // Puts out what goes on in the frame's place. False: it is not understood, and nothing was put out.
+  // Outputs a replacement for the frame. False: it cannot be parsed, and no output was made.
   bool request(const Frame& frame, Out& out);
   bool answer(const Frame& frame, Out& out);
-  // Answers of the server are still to be changed, or say whether lost content has been replaced.
+  // Answers of the server must still be changed, or will show whether lost content has been replaced.
   bool owes() const { return !owed_.empty(); }
 
  private:
@@ -36,7 +36,7 @@ class OpenGuard {
   enum class Verdict : std::uint8_t { passes, refused };
   // A request whose answer matters.
   struct Owed {
-    Header request;  // with the session and tree that it means
+    Header request;  // with the session and tree that it refers to
     Verdict verdict = Verdict::passes;
     // None: it is refused because the CREATE before it in its compound is.
     std::optional<LostWrites::File> file;

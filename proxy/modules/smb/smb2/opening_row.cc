@@ -70,7 +70,7 @@ void OpeningRow::opened(const Opened& opened) {
   ++unread_;
   Folder* folder = folder_of(opened);
   if (!folder || !folder->files.opened(utf16(opened.open.last()))) return;
-  // The same way, and in the same folder; who opens otherwise begins a new row.
+  // In the same way and the same folder; a client that opens files otherwise begins a new row.
   alike_ = last_ && last_->open.how == opened.open.how && last_->session == opened.session &&
            last_->tree == opened.tree && last_->open.folder() == opened.open.folder();
   last_ = opened;
@@ -103,7 +103,8 @@ void OpeningRow::none_given_out() {
 }
 
 void OpeningRow::used() {
-  // Each that is used is followed by two, as long as none was opened in vain; then by one more in each round.
+  // Each one that is used is followed by two, as long as none was opened in vain; then by one more in each
+  // round.
   if (!careful_) {
     ++depth_;
   } else if (++used_since_ >= depth_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a client opens the files of a folder that was listed, one after the other: in which order
-// (next_files.h), how, and what it asks about them; so which it will open next, and of how many of those it
-// pays to be ahead. Pure; what is done about it is decided in far_opens.h.
+// How a client opens the files of a listed folder one after the other: in which order (next_files.h), with
+// which options, and with which queries; so which it will open next, and how many it pays to open ahead.
+// Pure; far_opens.h acts on it.
 #pragma once
 #include <deque>
 #include <optional>
@@ -22,29 +22,29 @@ class OpeningRow {
   };
   static constexpr std::size_t kMostAhead = 128;
 
-  // What the server tells of a directory. `listing` is another number each time that it begins again.
+  // Entries of a directory from the server. `listing` is another number each time that it begins again.
   void listed(const Open& directory, std::uint64_t listing, std::uint8_t info_class, Bytes entries);
 
-  // The client opens this, whoever answers. In the order in which it asks.
+  // The client opens this, whichever side answers. In the order of its requests.
   void opened(const Opened& opened);
   void read() { unread_ = 0; }  // it reads a file
-  // It asks this about the file that it opened last, although that was not expected.
+  // It queries this about the file that it opened last, although that was not expected.
   void asked(const QueryInfoRequest& query);
-  // It is expected to ask these about the next ones.
+  // It is expected to send these queries about the next ones.
   void expects(std::vector<Slice> questions) { questions_ = std::move(questions); }
 
   // The last one opened, of a listed folder.
   const std::optional<Opened>& last() const { return last_; }
   const std::vector<Slice>& questions() const { return questions_; }
-  // It was opened like the one before, and those opened are read and can be had: so may the next ones be.
+  // It was opened like the one before, and the opened files are read and available: so may the next ones be.
   bool goes_on() const { return alike_ && unread_ <= kMostUnread && refused_ < kMostRefused; }
-  // The next one that was not given out. given_out(): it was. none_given_out(): what was, may be again.
+  // The next one that was not given out. given_out(): marks it as given out. none_given_out(): all may be
+  // given out again.
   const NextFiles::File* next();
   void given_out();
   void none_given_out();
 
-  // What became of one that was opened ahead: whether an oplock was to be had, and whether the client wanted
-  // it.
+  // The result of an open made ahead: whether an oplock was granted, and whether the client used it.
   void granted() { refused_ = 0; }
   void refused() { ++refused_; }
   void used();
@@ -64,7 +64,7 @@ class OpeningRow {
 
   static constexpr std::size_t kFirstOpens = 4;
   static constexpr std::size_t kMostFolders = 4, kMostNames = 1 << 14;
-  // Who reads none of so many files that it opens does not read.
+  // A client that reads none of this many files that it opens does not read.
   static constexpr unsigned kMostUnread = 4;
   static constexpr unsigned kMostRefused = 3;
 

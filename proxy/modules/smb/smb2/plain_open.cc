@@ -10,21 +10,21 @@ namespace {
 constexpr std::uint32_t kReading = access::read_data | access::read_ea | access::execute |
                                    access::read_attributes | access::read_control | access::synchronize |
                                    access::generic_read | access::generic_execute;
-// Hints, and what makes no difference on the wire (2.2.13): synchronous I/O, no knowledge of EAs.
+// Hints, and options without effect on the wire (2.2.13): synchronous I/O, no knowledge of EAs.
 constexpr std::uint32_t kKnownOptions = create_options::non_directory_file | create_options::sequential_only |
                                         create_options::random_access | 0x10 | 0x20 | 0x200;
 constexpr std::string_view kBackslash("\\\0", 2);
-// There are two that only ask, and one that is ignored. Longer names are the server's alone.
+// Only two that query, and one that is ignored. Longer names go to the server.
 constexpr std::size_t kMostContexts = 3, kMostPlainNameBytes = 2048;
 
-// 2.2.13.2.5 and 2.2.13.2.9: questions whose answers lie in the CREATE's. MxAc with a time asks for something
+// 2.2.13.2.5 and 2.2.13.2.9: queries that the CREATE's answer contains. MxAc with a time asks for something
 // else.
 bool only_asks(const CreateContext& context) {
   const std::string_view name = as_text(context.name);
   return context.data.empty() && (name == create_context::maximal_access || name == create_context::file_id);
 }
 
-// 3.3.5.9.6: without an oplock or a lease no durable handle is granted, and nothing is said of it.
+// 3.3.5.9.6: without an oplock or a lease no durable handle is granted, and the answer does not mention it.
 bool is_ignored(const CreateContext& context) { return as_text(context.name) == create_context::durable; }
 
 std::size_t behind_last_backslash(std::string_view name) {
@@ -37,7 +37,7 @@ bool is_plain_name(Bytes name) {
   if (name.empty() || name.size() % 2 != 0) return false;
   for (std::size_t at = 0; at < name.size(); at += 2) {
     const auto letter = load_le<char16_t>(name, at);
-    // Streams; snapshots (@GMT); what servers clean up in their own ways.
+    // Streams; snapshots (@GMT); names that servers normalise in their own ways.
     if (letter == u':' || letter == u'@' || letter == u'/' || letter == 0) return false;
   }
   const std::string_view text = as_text(name);

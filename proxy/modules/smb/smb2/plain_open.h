@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CREATEs that may be made before the client asks for them: opens of files that are there, for reading
-// alone, with nothing in them that only the server can judge anew for each name. What such a request says is
-// kept in two parts, its name and all the rest, so that the same can be asked of another name. Which names,
-// and when, is decided in far_opens.h.
+// CREATEs that may be sent before the client requests them: opens of existing files, only for reading,
+// without any part that the server must judge for each name. Such a request is kept in two parts, its name
+// and the rest, so that it can be repeated for another name. far_opens.h decides which names, and when.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,19 +20,19 @@ struct PlainOpen {
   std::string_view last() const;    // the rest
 };
 
-// None if it is not plain, or its header asks for something of its own. Oplocks and leases that the client
-// asks for itself are not plain: the key of a lease is one that only the client can choose.
+// None if it is not plain, or its header has special options. Oplocks and leases requested by the client are
+// not plain: only the client can choose the key of a lease.
 std::optional<PlainOpen> plain_open(const Header& header, const CreateRequest& request);
-// Borrows from `open`. None: it was made by nobody.
+// Borrows from `open`. None: invalid.
 std::optional<CreateRequest> request_of(const PlainOpen& open);
 
 // For messages to the twin.
 Slice encode(const PlainOpen& open);
 std::optional<PlainOpen> decode_plain_open(Bytes bytes);
 
-// [MS-FSA] 2.1.5.1.2: an open that breaks nobody's oplock and conflicts with no sharing.
+// [MS-FSA] 2.1.5.1.2: an open that breaks no other client's oplock and conflicts with no share mode.
 bool only_looks(const Open& opening);
-// A request behind which an open made before it may not be what its name says, or not this user's to have.
+// A request after which an earlier open may be of another file, or forbidden for this user.
 bool unsettles_names(const Message& message);
 
 }  // namespace longhaul::smb::smb2

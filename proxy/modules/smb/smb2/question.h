@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A QUERY_INFO without its file, as a short key: what the halves call a question that the client makes again
-// and again.
+// A QUERY_INFO without its file, as a short key: the halves' name for a query that the client repeats.
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,9 +9,9 @@
 
 namespace longhaul::smb::smb2 {
 
-// The same for all requests to which the server's answer is the same: where a class has answers of one size,
-// more room than that makes no other question. None if the request has input (lists of extended attributes,
-// quotas): that is asked seldom.
+// Equal for all requests to which the server's answer is the same: for a class with answers of fixed size, a
+// larger buffer does not matter. None if the request has input (lists of extended attributes, quotas), which
+// is rare.
 std::optional<Slice> question_of(const QueryInfoRequest& request);
 std::optional<QueryInfoRequest> request_of(Bytes question);
 

@@ -11,7 +11,8 @@
 namespace longhaul::smb::smb2 {
 namespace {
 
-// Lines of a log, not a conversion: what is not printable ASCII is a question mark, long names are cut.
+// For log lines, not a conversion: other characters than printable ASCII become question marks, long names
+// are cut.
 std::string printable(Bytes utf16) {
   constexpr std::size_t kMostCharacters = 60;
   std::string text;

@@ -52,7 +52,7 @@ std::optional<CreateContexts> parse_contexts(Bytes list) {
   return contexts;
 }
 
-// Other sizes are no lease: servers refuse or ignore them.
+// Other sizes are not a lease: servers refuse or ignore them.
 std::optional<Lease> parse_lease(const CreateContexts& contexts) {
   const auto data = find_context(contexts, create_context::lease);
   if (!data || (data->size() != 32 && data->size() != 52)) return std::nullopt;
@@ -76,8 +76,8 @@ std::optional<std::uint64_t> parse_number(const CreateContexts& contexts, std::s
   return load_le<std::uint64_t>(*data, 0);
 }
 
-// What outlives the connection; a reconnect says more than a request beside it. Whether the lengths are right
-// is the server's to judge: what counts is that we leave such handles alone.
+// Handles that outlive the connection; a reconnect overrides a request beside it. The server checks the
+// lengths: for us it only matters that such handles pass unchanged.
 void read_durable(CreateRequest& request) {
   if (const auto data = find_context(request.contexts, create_context::durable_v2)) {
     LittleEndianReader in(*data);

@@ -44,7 +44,7 @@ struct Lease {
   std::uint16_t epoch = 0;  // version 2
 };
 
-// 2.2.13.2.3, .4, .11 and .12: what is asked of a handle that is to outlive its connection.
+// 2.2.13.2.3, .4, .11 and .12: requests for a handle that outlives its connection.
 enum class Durable : std::uint8_t { none, request, reconnect, request_v2, reconnect_v2 };
 
 // 2.2.13
@@ -60,9 +60,9 @@ struct CreateRequest {
   CreateContexts contexts;
 
   // Read from the contexts.
-  std::optional<Lease> lease;  // only with OplockLevel::lease has it a meaning
+  std::optional<Lease> lease;  // valid only with OplockLevel::lease
   Durable durable = Durable::none;
-  bool persistent = false;  // asked for, or reconnected to
+  bool persistent = false;  // requested, or reconnected to
   FileId reconnect_to;      // with a reconnect
   Guid create_guid{};       // with version 2
   std::optional<std::uint64_t> allocation_bytes;
@@ -70,7 +70,8 @@ struct CreateRequest {
 };
 Result<CreateRequest> parse_create_request(Bytes element);
 
-// [MS-FSCC] 2.4.27 and others: what CREATE and CLOSE answer of a file. Times are FILETIMEs, in 100 ns.
+// [MS-FSCC] 2.4.27 and others: a file's properties in the answers to CREATE and CLOSE. Times are FILETIMEs,
+// in 100 ns.
 struct FileTimes {
   std::uint64_t creation = 0;
   std::uint64_t last_access = 0;
@@ -97,7 +98,7 @@ struct CreateResponse {
   std::optional<std::uint32_t> maximal_access;          // MxAc, when its own status is success
   std::optional<std::array<std::byte, 32>> on_disk_id;  // QFid: file id, volume id, and zeros
 
-  // What it grants, an oplock put as the state of a lease: level II is R, exclusive RW, batch RWH.
+  // The granted caching, an oplock expressed as a lease state: level II is R, exclusive RW, batch RWH.
   std::uint32_t caching() const;
 };
 Result<CreateResponse> parse_create_response(Bytes element);
@@ -109,7 +110,7 @@ struct CloseRequest {
 };
 Result<CloseRequest> parse_close_request(Bytes element);
 
-// 2.2.16. Zeros unless asked for.
+// 2.2.16. Zeros unless requested.
 struct CloseResponse {
   std::uint16_t flags = 0;
   FileTimes times;
@@ -127,7 +128,7 @@ Result<FlushRequest> parse_flush_request(Bytes element);
 
 // 2.2.19
 struct ReadRequest {
-  std::uint8_t padding = 0;  // where the client would like the data in the response; no duty
+  std::uint8_t padding = 0;  // preferred place of the data in the response; a hint only
   std::uint8_t flags = 0;    // kReadUnbuffered, kReadCompressed
   std::uint32_t length = 0;
   std::uint64_t offset = 0;

@@ -74,7 +74,7 @@ Result<SetInfoRequest> parse_set_info_request(Bytes element) {
 
 namespace {
 
-// Where a class has what the others lack; 0: it has not.
+// The place of an optional field in a class; 0: the class does not have it.
 struct EntryLayout {
   bool attributes = true;  // times, sizes and attributes before the name's length
   std::uint8_t file_id = 0;

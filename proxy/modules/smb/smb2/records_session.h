@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of SMB2 that begin and end sessions and trees, and the ERROR response. Without state: each function
-// reads one element's bytes (header included) and borrows from them. None of these requests is ever changed
-// or made by us.
+// reads one element's bytes (header included) and borrows from them. We never change or build any of these
+// requests.
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <optional>
@@ -103,7 +103,7 @@ struct TreeConnectResponse {
 };
 Result<TreeConnectResponse> parse_tree_connect_response(Bytes element);
 
-// 2.2.2: what a response without an answer has as its body.
+// 2.2.2: the body of an error response.
 struct ErrorContext {  // 2.2.2.1, of 3.1.1
   std::uint32_t id = 0;
   Bytes data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which share each tree of a connection is, by its name; and what of an open names the file in records of
-// lost writes (lost_writes.h). Bounded: trees beyond that have no name.
+// The name of each tree's share in a connection; and the parts of an open that name the file in records of
+// lost writes (lost_writes.h). Bounded: further trees have no name.
 #pragma once
 #include <map>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of SMB2 and SMB3: commands, flags, identifiers, access masks. Section numbers are those of
+// The constants of SMB2 and SMB3: commands, flags, identifiers, access masks. Section numbers are those of
 // [MS-SMB2] unless another document is named.
 #pragma once
 #include <array>
@@ -21,7 +21,7 @@ using TreeId = std::uint32_t;
 using Guid = std::array<std::byte, 16>;
 using LeaseKey = std::array<std::byte, 16>;
 
-// What a notification that nobody asked for carries as its id (3.3.4.6).
+// The id in an unsolicited notification (3.3.4.6).
 inline constexpr MessageId kUnsolicited = ~MessageId{0};
 inline constexpr std::size_t kHeaderBytes = 64;
 inline constexpr std::uint32_t kCreditBytes = 65536;  // one credit pays for so much payload (3.1.5.2)
