@@ -109,7 +109,13 @@ void features(std::string& text, const Config& config) {
   text += "Features:\n ";
   for (const auto& [name, value] : config::to_text(config.features))
     (((text += ' ') += name) += '=') += value;
-  text += "\n  http, mapi, nfs and dns have no effect in this version.\n";
+  text += '\n';
+  if (!config.modules.empty()) text += "Application modules:\n";
+  for (const config::ModuleSettings& module : config.modules)
+    text += "  " + module.name + ": flows to port " +
+            (module.ports.empty() ? std::string("none")
+                                  : join(module.ports, [](std::uint16_t port) { return std::to_string(port); })) +
+            (module.any_port ? ", and to others where the client's first bytes are of this protocol" : "") + ".\n";
   if (config.rules.empty()) return;
   text += "Rules (the first match applies):\n";
   for (std::size_t i = 0; i < config.rules.size(); ++i) {

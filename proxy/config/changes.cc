@@ -57,6 +57,8 @@ Changes changes(const Config& before, const Config& after) {
   compare_peers(before, after, changes);
   live(before.rules != after.rules, "[[rule]]");
   live(before.features != after.features, "[features]");
+  for (std::size_t i = 0; i < std::min(before.modules.size(), after.modules.size()); ++i)
+    live(before.modules[i] != after.modules[i], "[" + after.modules[i].name + "]");
 
   live(before.identity.certificate != after.identity.certificate, "[identity] certificate");
   live(before.identity.private_key != after.identity.private_key, "[identity] private_key");

@@ -103,6 +103,14 @@ struct Rule {
   bool operator==(const Rule&) const = default;
 };
 
+// Of an application module: which flows it is offered. The table [NAME] of the file.
+struct ModuleSettings {
+  std::string name;
+  std::vector<std::uint16_t> ports;  // of servers
+  bool any_port = false;             // also at other ports, where the first bytes are its protocol's
+  bool operator==(const ModuleSettings&) const = default;
+};
+
 struct Control {
   HostPort listen{"127.0.0.1", 7601};
   std::filesystem::path token_file = "control.token";  // relative to state_dir; mode 0600; made when missing
@@ -156,6 +164,7 @@ struct Config {
   std::vector<Forward> forwards;
   Socks socks;
   Features features;
+  std::vector<ModuleSettings> modules;  // one for each module of the program
   std::vector<Rule> rules;
   Dictionary dictionary;
   Control control;

@@ -22,58 +22,41 @@ constexpr std::array<std::string_view, 4> kTransportNames{"auto", "udp", "tcp", 
 struct Switch {
   std::string_view name;
   bool Features::*value;
-  bool Features::*whole = nullptr;  // the feature that this is a part of, in an earlier row
 };
-// In the order of the documentation, on both sides of `fec`.
-constexpr std::array kSwitchesBeforeFec{
+// In the order of the documentation.
+constexpr std::array kSwitches{
     Switch{"fast_connect", &Features::fast_connect}, Switch{"compression", &Features::compression},
     Switch{"dedup_memory", &Features::dedup_memory}, Switch{"dedup_disk", &Features::dedup_disk}};
-constexpr std::array kSwitchesAfterFec{
-    Switch{"smb", &Features::smb},
-    Switch{"smb.read_ahead", &Features::smb_read_ahead, &Features::smb},
-    Switch{"smb.write_behind", &Features::smb_write_behind, &Features::smb},
-    Switch{"smb.write_behind_cached", &Features::smb_write_behind_cached, &Features::smb_write_behind},
-    Switch{"smb.metadata", &Features::smb_metadata, &Features::smb},
-    Switch{"http", &Features::http},
-    Switch{"mapi", &Features::mapi},
-    Switch{"nfs", &Features::nfs},
-    Switch{"dns", &Features::dns}};
-constexpr std::array<std::string_view, 17> kNames{
-    "preset",       "transport",      "window",           "fast_connect",            "compression",
-    "dedup_memory", "dedup_disk",     "fec",              "smb",                     "smb.read_ahead",
-    "smb.write_behind", "smb.write_behind_cached", "smb.metadata", "http", "mapi", "nfs", "dns"};
+// Of the proxy itself; those of modules follow.
+constexpr std::array<std::string_view, 8> kNames{"preset",      "transport",    "window",     "fast_connect",
+                                                 "compression", "dedup_memory", "dedup_disk", "fec"};
 
-template <class Visit>
-void for_each_switch(Visit visit) {
-  for (const Switch& s : kSwitchesBeforeFec) visit(s);
-  for (const Switch& s : kSwitchesAfterFec) visit(s);
-}
-
-Features all_off() {
+Features all_off(const FeatureTable& modules) {
   Features none;
-  for_each_switch([&](const Switch& s) { none.*s.value = false; });
+  for (const Switch& s : kSwitches) none.*s.value = false;
   none.transport = Transport::off;
   none.fec = {.mode = Fec::Mode::off};
+  none.modules = ModuleFeatures(modules);
   return none;
 }
 
-Features transport_only(Transport transport, Fec::Mode fec) {
-  Features features = all_off();
+Features transport_only(Transport transport, Fec::Mode fec, const FeatureTable& modules) {
+  Features features = all_off(modules);
   features.transport = transport;
   features.fast_connect = true;
   features.fec.mode = fec;
   return features;
 }
 
-Features reduction() {
-  Features features = transport_only(Transport::automatic, Fec::Mode::off);
+Features reduction(const FeatureTable& modules) {
+  Features features = transport_only(Transport::automatic, Fec::Mode::off, modules);
   features.compression = features.dedup_memory = features.dedup_disk = true;
   return features;
 }
 
-Features with_modules(Features features, Fec::Mode fec) {
-  for (const Switch& s : kSwitchesAfterFec)
-    features.*s.value = s.value != &Features::smb_write_behind_cached;
+Features with_modules(Fec::Mode fec, const FeatureTable& modules) {
+  Features features = reduction(modules);
+  features.modules = ModuleFeatures::standard(modules);
   features.fec.mode = fec;
   return features;
 }
@@ -113,11 +96,20 @@ std::optional<bool> parse_switch(std::string_view text) {
   return std::nullopt;
 }
 
-// smb.metadata: a switch with a third value.
-constexpr std::string_view kMetadata = "smb.metadata", kStrict = "strict", kRelaxed = "relaxed";
+// Of a module's feature: one of its values, or what a switch says: on is the first value above off.
+std::optional<std::uint8_t> parse_value(const ModuleFeature& feature, std::string_view text) {
+  const auto found = std::ranges::find(feature.values, text);
+  if (found != feature.values.end()) return static_cast<std::uint8_t>(found - feature.values.begin());
+  const auto on = parse_switch(text);
+  return on ? std::optional(static_cast<std::uint8_t>(*on)) : std::nullopt;
+}
 
-std::string_view print_metadata(const Features& features) {
-  return !features.smb_metadata ? "false" : features.smb_metadata_relaxed ? kRelaxed : kStrict;
+// "strict, relaxed or false"; of a switch "true or false".
+std::string accepted_values(const ModuleFeature& feature) {
+  std::string list;
+  for (std::size_t i = 1; i < feature.values.size(); ++i)
+    (list += i > 1 ? ", " : "") += feature.values[i];
+  return list + " or " + std::string(feature.values.front());
 }
 
 FeatureError wrong_value(std::string_view name, std::string_view value, std::string_view accepted) {
@@ -138,20 +130,33 @@ Fec meet(const Fec& a, const Fec& b) {
 
 }  // namespace
 
-std::span<const std::string_view> feature_names() { return kNames; }
+Features standard_features(const FeatureTable& modules) { return with_modules(Fec::Mode::adaptive, modules); }
 
-std::optional<Features> preset(std::string_view letters) {
-  if (letters == "B") return all_off();
-  if (letters == "T") return reduction();
-  if (letters == "A") return with_modules(reduction(), Fec::Mode::off);
-  if (letters == "F") return transport_only(Transport::udp, Fec::Mode::adaptive);
-  if (letters == "A+F") return with_modules(reduction(), Fec::Mode::adaptive);
+std::vector<std::string_view> feature_names(const FeatureTable& modules) {
+  std::vector<std::string_view> names(kNames.begin(), kNames.end());
+  for (const ModuleFeature& row : modules.rows()) names.push_back(row.name);
+  return names;
+}
+
+std::optional<Features> preset(std::string_view letters, const FeatureTable& modules) {
+  if (letters == "B") return all_off(modules);
+  if (letters == "T") return reduction(modules);
+  if (letters == "A") return with_modules(Fec::Mode::off, modules);
+  if (letters == "F") return transport_only(Transport::udp, Fec::Mode::adaptive, modules);
+  if (letters == "A+F") return standard_features(modules);
   return std::nullopt;
+}
+
+std::string modules_named(const FeatureTable& modules) {
+  std::string list;
+  for (const ModuleFeature& row : modules.rows())
+    if (row.name.find('.') == row.name.npos) (list += list.empty() ? "" : ", ") += row.name;
+  return list.empty() ? " This program has no modules." : " There is no module of that name in this program, which has: " + list + ".";
 }
 
 TextResult<void> set_feature(Features& features, std::string_view name, std::string_view value) {
   if (name == "preset") {
-    const auto chosen = preset(value);
+    const auto chosen = preset(value, features.modules.table());
     if (!chosen) return wrong_value(name, value, "B, T, A, F or A+F");
     features = *chosen;
     return {};
@@ -183,47 +188,36 @@ TextResult<void> set_feature(Features& features, std::string_view name, std::str
     features.fec = *fec;
     return {};
   }
-  if (name == kMetadata) {
-    const bool relaxed = value == kRelaxed;
-    const auto on = relaxed || value == kStrict ? std::optional(true) : parse_switch(value);
-    if (!on) return wrong_value(name, value, "strict, relaxed or false");
-    features.smb_metadata = *on;
-    features.smb_metadata_relaxed = relaxed;
+  if (const auto own = std::ranges::find(kSwitches, name, &Switch::name); own != kSwitches.end()) {
+    const auto on = parse_switch(value);
+    if (!on) return wrong_value(name, value, "true or false");
+    features.*own->value = *on;
     return {};
   }
-  bool Features::*field = nullptr;
-  for_each_switch([&](const Switch& s) {
-    if (s.name == name) field = s.value;
-  });
-  if (field == nullptr)
-    return FeatureError{"Unknown feature \"" + std::string(name) + "\"." + did_you_mean(name, kNames)};
-  const auto on = parse_switch(value);
-  if (!on) return wrong_value(name, value, "true or false");
-  features.*field = *on;
+  const FeatureTable& table = features.modules.table();
+  const auto row = table.find(name);
+  if (!row) return FeatureError{"Unknown feature \"" + std::string(name) + "\"." +
+                                did_you_mean(name, feature_names(table), modules_named(table))};
+  const auto chosen = parse_value(table.rows()[*row], value);
+  if (!chosen) return wrong_value(name, value, accepted_values(table.rows()[*row]));
+  features.modules.set(*row, *chosen);
   return {};
 }
 
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features) {
   std::vector<std::pair<std::string_view, std::string>> lines;
-  const auto add = [&](const Switch& s) { lines.emplace_back(s.name, features.*s.value ? "true" : "false"); };
   lines.emplace_back("transport", kTransportNames[static_cast<std::size_t>(features.transport)]);
   lines.emplace_back("window", features.window_bytes == 0 ? "auto" : std::to_string(features.window_bytes));
-  for (const Switch& s : kSwitchesBeforeFec) add(s);
+  for (const Switch& s : kSwitches) lines.emplace_back(s.name, features.*s.value ? "true" : "false");
   lines.emplace_back("fec", print_fec(features.fec));
-  for (const Switch& s : kSwitchesAfterFec) {
-    if (s.name == kMetadata) {
-      lines.emplace_back(s.name, print_metadata(features));
-    } else {
-      add(s);
-    }
-  }
+  const auto rows = features.modules.table().rows();
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    lines.emplace_back(rows[row].name, features.modules.text(row));
   return lines;
 }
 
 Features without_idle_parts(Features features) {
-  for_each_switch([&](const Switch& s) {
-    if (s.whole != nullptr && !(features.*s.whole)) features.*s.value = false;
-  });
+  features.modules = without_idle_parts(features.modules);
   return features;
 }
 
@@ -234,8 +228,8 @@ Features meet(const Features& asked, const Features& allowed) {
   both.window_bytes = asked.window_bytes == 0     ? allowed.window_bytes
                       : allowed.window_bytes == 0 ? asked.window_bytes
                                                   : std::min(asked.window_bytes, allowed.window_bytes);
-  for_each_switch([&](const Switch& s) { both.*s.value = asked.*s.value && allowed.*s.value; });
-  both.smb_metadata_relaxed = asked.smb_metadata_relaxed && allowed.smb_metadata_relaxed;
+  for (const Switch& s : kSwitches) both.*s.value = asked.*s.value && allowed.*s.value;
+  both.modules = meet(asked.modules, allowed.modules);
   both.fec = meet(asked.fec, allowed.fec);
   return both;
 }

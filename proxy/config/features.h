@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The features: their values, the presets, and how the settings of two sites combine. Parsing is here too, because
-// the file, the command line and the API share it.
+// the file, the command line and the API share it. Those of application modules are in module_features.h.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/config/module_features.h"
 #include "proxy/config/text_error.h"
 
 namespace longhaul::config {
@@ -32,40 +33,36 @@ struct Features {
   bool dedup_memory = true;
   bool dedup_disk = true;
   Fec fec;
-  bool smb = true;
-  bool smb_read_ahead = true;  // these four are parts of smb, without effect if smb is off
-  bool smb_write_behind = true;
-  bool smb_write_behind_cached = false;  // part of smb.write_behind; not set by any preset
-  bool smb_metadata = true;
-  bool smb_metadata_relaxed = false;  // names and attributes are cached for a time, without watching directories
-  bool http = true;
-  bool mapi = true;
-  bool nfs = true;
-  bool dns = true;
+  ModuleFeatures modules{};
   bool operator==(const Features&) const = default;
 };
 
-// Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
-std::span<const std::string_view> feature_names();
+// The defaults of a program with these modules, which are preset A+F.
+Features standard_features(const FeatureTable& modules);
 
-// A preset sets every feature at once, also those a user had changed before; `window` becomes auto, and
-// smb.write_behind_cached, which may lose what a program believes written, false.
+// Every name that `set_feature` accepts, in the order of the documentation, "preset" first.
+std::vector<std::string_view> feature_names(const FeatureTable& modules);
+
+// A preset sets every feature at once, also those a user had changed before; `window` becomes auto.
 //
 //          transport  fast_connect  compression, dedup  fec       modules
-//   B      off        false         false               off       false    relayed by this proxy alone
+//   B      off        false         false               off       false     relayed by this proxy alone
 //   T      auto       true          true                off       false
-//   A      auto       true          true                off       true
+//   A      auto       true          true                off       standard  ModuleFeature::standard
 //   F      udp        true          false               adaptive  false
-//   A+F    auto       true          true                adaptive  true     the defaults of `Features`
+//   A+F    auto       true          true                adaptive  standard  the defaults
 //
 // F insists on UDP, because it exists to measure repair on a lossy line; A+F uses UDP where it passes.
 // Nothing where the text is no preset.
-std::optional<Features> preset(std::string_view letters);
+std::optional<Features> preset(std::string_view letters, const FeatureTable& modules);
 
 // Changes one feature by the name and value a user types ("compression", "true"; "fec", "10:2"; "preset",
 // "A+F"). On error nothing is changed; the message lists the accepted values.
 using FeatureError = TextError;
 TextResult<void> set_feature(Features& features, std::string_view name, std::string_view value);
+
+// " There is no module of that name ...", for a name that is no feature.
+std::string modules_named(const FeatureTable& modules);
 
 // Every feature with its value as text, in the order of the documentation; `set_feature` accepts each.
 std::vector<std::pair<std::string_view, std::string>> to_text(const Features& features);

@@ -18,6 +18,7 @@
 #include "proxy/config/suggest.h"
 #include "proxy/config/units.h"
 #include "proxy/config/values.h"
+#include "proxy/modules/modules.h"
 
 namespace longhaul::config {
 namespace {
@@ -27,6 +28,13 @@ constexpr std::array<std::string_view, 16> kTopKeys{
     "dictionary", "control", "export", "limits", "process", "log"};
 
 constexpr std::size_t kMostFileBytes = 1 << 20;
+
+// Each module of the program has a table of its name.
+std::vector<std::string_view> top_keys() {
+  std::vector<std::string_view> keys(kTopKeys.begin(), kTopKeys.end());
+  for (const modules::Descriptor* module : modules::descriptors()) keys.push_back(module->name);
+  return keys;
+}
 
 enum class Files { check, ignore };
 
@@ -42,8 +50,10 @@ class Reader {
   Reader(std::string_view text, const std::filesystem::path& file, Files files)
       : name_(file.string()), folder_(file.parent_path()), files_(files) {
     config_.file = file;
+    config_.features = standard_features(modules::feature_table());
     const toml::table document = parse(text);
-    const Section top(name_, "", document, kTopKeys);
+    const std::vector<std::string_view> keys = top_keys();
+    const Section top(name_, "", document, keys);
     read_top(top);
     read_control(top);
     read_link(top);
@@ -52,6 +62,7 @@ class Reader {
     read_forwards(top);
     read_socks(top);
     read_features(top);
+    read_modules(top);
     read_rules(top);
     read_dictionary(top);
     read_export(top);
@@ -286,10 +297,35 @@ class Reader {
   }
 
   void read_features(const Section& top) {
-    const auto section = top.table("features", feature_names());
+    const auto section = feature_table(top);
     if (!section) return;
-    for (const auto& [feature, value] : features_in(*section))
+    for (const auto& [feature, value] : features_in(*section, modules::feature_table()))
       (void)set_feature(config_.features, feature, value);
+  }
+
+  std::optional<Section> feature_table(const Section& in) const {
+    return in.table("features", feature_names_, modules_named_);
+  }
+
+  void read_modules(const Section& top) {
+    static constexpr std::array<std::string_view, 2> kKeys{"ports", "any_port"};
+    for (const modules::Descriptor* module : modules::descriptors()) {
+      ModuleSettings settings{.name = std::string(module->name), .ports = {module->ports.begin(), module->ports.end()}};
+      if (const auto section = top.table(module->name, kKeys)) {
+        if (section->has("ports")) settings.ports = section->ports("ports");
+        settings.any_port = section->boolean("any_port").value_or(false);
+        if (settings.any_port && !module->recognise)
+          section->fail(section->line(), "any_port",
+                        "cannot be true: this module does not recognise its protocol by the first bytes; name the "
+                        "servers' ports in ports.");
+        for (const ModuleSettings& other : config_.modules)
+          for (const std::uint16_t port : settings.ports)
+            if (std::ranges::find(other.ports, port) != other.ports.end())
+              section->fail(section->line(), "ports",
+                            "has " + std::to_string(port) + ", which [" + other.name + "] already has.");
+      }
+      config_.modules.push_back(std::move(settings));
+    }
   }
 
   void read_rules(const Section& top) {
@@ -300,8 +336,8 @@ class Reader {
       rule.to_ports = section.ports("to_ports");
       rule.to_networks = networks(section, "to_networks");
       rule.from_networks = networks(section, "from_networks");
-      if (const auto features = section.table("features", feature_names())) {
-        rule.features = features_in(*features);
+      if (const auto features = feature_table(section)) {
+        rule.features = features_in(*features, modules::feature_table());
         refuse_carrier(*features);
       }
       rule.fail = fail_policy(section);
@@ -444,6 +480,8 @@ class Reader {
   std::filesystem::path folder_;
   Files files_;
   Listens listens_;
+  const std::vector<std::string_view> feature_names_ = feature_names(modules::feature_table());
+  const std::string modules_named_ = modules_named(modules::feature_table());
 };
 
 }  // namespace

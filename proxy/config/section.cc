@@ -54,7 +54,7 @@ void fail_at(std::string_view file, std::size_t line, std::string_view sentence)
 }
 
 Section::Section(std::string_view file, std::string title, const toml::table& table,
-                 std::span<const std::string_view> known)
+                 std::span<const std::string_view> known, std::string_view otherwise)
     : file_(file), title_(std::move(title)), table_(table), line_(line_of(table)) {
   // The table is sorted by name; the first mistake in the file is reported.
   const toml::key* first = nullptr;
@@ -66,7 +66,7 @@ Section::Section(std::string_view file, std::string title, const toml::table& ta
   if (first == nullptr) return;
   const std::string where = title_.empty() ? "the file" : title_;
   fail_at(file_, first->source().begin.line,
-          where + " has no key " + in_quotes(first->str()) + "." + did_you_mean(first->str(), known));
+          where + " has no key " + in_quotes(first->str()) + "." + did_you_mean(first->str(), known, otherwise));
 }
 
 void Section::fail(std::size_t line, std::string_view key, std::string_view clause) const {
@@ -209,7 +209,8 @@ std::optional<Text> Section::scalar(std::string_view key) const {
   fail_type(*node, key, "true, false, a number or a string", "");
 }
 
-std::optional<Section> Section::table(std::string_view key, std::span<const std::string_view> known) const {
+std::optional<Section> Section::table(std::string_view key, std::span<const std::string_view> known,
+                                      std::string_view otherwise) const {
   const toml::node* node = table_.get(key);
   if (node == nullptr) return std::nullopt;
   const std::string name(key);
@@ -218,7 +219,7 @@ std::optional<Section> Section::table(std::string_view key, std::span<const std:
             "there can be only one [" + name + "]; write it with single brackets.");
   const toml::table* inner = node->as_table();
   if (inner == nullptr) fail_type(*node, key, "a table", "[" + name + "]");
-  return Section(file_, title_.empty() ? "[" + name + "]" : title_ + " " + name, *inner, known);
+  return Section(file_, title_.empty() ? "[" + name + "]" : title_ + " " + name, *inner, known, otherwise);
 }
 
 std::vector<Section> Section::tables(std::string_view key, std::span<const std::string_view> known) const {

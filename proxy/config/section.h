@@ -28,9 +28,9 @@ struct Text {
 class Section {
  public:
   // `title` is the name of the table in messages: "[link]", "[[peer]]"; empty for the top of the file. Fails
-  // at the first key that is not in `known`.
+  // at the first key that is not in `known`; `otherwise` ends the message if no known key is near.
   Section(std::string_view file, std::string title, const toml::table& table,
-          std::span<const std::string_view> known);
+          std::span<const std::string_view> known, std::string_view otherwise = {});
 
   std::size_t line() const { return line_; }  // of the table's header
   bool has(std::string_view key) const { return table_.contains(key); }
@@ -63,7 +63,8 @@ class Section {
   }
 
   // Sub-tables. A wrong number of brackets is reported as such.
-  std::optional<Section> table(std::string_view key, std::span<const std::string_view> known) const;
+  std::optional<Section> table(std::string_view key, std::span<const std::string_view> known,
+                               std::string_view otherwise = {}) const;
   std::vector<Section> tables(std::string_view key, std::span<const std::string_view> known) const;
 
   // "FILE:LINE: [link] KEY CLAUSE"; line 0: none is named; an empty key: the table as a whole.

@@ -44,7 +44,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best_distance <= allowed ? best : std::string_view{};
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known,
+                         std::string_view otherwise) {
   if (const std::string_view near = nearest(word, known); !near.empty())
     return " Did you mean " + std::string(near) + "?";
   std::string list = " Known names: ";
@@ -52,7 +53,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
     if (i > 0) list += i + 1 == known.size() ? " and " : ", ";
     list += known[i];
   }
-  return list + ".";
+  return list + "." + std::string(otherwise);
 }
 
 }  // namespace longhaul::config

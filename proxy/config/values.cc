@@ -176,11 +176,12 @@ std::vector<std::string> interfaces(const Section& section, std::string_view key
   return list;
 }
 
-std::vector<std::pair<std::string, std::string>> features_in(const Section& section) {
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section, const FeatureTable& modules) {
   std::vector<std::pair<std::string, std::string>> list;
-  Features scratch;
-  for (std::string_view feature : feature_names()) {
-    if (section.is_group(feature, feature_names())) continue;
+  Features scratch = standard_features(modules);
+  const auto names = feature_names(modules);
+  for (std::string_view feature : names) {
+    if (section.is_group(feature, names)) continue;
     const auto value = section.scalar(feature);
     if (!value) continue;
     if (const auto accepted = set_feature(scratch, feature, value->value); !accepted)

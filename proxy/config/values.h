@@ -30,6 +30,6 @@ std::optional<std::string> kernel_name(const Section& section, std::string_view 
                                        std::string_view example);
 std::vector<std::string> interfaces(const Section& section, std::string_view key);
 // Name and value of each, checked, the preset first: TOML has no order, and a preset would undo the others.
-std::vector<std::pair<std::string, std::string>> features_in(const Section& section);
+std::vector<std::pair<std::string, std::string>> features_in(const Section& section, const FeatureTable& modules);
 
 }  // namespace longhaul::config

@@ -2,14 +2,20 @@
 #include "proxy/flows/flows.h"
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 
 #include "codecs/work.h"
 #include "proxy/flows/flows_parts.h"
+#include "proxy/flows/recognition.h"
 
 namespace longhaul::flows {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 namespace {
+
+// Beyond them a flow begins without a module: connections that say nothing cannot gather here without limit.
+constexpr std::size_t kMostRecognising = 1024;
 
 Reason reason_of(link::LinkState state) {
   switch (state) {
@@ -156,9 +162,37 @@ FlowRecord& Flows::add_record(const Accepted& accepted, const Decision& decision
 
 void Flows::start(Accepted accepted) {
   Decision decision = decide(accepted.client.address(), accepted.destination);
-  if (decision.link) return start_linked(std::move(accepted), std::move(decision));
-  FlowRecord& record = add_record(accepted, decision);
-  start_past(std::move(accepted), record, decision.refused);
+  if (!decision.link) {
+    FlowRecord& record = add_record(accepted, decision);
+    return start_past(std::move(accepted), record, decision.refused);
+  }
+  const modules::Listed* module = module_at(modules_, config_.modules, accepted.destination.port);
+  // A client that is told first whether the server is there says nothing before.
+  if (!module && !accepted.answer && recognising_ < kMostRecognising) {
+    auto candidates = recognisers(modules_, config_.modules, decision.policy.features);
+    std::erase_if(candidates, [&](const modules::Listed* each) {
+      return !decision.link->peer_has_module(each->descriptor.name, each->descriptor.version);
+    });
+    if (!candidates.empty()) {
+      asio::co_spawn(io_, start_recognised(std::move(accepted), std::move(candidates)), asio::detached);
+      return;
+    }
+  }
+  start_linked(std::move(accepted), std::move(decision), module);
+}
+
+// Decided anew after that time: the link may be lost by then.
+asio::awaitable<void> Flows::start_recognised(Accepted accepted, Candidates candidates) {
+  ++recognising_;
+  const modules::Listed* module = co_await recognise(accepted.socket, std::move(candidates));
+  --recognising_;
+  Decision decision = decide(accepted.client.address(), accepted.destination);
+  if (decision.link) {
+    start_linked(std::move(accepted), std::move(decision), module);
+  } else {
+    FlowRecord& record = add_record(accepted, decision);
+    start_past(std::move(accepted), record, decision.refused);
+  }
 }
 
 LinkedFlow::TellReason Flows::tell_reason() {

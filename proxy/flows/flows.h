@@ -84,7 +84,9 @@ class Flows {
   std::function<void(const boost::asio::ip::tcp::endpoint&)> on_server_refused;
 
  private:
-  void start_linked(Accepted accepted, Decision decision);
+  // `module`: what speaks the flow's protocol, if anything does.
+  void start_linked(Accepted accepted, Decision decision, const modules::Listed* module);
+  boost::asio::awaitable<void> start_recognised(Accepted accepted, std::vector<const modules::Listed*> candidates);
   void start_past(Accepted accepted, FlowRecord& record, bool refused, Buffer first = {});
   Reason admit(const link::PeerLink& link, const link::OpenRequest& request);
   void refuse_opened(link::PeerLink& link, link::Stream& stream, const FlowRecord& record);
@@ -95,7 +97,7 @@ class Flows {
   void enter_doubt(LinkedFlow& flow, const modules::Ends& ends);
   void leave_doubt(LinkedFlow& flow);
   boost::asio::awaitable<void> wait_while_in_doubt(const FlowRecord& record);
-  const modules::Listed* choose_module(FlowRecord& record, const link::PeerLink& link);
+  const modules::Listed* agree_on(const modules::Listed* module, FlowRecord& record, const link::PeerLink& link);
   LinkedFlow::TellReason tell_reason();
   boost::asio::awaitable<void> relay_past(Accepted accepted, FlowRecord& record, config::Source source,
                                           Buffer first);
@@ -125,6 +127,7 @@ class Flows {
   modules::List modules_;
   SourceLimits sources_;  // of this site's clients
   bool is_full_ = false;  // as `Crowded::everyone` was told
+  std::size_t recognising_ = 0;  // accepted, and not begun: their first bytes are waited for
   Relay relay_;
   OwnAddresses own_;
   log::Seldom peer_refusals_;

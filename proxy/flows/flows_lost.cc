@@ -8,6 +8,7 @@
 #include "codecs/work.h"
 #include "proxy/flows/ends.h"
 #include "proxy/flows/flows_parts.h"
+#include "proxy/flows/recognition.h"
 
 namespace longhaul::flows {
 namespace asio = boost::asio;
@@ -98,7 +99,10 @@ void Flows::leave_doubt(LinkedFlow& flow) {
 
 // Seconds at most: a peer is gone, or is heard again.
 asio::awaitable<void> Flows::wait_while_in_doubt(const FlowRecord& record) {
-  if (!modules::for_port(modules_, record.destination.port)) co_return;
+  const auto may_be = [&](const modules::Listed& module) {
+    return may_be_at(module, config_.modules, record.destination.port);
+  };
+  if (std::ranges::none_of(modules_, may_be)) co_return;
   const modules::Ends ends = at_any_port(ends_of(record.client.address(), record.destination));
   asio::steady_timer timer(io_);
   boost::system::error_code cancelled;

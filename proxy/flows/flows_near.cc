@@ -25,7 +25,7 @@ Reason reason_of(ConnectOutcome outcome) {
 
 }  // namespace
 
-void Flows::start_linked(Accepted accepted, Decision decision) {
+void Flows::start_linked(Accepted accepted, Decision decision, const modules::Listed* module) {
   FlowRecord& record = add_record(accepted, decision);
   link::PeerLink& link = *decision.link;
   config::Features features = config::meet(decision.policy.features, link.session().peer_allowed());
@@ -35,7 +35,7 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
       .client = accepted.client,
       .source = accepted.origin == Origin::tproxy ? config_.intercept.source : config::Source::proxy,
       .features = features};
-  const modules::Listed* module = choose_module(record, link);
+  module = agree_on(module, record, link);
   if (module) {
     request.module = module->descriptor.name;
     request.module_version = module->descriptor.version;
@@ -57,9 +57,9 @@ void Flows::start_linked(Accepted accepted, Decision decision) {
 }
 
 // Both sides run it, or neither does: the peer has said which it has.
-const modules::Listed* Flows::choose_module(FlowRecord& record, const link::PeerLink& link) {
-  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
-  if (!module || !(record.features.*module->descriptor.feature)) return nullptr;
+const modules::Listed* Flows::agree_on(const modules::Listed* module, FlowRecord& record,
+                                       const link::PeerLink& link) {
+  if (!module || record.features.modules.value(module->descriptor.name) == 0) return nullptr;
   if (module->memory->is_short()) {
     table_.give_reason(record, reasons::memory_limit);
     return nullptr;

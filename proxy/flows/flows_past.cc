@@ -12,6 +12,7 @@
 #include "proxy/flows/ends.h"
 #include "proxy/flows/flows_parts.h"
 #include "proxy/flows/guarded_relay.h"
+#include "proxy/flows/recognition.h"
 
 namespace longhaul::flows {
 namespace asio = boost::asio;
@@ -91,15 +92,18 @@ asio::awaitable<void> Flows::relay_past(Accepted accepted, FlowRecord& record, c
 asio::awaitable<std::optional<RelayEnd>> Flows::guard_past(tcp::socket& client, tcp::socket& server,
                                                            FlowRecord& record, Buffer& first) {
   std::optional<RelayEnd> end;
-  const modules::Listed* module = modules::for_port(modules_, record.destination.port);
-  modules::Losses* losses = module ? module->instance->losses() : nullptr;
-  if (!losses) co_return end;
   const modules::Ends ends = ends_of(record.client.address(), record.destination);
-  const auto guard = losses->make_guard(ends);
+  const modules::Listed* guarding = nullptr;
+  std::unique_ptr<modules::Guard> guard;
+  for (const modules::Listed& module : modules_) {
+    if (guard || !may_be_at(module, config_.modules, record.destination.port)) continue;
+    if (modules::Losses* losses = module.instance->losses()) guard = losses->make_guard(ends);
+    guarding = &module;
+  }
   if (!guard) co_return end;
   const Reason why_past = record.reason;
   table_.give_reason(record, guard->reason());
-  end = co_await relay_guarded(client, server, record.bytes, first, *guard, *module->memory);
+  end = co_await relay_guarded(client, server, record.bytes, first, *guard, *guarding->memory);
   first.clear();
   if (!end) table_.give_reason(record, why_past);
   co_return end;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "proxy/config/module_features.h"
+
 namespace longhaul::link {
 namespace {
 
@@ -62,6 +64,15 @@ std::optional<Frame> read_hello(ByteReader& in) {
       auto module_version = in.varint();
       if (!name || name->size() > kMaxModuleNameBytes || !module_version) return std::nullopt;
       hello.modules.push_back({std::string(*name), *module_version});
+    }
+  }
+  if (in.remaining() > 0) {
+    auto count = in.varint();
+    if (!count || *count > kMaxFeatureNames) return std::nullopt;
+    for (std::uint64_t i = 0; i < *count; ++i) {
+      auto name = in.text();
+      if (!name || name->size() > config::kMaxFeatureNameBytes) return std::nullopt;
+      hello.features.emplace_back(*name);
     }
   }
   in.bytes(in.remaining());  // what a later release adds behind is skipped
@@ -241,13 +252,19 @@ void write_frame(const Frame& frame, Buffer& out) {
                      body.fixed16(hello.udp_port);
                      body.varint(hello.epoch);
                      body.u8(hello.ciphers);
-                     if (hello.blocks != 0 || !hello.modules.empty()) body.varint(hello.blocks);
-                     if (hello.modules.empty()) return;
+                     // Fields at the end that say nothing are left out.
+                     const bool has_features = !hello.features.empty();
+                     const bool has_modules = has_features || !hello.modules.empty();
+                     if (has_modules || hello.blocks != 0) body.varint(hello.blocks);
+                     if (!has_modules) return;
                      body.varint(hello.modules.size());
                      for (const ModuleName& module : hello.modules) {
                        body.text(module.name);
                        body.varint(module.version);
                      }
+                     if (!has_features) return;
+                     body.varint(hello.features.size());
+                     for (const std::string& name : hello.features) body.text(name);
                    });
                  },
                  [&](const StreamFrame& stream) {

@@ -59,6 +59,8 @@ struct HelloFrame {
   // release.
   std::uint64_t blocks = 0;
   std::vector<ModuleName> modules{};  // whose halves the sender has (section 4); an older release has none
+  // The module features that the sender knows: the place of a name is its number in records of features.
+  std::vector<std::string> features{};
 };
 struct StreamFrame {
   StreamId stream = 0;

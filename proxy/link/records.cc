@@ -25,15 +25,8 @@ enum FeatureKey : std::uint64_t {
   kFecMode,
   kFecSource,
   kFecRepair,
-  kSmb,
-  kHttp,
-  kMapi,
-  kNfs,
-  kDns,
-  kSmbReadAhead,
-  kSmbWriteBehind,
-  kSmbMetadata,
-  kSmbWriteBehindCached,
+  // 10 to 18 were modules' in releases that had no names for them.
+  kFirstOfModules = 64,  // and on, in the order of the sender's HELLO
 };
 
 template <class Array>
@@ -134,19 +127,34 @@ void write_features(const config::Features& features, Buffer& out) {
   pair(kFecMode, static_cast<std::uint64_t>(features.fec.mode));
   pair(kFecSource, features.fec.source_packets);
   pair(kFecRepair, features.fec.repair_packets);
-  pair(kSmb, features.smb);
-  pair(kHttp, features.http);
-  pair(kMapi, features.mapi);
-  pair(kNfs, features.nfs);
-  pair(kDns, features.dns);
-  pair(kSmbReadAhead, features.smb_read_ahead);
-  pair(kSmbWriteBehind, features.smb_write_behind);
-  pair(kSmbMetadata, features.smb_metadata ? features.smb_metadata_relaxed ? 2u : 1u : 0u);
-  pair(kSmbWriteBehindCached, features.smb_write_behind_cached);
+  const std::size_t rows = features.modules.table().rows().size();
+  for (std::size_t row = 0; row < rows; ++row)
+    pair(static_cast<FeatureKey>(kFirstOfModules + row), features.modules[row]);
 }
 
-Result<config::Features> parse_features(Bytes body) {
+FeatureKeys::FeatureKeys(const config::FeatureTable& own, std::span<const std::string> names) : own_(&own) {
+  for (const std::string& name : names.first(std::min(names.size(), kMaxFeatureNames))) {
+    const auto row = own.find(name);
+    rows_.push_back(row ? std::optional(static_cast<std::uint8_t>(*row)) : std::nullopt);
+  }
+}
+
+std::optional<std::size_t> FeatureKeys::row_of(std::uint64_t key) const {
+  if (key < kFirstOfModules || key - kFirstOfModules >= rows_.size()) return std::nullopt;
+  const auto row = rows_[static_cast<std::size_t>(key - kFirstOfModules)];
+  return row ? std::optional<std::size_t>(*row) : std::nullopt;
+}
+
+config::ModuleFeatures FeatureKeys::standard() const {
+  config::ModuleFeatures features = none();
+  for (const auto row : rows_)
+    if (row) features.set(*row, own_->rows()[*row].standard);
+  return features;
+}
+
+Result<config::Features> parse_features(Bytes body, const FeatureKeys& keys) {
   config::Features features;
+  features.modules = keys.none();
   ByteReader in(body);
   while (in.remaining()) {
     auto key = in.varint(), value = in.varint();
@@ -183,35 +191,12 @@ Result<config::Features> parse_features(Bytes body) {
       case kDedupDisk:
         features.dedup_disk = on;
         break;
-      case kSmb:
-        features.smb = on;
-        break;
-      case kHttp:
-        features.http = on;
-        break;
-      case kMapi:
-        features.mapi = on;
-        break;
-      case kNfs:
-        features.nfs = on;
-        break;
-      case kDns:
-        features.dns = on;
-        break;
-      case kSmbReadAhead:
-        features.smb_read_ahead = on;
-        break;
-      case kSmbWriteBehind:
-        features.smb_write_behind = on;
-        break;
-      case kSmbMetadata:
-        features.smb_metadata = on;
-        features.smb_metadata_relaxed = *value == 2;
-        break;
-      case kSmbWriteBehindCached:
-        features.smb_write_behind_cached = on;
-        break;
       default:
+        if (const auto row = keys.row_of(*key)) {
+          // A later release may allow more than this one knows.
+          const std::uint64_t most = features.modules.table().rows()[*row].values.size() - 1;
+          features.modules.set(*row, static_cast<std::uint8_t>(std::min(*value, most)));
+        }
         break;
     }
   }
@@ -243,7 +228,7 @@ void write_open(const OpenRequest& request, Buffer& out) {
   writer.sized(features);
 }
 
-Result<OpenRequest> parse_open(Bytes body) {
+Result<OpenRequest> parse_open(Bytes body, const FeatureKeys& keys) {
   ByteReader in(body);
   OpenRequest request;
   if (!read_destination(in, request.destination)) return LinkError::malformed_record;
@@ -256,7 +241,7 @@ Result<OpenRequest> parse_open(Bytes body) {
   if (!source || *source > static_cast<std::uint8_t>(config::Source::proxy) || !forward || !reverse ||
       !module || module->size() > kMaxModuleNameBytes || !version || !features)
     return LinkError::malformed_record;
-  auto parsed = parse_features(*features);
+  auto parsed = parse_features(*features, keys);
   if (!parsed) return parsed.error();
   request.source = static_cast<config::Source>(*source);
   request.forward_credit = *forward;

@@ -4,7 +4,9 @@
 // decisions are in stream.h and session.h.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "codecs/block_codec.h"
 #include "codecs/byte_reader.h"
@@ -39,6 +41,24 @@ inline constexpr std::size_t kMaxShortRecordBody = 4096;
 inline constexpr std::size_t kMessageOverhead = 64;
 constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes + kMessageOverhead; }
 
+// What a peer means by the keys of module features: it has numbered their names in its HELLO. A name that this
+// side does not know, and a key without a name, mean nothing.
+class FeatureKeys {
+ public:
+  FeatureKeys() = default;  // this side has no modules
+  // `names` is empty for a peer without modules, or of a release before such names.
+  explicit FeatureKeys(const config::FeatureTable& own, std::span<const std::string> names = {});
+
+  std::optional<std::size_t> row_of(std::uint64_t key) const;  // of the own table
+  config::ModuleFeatures none() const { return config::ModuleFeatures(*own_); }
+  // The standard values of what both sides know.
+  config::ModuleFeatures standard() const;
+
+ private:
+  const config::FeatureTable* own_ = &config::ModuleFeatures().table();
+  std::vector<std::optional<std::uint8_t>> rows_;  // by the peer's numbers
+};
+
 // What a flow needs to begin at the far side.
 struct OpenRequest {
   Destination destination;
@@ -63,9 +83,9 @@ void write_answer(const OpenAnswer& answer, Buffer& out);
 void write_features(const config::Features& features, Buffer& out);
 void write_block_header(const BlockHeader& header, Buffer& out);
 
-Result<OpenRequest> parse_open(Bytes body);
+Result<OpenRequest> parse_open(Bytes body, const FeatureKeys& keys = {});
 Result<OpenAnswer> parse_answer(Bytes body);
-Result<config::Features> parse_features(Bytes body);
+Result<config::Features> parse_features(Bytes body, const FeatureKeys& keys = {});
 struct ParsedBlock {
   BlockHeader header;
   Bytes encoded;

@@ -25,6 +25,7 @@ Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& 
                .retained = RetainedShare(retained),
                .codec = codec,
                .work = WorkBudget(config.work_per_turn),
+               .keys = FeatureKeys(config.allowed.modules.table(), config.peer_features),
                .now = now},
       open_credit_(pool),
       control_(context_, *this),
@@ -34,6 +35,7 @@ Session::Session(const SessionConfig& config, CreditPool& pool, RetainedBudget& 
       due_(context_, streams_, control_, open_credit_, liveness_),
       outgoing_(context_, streams_, control_, due_, carriers_),
       next_memory_round_(now + kMemoryRounds) {
+  peer_allowed_.modules = context_.keys.standard();
   allow(config.allowed);
   grant_open_credit();
 }

@@ -18,6 +18,7 @@ struct SessionConfig {
   std::uint32_t max_peer_streams = 16'384;   // live streams that the peer may have opened; more are reset
   std::chrono::seconds orphan_patience{60};  // how long streams live without a carrier
   config::Features allowed;                  // what this side allows for any flow
+  std::vector<std::string> peer_features{};  // the names of the peer's HELLO
   // What the peer may make this side do in one turn of the loop (codecs/work.h). With a limit, the driver
   // says when a turn begins.
   std::uint64_t work_per_turn = WorkBudget::kUnlimited;

@@ -201,7 +201,7 @@ Result<void> Session::on_reset(const ResetFrame& frame) {
 
 Result<void> Session::on_record(RecordType type, Bytes body) {
   if (type == RecordType::allowed) {
-    auto features = parse_features(body);
+    auto features = parse_features(body, context_.keys);
     if (!features) return features.error();
     // Each change may be answered with the features of every flow.
     if (control_.overflows()) return LinkError::control_overflow;
@@ -213,7 +213,7 @@ Result<void> Session::on_record(RecordType type, Bytes body) {
     ByteReader in(body);
     auto id = in.varint();
     if (!id) return LinkError::malformed_record;
-    auto features = parse_features(in.rest());
+    auto features = parse_features(in.rest(), context_.keys);
     if (!features) return features.error();
     // The stream may be gone, or, over another carrier, not yet there: then its OPEN says what counts.
     Stream* stream = find(*id);

@@ -64,7 +64,8 @@ struct StreamContext {
   std::uint64_t waiting_cost = 0;
   SessionCredit credit{};
   WorkBudget work{};
-  TimePoint now{};  // of the call in progress
+  FeatureKeys keys{};  // of the peer
+  TimePoint now{};     // of the call in progress
 
   static constexpr std::size_t kMinFirstBlock = 1400;  // what goes into one packet
 };

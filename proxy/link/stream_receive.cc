@@ -126,7 +126,7 @@ Result<void> Stream::on_open(Bytes body) {
   // A connection to the server is made.
   constexpr std::uint64_t kWorkPerOpen = 50'000;
   count_work(kWorkPerOpen);
-  auto parsed = parse_open(body);
+  auto parsed = parse_open(body, context_.keys);
   if (!parsed) return parsed.error();
   request_ = std::make_unique<OpenRequest>(std::move(*parsed));
   std::uint64_t floor = context_.pool.floor_bytes();

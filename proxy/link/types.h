@@ -20,6 +20,7 @@ inline constexpr StreamId kControlStream = 0;
 
 // Of application modules, in HELLO and OPEN.
 inline constexpr std::size_t kMaxModuleNameBytes = 32;
+inline constexpr std::size_t kMaxFeatureNames = 64;
 
 // A carrier within one session; counts up, never used twice.
 using CarrierId = std::uint32_t;

@@ -37,11 +37,18 @@ struct Resources {
   std::function<std::string(const Address& client)> owner_of = [](const Address&) { return std::string(); };
 };
 
+// What the first bytes of a client say.
+enum class Recognised : std::uint8_t { no, yes, too_few };
+inline constexpr std::size_t kMostFirstBytes = 256;
+
 struct Descriptor {
   std::string_view name;      // in OPEN, HELLO, views and metrics; at most 32 bytes
   std::uint64_t version = 1;  // of the messages between the halves; another version is another module
-  std::span<const std::uint16_t> ports;  // of servers
-  bool config::Features::*feature = nullptr;
+  std::span<const std::uint16_t> ports;  // of servers, unless the configuration names others
+  // At other ports, where the configuration wants that: whether a connection that begins so is the module's.
+  // Looks at no more than kMostFirstBytes. Null: it is known by its ports alone.
+  Recognised (*recognise)(Bytes first) = nullptr;
+  std::span<const config::ModuleFeature> features;  // the first has the module's name and switches it
   std::span<const ReasonText* const> reasons;  // in the order of the documentation
   StateFile state{};
   std::unique_ptr<Instance> (*make)(const Resources& resources) = nullptr;

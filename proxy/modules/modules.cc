@@ -2,16 +2,16 @@
 #include "proxy/modules/modules.h"
 
 #include <algorithm>
-#include <array>
-
-#include "proxy/modules/smb/descriptor.h"
 
 namespace longhaul::modules {
 
-// The only place that names modules.
-std::span<const Descriptor* const> descriptors() {
-  static constexpr std::array kAll{&smb::kDescriptor};
-  return kAll;
+const config::FeatureTable& feature_table() {
+  static const config::FeatureTable table = [] {
+    config::FeatureTable of_all;
+    for (const Descriptor* each : descriptors()) of_all.add(each->features);
+    return of_all;
+  }();
+  return table;
 }
 
 std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& resources) {
@@ -19,13 +19,6 @@ std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& 
   for (const Descriptor* each : descriptors())
     list.push_back({.descriptor = *each, .instance = each->make(resources), .memory = memory});
   return list;
-}
-
-const Listed* for_port(List list, std::uint16_t port) {
-  const auto found = std::ranges::find_if(list, [port](const Listed& m) {
-    return std::ranges::find(m.descriptor.ports, port) != m.descriptor.ports.end();
-  });
-  return found == list.end() ? nullptr : &*found;
 }
 
 const Listed* find(List list, std::string_view name, std::uint64_t version) {

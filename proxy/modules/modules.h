@@ -10,8 +10,12 @@
 
 namespace longhaul::modules {
 
-// In the order of the documentation.
+// In the order of the documentation. list.cc has those of the product; a program that defines this function itself has
+// others.
 std::span<const Descriptor* const> descriptors();
+
+// The features of all of them.
+const config::FeatureTable& feature_table();
 
 // A module at work.
 struct Listed {
@@ -25,8 +29,6 @@ using List = std::span<const Listed>;
 // For one daemon: each module with the state that its flows share. `memory` is that of all modules.
 std::vector<Listed> all(const std::shared_ptr<Memory>& memory, const Resources& resources);
 
-// None if no module handles that port.
-const Listed* for_port(List list, std::uint16_t port);
 const Listed* find(List list, std::string_view name, std::uint64_t version);
 
 }  // namespace longhaul::modules

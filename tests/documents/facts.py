@@ -19,15 +19,20 @@ def config_keys(tree):
     tables = set(re.findall(TEXT, tables))
     keys = {}
     for declared in re.finditer(r"kKeys\{([^}]*)\}", source):
-        call, table = re.compile(r'top\.(table|tables)\("(\w+)", kKeys\)').search(source, declared.end()).groups()
-        keys[f"[{table}]" if call == "table" else f"[[{table}]]"] = set(re.findall(TEXT, declared[1]))
+        call, table = re.compile(r'top\.(table|tables)\(("\w+"|module->name), kKeys\)').search(source, declared.end()).groups()
+        for name in modules(tree) if table == "module->name" else [table.strip('"')]:
+            keys[f"[{name}]" if call == "table" else f"[[{name}]]"] = set(re.findall(TEXT, declared[1]))
     keys["[features]"] = features(tree)
     keys["top"] = tables - {name.strip("[]") for name in keys}
     return keys
 
 
 def features(tree):
-    return set(re.findall(TEXT, re.search(r"kNames\{(.*?)\};", tree.text("proxy/config/features.cc"), re.S)[1]))
+    """The proxy's own, and those of modules."""
+    own = set(re.findall(TEXT, re.search(r"kNames\{(.*?)\};", tree.text("proxy/config/features.cc"), re.S)[1]))
+    rows = (re.search(r"ModuleFeature, \d+> kFeatures\{\{(.*?)\}\};", tree.text(path), re.S)
+            for path in sources(tree, "proxy/modules/*/features.h"))
+    return own | {name for row in rows for name in re.findall(rf"\.name = {TEXT}", row[1])}
 
 
 def reasons(tree):

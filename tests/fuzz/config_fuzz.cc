@@ -6,6 +6,7 @@
 #include "fuzz/target.h"
 #include "proxy/config/read.h"
 #include "proxy/config/rules.h"
+#include "proxy/modules/modules.h"
 
 namespace longhaul::fuzz::config_target {
 using namespace longhaul::config;
@@ -20,7 +21,7 @@ void obey(const Config& config) {
     for (const std::string& fingerprint : peer.fingerprints) require(fingerprint.size() == 7 + 64);
     for (const Network& network : peer.networks) require(parse_network(to_text(network)) == network);
   }
-  Features copy;
+  Features copy = standard_features(longhaul::modules::feature_table());
   for (const auto& [name, value] : to_text(config.features))
     require(set_feature(copy, name, value).has_value());
   require(copy == config.features);

@@ -9,6 +9,7 @@
 #include "fuzz/smb2_messages.h"
 #include "fuzz/target.h"
 #include "fuzz/watched_module.h"
+#include "tests/proxy/modules/smb/as_told.h"
 
 namespace longhaul::fuzz::smb2_module_target {
 
@@ -96,19 +97,19 @@ class Fuzzed {
   }
 
   void surroundings() {
-    modules::Surroundings told;
+    smb::Surroundings told;
     const unsigned which = choices_.byte();
     told.line_bytes_per_second = which & 1 ? 6'100'000 : which & 2 ? 100 : 0;
     told.round_trip = which & 4 ? std::chrono::milliseconds(100) : std::chrono::milliseconds(0);
     told.stream_room = which & 8 ? 0 : 1 << 20;
-    told.features.smb_read_ahead = !(which & 0x70) || which & 0x10;
-    told.features.smb_write_behind = !(which & 0x70) || which & 0x20;
-    told.features.smb_metadata_relaxed = which & 0x80;
-    told.features.smb_write_behind_cached = which & 0x80;
-    told.features.smb_metadata = !(which & 0x70) || which & 0x40;
+    told.features.read_ahead = !(which & 0x70) || which & 0x10;
+    told.features.write_behind = !(which & 0x70) || which & 0x20;
+    told.features.metadata_relaxed = which & 0x80;
+    told.features.write_behind_cached = which & 0x80;
+    told.features.metadata = !(which & 0x70) || which & 0x40;
     for (Watched* side : {&near_, &far_}) {
       if (side->done()) continue;
-      side->module.on_surroundings(now_, told);
+      side->module.on_surroundings(now_, as_told(told));
       side->collect();
     }
   }
@@ -284,8 +285,8 @@ class Fuzzed {
   bool deliver() {
     // Of a promise that failed before, and of which no answer could tell yet, a reset tells.
     const bool failed = near_.module.counters().promises_failed > 0;
-    bool any = fuzz::deliver(near_, far_, now_);
-    any |= fuzz::deliver(far_, near_, now_);
+    bool any = kit::deliver(near_, far_, now_);
+    any |= kit::deliver(far_, near_, now_);
     // With honest ends nobody has a reason to give up.
     const bool may_owe = failed || (number_unclear_ && near_.module.counters().promises_made > 0);
     if (!garbage_ && !hostile_twin_ && !may_be_reset_ && !may_owe && !near_.lan_input_ended &&

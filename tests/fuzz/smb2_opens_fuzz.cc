@@ -40,7 +40,7 @@ std::string listing() {
 class World {
  public:
   explicit World(fuzz::Choices& choices) : choices_(choices) {
-    for (SmbModule& half : halves_) half.on_surroundings(now_, Pair::usual());
+    for (SmbModule& half : halves_) half.on_surroundings(now_, as_told(Pair::usual()));
   }
 
   void run() {

@@ -6,6 +6,7 @@
 // contract.
 #include "fuzz/target.h"
 #include "fuzz/watched_module.h"
+#include "tests/proxy/modules/smb/as_told.h"
 
 namespace longhaul::fuzz::smb_session_target {
 
@@ -30,12 +31,12 @@ FUZZ_TARGET(smb_session) {
   const std::uint16_t port = options & 1 ? 139 : 445;
   Watched near(smb::Side::near, port), far(smb::Side::far, port);
   link::TimePoint now{};
-  modules::Surroundings told;
+  smb::Surroundings told;
   told.line_bytes_per_second = options & 2 ? 0 : 6'100'000;
   told.round_trip = std::chrono::milliseconds(options & 4 ? 0 : 100);
   told.stream_room = 1 << 20;
   for (Watched* side : {&near, &far}) {
-    side->module.on_surroundings(now, told);
+    side->module.on_surroundings(now, as_told(told));
     side->collect();
   }
   while (!choices.empty() && !near.aborted && !far.aborted) {

@@ -544,7 +544,6 @@ function showModules(status) {
 // ---- features
 
 const kValues = {transport: 'auto, udp, tcp or off', window: 'auto, or bytes', fec: 'off, adaptive, or K:M such as 10:2',
-  'smb.metadata': 'false, strict or relaxed',
   preset: 'B, T, A, F or A+F'};
 
 function showFeatures(features) {
@@ -572,7 +571,7 @@ function confirmChange(name, value) {
   setText(get('confirm-title'), 'Change ' + name);
   setText(get('confirm-text'), isSwitch
     ? `Turn ${name} ${value ? 'off' : 'on'} here and, as far as they allow it, at the peers? Running flows switch where they can.`
-    : `${name} is ${value ?? 'a set of all features'}. Allowed: ${kValues[name] || 'see the manual'}.`);
+    : `${name} is ${value ?? 'a set of all features'}. ${kValues[name] ? `Allowed: ${kValues[name]}.` : 'A wrong value is answered with those that are allowed.'}`);
   get('confirm-value').hidden = isSwitch;
   get('value').value = isSwitch || value === undefined ? '' : String(value);
   get('value').required = !isSwitch;

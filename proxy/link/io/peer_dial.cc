@@ -93,6 +93,8 @@ HelloFrame PeerDial::make_hello(const Token& session) const {
   HelloFrame hello{.session = session, .nonce = random_token(), .site = shared_.site};
   hello.blocks = shared_.make_codec ? kBlockVersion : 0;
   hello.modules = shared_.modules;
+  for (const config::ModuleFeature& row : shared_.allowed.modules.table().rows())
+    hello.features.emplace_back(row.name);
   return hello;
 }
 

@@ -142,6 +142,7 @@ bool PeerLink::begin_session(Agreed& agreed) {
   host_.begin({.side = agreed.side,
                .max_peer_streams = shared_.max_streams,
                .allowed = shared_.allowed,
+               .peer_features = agreed.theirs.features,
                .work_per_turn = kWorkPerTurn},
               shared_.pool, shared_.retained, std::move(codec), agreed.session);
   peer_modules_ = agreed.theirs.modules;

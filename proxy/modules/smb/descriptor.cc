@@ -5,6 +5,8 @@
 #include <array>
 
 #include "proxy/modules/promises/lost_book.h"
+#include "proxy/modules/smb/features.h"
+#include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/loss_reports.h"
 #include "proxy/modules/smb/module.h"
 #include "proxy/modules/smb/reasons.h"
@@ -13,6 +15,21 @@ namespace longhaul::smb {
 namespace {
 
 constexpr std::array<std::uint16_t, 2> kPorts{445, 139};
+
+// A frame with a message of SMB 1, 2 or 3; the first one of a client is never encrypted. A NetBIOS session request,
+// which stands before that on port 139, names no protocol.
+modules::Recognised recognise(Bytes first) {
+  static constexpr std::array<std::uint8_t, 4> kSmb1{0xff, 'S', 'M', 'B'}, kSmb2{0xfe, 'S', 'M', 'B'};
+  for (std::size_t at = 0; at < kFrameHeadBytes + kSmb1.size(); ++at) {
+    if (at == first.size()) return modules::Recognised::too_few;
+    const auto byte = std::to_integer<std::uint8_t>(first[at]);
+    const std::size_t in_magic = at - kFrameHeadBytes;
+    const bool fits = at == 0                ? byte == 0
+                      : at < kFrameHeadBytes || byte == kSmb1[in_magic] || byte == kSmb2[in_magic];
+    if (!fits) return modules::Recognised::no;
+  }
+  return modules::Recognised::yes;
+}
 
 Site site_with(const modules::Resources& resources) {
   Site site;
@@ -46,7 +63,8 @@ constexpr modules::Descriptor kDescriptor{
     .name = "smb",
     .version = kModuleVersion,
     .ports = kPorts,
-    .feature = &config::Features::smb,
+    .recognise = recognise,
+    .features = kFeatures,
     .reasons = reasons::kAll,
     .state = {.name = "lost-writes",
               .most_bytes = kMostLostBookBytes,

@@ -4,6 +4,7 @@
 #pragma once
 #include <chrono>
 
+#include "proxy/modules/smb/features.h"
 #include "proxy/modules/smb/frames.h"
 #include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/twin_messages.h"
@@ -17,7 +18,7 @@ using twin::Side;
 
 using Outputs = twin::Outputs<TwinMessage>;
 
-class Half : public twin::Half<Frame, TwinMessage> {
+class Half : public twin::Half<Frame, TwinMessage, Surroundings> {
  public:
   // Whether the next frame from there may have no header, as in raw transfers of SMB1.
   virtual Bare bare_from_lan() const { return Bare::unexpected; }
@@ -26,8 +27,8 @@ class Half : public twin::Half<Frame, TwinMessage> {
 
 // With smb.metadata_relaxed, answers may be older than the last contact.
 inline bool is_unheard(TimePoint now, const link::Contact& contact,
-                       const modules::Surroundings& surroundings) {
-  return !surroundings.features.smb_metadata_relaxed &&
+                       const Surroundings& surroundings) {
+  return !surroundings.features.metadata_relaxed &&
          twin::is_unheard(now, contact, surroundings.round_trip);
 }
 

@@ -19,7 +19,7 @@ Result<std::optional<Frame>> Dialects::next(FrameSplitter& splitter, Way way) co
 }
 
 bool Dialects::takes(TimePoint now, const Frame& frame, Way way, Outputs& out,
-                     const modules::Surroundings& surroundings) {
+                     const Surroundings& surroundings) {
   if (is_session_packet(frame.kind)) return false;
   if (!half_) make_half_for(now, frame, way, out, surroundings);
   return half_ != nullptr;
@@ -28,7 +28,7 @@ bool Dialects::takes(TimePoint now, const Frame& frame, Way way, Outputs& out,
 // [MS-SMB2] 3.3.5.3.1, 3.3.5.4: the dialect's family is known by the first NEGOTIATE of SMB2, or by the
 // answer to one of SMB1 that offers both.
 void Dialects::make_half_for(TimePoint now, const Frame& frame, Way way, Outputs& out,
-                             const modules::Surroundings& surroundings) {
+                             const Surroundings& surroundings) {
   const bool near = side_ == Side::near;
   const bool from_client = (way == Way::to_stream) == near;
   if (frame.kind == FrameKind::smb1 && from_client && !offer_) {

@@ -15,7 +15,7 @@ class Channels;
 }
 
 // The version of the messages between the halves: a different one counts as another module.
-inline constexpr std::uint64_t kModuleVersion = 8;
+inline constexpr std::uint64_t kModuleVersion = 9;
 
 // State that the flows of a site share.
 struct Site {
@@ -40,13 +40,13 @@ class Dialects {
   FrameSplitter splitter() const { return FrameSplitter(framing_of_port(ends_.server_port)); }
   Result<std::optional<Frame>> next(FrameSplitter& splitter, modules::Way way) const;
   bool takes(TimePoint now, const Frame& frame, modules::Way way, Outputs& out,
-             const modules::Surroundings& surroundings);
+             const Surroundings& surroundings);
   Half* half() const { return half_.get(); }
   std::size_t held_bytes() const { return offer_ ? offer_->bytes.size() : 0; }
 
  private:
   void make_half_for(TimePoint now, const Frame& frame, modules::Way way, Outputs& out,
-                     const modules::Surroundings& surroundings);
+                     const Surroundings& surroundings);
   void make_smb1_half(Outputs& out);
 
   Side side_;

@@ -7,7 +7,7 @@
 //     using Frame = ...;     // has `bytes`, a Slice with its head
 //     using Splitter = ...;  // push(), take_rest() and held_bytes(), as smb/frames.h has them
 //     using Message = ...;   // a variant (codec.h)
-//     using Half = ...;      // twin::Half<Frame, Message>
+//     using Half = ...;      // twin::Half<Frame, Message, ...>
 //     static constexpr const modules::ReasonText& kNotUnderstood = ...;
 //
 //     Splitter splitter() const;
@@ -15,7 +15,7 @@
 //     // Whether the half takes this frame; it may be made for that. A frame that it does not take passes
 //     // unchanged.
 //     bool takes(TimePoint now, const Frame& frame, modules::Way way, Outputs<Message>& out,
-//                const modules::Surroundings& surroundings);
+//                const Half::Surroundings& surroundings);
 //     Half* half() const;    // null: not made yet
 //     std::size_t held_bytes() const;
 //   };
@@ -36,6 +36,7 @@ class FramedModule : public modules::Module {
  public:
   using Frame = typename Protocol::Frame;
   using Message = typename Protocol::Message;
+  using Surroundings = typename Protocol::Half::Surroundings;
 
   FramedModule(Side side, Protocol protocol)
       : side_(side),
@@ -124,8 +125,8 @@ class FramedModule : public modules::Module {
   // ---- surroundings, time, memory, counters
 
   void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override {
-    surroundings_ = surroundings;
-    if (half()) half()->on_surroundings(now, surroundings);
+    surroundings_ = Surroundings(surroundings);
+    if (half()) half()->on_surroundings(now, surroundings_);
   }
   void on_timeout(TimePoint now) override {
     if (half()) half()->on_timeout(now);
@@ -225,7 +226,7 @@ class FramedModule : public modules::Module {
   Side side_;
   Outputs<Message> out_;  // the half refers to it
   Protocol protocol_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   typename Protocol::Splitter lan_, stream_;
   Attachment<Message> attachment_;
   State lan_state_ = State::frames, stream_state_ = State::frames;

@@ -13,9 +13,12 @@ using link::TimePoint;
 
 enum class Side : std::uint8_t { near, far };  // from the client, from the server
 
-template <class Frame, class Message>
+// `Told` is what the half makes of modules::Surroundings: that itself, or what is constructed of it, with the module's
+// features read.
+template <class Frame, class Message, class Told = modules::Surroundings>
 class Half {
  public:
+  using Surroundings = Told;
   virtual ~Half() = default;
 
   // Frames as they arrived, head included; a frame that is not taken must be passed on unchanged, at once, in
@@ -54,7 +57,7 @@ class Half {
   // Without the part that the account of all flows counts (ahead/ahead_cache.h).
   virtual std::size_t state_bytes() const { return 0; }
 
-  virtual void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) = 0;
+  virtual void on_surroundings(TimePoint now, const Told& surroundings) = 0;
   virtual void on_timeout(TimePoint now) = 0;  // a spurious call is harmless
   virtual std::optional<TimePoint> next_timeout() const = 0;
   virtual const modules::Counters& counters() const = 0;

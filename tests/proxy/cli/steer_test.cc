@@ -158,7 +158,7 @@ TEST_CASE("set changes features with the token, and prints what changed") {
   CHECK(has(typed.out, "smb is now false"));
   CHECK(has(typed.out, "fec is now 10:2"));
   CHECK(has(typed.out, "until the daemon restarts"));
-  CHECK_FALSE(api.on_loop([&] { return api.daemon.in_force.smb; }));
+  CHECK(api.on_loop([&] { return api.daemon.in_force.modules.value("smb"); }) == 0);
   CHECK(has(shell.type({"set", "smb=false"}).out, "nothing changed"));
 
   typed = shell.type({"set", "colour=red"});
@@ -222,7 +222,7 @@ TEST_CASE("a wrong, missing or unprotected token is reported with its file, and 
   failed("can be read by other users");
   fs::remove(shell.token_file());
   failed("there is no control token file");
-  CHECK(api.on_loop([&] { return api.daemon.in_force.smb; }));
+  CHECK(api.on_loop([&] { return api.daemon.in_force.modules.value("smb"); }) == 1);
 }
 
 TEST_CASE("a missing or silent daemon, or another server at the address, is reported with the address") {

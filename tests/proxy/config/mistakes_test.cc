@@ -7,6 +7,8 @@
 #include "proxy/config/plain_ascii.h"
 #include "tests/proxy/config/texts.h"
 
+#include "proxy/modules/modules.h"
+
 using namespace longhaul::config;
 using namespace longhaul::config::test;
 
@@ -225,6 +227,15 @@ TEST_CASE("every mistake is one sentence with file and line") {
        "dir/a.toml:3: [features] transport cannot be \"quic\"; it must be auto, udp, tcp or off."},
       {"site = \"a\"\n[features]\npreset = \"X\"\n",
        "dir/a.toml:3: [features] preset cannot be \"X\"; it must be B, T, A, F or A+F."},
+      {"site = \"a\"\n[features]\nhttp = true\n",
+       "dir/a.toml:3: [features] has no key \"http\". Known names: preset, transport, window, fast_connect, "
+       "compression, dedup_memory, dedup_disk, fec, smb, smb.read_ahead, smb.write_behind, "
+       "smb.write_behind_cached and smb.metadata. There is no module of that name in this program, which has: smb."},
+      // Modules.
+      {"site = \"a\"\n[smb]\nports = 445\n",
+       "dir/a.toml:3: [smb] ports must be a list, such as [445, 139]; it is a number."},
+      {"site = \"a\"\n[smb]\nany_port = \"yes\"\n",
+       "dir/a.toml:3: [smb] any_port must be true or false without quotes; it is text."},
       // Rules.
       {"site = \"a\"\n[[rule]]\nto_ports = [0]\n",
        "dir/a.toml:3: [[rule]] to_ports cannot have port 0; ports are 1 to 65535."},
@@ -287,8 +298,8 @@ TEST_CASE("no value in a configuration can break the error sentence or control t
 
 TEST_CASE("a feature with a dot is accepted with and without quotes") {
   const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
-  Features wanted;
-  wanted.smb_metadata = false;
+  Features wanted = standard_features(longhaul::modules::feature_table());
+  wanted.modules.set("smb.metadata", 0);
   CHECK(read_text(head + "[features]\nsmb.metadata = false\n", "a").features == wanted);
   CHECK(read_text(head + "[features]\n\"smb.metadata\" = false\nsmb = true\n", "a").features == wanted);
   const auto rules =

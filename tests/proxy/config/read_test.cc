@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/modules/modules.h"
 #include "proxy/temporary_folder.h"
 #include "tests/proxy/config/texts.h"
 
@@ -17,7 +18,9 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.state_dir == "/var/lib/longhaul");
   CHECK(config.socks.listen == HostPort{"127.0.0.1", 1080});
   CHECK(config.control.listen == HostPort{"127.0.0.1", 7601});
-  CHECK(config.features == Features{});
+  CHECK(config.features == standard_features(longhaul::modules::feature_table()));
+  REQUIRE(config.modules.size() == 1);
+  CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {445, 139}});
   CHECK(config.intercept.fail == Fail::open);
   CHECK(config.limits.memory_bytes == 2ull << 30);
   CHECK(config.dictionary.memory_bytes == 256ull << 20);
@@ -25,6 +28,14 @@ TEST_CASE("the smallest configuration has the documented defaults") {
   CHECK(config.dictionary.directory == "dictionary");
   CHECK(config.dictionary.share.empty());
   CHECK(config.log.level == "info");
+}
+
+TEST_CASE("the flows that a module is offered can be changed") {
+  const std::string head = "site = \"branch\"\n" + kIdentity + "[socks]\nlisten = \"127.0.0.1:1080\"\n";
+  const Config config = read_text(head + "[smb]\nports = [1445, 445]\nany_port = true\n", "a.toml");
+  REQUIRE(config.modules.size() == 1);
+  CHECK(config.modules[0] == ModuleSettings{.name = "smb", .ports = {1445, 445}, .any_port = true});
+  CHECK(read_text(head + "[smb]\nports = []\n", "a.toml").modules[0].ports.empty());
 }
 
 TEST_CASE("a full configuration is read key by key") {
@@ -141,11 +152,11 @@ json = true
   CHECK(config.intercept.fail == Fail::closed);
   REQUIRE(config.forwards.size() == 2);
   CHECK(config.forwards[1].to == HostPort{"files.example", 445});
-  Features wanted = preset("T").value();  // whatever the order in the file, the preset comes first
+  Features wanted = preset("T", longhaul::modules::feature_table()).value();  // whatever the order in the file, the preset comes first
   wanted.fec = {Fec::Mode::fixed, 10, 2};
   wanted.window_bytes = 65535;
-  wanted.smb = true;
-  wanted.smb_read_ahead = true;
+  wanted.modules.set("smb", 1);
+  wanted.modules.set("smb.read_ahead", 1);
   wanted.dedup_disk = false;
   CHECK(config.features == wanted);
   REQUIRE(config.rules.size() == 2);

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "proxy/modules/modules.h"
+
 using namespace longhaul::config;
 using boost::asio::ip::make_address;
 
@@ -29,8 +31,8 @@ TEST_CASE("the first matching rule decides, on top of the global settings") {
   config.rules = {rule({445, 139}, {}, {}, {{"compression", "false"}}, Fail::open),
                   rule({}, {"10.2.0.0/16", "fd00:2::/64"}, {"10.1.0.0/16"}, {{"fec", "10:2"}}),
                   rule({445}, {}, {}, {{"preset", "B"}})};
-  Features global;
-  global.smb = false;
+  Features global = standard_features(longhaul::modules::feature_table());
+  global.modules.set("smb", 0);
   const auto branch = make_address("10.1.0.1"), server = make_address("10.2.0.1"),
              other = make_address("10.3.0.1");
 
@@ -38,7 +40,7 @@ TEST_CASE("the first matching rule decides, on top of the global settings") {
   CHECK(smb.rule == 0u);
   CHECK_FALSE(smb.features.compression);
   CHECK(smb.features.fec.mode == Fec::Mode::adaptive);
-  CHECK_FALSE(smb.features.smb);
+  CHECK(smb.features.modules.value("smb") == 0);
   CHECK_FALSE(is_closed(config, smb, &config.peers[0]));
 
   const FlowPolicy web = policy_for(config, global, branch, server, 80);

@@ -94,7 +94,7 @@ class FakeDaemon final : public Controlled {
              .links = {}};
   flows::FlowTable table;
   History past;
-  config::Features in_force;
+  config::Features in_force = config::standard_features(modules::feature_table());
   Cleared cache{.memory_bytes = 1 << 20,
                 .disk_bytes = 5 << 20,
                 .peers = {{"datacenter", 7 << 20}, {"b", {}}},

@@ -42,11 +42,18 @@ struct Half {
   std::size_t piece() { return 1 + random() % most_piece; }
 };
 
+inline config::Features probe_features() { return config::standard_features(probe_table()); }
+// Both sides have the module.
+inline PairOptions with_probe(PairOptions options) {
+  options.allowed = {probe_features(), probe_features()};
+  return options;
+}
+
 class Flow {
  public:
-  explicit Flow(PairOptions options = {}, config::Features features = {},
+  explicit Flow(PairOptions options = {}, config::Features features = probe_features(),
                 std::shared_ptr<Memory> of_all = std::make_shared<Memory>(1 << 30))
-      : memory(std::move(of_all)), pair(options) {
+      : memory(std::move(of_all)), pair(with_probe(std::move(options))) {
     pair.connect();
     pair.run_for(200ms);
     link::OpenRequest request;

@@ -31,7 +31,7 @@ struct Bench {
     return {.descriptor = {.name = "probe",
                            .version = version,
                            .ports = ports,
-                           .feature = &config::Features::smb},
+                           .features = modules::kProbeFeatures},
             .instance = std::make_shared<modules::ProbeInstance>(
                 [this](const modules::Ends&) { return make(halves.near, halves.dress_near); },
                 [this](const modules::Ends&) { return make(halves.far, halves.dress_far); })};
@@ -69,6 +69,10 @@ struct Bench {
   std::vector<modules::Listed> list, far_list;
   TwoSites sites;
 };
+
+std::uint8_t in_force(const Probe* probe, std::string_view feature) {
+  return probe->surroundings.features.modules.value(feature);
+}
 
 asio::awaitable<void> exchange(SocketPair& pair, std::size_t up_bytes, std::size_t down_bytes) {
   const std::string up = pattern(up_bytes, 1), down = pattern(down_bytes, 2);
@@ -207,10 +211,10 @@ TEST_CASE("either both halves run or neither does") {
   }
   SECTION("the feature is off on one side") {
     Bench bench;
-    bench.sites.far->shared.allowed.smb = false;
+    bench.sites.far->shared.allowed.modules.set("probe", 0);
     run(bench.io, [](Bench& b) -> asio::awaitable<void> {
       co_await b.sites.link_up();
-      co_await b.until([&] { return !b.sites.near->links[0]->session().peer_allowed().smb; });
+      co_await b.until([&] { return b.sites.near->links[0]->session().peer_allowed().modules.value("probe") == 0; });
       SocketPair pair = co_await b.connected();
       CHECK(b.near_flow().reason == reasons::optimised);
       CHECK(b.near_flow().module == nullptr);
@@ -236,16 +240,16 @@ TEST_CASE("features that change during a flow are reported to both halves") {
     co_await write(pair.near, "x");
     const auto got_10 = co_await read_exactly(pair.far, 1);
     CHECK(got_10 == "x");
-    b.sites.near->features.smb_write_behind = false;
+    b.sites.near->features.modules.set("probe.behind", 0);
     b.sites.near->flows.apply_features();
-    co_await b.until([&] { return !b.halves.near->surroundings.features.smb_write_behind; });
-    CHECK(b.halves.near->surroundings.features.smb_read_ahead);
-    co_await b.until([&] { return !b.halves.far->surroundings.features.smb_write_behind; });
-    CHECK(b.far_flow().features.smb_write_behind == false);
-    b.sites.near->features.smb = false;
+    co_await b.until([&] { return in_force(b.halves.near, "probe.behind") == 0; });
+    CHECK(in_force(b.halves.near, "probe.ahead") == 1);
+    co_await b.until([&] { return in_force(b.halves.far, "probe.behind") == 0; });
+    CHECK(b.far_flow().features.modules.value("probe.behind") == 0);
+    b.sites.near->features.modules.set("probe", 0);
     b.sites.near->flows.apply_features();
-    co_await b.until([&] { return !b.halves.near->surroundings.features.smb_read_ahead; });
-    co_await b.until([&] { return !b.halves.far->surroundings.features.smb_metadata; });
+    co_await b.until([&] { return in_force(b.halves.near, "probe.ahead") == 0; });
+    co_await b.until([&] { return in_force(b.halves.far, "probe.ahead") == 0; });
   }(bench));
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a flow crosses the link without its module while modules hold their m
   const auto memory = std::make_shared<modules::Memory>(1000);
   const std::array ports{acceptor.local_endpoint().port()};
   const std::vector<modules::Listed> list{
-      {.descriptor = {.name = "probe", .ports = ports, .feature = &config::Features::smb},
+      {.descriptor = {.name = "probe", .ports = ports, .features = modules::kProbeFeatures},
        .instance = std::make_shared<modules::ProbeInstance>(make, make),
        .memory = memory}};
   TwoSites sites(io, list, list);

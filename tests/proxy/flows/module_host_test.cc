@@ -45,7 +45,7 @@ TEST_CASE("messages keep their position between the bytes, and the bytes are com
 }
 
 TEST_CASE("a message larger than the window arrives complete, in several pieces") {
-  config::Features features;
+  config::Features features = probe_features();
   features.window_bytes = 1024;
   Flow flow({}, features);
   const std::string large = pattern(modules::kMaxTwinMessage, 3);
@@ -247,7 +247,7 @@ TEST_CASE("a half is woken at its deadline and is given the flow's surroundings"
   CHECK(probe.surroundings.line_bytes_per_second == 1'000'000);
   CHECK(probe.surroundings.round_trip == 40ms);
   CHECK(probe.surroundings.stream_room > 0);
-  CHECK(probe.surroundings.features.smb_read_ahead);
+  CHECK(probe.surroundings.features.modules.value("probe.ahead") == 1);
   probe.deadline = flow.pair.now() + 50ms;
   CHECK(flow.near.host->next_timeout() == probe.deadline);
   bool woken = false;
@@ -257,13 +257,13 @@ TEST_CASE("a half is woken at its deadline and is given the flow's surroundings"
   };
   REQUIRE(flow.run_until([&] { return flow.far.received == "time"; }, 1s));
   CHECK(woken);
-  config::Features features;
-  features.smb_read_ahead = false;
+  config::Features features = probe_features();
+  features.modules.set("probe.ahead", 0);
   flow.pair.a.session.change_features(flow.near.id, features);
   flow.near.host->features_changed();
   flow.run_until([] { return false; }, 100ms);
-  CHECK_FALSE(probe.surroundings.features.smb_read_ahead);
-  CHECK_FALSE(flow.far.probe->surroundings.features.smb_read_ahead);
+  CHECK(probe.surroundings.features.modules.value("probe.ahead") == 0);
+  CHECK(flow.far.probe->surroundings.features.modules.value("probe.ahead") == 0);
 }
 
 TEST_CASE("an invalid message from the peer's half ends the flow") {

@@ -15,7 +15,7 @@ TEST_CASE("module memory is summed over all flows, bounded, and released from fl
     std::size_t gave_up = 0;
     for (std::size_t i = 0; i < kFlows; ++i) {
       flows.push_back(std::make_unique<Flow>(PairOptions{.seed = static_cast<std::uint32_t>(i + 1)},
-                                             config::Features{}, memory));
+                                             probe_features(), memory));
       Flow& flow = *flows.back();
       flow.near.closes = flow.far.closes = false;
       flow.near.to_send = sent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module for tests: passes everything on until a test tells it otherwise, and remembers what it was told.
 #pragma once
+#include <array>
 #include <deque>
 #include <functional>
 #include <string>
@@ -8,6 +9,14 @@
 #include "proxy/modules/descriptor.h"
 
 namespace longhaul::modules {
+
+// Its features, and the table of a program that has no other module.
+inline constexpr std::array<config::ModuleFeature, 3> kProbeFeatures{
+    {{.name = "probe"}, {.name = "probe.ahead", .part_of = "probe"}, {.name = "probe.behind", .part_of = "probe"}}};
+inline const config::FeatureTable& probe_table() {
+  static const config::FeatureTable table{kProbeFeatures};
+  return table;
+}
 
 class Probe final : public Module {
  public:

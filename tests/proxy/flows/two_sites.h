@@ -2,6 +2,7 @@
 // Two sites in one process, with a real link between them over loopback: what the daemon puts together,
 // without its files, listeners and control API. Clients and servers are sockets of the test.
 #pragma once
+#include "probe_module.h"
 #include "proxy/flows/flows.h"
 #include "proxy/identity/identity.h"
 #include "proxy/identity/keygen.h"
@@ -82,6 +83,7 @@ class TwoSites {
                far_key = identity::keygen("far", folder_.path());
     const config::Network loopback = *config::parse_network("127.0.0.1");
     config::Config settings;
+    settings.features = config::standard_features(modules::probe_table());
     settings.features.transport = config::Transport::tcp;
     settings.link.allow = {loopback};
     settings.site = "far";

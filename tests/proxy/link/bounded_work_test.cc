@@ -59,11 +59,11 @@ struct Bounded {
   Session session;
 };
 
-Buffer features_record(StreamId stream, bool smb) {
+Buffer features_record(StreamId stream, bool compression) {
   Buffer body;
   ByteWriter(body).varint(stream);
   config::Features features;
-  features.smb = smb;
+  features.compression = compression;
   write_features(features, body);
   return record(RecordType::features, body);
 }
@@ -148,7 +148,7 @@ TEST_CASE("the control stream takes turns like any other stream") {
   }
   CHECK(bounded.session.has_work_left());
   bounded.finish();
-  CHECK(bounded.session.find(1)->request().features.smb);
+  CHECK(bounded.session.find(1)->request().features.compression);
   // However often they changed.
   CHECK(bounded.events_of(EventKind::features) == 1);
 }
@@ -159,14 +159,14 @@ TEST_CASE("a change of the peer's features is reported once, however often it ch
   for (int i = 0; i < 1000; ++i) {
     Buffer body;
     config::Features features;
-    features.smb = i % 2;
+    features.compression = i % 2;
     write_features(features, body);
     const Buffer bytes = record(RecordType::allowed, body);
     REQUIRE(peer.send_stream(0, at, bytes));
     at += bytes.size();
   }
   CHECK(peer.events().size() == 1);
-  CHECK(peer.session.peer_allowed().smb);
+  CHECK(peer.session.peer_allowed().compression);
 }
 
 TEST_CASE("a stream that is reset while it waits for its turn ends at once") {

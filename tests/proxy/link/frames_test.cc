@@ -61,6 +61,7 @@ std::vector<std::pair<std::string, Frame>> samples() {
       {"hello_modules",
        HelloFrame{
            .nonce = token(0x10), .site = "branch", .blocks = 1, .modules = {{"smb", 1}, {"nfs", 300}}}},
+      {"hello_features", HelloFrame{.nonce = token(0x10), .site = "branch", .features = {"nfs", "nfs.ahead"}}},
       {"stream", StreamFrame{1, 0, as_bytes("hello")}},
       {"stream_empty", StreamFrame{2, 63, {}}},
       {"stream_large_numbers", StreamFrame{0x1234, 0x0123456789, as_bytes("x")}},
@@ -170,12 +171,13 @@ TEST_CASE("a body that is too short or too long for its type is malformed") {
     shorter[1] = std::byte(std::to_integer<unsigned>(shorter[1]) - 1);
     const auto* hello = std::get_if<HelloFrame>(&frame);
     // One that has no `blocks` ends where it would begin, as an older release's does.
-    CHECK(parse_frame(shorter).has_value() == (hello && hello->blocks && hello->modules.empty()));
+    CHECK(parse_frame(shorter).has_value() ==
+          (hello && hello->blocks && hello->modules.empty() && hello->features.empty()));
     Buffer longer = bytes;
     longer[1] = std::byte(std::to_integer<unsigned>(longer[1]) + 1);
     longer.push_back(std::byte{0xff});
     // Later releases may say more in a HELLO, behind all of its fields.
-    CHECK(parse_frame(longer).has_value() == (hello && !hello->modules.empty()));
+    CHECK(parse_frame(longer).has_value() == (hello && !hello->features.empty()));
   }
 }
 

@@ -13,6 +13,8 @@ using boost::asio::ip::tcp;
 
 namespace {
 
+const config::FeatureTable& kNoModules = config::ModuleFeatures().table();
+
 struct Seen {
   RecordType type;
   std::string body;
@@ -59,7 +61,7 @@ OpenRequest full_request() {
   request.destination.port = 445;
   request.client = tcp::endpoint(make_address("2001:db8::7"), 50'000);
   request.source = config::Source::client;
-  request.features = *config::preset("T");
+  request.features = *config::preset("T", kNoModules);
   request.features.window_bytes = 65'535;
   request.features.fec = {config::Fec::Mode::fixed, 10, 2};
   request.module = "smb";
@@ -157,7 +159,7 @@ TEST_CASE("records are encoded and decoded exactly as the golden vectors") {
   CHECK(parsed->header.checksum == header.checksum);
   CHECK(parsed->header.ring_offset == 77);
 
-  config::Features features = *config::preset("B");
+  config::Features features = *config::preset("B", kNoModules);
   auto allowed = parse_features(check("allowed", RecordType::allowed, body_of(features, write_features)));
   REQUIRE(allowed.has_value());
   CHECK(*allowed == features);
@@ -271,12 +273,12 @@ TEST_CASE("additions of later versions are skipped where that is allowed") {
   Buffer open = body_of(full_request(), write_open);
   open.push_back(std::byte{1});
   CHECK(parse_open(open).has_value());
-  Buffer features = body_of(*config::preset("B"), write_features);
+  Buffer features = body_of(*config::preset("B", kNoModules), write_features);
   ByteWriter(features).varint(1000);
   ByteWriter(features).varint(7);
   auto parsed = parse_features(features);
   REQUIRE(parsed.has_value());
-  CHECK(*parsed == *config::preset("B"));
+  CHECK(*parsed == *config::preset("B", kNoModules));
   Buffer answer = body_of(OpenAnswer{}, write_answer);
   answer[0] = std::byte{200};
   CHECK(parse_answer(answer)->outcome == link::ConnectOutcome::failed);

@@ -2,6 +2,7 @@
 // Two sessions joined by simulated TCP-like carriers in virtual time: rate, delay, splits, cuts, several
 // carriers at once. A seed repeats a run exactly.
 #pragma once
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -31,7 +32,14 @@ struct PairOptions {
   std::uint64_t retained_bytes = 64 << 20;
   std::uint32_t max_streams = 4096;
   std::size_t chunk = 16 * 1024;
+  std::array<config::Features, 2> allowed{};  // by the dialler, and by the acceptor
 };
+
+inline std::vector<std::string> names_of(const config::Features& features) {
+  std::vector<std::string> names;
+  for (const config::ModuleFeature& row : features.modules.table().rows()) names.emplace_back(row.name);
+  return names;
+}
 
 // One direction of one carrier: bytes leave in order at the line's rate and arrive a delay later.
 class Pipe {
@@ -121,7 +129,11 @@ struct Endpoint {
   Endpoint(Side side, const PairOptions& options, BlockCodec* codec, TimePoint now)
       : pool(options.credit_bytes, options.max_streams),
         retained(options.retained_bytes),
-        session({.side = side, .max_peer_streams = options.max_streams}, pool, retained, codec, now) {}
+        session({.side = side,
+                 .max_peer_streams = options.max_streams,
+                 .allowed = options.allowed[side == Side::acceptor],
+                 .peer_features = names_of(options.allowed[side == Side::dialler])},
+                pool, retained, codec, now) {}
 
   CreditPool pool;
   RetainedBudget retained;

@@ -13,6 +13,7 @@
 #include "codecs/keyed_hash.h"
 #include "proxy/config/features.h"
 #include "proxy/modules/promises/lost_writes.h"
+#include "proxy/modules/smb/features.h"
 #include "proxy/modules/smb/reasons.h"
 #include "proxy/modules/smb/smb1/effects.h"
 #include "proxy/modules/smb/smb1/file_name.h"
@@ -61,8 +62,8 @@ struct Open {
     return (oplock == Oplock::exclusive || oplock == Oplock::batch) && !break_pending && !locked;
   }
   // Others may change it unseen nevertheless: a server breaks oplocks only for requests that reach it as SMB.
-  bool is_guarded(const config::Features& features) const {
-    return !on_behalf || watched || features.smb_metadata_relaxed;
+  bool is_guarded(const Features& features) const {
+    return !on_behalf || watched || features.metadata_relaxed;
   }
   // The server has confirmed this write.
   void confirm(std::uint64_t offset, std::uint32_t length) {

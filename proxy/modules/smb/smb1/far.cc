@@ -171,7 +171,7 @@ ServerLeg::Scope Far::scope_of(const Message& message) {
 Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
   const auto& features = surroundings_.features;
   if (message.header.command != Command::nt_create_andx || message.is_chained() || !connection_.is_ready() ||
-      stream_over_ || !(features.smb_read_ahead || features.smb_write_behind || features.smb_metadata))
+      stream_over_ || !(features.read_ahead || features.write_behind || features.metadata))
     return frame.bytes;
   const auto create = parse_nt_create_request(message.first(), message.header);
   constexpr std::uint32_t kData =
@@ -187,7 +187,7 @@ Slice Far::asking_for_oplock(const Frame& frame, const Message& message) {
   for (const auto& [fid, open] : connection_.opens())
     if (open.name.path == name.path && !open.looks && !open.closing) return frame.bytes;
   on_behalf_.insert(number_of(message.header));
-  if (!features.smb_metadata_relaxed) watch_.opening(message.header, name);
+  if (!features.metadata_relaxed) watch_.opening(message.header, name);
   return with_create_flags(frame.bytes, create->flags | kRequestOplock | kRequestBatch);
 }
 
@@ -237,10 +237,10 @@ void Far::answered(TimePoint now, const Frame& frame, const Message& message) {
     if (got) {
       open->on_behalf = true;
       out_.tell(Held{open->key, static_cast<std::uint8_t>(open->oplock)});
-      if (!surroundings_.features.smb_metadata_relaxed) watch_.opened(now, *open);
+      if (!surroundings_.features.metadata_relaxed) watch_.opened(now, *open);
     }
-    if (open->may_write && open->may_cache_writes() && surroundings_.features.smb_write_behind &&
-        (open->on_behalf || surroundings_.features.smb_write_behind_cached))
+    if (open->may_write && open->may_cache_writes() && surroundings_.features.write_behind &&
+        (open->on_behalf || surroundings_.features.write_behind_cached))
       questions_.ask_room(now, *open);
     questions_.opened(*open, number);
     reads_.opened(*open);
@@ -371,7 +371,7 @@ modules::Reason Far::leave_alone() const {
   return connection_.why_untouchable();
 }
 
-void Far::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+void Far::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   losses_.may_promise(surroundings.features);
   reads_.on_surroundings(surroundings);

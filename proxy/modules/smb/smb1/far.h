@@ -46,7 +46,7 @@ class Far final : public Half {
   modules::Reason leave_alone() const override;
   std::size_t queued_bytes() const override { return leg_.queued_bytes(); }
   std::size_t state_bytes() const override { return connection_.state_bytes() + searches_.held_bytes(); }
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
@@ -73,7 +73,7 @@ class Far final : public Half {
 
   Outputs& out_;
   modules::Counters counters_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   Connection connection_;
   FarLosses losses_;
   ServerLeg leg_;

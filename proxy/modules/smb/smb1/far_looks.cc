@@ -9,7 +9,7 @@ namespace longhaul::smb::smb1 {
 
 void FarLooks::request(const Message& message, const Slice& frame) {
   if (message.header.command != Command::nt_create_andx || message.is_chained() || stopped_ ||
-      !features_.smb_metadata || !connection_.is_ready() || creating_.size() >= kMostCreating)
+      !features_.metadata || !connection_.is_ready() || creating_.size() >= kMostCreating)
     return;
   const auto create = parse_nt_create_request(message.first(), message.header);
   if (create && only_looks(*create) && create->disposition == static_cast<std::uint32_t>(Disposition::open))

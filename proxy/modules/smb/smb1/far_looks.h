@@ -15,7 +15,7 @@ class FarLooks {
   FarLooks(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
 
-  void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
+  void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
   // A request of the client that goes to the server.
   void request(const Message& message, const Slice& frame);
   // Its answer; none: the open failed.
@@ -41,7 +41,7 @@ class FarLooks {
   ServerLeg& leg_;
   Connection& connection_;
   modules::Counters& counters_;
-  config::Features features_;
+  Features features_;
   std::map<MessageNumber, Slice> creating_;
   std::map<OpenKey, File> files_;
   std::uint32_t epoch_ = 0;

@@ -21,9 +21,9 @@ class FarLosses {
 
   void remembers(const Remembers& told) { near_ = told.near; }
   void settled(const Settled& told);
-  void may_promise(const config::Features& features) {
-    may_promise_ |= features.smb_write_behind;
-    may_promise_cached_ |= features.smb_write_behind_cached;
+  void may_promise(const Features& features) {
+    may_promise_ |= features.write_behind;
+    may_promise_cached_ |= features.write_behind_cached;
   }
 
   void request(const Message& message);  // every one, before it is taken

@@ -46,7 +46,7 @@ void FarQuestions::ask(const Open& open, const Slice& question) {
   // An answer about something that others may change unnoticed is useless.
   const bool guarded =
       function != Trans2::query_fs_information && open.may_cache_writes() && open.is_guarded(features_);
-  if (!guarded && !features_.smb_metadata_relaxed) return out_.tell(told);
+  if (!guarded && !features_.metadata_relaxed) return out_.tell(told);
   // A query by path is sent for the file that the path named when it was opened.
   if (function == Trans2::query_path_information && is_of_file(u16_at(question.bytes(), 2)))
     function = Trans2::query_file_information;

@@ -14,7 +14,7 @@ class FarQuestions {
   FarQuestions(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
 
-  void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
+  void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
   void expect(const Expect& expect);
   // The open of this number was answered: the expected queries are sent, and each always leads to an Answer.
   void opened(const Open& open, MessageNumber by);
@@ -35,7 +35,7 @@ class FarQuestions {
   ServerLeg& leg_;
   Connection& connection_;
   modules::Counters& counters_;
-  config::Features features_;
+  Features features_;
   DiskQuestions room_;
   std::map<MessageNumber, std::vector<Slice>> expected_;
   bool stopped_ = false;

@@ -186,7 +186,7 @@ std::optional<Interval> FarReads::next(const Open& open, File& file) {
     if (first.size() == 0) file.wanted.pop_front();
     return range;
   }
-  if (!open.may_read || !file.may_plan || stopped_ || !surroundings_.features.smb_read_ahead)
+  if (!open.may_read || !file.may_plan || stopped_ || !surroundings_.features.read_ahead)
     return std::nullopt;
   if (ahead_bytes_ + now.largest_read > most_ahead_bytes_) return std::nullopt;
   auto range = file.policy.next(now);

@@ -21,7 +21,7 @@ class FarReads {
   FarReads(Outputs& out, ServerLeg& leg, Connection& connection, modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), counters_(counters) {}
 
-  void on_surroundings(const modules::Surroundings& surroundings) { surroundings_ = surroundings; }
+  void on_surroundings(const Surroundings& surroundings) { surroundings_ = surroundings; }
 
   // An open was answered, and its answer passed on.
   void opened(const Open& open);
@@ -83,7 +83,7 @@ class FarReads {
   ServerLeg& leg_;
   Connection& connection_;
   modules::Counters& counters_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   void count(File& file);
   void pump(const OpenKey& key, File& file);
 

@@ -38,7 +38,7 @@ std::optional<Slice> FarSearches::request(const Message& message, const Slice& f
   if (!part || !part->is_whole()) return frame;
   if (static_cast<Trans2>(part->function) == Trans2::find_first2) {
     const auto first = parse_find_first(part->parameters);
-    if (first && connection_.is_ready() && features_.smb_metadata && firsts_.size() < kMostSearches)
+    if (first && connection_.is_ready() && features_.metadata && firsts_.size() < kMostSearches)
       firsts_.insert_or_assign(
           number_of(header),
           First{*first,
@@ -208,14 +208,14 @@ void FarSearches::begun(const Header& header, First& first) {
   erase(searches_.find(key));
   Header asked = header;
   asked.flags2 = first.flags2;
-  if (features_.smb_metadata_relaxed || watch_.listing(key, asked, first.pattern))
+  if (features_.metadata_relaxed || watch_.listing(key, asked, first.pattern))
     searches_.emplace(key, std::move(search));
 }
 
 void FarSearches::pump() {
   for (auto& [key, search] : searches_) {
     if (search.fetching || search.over || search.plain || search.changed || stopped_ ||
-        search.page_bytes >= kMostAheadBytes || !(features_.smb_metadata_relaxed || watch_.listens(key)))
+        search.page_bytes >= kMostAheadBytes || !(features_.metadata_relaxed || watch_.listens(key)))
       continue;
     if (held_bytes_ >= kMostHeldBytes || !leg_.has_room()) return;
     fetch(key, search);

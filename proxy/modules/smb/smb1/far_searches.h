@@ -23,7 +23,7 @@ class FarSearches {
               modules::Counters& counters)
       : out_(out), leg_(leg), connection_(connection), watch_(watch), counters_(counters) {}
 
-  void on_surroundings(const modules::Surroundings& surroundings) { features_ = surroundings.features; }
+  void on_surroundings(const Surroundings& surroundings) { features_ = surroundings.features; }
   // A request of the client: the frame that is to go to the server, or none if it is swallowed.
   std::optional<Slice> request(const Message& message, const Slice& frame);
   // A frame of the server's answer to the client, and the request where it was the last one.
@@ -98,7 +98,7 @@ class FarSearches {
   Connection& connection_;
   FarWatch& watch_;
   modules::Counters& counters_;
-  config::Features features_;
+  Features features_;
   std::unordered_map<MessageNumber, First> firsts_;
   Searches searches_;
   std::unordered_map<MessageNumber, Again> again_;

@@ -134,7 +134,7 @@ void Near::request(TimePoint now, const Frame& frame, const Message& message) {
 
 // Answered with a handle that was opened ahead: from here on as if the server's answer had just arrived.
 bool Near::look(TimePoint now, const Message& message) {
-  if (!features(&config::Features::smb_metadata)) return false;
+  if (!features(&Features::metadata)) return false;
   const auto given = looks_.take(now, message);
   const auto answer = given ? parse_message(given->bytes().subspan(kFrameHeadBytes))
                             : Result<Message>(Error::malformed_header);
@@ -153,7 +153,7 @@ bool Near::read(const Frame& frame, const Message& message) {
   void_.erase(open->key);  // the far half may fetch again from here on
   // A snapshot may be older than the data of this READ: in the end of the file, for one.
   if (!open->may_cache_writes()) questions_.drop_same_file(*open);
-  if (!features(&config::Features::smb_read_ahead) || !open->may_read || !open->may_cache_reads() ||
+  if (!features(&Features::read_ahead) || !open->may_read || !open->may_cache_reads() ||
       !cache_.knows(open->key) || read->length == 0 || read->length > connection_.max_read_bytes() ||
       read->offset > (1ull << 62) || promises_.waiting(open->key) != 0 || reads_.size() >= kMostReads)
     return false;
@@ -436,7 +436,7 @@ modules::Reason Near::leave_alone() const {
   return connection_.why_untouchable();
 }
 
-void Near::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+void Near::on_surroundings(TimePoint, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   questions_.on_surroundings(surroundings);

@@ -65,7 +65,7 @@ class Near final : public Half, private LiveLedger {
     const modules::Reason why = leave_alone();
     return why != reasons::optimised ? why : reason_;
   }
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void twin_lost() override { lose(Cause::link_lost); }
   void on_timeout(TimePoint now) override {
     review_gate(now);
@@ -124,17 +124,17 @@ class Near final : public Half, private LiveLedger {
   bool goes_on_with_lost(const Message& message);
   void say_who();
   void told_late(const OpenKey& key, Told how = Told::late_error);
-  bool features(bool config::Features::*feature) const {
+  bool features(bool Features::*feature) const {
     return surroundings_.features.*feature && connection_.is_ready() && !lan_over_ && !stream_over_;
   }
   NearQuestions::Answers questions_may_be_answered() const {
-    return features(&config::Features::smb_metadata) ? NearQuestions::Answers::yes
+    return features(&Features::metadata) ? NearQuestions::Answers::yes
                                                      : NearQuestions::Answers::no;
   }
 
   Outputs& out_;
   modules::Counters counters_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   Connection connection_;
   AheadCache cache_;
   Promises promises_;

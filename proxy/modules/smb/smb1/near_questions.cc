@@ -68,7 +68,7 @@ void NearQuestions::opening(const Message& message, Answers answers) {
     for (std::string& question : habits_.likely(opening.kind)) {
       // The free space depends on promised writes, and a query sent with the open does not wait for those.
       if (function_of(question) == Trans2::query_fs_information &&
-          (promises_.waiting() != 0 || !features_.smb_metadata_relaxed))
+          (promises_.waiting() != 0 || !features_.metadata_relaxed))
         continue;
       out_.tell(
           Expect{number, static_cast<std::uint16_t>(Command::trans2), Slice::copy_of(as_bytes(question))});
@@ -185,7 +185,7 @@ bool NearQuestions::about_file(TimePoint now, const Frame& frame, const Message&
   if (known != file.answers.end()) {
     const bool holds = open->may_cache_writes() && open->is_guarded(features_);
     const bool good =
-        holds || (features_.smb_metadata_relaxed && !open->break_pending && is_recent(now, known->second));
+        holds || (features_.metadata_relaxed && !open->break_pending && is_recent(now, known->second));
     if (good) give(message.header, known->second);
     if (!good || !holds) file.answers.erase(known);
     if (good) return true;
@@ -211,7 +211,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
     }
     const auto known = file->second.answers.find(question);
     if (known != file->second.answers.end() &&
-        now - known->second.came <= (features_.smb_metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
+        now - known->second.came <= (features_.metadata_relaxed ? kRelaxedPathLife : kPathLife)) {
       give(header, known->second);
       return true;
     }
@@ -223,7 +223,7 @@ bool NearQuestions::about_path(TimePoint now, const Frame& frame, const Message&
 
 bool NearQuestions::about_volume(TimePoint now, const Frame& frame, const Message& message,
                                  const std::string& question) {
-  if (promises_.waiting() != 0 || !features_.smb_metadata_relaxed) return false;
+  if (promises_.waiting() != 0 || !features_.metadata_relaxed) return false;
   const Header& header = message.header;
   const auto known = volumes_.find(Volume{volume_of(header), question});
   if (known != volumes_.end() && is_recent(now, known->second)) {

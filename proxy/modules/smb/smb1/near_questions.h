@@ -25,7 +25,7 @@ class NearQuestions {
  public:
   NearQuestions(Outputs& out, Connection& connection, const Promises& promises, modules::Counters& counters);
 
-  void on_surroundings(const modules::Surroundings& surroundings) {
+  void on_surroundings(const Surroundings& surroundings) {
     round_trip_ = surroundings.round_trip;
     features_ = surroundings.features;
   }
@@ -111,7 +111,7 @@ class NearQuestions {
   const Promises& promises_;
   modules::Counters& counters_;
   modules::Duration round_trip_{0};
-  config::Features features_;
+  Features features_;
   QuestionHabits habits_;
   std::unordered_map<OpenKey, File, OpenKeyHash> files_;
   KeyedMap<MessageNumber, Opening> opening_;

@@ -33,7 +33,7 @@ bool may_be_promised(const Open& open, const Header& header, const WriteRequest&
 
 // As in smb2/near_writes.cc.
 bool Near::policy_allows(Open& open) {
-  const bool caches = !open.on_behalf && !features(&config::Features::smb_write_behind_cached);
+  const bool caches = !open.on_behalf && !features(&Features::write_behind_cached);
   if (!caches && !hides_errors_) return true;
   if (!std::exchange(open.unpromised, true)) ++counters_.unpromised_files;
   reason_ = caches ? reasons::smb_client_caches : reasons::smb_hides_errors;
@@ -51,7 +51,7 @@ bool Near::write(const Frame& frame, const Message& message) {
   const Header& header = message.header;
   Open* open = connection_.open(key_of(header.uid, header.tid, write->fid));
   const auto length = static_cast<std::uint32_t>(write->data.size());
-  if (!open || doomed_ || !features(&config::Features::smb_write_behind) ||
+  if (!open || doomed_ || !features(&Features::write_behind) ||
       !may_be_promised(*open, header, *write) || !policy_allows(*open) ||
       !room_.has_room(disk_tree(*open), length))
     return false;
@@ -147,7 +147,7 @@ bool Near::close(const Frame& frame, const Message& message) {
   if (!close) return false;
   const Header& header = message.header;
   const Open* open = connection_.open(key_of(header.uid, header.tid, close->fid));
-  if (!open || !features(&config::Features::smb_metadata) || !keeps_handle(*open) || open->delete_on_close ||
+  if (!open || !features(&Features::metadata) || !keeps_handle(*open) || open->delete_on_close ||
       open->changed || open->locked || (close->last_write != 0 && close->last_write != 0xFFFFFFFF) ||
       promises_.waiting(open->key) != 0 || promises_.failed(open->key) || !header.has_nt_status())
     return false;

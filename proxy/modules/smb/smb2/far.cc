@@ -304,7 +304,7 @@ Reason Far::leave_alone() const {
 
 // ---- surroundings and time
 
-void Far::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {
+void Far::on_surroundings(TimePoint now, const Surroundings& surroundings) {
   surroundings_ = surroundings;
   for (FarPart* part : parts_) part->on_surroundings(now, surroundings);
 }

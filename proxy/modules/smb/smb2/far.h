@@ -45,7 +45,7 @@ class Far final : public Half, private FarSide {
   modules::Reason reason() const override { return connection_.why_untouchable(); }
   std::size_t queued_bytes() const override;
   std::size_t state_bytes() const override { return connection_.state_bytes() + metadata_.state_bytes(); }
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
@@ -54,7 +54,7 @@ class Far final : public Half, private FarSide {
   Connection& connection() override { return connection_; }
   Outputs& out() override { return out_; }
   modules::Counters& counters() override { return counters_; }
-  const modules::Surroundings& surroundings() const override { return surroundings_; }
+  const Surroundings& surroundings() const override { return surroundings_; }
   bool inject(TimePoint now, SessionId session, TreeId tree, std::uint16_t charge, const Build& build,
               Reply reply) override;
   bool can_inject(std::uint16_t charge) const override;
@@ -117,7 +117,7 @@ class Far final : public Half, private FarSide {
 
   Outputs& out_;
   modules::Counters counters_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   Connection connection_;
   MessageIds ids_;
   KeyedMap<MessageId, Reply> own_;        // our requests, by the server's number

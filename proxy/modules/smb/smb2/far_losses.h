@@ -25,9 +25,9 @@ class FarLosses final : public FarPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_surroundings(TimePoint, const modules::Surroundings& surroundings) override {
-    may_promise_ |= surroundings.features.smb_write_behind;
-    may_promise_cached_ |= surroundings.features.smb_write_behind_cached;
+  void on_surroundings(TimePoint, const Surroundings& surroundings) override {
+    may_promise_ |= surroundings.features.write_behind;
+    may_promise_cached_ |= surroundings.features.write_behind_cached;
   }
   // All promises precede the end.
   void stream_ended(TimePoint) override { ended_ = true; }

@@ -208,7 +208,7 @@ void FarMetadata::told(const Element& element, const Pending& request) {
   const OpenKey key = key_of(request.session, request.tree, request.file);
   const auto response = parse_buffer_response(element.bytes);
   if (element.header.status != Status::success || !response || !side_.connection().open(key)) return;
-  if (!side_.surroundings().features.smb_metadata) return;  // the near half does not continue it either
+  if (!side_.surroundings().features.metadata) return;  // the near half does not continue it either
   const auto entries = parse_listing(request.info_class, Slice::copy_of(response->buffer));
   if (!entries) return;
   std::vector<std::string>& names = told_before_[key];
@@ -247,7 +247,7 @@ void FarMetadata::after_response(TimePoint now, const Connection::Outcome& outco
 
 // An answer about something that others may change unnoticed is useless.
 void FarMetadata::ask_when_watched(TimePoint now, Open& open, std::vector<Slice> questions) {
-  if (!side_.surroundings().features.smb_metadata_relaxed) {
+  if (!side_.surroundings().features.metadata_relaxed) {
     // A directory's own attributes are part of the listing of its parent.
     const bool own = (open.caching & lease_state::write) && !open.on_behalf;
     const Watching watching = own ? Watching::now : open.directory ? Watching::never : side_.watch(now, open);
@@ -303,7 +303,7 @@ void FarMetadata::fetch(TimePoint now, const OpenKey& key) {
   Open* open = side_.connection().open(key);
   if (!open || !listing.begun || listing.asking || listing.ended) return;
   // A listing that was restarted cannot be left to the server any more.
-  if (!side_.surroundings().features.smb_metadata_relaxed && !listing.all) {
+  if (!side_.surroundings().features.metadata_relaxed && !listing.all) {
     const Watching watching = side_.watch(now, *open);
     if (watching == Watching::later) return;
     if (watching == Watching::never && listing.pushed_bytes == 0) return give_up(key);

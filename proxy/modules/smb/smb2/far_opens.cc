@@ -121,14 +121,14 @@ void FarOpens::after_response(TimePoint now, const Connection::Outcome& outcome)
 // ---- opening
 
 std::uint64_t FarOpens::most_bytes() const {
-  const modules::Surroundings& line = side_.surroundings();
+  const Surroundings& line = side_.surroundings();
   return limits_for(static_cast<double>(line.line_bytes_per_second),
                     std::chrono::duration<double>(line.round_trip).count(), kCreditBytes)
       .window_bytes;
 }
 
 std::uint64_t FarOpens::bytes_of(std::uint64_t size) const {
-  const modules::Surroundings& line = side_.surroundings();
+  const Surroundings& line = side_.surroundings();
   const ReadAheadLimits limits =
       limits_for(static_cast<double>(line.line_bytes_per_second),
                  std::chrono::duration<double>(line.round_trip).count(), kCreditBytes);
@@ -145,7 +145,7 @@ bool FarOpens::known(const FileName& name) {
 
 void FarOpens::go_on(TimePoint now) {
   if (ended_ || !row_.goes_on()) return;
-  if (!side_.surroundings().features.smb_metadata || side_.connection().any_untouchable()) return;
+  if (!side_.surroundings().features.metadata || side_.connection().any_untouchable()) return;
   const std::uint64_t most = most_bytes();
   std::uint64_t ahead = 0;
   for (const auto& [number, open] : opens_) ahead += open.bytes;
@@ -216,7 +216,7 @@ void FarOpens::answered(TimePoint now, Number number, const Message& answer,
   ahead.response = without_oplock(body_of(answer));
   open->on_behalf = open->oplock != OplockLevel::none;
   const auto& features = side_.surroundings().features;
-  const bool watched = features.smb_metadata_relaxed || side_.watch(now, *open) == Watching::now;
+  const bool watched = features.metadata_relaxed || side_.watch(now, *open) == Watching::now;
   const bool alone = (open->caching & lease_state::write) && (open->caching & lease_state::handle);
   if (!alone) open->caching = lease_state::none;  // as in far_oplocks.cc
   if (ahead.waiting) {

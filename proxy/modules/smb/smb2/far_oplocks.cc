@@ -8,9 +8,9 @@
 
 namespace longhaul::smb::smb2 {
 
-bool FarOplocks::ask_for(const Message& message, const config::Features& features) {
+bool FarOplocks::ask_for(const Message& message, const Features& features) {
   if (!message.single() || message.header().command != Command::create) return false;
-  if (!features.smb_read_ahead && !features.smb_write_behind) return false;
+  if (!features.read_ahead && !features.write_behind) return false;
   const Pending* pending = connection_.pending(message.header().message_id);
   if (!pending || !pending->opening) return false;
   const Open& open = *pending->opening;
@@ -24,8 +24,8 @@ bool FarOplocks::ask_for(const Message& message, const config::Features& feature
   const auto is_long = [](const CreateContext& context) { return context.name.size() != 4; };
   if (create->durable != Durable::none && std::ranges::any_of(create->contexts, is_long)) return false;
   if (open.options & (create_options::directory_file | create_options::open_by_file_id)) return false;
-  bool reads = features.smb_read_ahead && open.may_read() && !open.write_through();
-  bool writes = features.smb_write_behind && open.may_write() && !open.write_through();
+  bool reads = features.read_ahead && open.may_read() && !open.write_through();
+  bool writes = features.write_behind && open.may_write() && !open.write_through();
   if (!reads && !writes) return false;
   // Two oplocked opens of one client break each other: only the first of a name gets an oplock.
   if (open.group->count(&FileCounts::opens) != 0 || connection_.being_opened(*open.group, pending->id))

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "proxy/config/features.h"
+#include "proxy/modules/smb/features.h"
 #include "proxy/modules/smb/smb2/connection.h"
 
 namespace longhaul::smb::smb2 {
@@ -17,7 +18,7 @@ class FarOplocks {
 
   // Whether to request a batch oplock with this request, which is about to be sent. If so its answer must be
   // passed to asked_for().
-  bool ask_for(const Message& message, const config::Features& features);
+  bool ask_for(const Message& message, const Features& features);
   // Such a request without its request for a durable handle. A server ignores that if no batch oplock and no
   // lease is requested (3.3.5.9.6, 3.3.5.9.10); with the oplock that we add it would grant a handle that the
   // client could reconnect after a reset, without learning that promised writes are lost.

@@ -369,9 +369,9 @@ Taken FarOrder::on_twin(TimePoint now, const TwinMessage& message, const Slice&)
 // ---- room on the disk
 
 void FarOrder::ask_room(TimePoint now, const Open& open) {
-  const config::Features& features = side_.surroundings().features;
-  if (!features.smb_write_behind || !open.disk_file || !open.may_write() || open.durable) return;
-  if (!open.on_behalf && !features.smb_write_behind_cached) return;
+  const Features& features = side_.surroundings().features;
+  if (!features.write_behind || !open.disk_file || !open.may_write() || open.durable) return;
+  if (!open.on_behalf && !features.write_behind_cached) return;
   if (open.closing || open.may_be_replayed || !(open.caching & lease_state::write)) return;
   const DiskTree disk = disk_tree(open.session, open.tree);
   if (!side_.has_only_path(now, open)) return;  // nothing is promised

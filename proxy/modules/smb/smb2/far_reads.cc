@@ -137,7 +137,7 @@ void FarReads::after_response(TimePoint now, const Connection::Outcome& outcome)
 }
 
 void FarReads::begin(TimePoint now, const Open& open) {
-  if (!side_.surroundings().features.smb_read_ahead) return;
+  if (!side_.surroundings().features.read_ahead) return;
   if (!open.disk_file || !open.may_read() || open.write_through() || open.is_locked()) return;
   if (!(open.caching & lease_state::read) || open.break_pending || open.reconnected || open.replayed) return;
   if (files_.size() >= kMostFiles) return;
@@ -251,7 +251,7 @@ void FarReads::read(TimePoint now, const Message& message, const Asked& asked, F
 
 bool FarReads::may_fetch(const OpenKey& key, const File& file) {
   if (!file.usable || ended_ || side_.connection().max_read_bytes() < kLeastRead) return false;
-  if (!side_.surroundings().features.smb_read_ahead || side_.connection().untouchable(file.session))
+  if (!side_.surroundings().features.read_ahead || side_.connection().untouchable(file.session))
     return false;
   const Open* open = side_.connection().open(key);
   if (!open || !is_guarded(*open, side_.surroundings().features)) return false;
@@ -266,7 +266,7 @@ std::uint32_t FarReads::largest_read() const {
 }
 
 ReadAheadLimits FarReads::limits() const {
-  const modules::Surroundings& line = side_.surroundings();
+  const Surroundings& line = side_.surroundings();
   ReadAheadLimits limits = limits_for(static_cast<double>(line.line_bytes_per_second),
                                       std::chrono::duration<double>(line.round_trip).count(), largest_read());
   limits.first_bytes = std::min(limits.first_bytes, most_first_bytes_);
@@ -430,7 +430,7 @@ void FarReads::tell_forwarded(File& file) {
   for (const MessageId id : std::exchange(file.at_server, {})) side_.out().tell(Forwarded{id});
 }
 
-void FarReads::on_surroundings(TimePoint now, const modules::Surroundings&) { fetch_for_all(now); }
+void FarReads::on_surroundings(TimePoint now, const Surroundings&) { fetch_for_all(now); }
 
 void FarReads::on_ids_freed(TimePoint now) {
   if (!starved_) return;

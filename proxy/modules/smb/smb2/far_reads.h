@@ -24,7 +24,7 @@ class FarReads final : public FarPart {
   Taken on_response(TimePoint, const Message&, const Connection::Outcome&) override { return Taken::no; }
   void after_response(TimePoint now, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_ids_freed(TimePoint now) override;
   void stream_ended(TimePoint) override { ended_ = true; }
   bool quiet() const override { return owed_ == 0; }

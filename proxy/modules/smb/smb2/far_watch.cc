@@ -82,7 +82,7 @@ void FarWatch::forget(TimePoint now, const OpenKey& key) {
 }
 
 void FarWatch::after_response(TimePoint now, const Connection::Outcome& outcome) {
-  if (side_.surroundings().features.smb_metadata_relaxed) return;
+  if (side_.surroundings().features.metadata_relaxed) return;
   for (const Change& change : outcome.changes)
     if (change.kind == Change::Kind::opened && change.open->on_behalf && !change.open->directory)
       (void)watch(now, *change.open);

@@ -279,7 +279,7 @@ void Near::stop_answering_by(TimePoint now, const OpenKey& key) {
   again(now, Break{.open = key, .level = static_cast<std::uint8_t>(OplockLevel::none)}, {});
 }
 
-void Near::on_surroundings(TimePoint now, const modules::Surroundings& surroundings) {
+void Near::on_surroundings(TimePoint now, const Surroundings& surroundings) {
   watch_contact(now, surroundings.contact);
   surroundings_ = surroundings;
   for (NearPart* part : asked_in_order_) part->on_surroundings(now, surroundings);

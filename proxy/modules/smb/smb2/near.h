@@ -42,7 +42,7 @@ class Near final : public Half, private NearSide {
   modules::Reason reason() const override {
     return connection_.any_untouchable() ? connection_.why_untouchable() : writes_.reason();
   }
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   void on_timeout(TimePoint now) override;
   std::optional<TimePoint> next_timeout() const override;
   const modules::Counters& counters() const override { return counters_; }
@@ -56,7 +56,7 @@ class Near final : public Half, private NearSide {
   Connection& connection() override { return connection_; }
   Outputs& out() override { return out_; }
   modules::Counters& counters() override { return counters_; }
-  const modules::Surroundings& surroundings() const override { return surroundings_; }
+  const Surroundings& surroundings() const override { return surroundings_; }
   void answer(TimePoint now, MessageId id, Slice frame, Told told) override;
   void pass_on(TimePoint now, const Message& message) override;
   void drop_file(const FileGroup& file) override { reads_.drop_file(file); }
@@ -87,7 +87,7 @@ class Near final : public Half, private NearSide {
 
   Outputs& out_;
   modules::Counters counters_;
-  modules::Surroundings surroundings_;
+  Surroundings surroundings_;
   bool apart_ = false, unheard_ = false;
   Connection connection_;
   NearChannels channels_;

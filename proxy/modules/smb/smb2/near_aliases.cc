@@ -147,7 +147,7 @@ Taken NearAliases::on_twin(TimePoint, const TwinMessage& message, const Slice&) 
 bool NearAliases::attributes_known(TimePoint now, const Open& open, const Known& known) const {
   if (is_changed(open, known) || open.break_pending) return false;
   const auto& features = side_.surroundings().features;
-  if (!features.smb_metadata_relaxed) return attributes_guarded(open, features);
+  if (!features.metadata_relaxed) return attributes_guarded(open, features);
   return (open.caching & lease_state::write) || now - known.opened <= kSharedLife;
 }
 
@@ -178,7 +178,7 @@ Taken NearAliases::on_request(TimePoint now, const Message& message, const Chang
       header.flags & header_flags::dfs || request->name.size() > kMostNameBytes)
     return Taken::no;
   std::string name = name_of(header, *request);
-  const bool looks = side_.surroundings().features.smb_metadata && aliases_.size() < kMostAliases &&
+  const bool looks = side_.surroundings().features.metadata && aliases_.size() < kMostAliases &&
                      only_looks(header, *request);
   const Open* open = looks ? open_behind(now, name, *request) : nullptr;
   if (!open) {

@@ -64,7 +64,7 @@ std::uint64_t NearListings::doubts_of(const OpenKey& key) const {
 
 bool NearListings::is_stale(TimePoint now, const OpenKey& key, const Listing& listing) const {
   if (listing.changes != changes_in(key.session, key.tree)) return true;
-  if (side_.surroundings().features.smb_metadata_relaxed)
+  if (side_.surroundings().features.metadata_relaxed)
     return listing.came != TimePoint{} && now - listing.came > kLife;
   // A restarted one is returned whether it is watched or not.
   const Open* open = side_.connection().open(key);
@@ -104,12 +104,12 @@ Taken NearListings::on_request(TimePoint now, const Message& message, const Chan
   if (!std::exchange(listing.asked, true)) {
     // Only from the beginning: if it was listed before we tracked it, we do not know which entries the client
     // has.
-    const bool ours = side_.surroundings().features.smb_metadata && open->directory &&
+    const bool ours = side_.surroundings().features.metadata && open->directory &&
                       lists(request->info_class) &&
                       !(request->flags & query_directory_flags::index_specified);
     listing.given_up = listing.given_up || !ours;
   }
-  if (listing.given_up && !((request->flags & kAfresh) && side_.surroundings().features.smb_metadata))
+  if (listing.given_up && !((request->flags & kAfresh) && side_.surroundings().features.metadata))
     return Taken::no;
   listing.given_up = !lists(request->info_class);
   if (listing.given_up && !listing.active && listing.waiting.empty()) return Taken::no;
@@ -157,7 +157,7 @@ Taken NearListings::compound(TimePoint now, const Message& message) {
 // Linux opens a directory and requests its beginning at once. The far half continues when the server has
 // answered.
 void NearListings::begin_with_open(const Message& message) {
-  if (!side_.surroundings().features.smb_metadata || message.elements.size() != 2) return;
+  if (!side_.surroundings().features.metadata || message.elements.size() != 2) return;
   const Element &create = message.elements[0], &query = message.elements[1];
   if (create.header.command != Command::create || query.header.command != Command::query_directory) return;
   const Pending* pending = side_.connection().pending(query.header.message_id);
@@ -254,7 +254,7 @@ bool NearListings::begin(TimePoint now, const OpenKey& key, Listing& listing, co
   listing.active = false;
   clear(listing);
   listing.end.reset();
-  if (!side_.surroundings().features.smb_metadata || !lists(request.info_class)) {
+  if (!side_.surroundings().features.metadata || !lists(request.info_class)) {
     side_.pass_on(now, message);
     return true;
   }
@@ -386,7 +386,7 @@ void NearListings::on_outcome(TimePoint now, const Connection::Outcome& outcome)
 // The server has answered the client itself; a later start of ours continues behind it.
 void NearListings::told(Listing& listing, const Pending& request, const Slice& entries) {
   const auto parsed = parse_listing(request.info_class, entries);
-  if (!parsed || !side_.surroundings().features.smb_metadata) {
+  if (!parsed || !side_.surroundings().features.metadata) {
     listing.given_up = true;
     return;
   }

@@ -60,7 +60,7 @@ CloseResponse closed_as(const Open& open, std::uint16_t flags) {
           .file_attributes = open.file_attributes};
 }
 
-bool attributes_guarded(const Open& open, const config::Features& features) {
+bool attributes_guarded(const Open& open, const Features& features) {
   if (open.directory) return false;
   return open.watched || (open.caching & lease_state::write && is_guarded(open, features));
 }
@@ -108,7 +108,7 @@ Taken NearMetadata::on_request(TimePoint now, const Message& message, const Chan
 }
 
 void NearMetadata::before_create(const Message& message) {
-  if (!side_.surroundings().features.smb_metadata) return;
+  if (!side_.surroundings().features.metadata) return;
   const Header& header = message.header();
   const Tree* tree = side_.connection().tree(header.session_id, header.tree_id);
   const auto request = parse_create_request(message.first().bytes);
@@ -121,7 +121,7 @@ void NearMetadata::before_create(const Message& message) {
   opening.questions = habits_.likely(opening.kind);
   // The far half queries without waiting for promised writes, so the free space would be too large; and
   // nothing reports its changes.
-  if (side_.has_promised() || !side_.surroundings().features.smb_metadata_relaxed) {
+  if (side_.has_promised() || !side_.surroundings().features.metadata_relaxed) {
     std::erase_if(opening.questions, [](const std::string& question) {
       const auto parsed = request_of(as_bytes(question));
       return !parsed || parsed->type == InfoType::file_system;
@@ -200,7 +200,7 @@ Taken NearMetadata::query_info(TimePoint now, const Message& message) {
     }
   }
   if (found != file->second.answers.end() && found->second.here) erase(file->second, found);
-  if (side_.surroundings().features.smb_metadata) {
+  if (side_.surroundings().features.metadata) {
     asked_.insert_or_assign(header.message_id,
                             Asked{.open = open->key, .question = key, .version = version_of(*open, key)});
   }
@@ -238,7 +238,7 @@ void NearMetadata::erase(File& file, std::unordered_map<std::string, Known>::ite
 bool NearMetadata::good(TimePoint now, const Open& open, const Known& known, bool of_file) const {
   if (open.break_pending) return false;
   const auto& features = side_.surroundings().features;
-  if (!features.smb_metadata_relaxed) return of_file && attributes_guarded(open, features);
+  if (!features.metadata_relaxed) return of_file && attributes_guarded(open, features);
   const modules::Duration age = now - known.came;
   if (of_file && (open.caching & lease_state::write)) return true;
   if (of_file && (open.caching & lease_state::read)) return age <= kSharedLife;
@@ -266,7 +266,7 @@ void NearMetadata::answer(TimePoint now, const Message& request, const Known& kn
 // For other clients the server may keep the handle for any time, because a break informs its holder. So a
 // CLOSE may be under way while the client continues; its next request with that name waits at the far half.
 Taken NearMetadata::close(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_metadata) return Taken::no;
+  if (!side_.surroundings().features.metadata) return Taken::no;
   const auto request = parse_close_request(message.first().bytes);
   const Open* open = request ? side_.connection().open(request->file) : nullptr;
   const auto file = open ? files_.find(open->key) : files_.end();

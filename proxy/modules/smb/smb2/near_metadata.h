@@ -30,7 +30,7 @@ inline constexpr modules::Duration kSharedLife = std::chrono::seconds(2);
 CloseResponse closed_as(const Open& open, std::uint16_t flags);
 
 // Changes of a file's attributes would be noticed: an oplock keeps others away, or the file is watched.
-bool attributes_guarded(const Open& open, const config::Features& features);
+bool attributes_guarded(const Open& open, const Features& features);
 
 class NearMetadata final : public NearPart {
  public:

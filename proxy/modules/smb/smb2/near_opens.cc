@@ -51,7 +51,7 @@ void NearOpens::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 
 Taken NearOpens::on_request(TimePoint now, const Message& message, const Changes&) {
   if (!message.single() || message.header().command != Command::create || offers_.empty()) return Taken::no;
-  if (!unsettling_.empty() || !side_.surroundings().features.smb_metadata) return Taken::no;
+  if (!unsettling_.empty() || !side_.surroundings().features.metadata) return Taken::no;
   const Header& header = message.header();
   const auto create = parse_create_request(message.first().bytes);
   const auto asked = create ? plain_open(header, *create) : std::nullopt;

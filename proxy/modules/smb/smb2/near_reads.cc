@@ -55,7 +55,7 @@ void NearReads::on_outcome(TimePoint, const Connection::Outcome& outcome) {
 
 Taken NearReads::on_request(TimePoint now, const Message& message, const Changes&) {
   if (!message.single() || message.header().command != Command::read) return Taken::no;
-  if (!side_.surroundings().features.smb_read_ahead) return Taken::no;
+  if (!side_.surroundings().features.read_ahead) return Taken::no;
   const Header& header = message.header();
   auto read = parse_read_request(message.first().bytes);
   if (!read || !is_plain(header, *read, side_.connection())) return Taken::no;

@@ -18,7 +18,7 @@ class NearReads final : public NearPart {
   Taken on_request(TimePoint now, const Message& message, const Changes& changes) override;
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_surroundings(TimePoint, const modules::Surroundings&) override { tell_allowance(); }
+  void on_surroundings(TimePoint, const Surroundings&) override { tell_allowance(); }
   bool quiet() const override { return waiting_.empty(); }
 
   void drop(const Open& open) { drop(open.key); }

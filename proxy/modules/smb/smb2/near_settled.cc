@@ -8,7 +8,7 @@ bool may_be_written_behind(const Open& open) {
 }
 
 void NearSettled::active(const Open& open, TimePoint now) {
-  if (side_.surroundings().features.smb_write_behind && may_be_written_behind(open) && !open.settled)
+  if (side_.surroundings().features.write_behind && may_be_written_behind(open) && !open.settled)
     settling_.active(open.key, now);
 }
 

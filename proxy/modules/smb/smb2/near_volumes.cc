@@ -69,8 +69,8 @@ Taken NearVolumes::on_request(TimePoint now, const Message& message, const Chang
   const Open* open = side_.connection().open(request->file);
   const auto question = question_of(*request);
   if (!question || !open || open->session != header.session_id || open->tree != header.tree_id ||
-      open->closing || !side_.surroundings().features.smb_metadata ||
-      !side_.surroundings().features.smb_metadata_relaxed)
+      open->closing || !side_.surroundings().features.metadata ||
+      !side_.surroundings().features.metadata_relaxed)
     return Taken::no;
   std::string text(as_text(question->bytes()));
   const auto found = told_.find({header.session_id, header.tree_id, text});

@@ -95,7 +95,7 @@ Taken NearWrites::on_request(TimePoint now, const Message& message, const Change
 }
 
 Taken NearWrites::write(TimePoint now, const Message& message) {
-  if (!side_.surroundings().features.smb_write_behind || !setups_.empty() || doomed_) return Taken::no;
+  if (!side_.surroundings().features.write_behind || !setups_.empty() || doomed_) return Taken::no;
   const auto request = parse_write_request(message.first().bytes);
   if (!request) return Taken::no;
   const Header& header = message.header();
@@ -129,7 +129,7 @@ Taken NearWrites::write(TimePoint now, const Message& message) {
 bool NearWrites::policy_allows(Open& open) {
   // A client that caches files itself writes them back at its own time, and Linux and Windows do not tell the
   // program when that, or the CLOSE, fails.
-  if (!open.on_behalf && !side_.surroundings().features.smb_write_behind_cached)
+  if (!open.on_behalf && !side_.surroundings().features.write_behind_cached)
     return declined(open, reasons::smb_client_caches);
   if (hides_errors_) return declined(open, reasons::smb_hides_errors);
   const auto bypassed = side_.may_be_bypassed(open.session);
@@ -351,7 +351,7 @@ Taken NearWrites::on_twin(TimePoint now, const TwinMessage& message, const Slice
   return Taken::no;
 }
 
-void NearWrites::on_surroundings(TimePoint, const modules::Surroundings& surroundings) {
+void NearWrites::on_surroundings(TimePoint, const Surroundings& surroundings) {
   if (surroundings.line_bytes_per_second != 0) {
     promises_.set_line_rate(static_cast<double>(surroundings.line_bytes_per_second));
   }

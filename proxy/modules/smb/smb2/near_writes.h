@@ -51,7 +51,7 @@ class NearWrites final : public NearPart, private LiveLedger {
   Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) override;
   // Kept (of writes) and Room; answers Break with Broken.
   Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) override;
-  void on_surroundings(TimePoint now, const modules::Surroundings& surroundings) override;
+  void on_surroundings(TimePoint now, const Surroundings& surroundings) override;
   bool quiet() const override { return !promises_.owes() && promises_.waiting() == 0; }
 
   // A promise is not known to be kept, or a late error not reported: an end of the connection must be a

@@ -25,7 +25,7 @@ class NearSide {
   virtual Connection& connection() = 0;
   virtual Outputs& out() = 0;
   virtual modules::Counters& counters() = 0;
-  virtual const modules::Surroundings& surroundings() const = 0;
+  virtual const Surroundings& surroundings() const = 0;
   // Answers a single request that passed on_request() and was taken: the frame goes to the client, the id to
   // the far half (Local; `yes`: another message has reported it, as Used does; `by_server`: this is the
   // server's own answer, so no round trip was saved). Includes tracking.
@@ -68,7 +68,7 @@ class NearPart {
   // A frame of the server, after tracking. A part that takes it has sent a replacement to the client.
   virtual Taken on_response(TimePoint now, const Message& message, const Connection::Outcome& outcome) = 0;
   virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
-  virtual void on_surroundings(TimePoint, const modules::Surroundings&) {}
+  virtual void on_surroundings(TimePoint, const Surroundings&) {}
   // The client sends nothing more, or can no longer be parsed. True: nothing is held or owed.
   virtual void lan_ended(TimePoint) {}
   virtual bool quiet() const { return true; }
@@ -80,8 +80,8 @@ enum class Watching : std::uint8_t { now, later, never };
 
 // Whether others may change a file unnoticed although we requested its oplock. A server breaks oplocks only
 // for requests that reach it as SMB.
-inline bool is_guarded(const Open& open, const config::Features& features) {
-  return !open.on_behalf || open.watched || features.smb_metadata_relaxed;
+inline bool is_guarded(const Open& open, const Features& features) {
+  return !open.on_behalf || open.watched || features.metadata_relaxed;
 }
 
 // The far half, as its parts see it.
@@ -91,7 +91,7 @@ class FarSide {
   virtual Connection& connection() = 0;
   virtual Outputs& out() = 0;
   virtual modules::Counters& counters() = 0;
-  virtual const modules::Surroundings& surroundings() const = 0;
+  virtual const Surroundings& surroundings() const = 0;
 
   // Sends a request of our own on an open's session and tree. `build` makes its frame from the head it gets.
   // The final answer goes to `reply` (interim ones do not); if the connection ends before, `reply` is not
@@ -155,7 +155,7 @@ class FarSide {
 
 // The time after which the near half, without contact, has stopped using the far half's oplocks for answers
 // by itself (near.cc). None: unknown.
-inline std::optional<TimePoint> out_of_contact(const modules::Surroundings& surroundings) {
+inline std::optional<TimePoint> out_of_contact(const Surroundings& surroundings) {
   constexpr modules::Duration kForClocks = std::chrono::seconds(2);
   if (surroundings.contact.since == TimePoint{}) return std::nullopt;
   return surroundings.contact.heard + link::kApart + kForClocks;
@@ -176,7 +176,7 @@ class FarPart {
   // answer.
   virtual void after_response(TimePoint, const Connection::Outcome&) {}
   virtual Taken on_twin(TimePoint now, const TwinMessage& message, const Slice& attached) = 0;
-  virtual void on_surroundings(TimePoint, const modules::Surroundings&) {}
+  virtual void on_surroundings(TimePoint, const Surroundings&) {}
   virtual void on_ids_freed(TimePoint) {}
   // The client's frames have ended; held requests go to the server first. quiet(): nothing is held or owed.
   virtual void stream_ended(TimePoint) {}

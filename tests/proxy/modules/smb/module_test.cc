@@ -3,12 +3,14 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/proxy/modules/smb/as_told.h"
+
 namespace longhaul::smb {
 namespace {
 
 TEST_CASE("SMB: an incomplete frame is counted, and passes on if memory does not suffice for the rest") {
   SmbModule module(Side::near, {.server_port = 445}, {});
-  module.on_surroundings({}, {});
+  module.on_surroundings({}, as_told(Surroundings()));
   Buffer part(1000);
   write_frame_head(1 << 20, part.data());
   part[4] = std::byte{0xFE};

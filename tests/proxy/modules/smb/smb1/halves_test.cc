@@ -214,9 +214,9 @@ TEST_CASE("SMB1: signed sessions are not accelerated") {
 
 TEST_CASE("SMB1: with its features off nothing is answered early and nothing is added") {
   Pair pair;
-  modules::Surroundings surroundings;
-  surroundings.features.smb_read_ahead = surroundings.features.smb_write_behind =
-      surroundings.features.smb_metadata = false;
+  Surroundings surroundings;
+  surroundings.features.read_ahead = surroundings.features.write_behind =
+      surroundings.features.metadata = false;
   pair.near.on_surroundings(pair.now, surroundings);
   pair.far.on_surroundings(pair.now, surroundings);
   pair.server.files["F"] = some_bytes(100'000);

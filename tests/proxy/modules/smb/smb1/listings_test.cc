@@ -14,7 +14,7 @@ Slice remove(std::string_view name, std::uint16_t mid) {
 // A client that lists D, page by page; with metadata as a server shows them.
 struct Lister {
   Pair pair;
-  modules::Surroundings surroundings;
+  Surroundings surroundings;
   std::map<std::string, std::uint64_t> sizes;
   std::vector<std::string> names;
   bool by_name = false, end = false;
@@ -23,7 +23,7 @@ struct Lister {
   explicit Lister(int files = 95) {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
-    surroundings.features.smb_write_behind_cached = true;
+    surroundings.features.write_behind_cached = true;
     pair.near.on_surroundings(pair.now, surroundings);
     pair.far.on_surroundings(pair.now, surroundings);
     for (int i = 0; i < files; ++i) pair.server.files["FILE" + std::to_string(1000 + i)] = "x";

@@ -30,11 +30,11 @@ class Pair {
                 std::shared_ptr<LostWrites> lost_at_far = std::make_shared<LostWrites>())
       : near(near_out, std::make_shared<AheadAccount>(), std::move(lost), {.client = {std::byte(client)}}),
         far(far_out, std::move(lost_at_far), {.client = {std::byte(client)}}) {
-    modules::Surroundings surroundings;
+    Surroundings surroundings;
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
-    surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
-    surroundings.features.smb_write_behind_cached = true;
+    surroundings.features.metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.write_behind_cached = true;
     near.on_surroundings(now, surroundings);
     far.on_surroundings(now, surroundings);
     for (Slice frame : {negotiate(), session_setup(), tree_connect()}) {

@@ -45,7 +45,7 @@ TEST_CASE("SMB1: writes are acknowledged locally, and all are in the file when C
 
 TEST_CASE("SMB1: a client that requests its own oplocks gets promises only if the operator allows it") {
   Pair pair;
-  modules::Surroundings surroundings;
+  Surroundings surroundings;
   pair.near.on_surroundings(pair.now, surroundings);
   pair.far.on_surroundings(pair.now, surroundings);
   constexpr std::uint32_t kBatch = 0x06;

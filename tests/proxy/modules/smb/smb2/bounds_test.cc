@@ -5,6 +5,7 @@
 
 #include "proxy/modules/smb/module.h"
 #include "proxy/modules/smb/smb2/message_ids.h"
+#include "tests/proxy/modules/smb/as_told.h"
 #include "tests/proxy/modules/smb/smb2/conversation.h"
 
 using namespace longhaul;
@@ -27,12 +28,12 @@ Message granting(Command command, MessageId id, const Body& body, std::uint16_t 
 class OneHalf {
  public:
   explicit OneHalf(Side side) : side_(side), module_(side, {.server_port = 445}, {}) {
-    modules::Surroundings told;
+    Surroundings told;
     told.line_bytes_per_second = 6'100'000;
     told.round_trip = std::chrono::milliseconds(100);
     told.stream_room = 1 << 24;
-    told.features.smb_metadata_relaxed = true;  // this server cannot watch
-    module_.on_surroundings(now, told);
+    told.features.metadata_relaxed = true;  // this server cannot watch
+    module_.on_surroundings(now, as_told(told));
   }
 
   void client(const Message& message) {

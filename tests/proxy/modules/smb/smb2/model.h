@@ -32,8 +32,8 @@ class World {
     surroundings.line_bytes_per_second = 1'000'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 16 << 20;
-    surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
-    surroundings.features.smb_write_behind_cached = true;
+    surroundings.features.metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.write_behind_cached = true;
     server.believed_done = [this](MessageId id) { return answers.contains(id); };
     near_.on_surroundings(now, surroundings);
     far_.on_surroundings(now, surroundings);
@@ -63,12 +63,12 @@ class World {
   }
 
   void switch_metadata(bool on) {
-    surroundings.features.smb_metadata = on;
+    surroundings.features.metadata = on;
     tell_features();
   }
   // Promises for clients that cache files themselves, too: as they are here unless a test says otherwise.
   void switch_write_behind_cached(bool on) {
-    surroundings.features.smb_write_behind_cached = on;
+    surroundings.features.write_behind_cached = on;
     tell_features();
   }
   void tell_features() {
@@ -424,7 +424,7 @@ class World {
   bool ended = false;  // cleanly, towards the client or the server
 
  private:
-  modules::Surroundings surroundings;
+  Surroundings surroundings;
   std::mt19937 random_;
   Outputs near_out_, far_out_;
   Near near_;

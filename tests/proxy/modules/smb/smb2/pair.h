@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "proxy/modules/smb/module.h"
+#include "tests/proxy/modules/smb/as_told.h"
 #include "tests/proxy/modules/smb/smb2/model_server.h"
 
 namespace longhaul::smb::smb2::test {
@@ -45,18 +46,18 @@ class Way {
 
 class Pair {
  public:
-  explicit Pair(unsigned seed, modules::Surroundings surroundings = usual(), const Site& site = {})
+  explicit Pair(unsigned seed, Surroundings surroundings = usual(), const Site& site = {})
       : random(seed), near(Side::near, {.server_port = 445}, site) {
-    near.on_surroundings(now, surroundings);
-    far.on_surroundings(now, surroundings);
+    near.on_surroundings(now, as_told(surroundings));
+    far.on_surroundings(now, as_told(surroundings));
   }
-  static modules::Surroundings usual() {
-    modules::Surroundings surroundings;
+  static Surroundings usual() {
+    Surroundings surroundings;
     surroundings.line_bytes_per_second = 6'100'000;
     surroundings.round_trip = std::chrono::milliseconds(100);
     surroundings.stream_room = 1 << 24;
-    surroundings.features.smb_metadata_relaxed = true;  // this server cannot watch
-    surroundings.features.smb_write_behind_cached = true;
+    surroundings.features.metadata_relaxed = true;  // this server cannot watch
+    surroundings.features.write_behind_cached = true;
     return surroundings;
   }
 

@@ -49,7 +49,7 @@ TEST_CASE("a near side with little cache is sent only as much as it keeps") {
   for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{8} << 20, std::uint64_t{2} << 20}) {
     Site site;
     site.ahead->most_bytes = most;
-    modules::Surroundings line = Pair::usual();
+    Surroundings line = Pair::usual();
     line.line_bytes_per_second = 100'000'000;  // worth 15 MB ahead
     Pair pair(5, line, site);
     pair.server.files["big"] = {3, 20'000'000};
@@ -62,7 +62,7 @@ TEST_CASE("a near side with little cache is sent only as much as it keeps") {
       const Message& answer = client.wait(client.ask(Command::read, read_request_body(file, offset, length)));
       REQUIRE((data_of(answer) == bytes_of(3, offset, length)));
       held = std::max(held, site.ahead->held_bytes);
-      pair.near.on_surroundings(pair.now, line);
+      pair.near.on_surroundings(pair.now, as_told(line));
       pair.run();
     }
     CHECK(held <= most);
@@ -100,9 +100,9 @@ TEST_CASE("a client without an oplock does not see the one requested for it") {
   CHECK(pair.near.counters().ahead_bytes == 100'000);
 }
 
-TEST_CASE("with read-ahead off no request is added") {
-  modules::Surroundings off = Pair::usual();
-  off.features.smb_read_ahead = off.features.smb_write_behind = off.features.smb_metadata = false;
+TEST_CASE("with read-ahead off nothing is added") {
+  Surroundings off = Pair::usual();
+  off.features.read_ahead = off.features.write_behind = off.features.metadata = false;
   Pair pair(4, off);
   pair.server.files["f"] = {1, 100'000};
   Client client(pair);

@@ -11,9 +11,9 @@ using namespace longhaul::smb::smb2::test;
 
 namespace {
 
-modules::Surroundings strict() {
-  modules::Surroundings surroundings = Pair::usual();
-  surroundings.features.smb_metadata_relaxed = false;
+Surroundings strict() {
+  Surroundings surroundings = Pair::usual();
+  surroundings.features.metadata_relaxed = false;
   return surroundings;
 }
 
@@ -109,13 +109,13 @@ TEST_CASE("behind a silent line data read ahead is used for a second and a round
   using namespace std::chrono_literals;
   for (const auto rtt : {1ms, 100ms, 1500ms}) {
     INFO(rtt / 1ms << " ms");
-    modules::Surroundings surroundings = strict();
+    Surroundings surroundings = strict();
     surroundings.round_trip = rtt;
     Pair pair(1, surroundings);
     const auto confirmed = [&] {
       surroundings.contact = {.since = TimePoint{} + 1s, .confirmed = pair.now, .heard = pair.now};
-      pair.near.on_surroundings(pair.now, surroundings);
-      pair.far.on_surroundings(pair.now, surroundings);
+      pair.near.on_surroundings(pair.now, as_told(surroundings));
+      pair.far.on_surroundings(pair.now, as_told(surroundings));
     };
     pair.now = TimePoint{} + 1h;
     confirmed();

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of the product, and the only place that names one.
+#include <array>
+
+#include "proxy/modules/modules.h"
+#include "proxy/modules/smb/descriptor.h"
+
+namespace longhaul::modules {
+
+std::span<const Descriptor* const> descriptors() {
+  static constexpr std::array kAll{&smb::kDescriptor};
+  return kAll;
+}
+
+}  // namespace longhaul::modules
