@@ -82,10 +82,10 @@ TEST_CASE("changed features reach the flows of a link some at a time") {
   ManyFlows many;
   run(many.io, many.begin());
   Site& near = *many.sites.near;
-  near.features.smb = false;
+  near.features.compression = false;
   const auto changed = [&] {
     return std::ranges::count_if(near.table.live(),
-                                 [](const auto& each) { return !each.second.features.smb; });
+                                 [](const auto& each) { return !each.second.features.compression; });
   };
   near.flows.apply_features();
   near.flows.apply_features(near.links[0].get());
