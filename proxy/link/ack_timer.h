@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When an ACK is sent at the latest. An ACK only frees memory on the other side, so it may wait for others;
-// how long depends on how much has arrived.
+// The latest time for an ACK. An ACK only frees memory on the other side, so it may wait for others; how long
+// depends on how much has arrived.
 #pragma once
 #include <algorithm>
 #include <optional>

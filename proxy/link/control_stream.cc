@@ -4,12 +4,12 @@
 namespace longhaul::link {
 namespace {
 
-// What may wait for gaps, or for another turn.
+// Limit of bytes that wait for gaps, or for another turn.
 constexpr std::uint64_t kMaxControlAhead = 4 << 20;
-// The codec keeps its further messages while the peer has not acknowledged so much; below what a receiver
+// The codec keeps its further messages while this much is unacknowledged; below the amount that a receiver
 // accepts ahead of a gap.
 constexpr std::size_t kMaxControlKept = 512 * 1024;
-// Of what this side has to say because of the peer.
+// Limit of this side's messages that the peer causes.
 constexpr std::uint64_t kMaxControlUnacknowledged = 32 << 20;
 
 }  // namespace

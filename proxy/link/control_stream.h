@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream on which two sessions tell each other what belongs to no flow: features, and the messages of the
+// The stream for messages between two sessions that belong to no flow: features, and the messages of the
 // block codec. Bytes are ordered and retained as in any stream; the session reads the records.
 #pragma once
 #include <optional>
@@ -33,8 +33,8 @@ class ControlStream {
   bool has_unread() const { return !unread_.empty(); }
   std::uint64_t received() const { return receiving_.contiguous(); }
 
-  // ---- Messages of the block codec. What is held is told as seldom as what bytes have come, and not with
-  // each packet that goes anyway: only later blocks need it.
+  // ---- Messages of the block codec. Held blocks are reported as rarely as received bytes, and not with each
+  // packet that is sent anyway: only later blocks need the report.
   void codec_due(TimePoint at) { codec_at_ = codec_at_ ? std::min(*codec_at_, at) : at; }
   bool codec_is_due(TimePoint now) const { return codec_has_message() || (codec_at_ && now >= *codec_at_); }
   std::optional<TimePoint> codec_timeout() const { return codec_at_; }

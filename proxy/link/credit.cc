@@ -6,11 +6,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A stream that brought nothing for so long gives unused credit back when memory is wanted elsewhere.
+// A stream without data for this long returns unused credit when memory is short.
 constexpr Duration kQuiet = 2s;
 
-// A window that grows faster than twofold beyond this would let repeats run past what the histories of the
-// usual size may have unanswered (codecs/reduction/shared_history.h), and they would go plain.
+// Beyond this a window that more than doubles could let repeats exceed the unanswered part of histories of
+// the usual size (codecs/reduction/shared_history.h), and they would be sent plain.
 constexpr std::uint64_t kFastWindow = 32u << 20;
 
 std::uint64_t above(std::uint64_t value, std::uint64_t floor) { return value > floor ? value - floor : 0; }
@@ -39,7 +39,7 @@ std::uint64_t ReceiveCredit::initial_grant(const CreditPool& pool, std::uint64_t
   return fixed_window ? std::min(grant, fixed_window) : grant;
 }
 
-// Moves the limit as far as the pool allows; never below what stands already.
+// Moves the limit as far as the pool allows; never below the current one.
 void ReceiveCredit::set_limit(std::uint64_t limit) {
   std::uint64_t wanted = above(limit - consumed_, pool_.floor_bytes());
   session_.granted -= from_pool_;
@@ -74,7 +74,7 @@ bool ReceiveCredit::on_consumed(std::uint64_t plain_bytes, TimePoint now, Durati
   consumed_ += plain_bytes;
   pool_.taken(plain_bytes);
   session_.unread -= plain_bytes;
-  set_limit(limit_);  // what the reader took is free for others until it is granted again
+  set_limit(limit_);  // bytes that the reader took are free for others until they are granted again
   return grow(now, rtt);
 }
 
@@ -103,9 +103,9 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
     return roomy ? std::max(earned, std::min(2 * earned, kFastWindow)) : earned;
   };
   if (Duration elapsed = now - epoch_start_; elapsed >= std::max<Duration>(rtt, 1ms)) {
-    // A stream held back by its window gets twice the drained rate × RTT, and so doubles it each round trip;
-    // while memory is free and the window small, four times. A reader that stands still drains nothing and
-    // gets nothing.
+    // A stream limited by its window gets twice the drained rate × RTT, and so doubles it each round trip;
+    // while memory is free and the window small, four times. A reader that stops drains nothing and gets
+    // nothing.
     stall_ = stall_ * 7 / 8;
     double drained = static_cast<double>(consumed_ - epoch_consumed_);
     auto earned = static_cast<std::uint64_t>(
@@ -118,10 +118,10 @@ bool ReceiveCredit::grow(TimePoint now, Duration rtt) {
   if (now - lap_start_ > rtt + rtt / 4) {
     begin_lap(now);
   } else if (roomy && consumed_ - lap_consumed_ >= lap_window_ / 4 * 3) {
-    // Nearly all of a window within hardly more than a round trip: what it earned is known already, and to
-    // say so now spares the sender a round trip. What is sent for the larger window comes in a later one. A
-    // round trip and a little, for what comes in one burst for each window is cut by whatever ends with the
-    // round trip.
+    // Nearly all of a window within little more than a round trip: the earned window is known already, and
+    // reporting it now saves the sender a round trip. The data sent for the larger window arrives in a later
+    // one. A little more than a round trip, because a burst that fills one window is otherwise cut by the end
+    // of the round trip.
     target_ = std::max(target_, grown(2 * lap_window_));
     begin_lap(now);
   }
@@ -153,7 +153,8 @@ bool ReceiveCredit::reclaim(TimePoint now) {
 
 bool ReceiveCredit::on_returned(std::uint64_t generation, std::uint64_t limit, TimePoint now, Duration rtt) {
   if (!proposed_ || generation != generation_) return false;
-  // The sender may have used more than was asked for, never more than it had, never less than has arrived.
+  // The sender may have used more than the reduced credit, never more than it had, never less than has
+  // arrived.
   std::uint64_t in_force = std::clamp(limit, std::max(*proposed_, received_), limit_);
   proposed_.reset();
   set_limit(in_force);

@@ -15,7 +15,7 @@ namespace longhaul::link {
 // The credit of all streams of one session.
 struct SessionCredit {
   std::uint64_t granted = 0;  // outstanding above the floors
-  std::uint64_t unread = 0;   // has come, and no reader has taken it yet
+  std::uint64_t unread = 0;   // has arrived, and no reader has taken it yet
   std::uint64_t streams = 0;  // that have any, a floor at least
 };
 
@@ -31,28 +31,28 @@ class ReceiveCredit {
   // What a new stream is granted when this side opens it.
   static std::uint64_t initial_grant(const CreditPool& pool, std::uint64_t fixed_window);
 
-  // The peer opened the stream with what little it had set aside: give it what a new stream may have. True:
-  // tell it.
+  // The peer opened the stream with its small reserve: grant it the share of a new stream. True: tell the
+  // peer.
   bool open_up(TimePoint now);
 
   Result<void> on_received(std::uint64_t plain_bytes, TimePoint now);
 
-  // Bytes have waited so long for a gap before them: a repair takes a round trip or several, and the window
-  // must hold what the line brings meanwhile.
+  // Bytes have waited this long for a gap before them: a repair takes a round trip or several, and the window
+  // must hold the data that the line carries meanwhile.
   void on_stall(Duration stall) { stall_ = std::max(stall_, stall); }
 
   // The reader took bytes. True: the limit moved enough to tell the sender.
   bool on_consumed(std::uint64_t plain_bytes, TimePoint now, Duration rtt);
 
-  // Nothing more will come: only what the reader has not taken yet counts from now on.
+  // Nothing more will come: only bytes that the reader has not taken yet count from now on.
   void finish();
 
-  // Asks for unused credit back if the stream was quiet for a while. True: tell the sender.
+  // Requests unused credit back if the stream was quiet for a while. True: tell the sender.
   bool reclaim(TimePoint now);
   // The sender's answer. True: tell the sender of new credit; its reader may have taken everything meanwhile.
   bool on_returned(std::uint64_t generation, std::uint64_t limit, TimePoint now, Duration rtt);
 
-  // What to tell the sender.
+  // The credit to report to the sender.
   std::uint64_t generation() const { return generation_; }
   std::uint64_t announced_limit() const { return proposed_ ? *proposed_ : limit_; }
   std::uint64_t outstanding() const { return limit_ - consumed_; }
@@ -66,14 +66,14 @@ class ReceiveCredit {
   SessionCredit& session_;
   std::uint64_t fixed_window_;
   std::uint64_t generation_ = 0;
-  std::uint64_t limit_ = 0;  // the sender may have sent so much
+  std::uint64_t limit_ = 0;  // the sender may have sent this much
   std::uint64_t received_ = 0;
   std::uint64_t consumed_ = 0;
   std::uint64_t target_ = 0;  // the window this stream has earned
   bool finished_ = false;
   std::uint64_t from_pool_ = 0;            // outstanding credit above the floor
   std::optional<std::uint64_t> proposed_;  // a lower limit the sender has not confirmed yet
-  Duration stall_{0};                      // the longest of late, fading
+  Duration stall_{0};                      // the longest recently, fading
   std::uint64_t epoch_consumed_ = 0;       // at the start of the current round trip
   TimePoint epoch_start_{};
   // Since the window was last doubled within a round trip, or that did not happen for a while:

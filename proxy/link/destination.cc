@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a destination is written for people: in logs, in the control API and in refusals.
+// The text of a destination for people: in logs, in the control API and in refusals.
 #include "proxy/link/destination.h"
 
 namespace longhaul::link {

@@ -125,7 +125,7 @@ void DueFrames::write_credit(Buffer& out) {
   }
 }
 
-// ACKs go along with whatever is sent anyway.
+// ACKs are added to any packet that is sent anyway.
 void DueFrames::write_acks(Buffer& out) {
   {
     Entries<AckFrame> entries(out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control frames have to say next: acknowledgements, credit, resets, answers to pings. Each is said once
-// however often it becomes due, with the values of the moment when it is written, and is not retained.
+// Pending control information: acknowledgements, credit, resets, answers to pings. Each is sent once however
+// often it becomes due, with its values at the moment of writing, and is not retained.
 #pragma once
 #include <deque>
 #include <vector>
@@ -26,11 +26,11 @@ class DueFrames {
 
   // ---- What is due.
   void ack(Stream& stream);
-  // Of a stream that is gone here: the peer sends it again, because the last ACK was lost.
+  // For a stream that no longer exists here: the peer sends it again, because the last ACK was lost.
   void ack_again(StreamId gone, std::uint64_t offset);
   void control_ack() { control_ack_ = true; }
-  // The last ACK of a stream that is forgotten. When a carrier is lost it is sent again, because one side
-  // learns of the loss later than the other and may have sent the ACK on the dead carrier.
+  // The last ACK of a forgotten stream. When a carrier is lost it is sent again, because one side learns of
+  // the loss later than the other and may have sent the ACK on the dead carrier.
   void remember_last_ack(StreamId stream, std::uint64_t offset);
   bool repeat_last_acks();
   void credit(Stream& stream);
@@ -39,7 +39,7 @@ class DueFrames {
   void reset(Stream& stream);
   void reset_done(StreamId stream) { reset_done_.insert(stream); }
   void pong(std::uint64_t number) { pongs_.assign(1, number); }  // only the latest ping needs an answer
-  // Bounds what a peer can make this side remember while it reads nothing that this side sends.
+  // Bounds the memory that a peer can use here while it reads nothing.
   bool too_many() const { return repeated_acks_.size() > kMax || reset_done_.size() > kMax; }
 
   AckTimer& ack_timer() { return ack_timer_; }
@@ -49,7 +49,7 @@ class DueFrames {
   // Something other than ACKs, which may wait for their time.
   bool urgent() const;
   bool any() const { return urgent() || acks_left() || ack_timer_.pending(); }
-  // Some of what is due as whole frames, a few kilobytes at most; the rest while any().
+  // Writes some of it as whole frames, a few kilobytes at most; the rest while any().
   void write(Buffer& out);
 
  private:

@@ -16,8 +16,8 @@ class EncodeRelief {
   static constexpr unsigned kMostSteps = 6;
 
   bool due(TimePoint now) const { return now - since_ >= kWindow; }
-  // `processor` is what this thread has used so far, `compressed` how many bytes were given to zstd. To be
-  // called as often as one likes; true: steps() has changed.
+  // `processor`: CPU time of this thread so far; `compressed`: bytes given to zstd. May be called at any
+  // rate; true: steps() has changed.
   bool update(TimePoint now, Duration processor, std::uint64_t compressed) {
     if (!due(now)) return false;
     const Duration passed = now - since_;
@@ -52,9 +52,9 @@ class EncodeRelief {
 
  private:
   static constexpr double kBusy = 0.9, kEasy = 0.75;
-  static constexpr std::uint64_t kMuch = 500'000;  // in a window; below it zstd is not what holds anything up
+  static constexpr std::uint64_t kMuch = 500'000;  // in a window; below it zstd is not the bottleneck
   static constexpr int kBusyWindows = 3;
-  // In windows; doubled each time the loop is found busy, so that it does not swing for ever.
+  // In windows; doubled each time the loop is found busy, so that the level does not oscillate.
   static constexpr int kFirstPatience = 5, kMostPatience = 600;
   static constexpr Duration kForgotten = std::chrono::seconds(5);
 

@@ -10,9 +10,9 @@ namespace longhaul::link {
 
 class FrameAssembler {
  public:
-  // Calls `take(const Frame&) -> Result<void>` for every frame that is complete now, or `take(const
-  // StreamFrame&)` where there is one; frames of unknown types are skipped. After an error nothing more can
-  // be read.
+  // Calls `take(const Frame&) -> Result<void>` for every complete frame, or `take(const StreamFrame&)` for a
+  // STREAM frame if there is one; frames of unknown types are skipped. After an error nothing more can be
+  // read.
   template <class Take>
   Result<void> feed(Bytes bytes, Take&& take) {
     while (!partial_.empty() && !bytes.empty()) {
@@ -35,7 +35,7 @@ class FrameAssembler {
   }
 
  private:
-  // Answers the bytes behind the last whole frame.
+  // Returns the bytes behind the last whole frame.
   template <class Take>
   static Result<Bytes> take_frames(Bytes bytes, Take& take) {
     while (!bytes.empty()) {
@@ -54,7 +54,7 @@ class FrameAssembler {
     return bytes;
   }
 
-  Buffer partial_;  // the beginning of a frame whose end has not come yet
+  Buffer partial_;  // the beginning of an incomplete frame
 };
 
 }  // namespace longhaul::link

@@ -47,7 +47,7 @@ class FrameBatch {
   static constexpr std::size_t kCopyBelow = 1024;
   struct Piece {
     Bytes borrowed;
-    std::size_t written;  // so many of written_, behind those of the pieces before; 0: it is borrowed
+    std::size_t written;  // bytes of written_ behind those of earlier pieces; 0: it is borrowed
   };
 
   void cut() {

@@ -13,7 +13,7 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 needs to be told
+Overloaded(Ts...) -> Overloaded<Ts...>;  // clang 14 requires it
 
 constexpr std::size_t kMaxSiteBytes = 64;
 constexpr std::uint64_t kMaxModules = 64;
@@ -31,7 +31,7 @@ std::optional<Frame> read_hello(ByteReader& in) {
   auto version = in.varint();
   if (!version) return std::nullopt;
   HelloFrame hello{.version = *version};
-  // A version we do not know may lay out the rest as it likes; the caller refuses it by its number.
+  // An unknown version may have any layout; the caller refuses it by its number.
   if (*version != kProtocolVersion) {
     in.bytes(in.remaining());
     return hello;

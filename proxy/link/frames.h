@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frames that carriers carry between the two sessions (PROTOCOL.md, section 3): parsing and writing, no
-// state. What the bytes inside a STREAM frame mean is in records.h.
+// state. records.h has the bytes inside a STREAM frame.
 #pragma once
 #include <array>
 #include <optional>
@@ -17,7 +17,7 @@ namespace longhaul::link {
 inline constexpr std::uint64_t kProtocolVersion = 1;
 inline constexpr std::uint64_t kBlockVersion = 2;
 inline constexpr std::string_view kBlockExporterLabel = "EXPORTER-longhaul-blocks";
-// Of UDP keys: far more connections than a session can see, and far from where a number overflows.
+// Limit of the number of UDP keys: far more connections than a session can have, and far from an overflow.
 inline constexpr std::uint64_t kMaxEpoch = 1ull << 48;
 inline constexpr std::size_t kMaxStreamPayload = 64 * 1024;
 inline constexpr std::size_t kMaxFrameBody = kMaxStreamPayload + 64;
@@ -51,8 +51,8 @@ struct HelloFrame {
   Token session{};     // the session this side still holds with the peer; all zero: none
   Token nonce{};       // random, new for every hello; makes the id of a new session
   std::string site{};  // for logs only, at most 64 bytes
-  // The UDP carrier (PROTOCOL.md, section 11). All zero from a side that has none, or from an older release.
-  std::uint16_t udp_port = 0;  // where the sender takes packets
+  // The UDP carrier (PROTOCOL.md, section 11). All zero from a side without one, or from an older release.
+  std::uint16_t udp_port = 0;  // where the sender receives packets
   std::uint64_t epoch = 0;     // of keys, at most kMaxEpoch; the acceptor answers the dialler's
   std::uint8_t ciphers = 0;    // udp::Cipher bits: offered by the dialler, one of them chosen by the acceptor
   // The version of the blocks that the sender makes and reads (PROTOCOL.md, section 4). 0: none, or an older
@@ -67,7 +67,7 @@ struct StreamFrame {
   std::uint64_t offset = 0;
   Bytes payload;
 };
-// Everything of the stream before `offset` has arrived and was understood.
+// Everything of the stream before `offset` has arrived and was parsed.
 struct AckFrame {
   struct Entry {
     StreamId stream;
@@ -75,8 +75,8 @@ struct AckFrame {
   };
   std::vector<Entry> entries;
 };
-// Plain bytes of the stream that the receiver of this frame may send in all. A later generation replaces an
-// earlier one and may be lower; then CREDIT_RETURN tells what is in force.
+// Total plain bytes of the stream that the receiver of this frame may send. A later generation replaces an
+// earlier one and may be lower; then CREDIT_RETURN reports the limit in force.
 struct CreditFrame {
   struct Entry {
     StreamId stream;
@@ -90,7 +90,7 @@ struct CreditReturnFrame {
   std::uint64_t generation;
   std::uint64_t limit;
 };
-// `open_credit` is what the stream's OPEN took from the open credit: where the OPEN never arrives, it counts
+// `open_credit`: the part of the open credit that the stream's OPEN used; if the OPEN never arrives it counts
 // as used. Zero from the side that did not open the stream.
 struct ResetFrame {
   StreamId stream;
@@ -117,8 +117,8 @@ struct CloseFrame {
   CloseCode code;
   std::string text;
 };  // text for the log, at most 256 bytes
-// What streams opened by the receiver of this frame may take as first credit: `floor` plain bytes each, and
-// beyond that `limit` plain bytes all together since the session began.
+// First credit of streams opened by the receiver of this frame: `floor` plain bytes each, and beyond that
+// `limit` plain bytes for all together since the session began.
 struct OpenCreditFrame {
   std::uint64_t limit;
   std::uint64_t floor;
@@ -128,22 +128,22 @@ using Frame = std::variant<HelloFrame, StreamFrame, AckFrame, CreditFrame, Credi
                            ResetDoneFrame, PingFrame, PongFrame, CloseFrame, OpenCreditFrame>;
 
 struct ParsedFrame {
-  std::optional<Frame> frame;  // nothing: a type this version does not know, to be skipped
+  std::optional<Frame> frame;  // no value: a type that this version does not know, to be skipped
   std::size_t consumed = 0;
 };
 
-// An error: never valid. Nothing: need more bytes. `frame` borrows from `in`.
+// An error: never valid. No result: need more bytes. `frame` borrows from `in`.
 Result<std::optional<ParsedFrame>> parse_frame(Bytes in);
 
-// A whole and valid STREAM frame, of which nearly everything consists. Nothing: anything else, which
-// parse_frame() tells apart.
+// A complete and valid STREAM frame, by far the most frequent one. No result: anything else, which
+// parse_frame() distinguishes.
 struct ParsedStreamFrame {
   StreamFrame frame;
   std::size_t consumed = 0;
 };
 std::optional<ParsedStreamFrame> parse_stream_frame(Bytes in);
 
-// How many bytes the frame takes that `in` begins with. Nothing: its length is not whole yet.
+// The length of the frame at the front of `in`. No result: its length field is incomplete.
 Result<std::optional<std::size_t>> frame_size(Bytes in);
 
 void write_frame(const Frame& frame, Buffer& out);

@@ -22,7 +22,7 @@ void Liveness::on_timeout(TimePoint now, bool busy) {
   if (!started_ || now < next_ping(busy)) return;
   last_due_ = now;
   ping_due_ = true;
-  // A carrier that has no room even for a ping is as silent as one that brings no answer.
+  // A carrier without room even for a ping is as silent as one without answers.
   if (!waiting_since_) waiting_since_ = now;
 }
 
@@ -56,7 +56,7 @@ void Liveness::on_pong(std::uint64_t number, TimePoint now) {
 }
 
 bool Liveness::overdue(TimePoint now) const {
-  // The carrier, the peer's loop and ours take a little of their own, and round trips vary by their half.
+  // The carrier and both loops need a little time of their own, and round trips vary by their half.
   return started_ && waiting_since_ && now >= *waiting_since_ + srtt_ + std::max<Duration>(srtt_ / 2, 50ms);
 }
 

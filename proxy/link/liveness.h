@@ -10,25 +10,26 @@
 
 namespace longhaul::link {
 
-// Longer than this without a completed round trip, and the two sides count as apart. What the silence of one
-// allows the other: who answers by what the peer holds for him stops kApart after the last thing that the
-// peer is known to have had was sent (`confirmed`). That is not later than when the peer had it (`heard`), so
-// kApart after that, and a little for clocks, the peer may take it that he has stopped.
+// After this long without a completed round trip, the two sides count as apart. It lets one side draw
+// conclusions from silence: a side that answers requests by what the peer holds for it stops kApart after
+// sending the last data that the peer is known to have received (`confirmed`). The peer received that no
+// earlier, so kApart after it last heard from that side (`heard`), plus a margin for clocks, it may assume
+// that the side has stopped.
 inline constexpr Duration kApart = std::chrono::seconds(10);
 
-// While flows are open a ping goes out at least this often: one of them may be lost, and what was sent within
-// the last second and a round trip is confirmed all the same. Modules count on that.
+// While flows are open a ping is sent at least this often: even if one is lost, data sent up to a second and
+// a round trip ago is confirmed. Modules rely on that.
 inline constexpr Duration kBusyPing = std::chrono::milliseconds(400);
 
 struct Contact {
-  TimePoint since{};      // never apart since then; all zero: not known
-  TimePoint confirmed{};  // what was sent until then has come to the peer
-  TimePoint heard{};      // when something of the peer's came last
+  TimePoint since{};      // never apart since then; all zero: unknown
+  TimePoint confirmed{};  // data sent until then has reached the peer
+  TimePoint heard{};      // when data of the peer last arrived
 };
 
 class Liveness {
  public:
-  // A carrier came up; `rtt` is what its handshake took, zero if unknown.
+  // A carrier is up; `rtt` is that of its handshake, zero if unknown.
   void start(TimePoint now, Duration rtt);
   void stop() { started_ = ping_due_ = false; }
 
@@ -40,8 +41,7 @@ class Liveness {
   void on_heard(TimePoint now);
   void on_pong(std::uint64_t number, TimePoint now);
 
-  // An answer that was due is not here: not yet silence, but no time to entrust the path with what cannot be
-  // had back.
+  // A due answer is missing: not yet silence, but the path should not carry data that cannot be taken back.
   bool overdue(TimePoint now) const;
   bool silent(TimePoint now, bool busy) const { return silent_at(busy) && now >= *silent_at(busy); }
   std::optional<TimePoint> next_timeout(bool busy, bool known_silent) const;
@@ -59,7 +59,7 @@ class Liveness {
   bool started_ = false;
   Duration srtt_{};
   Contact contact_;
-  // A ping may go out before the one before it is answered: on a long path several are on their way.
+  // A ping may be sent before the previous one is answered: on a long path several are under way.
   static constexpr std::uint64_t kTimedPings = 32;
   std::uint64_t last_number_ = 0, last_answered_ = 0;
   std::array<TimePoint, kTimedPings> sent_at_{};

@@ -8,9 +8,8 @@
 
 namespace longhaul::link {
 
-// Plain bytes that peers may send. A stream's first `floor_bytes()` come out of a part reserved for as many
-// streams as there may be, so that streams which hold all they were granted can never bring another one to a
-// stop.
+// Plain bytes that peers may send. A stream's first `floor_bytes()` come out of a part reserved for the
+// maximum number of streams, so that streams which use all of their credit can never block another one.
 class CreditPool {
  public:
   static constexpr std::uint64_t kMaxInitial = 16ull << 20;
@@ -34,17 +33,17 @@ class CreditPool {
   std::uint64_t initial_share() const {
     return std::min(kMaxInitial, free_ > shared_ / 8 * 5 ? free_ / 8 : free_ / 16);
   }
-  // What a stream may be granted more at once.
+  // How much more a stream may be granted at once.
   std::uint64_t growth_share() const { return under_pressure() ? free_ / 4 : free_ / 2; }
-  // What one session sets aside for streams that its peer has yet to open, `ahead` of which it has already.
-  // It cannot be taken back, so all sessions together never set aside more than a quarter.
+  // One session's reserve for streams that its peer has yet to open, `ahead` of which it has already. It
+  // cannot be taken back, so all sessions together never reserve more than a quarter.
   std::uint64_t open_share(std::uint64_t ahead) const {
     return std::min((free_ + ahead) / 4, shared_ / 4 / sessions_);
   }
   bool under_pressure() const { return free_ < shared_ / 2; }
-  // Nothing to speak of is left for another stream, and that not for a moment, as while credit is asked back
-  // that many streams were granted at once: bytes that readers do not take hold it. Until twice as much is
-  // free again, so that not every other flow is told so.
+  // Practically nothing is left for another stream, and not just for a moment, as when many streams were
+  // granted credit at once and it is requested back: bytes that readers do not take hold it. It stays true
+  // until twice as much is free again, so that the state does not change with every flow.
   bool used_up() const { return used_up_; }
   std::uint64_t cap_bytes() const { return shared_ + floor_ * max_streams_; }
 
@@ -67,7 +66,7 @@ class CreditPool {
     review();
   }
 
-  // Of what was granted, bytes that have come and that no reader has taken yet.
+  // Of the granted credit, bytes that have arrived and that no reader has taken yet.
   void arrived(std::uint64_t bytes) {
     unread_ += bytes;
     review();
@@ -105,8 +104,8 @@ class RetainedBudget {
  public:
   explicit RetainedBudget(std::uint64_t cap_bytes) : cap_(cap_bytes) {}
 
-  // What one stream that keeps `held` bytes may add now: a quarter of what is free, and never nothing for a
-  // stream that holds little, so that a few large flows cannot silence the small ones.
+  // What one stream that keeps `held` bytes may add now: a quarter of the free part, and always something for
+  // a stream that holds little, so that a few large flows cannot block small ones.
   std::uint64_t allowance(std::uint64_t held) const {
     std::uint64_t fair = used_ < cap_ ? (cap_ - used_) / 4 : 0;
     std::uint64_t least = held < kLeast ? kLeast - held : 0;

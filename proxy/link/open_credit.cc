@@ -3,12 +3,12 @@
 
 namespace longhaul::link {
 
-// The sum of all credit never exceeds the cap, whatever the peer opens within a round trip, because what its
-// new streams may use is taken from the pool beforehand.
+// The sum of all credit never exceeds the cap, whatever the peer opens within a round trip, because the share
+// of its new streams is taken from the pool beforehand.
 bool OpenCredit::grant(Traffic traffic) {
   const std::uint64_t ahead = this->ahead();
   const std::uint64_t wanted = std::min<std::uint64_t>(64 << 20, pool_.open_share(ahead));
-  // A little more is not worth a frame, unless all is quiet: the next stream comes alone then.
+  // A smaller increase is not worth a frame, unless all is quiet: the next stream is alone then.
   if (ahead >= (traffic == Traffic::some ? wanted / 4 * 3 : wanted)) return false;
   pool_.take(wanted - ahead);
   granted_ += wanted - ahead;
@@ -23,7 +23,7 @@ Result<void> OpenCredit::take(std::uint64_t bytes) {
 }
 
 void OpenCredit::on_frame(const OpenCreditFrame& frame) {
-  if (frame.limit > peer_limit_) {  // else it is an older frame, or the same again
+  if (frame.limit > peer_limit_) {  // otherwise an older frame, or a repetition
     peer_limit_ = frame.limit;
     peer_share_ = peer_limit_ - peer_taken_;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credit for streams that do not exist yet: each side sets some aside for the streams that the other opens,
-// so that their first bytes need not wait for a round trip. PROTOCOL.md, section 5.
+// Credit for streams that do not exist yet: each side reserves some for the streams that the other opens, so
+// that their first bytes need not wait for a round trip. PROTOCOL.md, section 5.
 #pragma once
 #include "proxy/link/frames.h"
 #include "proxy/link/memory.h"
@@ -17,7 +17,7 @@ class OpenCredit {
 
   // ---- What this side sets aside for the peer's streams.
   enum class Traffic : std::uint8_t { none, some };
-  // True: there is more now, and the peer is to be told.
+  // True: there is more now, and the peer must be told.
   bool grant(Traffic traffic);
   // The peer used some for a stream that it opened.
   Result<void> take(std::uint64_t bytes);
@@ -36,7 +36,7 @@ class OpenCredit {
  private:
   CreditPool& pool_;
   std::uint64_t granted_ = 0, used_ = 0;
-  std::uint64_t peer_share_ = 0;  // was left when the peer set some aside
+  std::uint64_t peer_share_ = 0;  // was left when the peer last increased it
   std::uint64_t peer_limit_ = 0, peer_taken_ = 0, peer_floor_ = 0;
 };
 

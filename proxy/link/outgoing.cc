@@ -6,9 +6,9 @@
 namespace longhaul::link {
 namespace {
 
-// The least of a stream that is worth a frame of its own.
+// The smallest part of a stream that is worth a frame of its own.
 constexpr std::size_t kMinPayload = 32;
-// What a stream sends under one head while no other wants to send.
+// The amount that a stream sends under one head while no other wants to send.
 constexpr std::size_t kAlone = 16 * 1024;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Outgoing::transmit(CarrierId carrier, std::size_t budget, std::size_t chunk
   WorkBudget::Scope working(context_.work);
   const std::size_t end = out.size() + budget;
   if (control_.codec_is_due(now)) control_.poll_codec();
-  // What another carrier had no room for.
+  // Frames for which another carrier had no room.
   append(out.written(), Bytes(control_frames_).subspan(control_taken_));
   control_taken_ = control_frames_.size();
   do due_.write(out.written());
@@ -60,7 +60,7 @@ void Outgoing::write_streams(CarrierId carrier, std::size_t end, std::size_t chu
     stream->on_sent(sent, context_.now);
     if (stream->wants_to_send()) wants_to_send(*stream, Turn::last);
     stream->tell_if_writable();
-    // The line stands idle until this is sealed and sent: what follows is encoded while it is on its way.
+    // The line is idle until this is sealed and sent: later blocks are encoded meanwhile.
     if (begins) return;
   }
 }
@@ -95,7 +95,7 @@ void Outgoing::fill(CarrierId carrier, std::size_t room, Streams which, Buffer& 
     if (!stream) continue;
     stream->marks.queued = false;
     std::size_t before = out.size();
-    // A stream that has nothing to send any more was reset while it waited.
+    // A stream with nothing left to send was reset while it waited.
     stream->prepare_to_send(end - out.size());
     bool fits = fill_chunk(stream->sending(), *id, carrier, end, out, content);
     if (fits) stream->on_sent(out.size() - before, now);
@@ -117,7 +117,7 @@ std::optional<Outgoing::NextStream> Outgoing::next_stream() {
   return std::nullopt;
 }
 
-// False: the next frame has to wait for another packet.
+// False: the next frame must wait for another packet.
 bool Outgoing::fill_control(std::size_t end, Buffer& out, PacketContent& content) {
   if (control_taken_ == control_frames_.size()) {
     control_frames_.clear();
@@ -131,7 +131,7 @@ bool Outgoing::fill_control(std::size_t end, Buffer& out, PacketContent& content
     if (frame.size() > end - out.size()) return false;
     append(out, frame);
     control_taken_ += frame.size();
-    // A PING that comes late measures nothing, and the next one is due soon.
+    // A late PING measures nothing, and the next one is due soon.
     auto type = static_cast<FrameType>(frame.front());
     if (type != FrameType::ping && type != FrameType::pong) append(content.control, frame);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session sends next: control frames, then the control stream, then streams by turns. For carriers
-// that deliver everything (transmit) and for carriers that lose packets (fill).
+// What a session sends next: control frames, then the control stream, then streams in turn. For carriers that
+// deliver everything (transmit) and for carriers that lose packets (fill).
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,14 +12,14 @@
 
 namespace longhaul::link {
 
-// What of the session went into one packet, so that it can be sent again.
+// The session's content of one packet, so that it can be sent again.
 struct PacketContent {
   struct Range {
     StreamId stream;
     Interval bytes;
   };
   std::vector<Range> ranges;  // of streams: the session has the bytes
-  Buffer control;             // other frames; to repeat them is harmless (PROTOCOL.md, section 3)
+  Buffer control;             // other frames; repeating them is harmless (PROTOCOL.md, section 3)
 
   bool empty() const { return ranges.empty() && control.empty(); }
   void clear() {
@@ -37,14 +37,14 @@ class Outgoing {
 
   bool wants_to_transmit(CarrierId carrier, TimePoint now) const;
   // Appends whole frames to `out`, about `budget` bytes; STREAM frames hold at most `chunk` bytes while
-  // several streams wait, so that a small one need not wait behind a large one. Appends nothing when there is
-  // nothing to send.
+  // several streams wait, so that a large one does not delay a small one. Appends nothing if there is nothing
+  // to send.
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, FrameBatch& out, TimePoint now);
   void transmit(CarrierId carrier, std::size_t budget, std::size_t chunk, Buffer& out, TimePoint now);
 
-  // ---- For carriers that lose packets.
-  // Appends whole frames, never more than `room` bytes, and adds to `content` what on_lost() would need. May
-  // append nothing where the next frame needs more room; in kMinPacketRoom there is room for any.
+  // ---- For carriers that lose packets. Appends whole frames, never more than `room` bytes, and adds to
+  // `content` what on_lost() needs. May append nothing if the next frame needs more room; kMinPacketRoom
+  // suffices for any.
   enum class Streams : std::uint8_t { all, interactive };
   void fill(CarrierId carrier, std::size_t room, Streams which, Buffer& out, PacketContent& content,
             TimePoint now);
@@ -53,8 +53,8 @@ class Outgoing {
   void on_lost(CarrierId carrier, const PacketContent& content, TimePoint now);
   // The packet was declared lost and has arrived after all.
   void on_arrived(const PacketContent& content);
-  // The stream from which fill() takes bytes next: its class, and its features. Nothing: only control frames
-  // wait.
+  // The stream from which fill() takes bytes next: its class, and its features. No result: only control
+  // frames wait.
   struct NextStream {
     StreamClass stream_class;
     const config::Features& features;
@@ -66,11 +66,11 @@ class Outgoing {
   // effort blocks are worth.
   void set_line_rate(std::uint64_t bytes_per_second);
   std::uint64_t line_rate() const { return line_rate_; }  // 0: not known yet
-  // What a stream may hold ready beyond what was sent; follows the delivery rate.
+  // How much a stream may hold ready beyond the sent part; follows the delivery rate.
   void set_unsent_limit(std::size_t bytes) { context_.unsent_limit = bytes; }
 
   // ---- For the session.
-  // A stream that had to wait for the next packet, or lost one, comes before the others of its class.
+  // A stream that had to wait for the next packet, or lost one, precedes the others of its class.
   enum class Turn : std::uint8_t { first, last };
   void wants_to_send(Stream& stream, Turn turn);
   // The session is over.

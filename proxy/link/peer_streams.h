@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which streams the peer has opened: how many are live, which are over, and of how many only a part of the
-// OPEN has arrived. Bounds what a peer can make this side remember.
+// The streams that the peer has opened: how many are live, which have ended, and how many have an incomplete
+// OPEN. Bounds the memory that a peer can use here.
 #pragma once
 #include "codecs/interval_tree.h"
 #include "proxy/link/types.h"
@@ -13,7 +13,7 @@ class PeerStreams {
   PeerStreams(Side own_side, std::uint32_t most) : own_side_(own_side), most_(most) {}
 
   bool opens(StreamId id) const { return (id % 2 == 1) == (own_side_ == Side::acceptor); }
-  // Was live, and is forgotten here.
+  // It was live, and is forgotten here.
   bool ended(StreamId id) const { return ended_.contains(id / 2); }
   // False: an honest peer has fewer.
   bool begin() {

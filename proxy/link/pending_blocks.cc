@@ -6,8 +6,8 @@
 namespace longhaul::link {
 namespace {
 
-// Below this much in hand it is better to gather bytes for a block than to end it where memory ends: its head
-// is what a repeat costs, and over a T1 that is felt. Copying costs a fiftieth of encoding.
+// Below this size it is better to gather bytes for a block than to end it where memory ends: a repeat costs
+// as much as a block's head, which matters on a T1. Copying costs a fiftieth of encoding.
 constexpr std::size_t kGatherBelow = kMaxBlockPlainBytes / 2;
 
 }  // namespace
@@ -15,11 +15,11 @@ constexpr std::size_t kGatherBelow = kMaxBlockPlainBytes / 2;
 std::size_t PendingBlocks::next_block(std::size_t first) const {
   std::uint64_t begin = plain_.begin_offset(), end = plain_.end_offset();
   if (record_bytes_ > 0) end = records_[first_record_].position;
-  // While a backlog stands each block is twice the one before: what waits at the far side for a whole block
-  // is never much more than what came before it.
+  // In a backlog each block is twice as large as the previous one: so the data that waits at the far side for
+  // a complete block is never much more than the data before it.
   const std::size_t most = std::clamp(std::max(first, 2 * last_block_), std::size_t{1}, kMaxBlockPlainBytes);
   if (end - begin <= most) return static_cast<std::size_t>(end - begin);
-  // Reads of a busy flow are as large as blocks: one that ends where they do need not be gathered.
+  // Reads of a busy flow are as large as blocks: a block with the same boundaries need not be gathered.
   std::size_t whole = 0;
   plain_.visit({begin, end}, [&](Bytes piece) {
     if (whole + piece.size() > most) return false;

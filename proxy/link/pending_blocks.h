@@ -15,7 +15,7 @@ class PendingBlocks {
  public:
   void write(Bytes plain) { plain_.push_copy(plain); }
   void write(Slice plain) { plain_.push(std::move(plain)); }
-  // A record that stands behind what was written so far.
+  // A record behind the bytes written so far.
   void write_record(Slice wire) {
     record_bytes_ += wire.size();
     records_.push_back({plain_.end_offset(), std::move(wire)});
@@ -23,15 +23,15 @@ class PendingBlocks {
 
   bool empty() const { return plain_.empty() && record_bytes_ == 0; }
   bool has_records() const { return record_bytes_ > 0; }
-  // Plain bytes, and records as they go on the wire.
+  // Plain bytes, and records in wire form.
   std::size_t size() const { return plain_.size() + record_bytes_; }
 
-  // How many plain bytes the next block holds, where the first after a pause holds `first` at most. 0: a
-  // record is next, or nothing.
+  // Plain bytes of the next block, with at most `first` in the first one after a pause. 0: a record is next,
+  // or nothing.
   std::size_t next_block(std::size_t first) const;
-  // So many of the bytes in one piece: where they lie, or, gathered, in memory that the next call reuses.
+  // That many contiguous bytes: in place, or gathered in memory that the next call reuses.
   Bytes front(std::size_t bytes) const;
-  // Takes at most so many of them as they lie, without a copy.
+  // Takes at most that many of the contiguous bytes, without a copy.
   Slice take(std::size_t most) {
     Slice piece = plain_.front();
     if (piece.size() > most) piece = piece.sub(0, most);
@@ -41,10 +41,10 @@ class PendingBlocks {
   void drop(std::size_t bytes) { plain_.drop_until(plain_.begin_offset() + bytes); }
   // A block was made.
   void on_block(std::size_t bytes) { last_block_ = std::max(bytes, last_block_); }
-  // The record whose turn it is.
+  // The next record in order.
   std::optional<Slice> take_record();
 
-  // All was sent and nothing more has come: the next block is a first one.
+  // Everything was sent and nothing more has come: the next block has the initial size.
   void on_quiet() { last_block_ = 0; }
   bool was_quiet() const { return last_block_ == 0; }
   void clear();

@@ -13,8 +13,8 @@ namespace longhaul::link {
 
 class Reassembly {
  public:
-  // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. What waits for a gap to close may
-  // grow by `waiting_room`, in the sense of waiting_cost(); more is an error.
+  // Feeds `sink(Bytes) -> Result<void>` all bytes that are now in order. Bytes that wait for a gap to close
+  // may use up to `waiting_room`, as measured by waiting_cost(); more is an error.
   template <class Sink>
   Result<void> insert(std::uint64_t offset, Bytes bytes, std::uint64_t waiting_room, Sink&& sink) {
     if (offset + bytes.size() <= contiguous_) return {};
@@ -32,8 +32,8 @@ class Reassembly {
     return {};
   }
 
-  // Nobody reads what comes any more: which bytes came is remembered, for they are acknowledged, and what
-  // they are is not.
+  // Later bytes have no reader: their positions are recorded, because they are acknowledged, but not their
+  // content.
   void stop_keeping() {
     keeps_ = false;
     for (auto& [offset, piece] : waiting_) piece.bytes = {};
@@ -41,9 +41,9 @@ class Reassembly {
   }
 
   std::uint64_t contiguous() const { return contiguous_; }
-  // The end of all that came, with gaps or without.
+  // The end of all received bytes, with gaps or without.
   std::uint64_t end() const { return waiting_.empty() ? contiguous_ : end_of(*waiting_.rbegin()); }
-  // The memory of what waits: bytes, and what it takes to remember a piece.
+  // The memory of waiting bytes, including that of their bookkeeping.
   std::uint64_t waiting_cost() const { return waiting_bytes_ + kPieceCost * waiting_.size(); }
 
  private:
@@ -65,7 +65,7 @@ class Reassembly {
 
   static std::uint64_t end_of(const Waiting::value_type& piece) { return piece.first + piece.second.size; }
 
-  // Only what is not there yet is kept, so that pieces never overlap and the same byte never counts twice.
+  // Only new bytes are kept, so that pieces never overlap and no byte counts twice.
   Result<void> keep(std::uint64_t offset, Bytes bytes, std::uint64_t room) {
     std::uint64_t end = offset + bytes.size(), most = waiting_cost() + room;
     auto next = waiting_.upper_bound(offset);
@@ -86,14 +86,14 @@ class Reassembly {
   }
 
   void put(Waiting::iterator next, std::uint64_t at, Bytes piece) {
-    // Many small pieces in a row, as a quiet stream sends them, are one.
+    // Many small adjacent pieces, as a quiet stream sends them, become one.
     const bool joins = next != waiting_.begin() && end_of(*std::prev(next)) == at &&
                        (!keeps_ || std::prev(next)->second.size + piece.size() <= kJoinBytes);
     auto place = joins ? std::prev(next) : waiting_.emplace_hint(next, at, Piece{0, {}});
     place->second.size += piece.size();
     if (!keeps_) return;
     waiting_bytes_ += piece.size();
-    // In small steps: what is counted is bytes, and not the room behind them.
+    // Grows in small steps, because only bytes are counted, not the room behind them.
     Buffer& bytes = place->second.bytes;
     if (bytes.capacity() - bytes.size() < piece.size())
       bytes.reserve(bytes.size() + std::max(piece.size(), bytes.size() / 4));

@@ -74,7 +74,7 @@ bool read_destination(ByteReader& in, Destination& destination) {
     if (!address) return false;
     destination.address = *address;
   }
-  // Port 0 and a name that no server has are a client's errors, not the peer's: dialling them fails.
+  // Port 0 and impossible names are a client's errors, not the peer's: dialling them fails.
   auto port = in.fixed16();
   if (!port) return false;
   destination.port = *port;
@@ -249,7 +249,7 @@ Result<OpenRequest> parse_open(Bytes body, const FeatureKeys& keys) {
   request.module = *module;
   request.module_version = *version;
   request.features = *parsed;
-  return request;  // what a later version adds behind is skipped
+  return request;  // fields of later versions are skipped
 }
 
 void write_answer(const OpenAnswer& answer, Buffer& out) {
@@ -305,7 +305,7 @@ Result<void> RecordParser::begin(RecordType type, std::uint64_t size, RecordSink
   return {};
 }
 
-// In steps that follow what came, and never beyond the record's end.
+// Grows with the received bytes, and never beyond the record's end.
 void RecordParser::keep(Bytes piece) {
   const std::size_t needed = pending_.size() + piece.size();
   if (needed > pending_.capacity())

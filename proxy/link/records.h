@@ -34,10 +34,10 @@ enum class RecordType : std::uint8_t {
 
 // Of a BLOCK, MODULE or DICTIONARY. A DATA record may have any length.
 inline constexpr std::size_t kMaxRecordBody = kMaxBlockPlainBytes + 4096;
-// Of any other record: a longer one would only be memory for a peer that never ends it.
+// Limit of any other record: a longer one would let a peer that never ends it use memory.
 inline constexpr std::size_t kMaxShortRecordBody = 4096;
 
-// A module message counts against credit as its body and this, for it takes memory even when it is empty.
+// A module message counts against credit as its body plus this, because even an empty one takes memory.
 inline constexpr std::size_t kMessageOverhead = 64;
 constexpr std::size_t message_cost(std::size_t body_bytes) { return body_bytes + kMessageOverhead; }
 
@@ -63,7 +63,7 @@ class FeatureKeys {
 struct OpenRequest {
   Destination destination;
   std::optional<TcpAddress> client;                   // as seen by the near side
-  config::Source source = config::Source::automatic;  // which address the server is to see
+  config::Source source = config::Source::automatic;  // the address that the server should see
   config::Features features;
   std::string module;  // the application module both halves are to run; empty: none
   std::uint64_t module_version = 0;
@@ -92,25 +92,26 @@ struct ParsedBlock {
 };
 Result<ParsedBlock> parse_block(Bytes body);
 
-// Cuts a stream's bytes, however they are split, into records. Data is handed on as it comes; every other
-// record is handed on whole and bounded by its type. A type this version does not know is an error: a
-// stream cannot be understood past it.
+// Splits a stream's bytes, however they are cut, into records. Data is passed on as it arrives; every other
+// record is passed on whole and bounded by its type. An unknown type is an error: the rest of the stream
+// cannot be parsed.
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual Result<void> on_data(Bytes plain) = 0;
   virtual Result<void> on_record(RecordType type, Bytes body) = 0;  // END and ABORT have an empty body
-  // The last record is not done with, or enough was done for now: what follows stays with the caller until
-  // the sink does not wait any more.
+  // The last record is not finished, or the work of this turn is done: later bytes stay with the caller until
+  // the sink no longer waits.
   virtual bool waits() const { return false; }
 };
 
 class RecordParser {
  public:
-  // Answers what of `in` was not read because the sink waits: to be fed first when it does not any more.
+  // Returns the bytes of `in` that were not read because the sink waits: feed them first when it no longer
+  // does.
   Result<Bytes> feed(Bytes in, RecordSink& sink);
 
-  // Memory of a record that has not come to its end.
+  // Memory of an incomplete record.
   std::size_t held_bytes() const { return pending_.size(); }
 
  private:

@@ -9,7 +9,7 @@ namespace longhaul::link {
 class ReductionTotals {
  public:
   void add_ended(const reduction::Counters& session) { add(ended_, session); }
-  // Sizes and fills are those of `living`, all else is added to what was before.
+  // Sizes and fill levels are those of `living`; everything else is added to the earlier sums.
   reduction::Counters with(const reduction::Counters& living) const {
     reduction::Counters sum = ended_;
     add(sum, living);

@@ -14,7 +14,7 @@ enum class StreamClass : std::uint8_t { interactive, bulk };
 
 class Scheduler {
  public:
-  // The stream waits for its turn; the caller makes sure that it waits once only.
+  // The stream waits for its turn; the caller ensures that it waits only once.
   void add(StreamId stream, StreamClass stream_class) {
     turns_[static_cast<std::size_t>(stream_class)].push_back(stream);
   }
@@ -46,8 +46,8 @@ class Scheduler {
   std::array<std::deque<StreamId>, 2> turns_;
 };
 
-// Tells interactive from bulk by what a stream sent lately: a burst that a person waits for stays
-// interactive, a transfer becomes bulk after its first few packets and interactive again when it has paused.
+// Distinguishes interactive from bulk by what a stream sent recently: a short burst stays interactive, a
+// transfer becomes bulk after its first few packets and interactive again after a pause.
 class TrafficMeter {
  public:
   StreamClass classify(std::size_t backlog_bytes, TimePoint now) const {
@@ -61,7 +61,7 @@ class TrafficMeter {
 
  private:
   static constexpr double kInteractiveBytes = 32 * 1024;
-  // What was sent fades linearly within a second.
+  // Sent bytes fade linearly within a second.
   double recent(TimePoint now) const {
     double age = std::chrono::duration<double>(now - at_).count();
     return age >= 1 ? 0 : recent_ * (1 - age);

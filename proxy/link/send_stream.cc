@@ -18,7 +18,7 @@ std::optional<Interval> SendStream::next(std::size_t limit) const {
 void SendStream::on_sent(Interval range, CarrierId carrier) {
   lost_.remove(range);
   next_unsent_ = std::max(next_unsent_, range.end);
-  // Nearly always the newest run goes on, or a part of it goes again.
+  // Nearly always the newest run continues, or a part of it is sent again.
   if (!in_flight_.empty()) {
     Sent& last = in_flight_.back();
     if (last.carrier == carrier && last.range.begin <= range.begin && range.begin <= last.range.end) {

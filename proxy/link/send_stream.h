@@ -16,42 +16,42 @@ class SendStream {
  public:
   void append(Slice wire) { kept_.push(std::move(wire)); }
 
-  // The next bytes to send, at most `limit` of them; what was lost goes first.
+  // The next bytes to send, at most `limit` of them; lost ones first.
   std::optional<Interval> next(std::size_t limit) const;
   void copy(Interval range, Buffer& out) const { kept_.copy(range, out); }
-  // The same bytes where they are kept, as `take(Bytes)` for each piece; good until the next change.
+  // The same bytes in place, as `take(Bytes)` for each piece; valid until the next change.
   template <class Take>
   void visit(Interval range, Take&& take) const {
     kept_.visit(range, [&](Bytes piece) { return take(piece), true; });
   }
   void on_sent(Interval range, CarrierId carrier);
 
-  // Answers how many bytes need not be kept any longer. An offset past what was sent is the peer's error and
-  // ignored.
+  // Returns how many bytes need not be kept any longer. An offset beyond the sent bytes is the peer's error
+  // and ignored.
   std::size_t on_acknowledged(std::uint64_t offset);
 
-  // Everything last sent on that carrier and not yet acknowledged has to be sent again.
+  // Everything last sent on that carrier and not yet acknowledged must be sent again.
   void on_carrier_lost(CarrierId carrier);
   // The same for all carriers but these.
   void on_carriers_left(std::span<const CarrierId> carriers);
   // The same for one range, for carriers that lose packets.
   void on_lost(Interval range, CarrierId carrier);
-  // It was taken for lost and has arrived after all. It is kept until it is acknowledged.
+  // It was declared lost and has arrived after all. It is kept until it is acknowledged.
   void on_arrived(Interval range) { lost_.remove(range); }
 
-  // Asks for an acknowledgement that may have been lost: the last byte goes again where all was sent.
+  // Requests an acknowledgement that may have been lost: if everything was sent, the last byte is sent again.
   void repeat_last_byte();
 
-  // Drops everything: the stream was reset. Answers how many bytes were kept.
+  // Drops everything: the stream was reset. Returns how many bytes were kept.
   std::size_t clear();
 
   std::uint64_t end_offset() const { return kept_.end_offset(); }
-  std::uint64_t ever_sent() const { return next_unsent_; }  // up to where something was given to a carrier
+  std::uint64_t ever_sent() const { return next_unsent_; }  // the end of the bytes given to a carrier
   std::uint64_t acknowledged() const { return kept_.begin_offset(); }
   std::size_t retained_bytes() const { return kept_.size(); }
   std::size_t unsent_bytes() const { return static_cast<std::size_t>(kept_.end_offset() - next_unsent_); }
   bool wants_to_send() const { return !lost_.empty() || next_unsent_ < kept_.end_offset(); }
-  bool repeats() const { return !lost_.empty(); }  // something has to go again, before anything new
+  bool repeats() const { return !lost_.empty(); }  // bytes must be sent again, before new ones
   bool all_acknowledged() const { return kept_.empty(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session's life: carriers come and go, time passes, streams are opened and forgotten. What the peer's
-// frames say is in session_receive.cc.
+// The session's life: carriers come and go, time passes, streams are opened and forgotten. session_receive.cc
+// handles the peer's frames.
 #include "proxy/link/session.h"
 
 #include <cassert>
@@ -11,9 +11,9 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr Duration kMemoryRounds = 500ms;
-// Of a stream that ends with its session: its flow, its socket and its place in the tables end with it.
+// Cost of a stream that ends with its session: its flow, its socket and its place in the tables end with it.
 constexpr std::uint64_t kWorkPerEnd = 20'000;
-// Of a stream in a round: it is found, and what it sent on a lost carrier is sent again.
+// Cost of a stream in a round: looking it up, and sending again what a lost carrier had.
 constexpr std::uint64_t kWorkPerVisit = 500;
 }  // namespace
 
@@ -84,7 +84,7 @@ void Session::detach(CarrierId carrier, TimePoint now) {
   say_everything_again();
 }
 
-// Control frames are not retained: whatever they said on a lost carrier may not have arrived.
+// Control frames are not retained: those sent on a lost carrier may not have arrived.
 void Session::say_everything_again() {
   due_.open_credit();
   due_.control_ack();
@@ -210,7 +210,7 @@ std::optional<Event> Session::poll_event() {
     const bool opens =
         event && event->kind == Event::Kind::stream && event->stream_event == EventKind::opened;
     if (!over_ || !opens) return event;
-    release(event->stream);  // no flow begins any more
+    release(event->stream);  // no new flow begins
   }
 }
 
@@ -238,8 +238,8 @@ void Session::forget_if_finished(StreamId id) {
   if (!stream || !stream->marks.released) return;
   if (over_) return streams_.erase(id);
   if (!stream->finished()) return;
-  // Bytes behind a gap are of no use any more. The peer need not send them again, and will not: its carrier
-  // knows that they arrived.
+  // Bytes behind a gap are useless now. The peer need not send them again, and will not: its carrier knows
+  // that they arrived.
   const std::uint64_t seen = stream->wire_seen();
   const bool waits = seen > stream->wire_received();
   if (stream->marks.ack_due || waits) due_.ack_again(id, seen);
@@ -254,8 +254,8 @@ void Session::reads_later(Stream& stream) {
   if (!std::exchange(stream.marks.reads_later, true)) reads_later_.push_back(stream.id());
 }
 
-// What an honest peer can have sent that no stream has read: what it was granted and this side has not taken
-// yet, and a little for heads, and for streams whose OPEN is on its way.
+// The most that an honest peer can have sent without any stream reading it: its granted credit that this side
+// has not taken yet, plus some for heads, and for streams whose OPEN is under way.
 std::uint64_t Session::waiting_allowance() const {
   constexpr std::uint64_t kLeastSlack = 256 * 1024;
   const SessionCredit& credit = context_.credit;

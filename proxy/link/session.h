@@ -32,12 +32,12 @@ class Session final : private StreamOwner, private RecordSink {
           TimePoint now);
   ~Session() override;
 
-  // ---- Carriers. One of them, the preferred, carries everything new; the others only receive. `rtt` is what
-  // the carrier's handshake took, zero if unknown. A carrier that may not send yet only receives, and does
+  // ---- Carriers. One of them, the preferred one, carries all new data; the others only receive. `rtt` is
+  // that of the carrier's handshake, zero if unknown. A carrier that may not send yet only receives, and does
   // not keep the session alive, until it is preferred.
   void attach(CarrierId carrier, TimePoint now, Duration rtt, bool may_send = true);
-  // What was sent on it last and is not acknowledged is sent again, on the preferred carrier: the newest of
-  // those left if it was this one.
+  // Data last sent on it and not acknowledged is sent again, on the preferred carrier: the newest of the rest
+  // if it was this one.
   void detach(CarrierId carrier, TimePoint now);
   // Nothing is sent again: the carrier that was preferred still delivers.
   void prefer(CarrierId carrier, TimePoint now);
@@ -48,13 +48,13 @@ class Session final : private StreamOwner, private RecordSink {
   Outgoing& outgoing() { return outgoing_; }
   const Outgoing& outgoing() const { return outgoing_; }
 
-  // ---- Turns of the loop. What is more than a turn's work waits for go_on(), in a turn of its own.
+  // ---- Turns of the loop. Work beyond that of a turn waits for go_on(), in another turn.
   void begin_turn() { context_.work.begin_turn(); }
   bool has_work_left() const;
   // The turn's work is done: Outgoing::transmit() writes no more than control frames.
   bool work_used_up() const { return context_.work.used_up(); }
-  // Also after the codec was told something from elsewhere (a disk): blocks that waited for it may be
-  // decodable. After an error the session was abandoned, as after receive().
+  // Also after the codec got results from elsewhere (a disk): blocks that waited for them may be decodable.
+  // After an error the session was abandoned, as after receive().
   Result<void> go_on(TimePoint now);
 
   // ---- Time.
@@ -63,10 +63,10 @@ class Session final : private StreamOwner, private RecordSink {
 
   std::optional<Event> poll_event();
 
-  // ---- Streams. A reference stays good until release(); nothing where the id is not live.
+  // ---- Streams. A reference is valid until release(); null if the id is not live.
   Stream& open(OpenRequest request, TimePoint now);
   Stream* find(StreamId id) { return streams_.find(id); }
-  void release(StreamId id);  // the flow is done with it; one that is not complete is reset
+  void release(StreamId id);  // the flow has finished with it; an incomplete one is reset
   std::size_t live_streams() const { return streams_.size(); }
   // From the next block on, in both directions; the side that opened the stream decides.
   void change_features(StreamId id, const config::Features& features);
@@ -75,16 +75,16 @@ class Session final : private StreamOwner, private RecordSink {
   const config::Features& peer_allowed() const { return peer_allowed_; }
 
   // ---- The end. The session is over now: nothing is sent or received any more, and `expired` is an event.
-  // Its streams are reset, and told so, by end_streams(), because there may be tens of thousands.
+  // end_streams() resets its streams and tells them, in portions, because there may be tens of thousands.
   void abandon(TimePoint now);
   bool is_over() const { return over_; }
-  // After abandon(): so many more of them. False: none is left but those that flows have not released.
+  // After abandon(): handles that many more of them. False: only those are left that flows have not released.
   bool end_streams(std::size_t most);
   const CloseFrame& close_reason() const { return close_reason_; }
 
   const Liveness& liveness() const { return liveness_; }
   bool silent() const { return silent_; }
-  // Whether the peer has acknowledged all that the codec, and allow(), had to say.
+  // Whether the peer has acknowledged all messages of the codec and of allow().
   bool told_all() const { return control_.sending().all_acknowledged(); }
   std::uint64_t retained_bytes() const { return context_.retained.bytes(); }
 
@@ -137,7 +137,7 @@ class Session final : private StreamOwner, private RecordSink {
   DueFrames due_;
   Outgoing outgoing_;
 
-  std::deque<StreamId> reads_later_;  // streams of which something waits for another turn
+  std::deque<StreamId> reads_later_;  // streams with work for another turn
   bool codec_waits_ = false;          // it may name more streams
   bool carrier_lost_ = false;         // since the round of streams for carriers began
   std::optional<TimePoint> orphaned_since_;

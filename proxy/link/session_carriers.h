@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carriers of a session: which there are, which one sends, and what of a frame each has received so far.
+// The carriers of a session: which exist, which one sends, and the received part of a frame on each.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -22,7 +22,7 @@ class SessionCarriers {
     const auto found = std::ranges::find(carriers_, id, &Carrier::id);
     return found == carriers_.end() ? nullptr : &*found;
   }
-  // The newest of the others that may send is preferred if this one was.
+  // If this was the preferred one, the newest of the others that may send becomes it.
   void remove(CarrierId id) {
     std::erase_if(carriers_, [id](const Carrier& carrier) { return carrier.id == id; });
     if (preferred_ != id) return;

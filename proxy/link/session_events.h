@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has to tell its driver, in order. Of one kind and stream at most one event waits, however
-// often it happens.
+// A session's events for its driver, in order. At most one event of a kind and stream waits, however often it
+// happens.
 #pragma once
 #include <deque>
 #include <optional>
@@ -35,7 +35,7 @@ class SessionEvents {
     if (bool* told = mark(stream, kind); told && std::exchange(*told, true)) return;
     events_.push_back({.kind = Event::Kind::stream, .stream = stream.id(), .stream_event = kind});
   }
-  // Events of streams that are gone are dropped.
+  // Drops the events of streams that no longer exist.
   std::optional<Event> poll() {
     while (!events_.empty()) {
       const Event event = events_.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the peer's frames say, and what follows from them.
+// The peer's frames, and their effects.
 #include "proxy/link/session.h"
 
 namespace longhaul::link {
@@ -30,12 +30,12 @@ Result<void> Session::receive(CarrierId id, Bytes bytes, TimePoint now) {
   auto taken = carrier->assembler.feed(bytes, Take{*this});
   if (taken) taken = resume_blocks();
   if (taken) return {};
-  // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
+  // Streams may have lost acknowledged bytes: the session must not continue.
   abandon(now);
   return taken;
 }
 
-// By turns: a stream that still has something left comes after the others.
+// In turn: a stream with work left goes behind the others.
 Result<void> Session::read_streams() {
   while (!context_.work.used_up() && !reads_later_.empty()) {
     const StreamId id = reads_later_.front();
@@ -133,8 +133,8 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame) {
   due_.ack(*stream);
   AckTimer& timer = due_.ack_timer();
   timer.on_received(stream->wire_received() - before, stream->blocks().in.plain - plain_before);
-  // What came twice is acknowledged at once: the other side still believes that it is missing. Bytes behind a
-  // gap are not meant; they come by the thousand on a carrier that loses packets.
+  // Repeated bytes are acknowledged at once: the other side still believes that they are missing. This
+  // excludes bytes behind a gap, which arrive by the thousand on a carrier that loses packets.
   const bool repeated = frame.offset + frame.payload.size() <= before;
   const TimePoint later = now + ack_delay();
   acks_due(timer.has_much() || repeated ? now : later);
@@ -146,8 +146,8 @@ Result<void> Session::on_stream_frame(const StreamFrame& frame) {
 
 Result<Stream*> Session::admit(StreamId id) {
   if (!peer_streams_.begin()) return LinkError::too_many_streams;
-  // Streams without credit have not begun, or are over and the peer does not say that it knows: the limits of
-  // flows and of credit do not bound them.
+  // Streams without credit have not begun, or have ended without the peer's confirmation: the limits of flows
+  // and of credit do not bound them.
   constexpr std::uint64_t kStreamCost = 1024;
   if ((streams_.size() - context_.credit.streams) * kStreamCost > context_.pool.cap_bytes())
     return LinkError::too_many_streams;
@@ -186,7 +186,7 @@ Result<void> Session::on_reset(const ResetFrame& frame) {
     stream = *admitted;
   }
   if (!stream->begun() && frame.code != ResetCode::no_reader) {
-    // It overtook the stream's OPEN, which opens nothing any more. The credit that the OPEN took is used.
+    // It overtook the stream's OPEN, which no longer opens anything. The OPEN's credit is used.
     if (auto taken = open_credit_.take(frame.open_credit); !taken) return taken;
     stream->marks.released = true;
   }
@@ -203,7 +203,7 @@ Result<void> Session::on_record(RecordType type, Bytes body) {
   if (type == RecordType::allowed) {
     auto features = parse_features(body, context_.keys);
     if (!features) return features.error();
-    // Each change may be answered with the features of every flow.
+    // Each change may cause a message with the features of every flow.
     if (control_.overflows()) return LinkError::control_overflow;
     peer_allowed_ = *features;
     events_.tell(Event::Kind::peer_allows);
@@ -215,7 +215,7 @@ Result<void> Session::on_record(RecordType type, Bytes body) {
     if (!id) return LinkError::malformed_record;
     auto features = parse_features(in.rest(), context_.keys);
     if (!features) return features.error();
-    // The stream may be gone, or, over another carrier, not yet there: then its OPEN says what counts.
+    // The stream may have ended, or, over another carrier, not exist yet: then its OPEN has the features.
     Stream* stream = find(*id);
     if (!stream || !stream->begun()) return {};
     stream->use_features(*features);

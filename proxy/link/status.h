@@ -14,7 +14,7 @@ enum class LinkState : std::uint8_t { never_up, up, silent, down };
 struct UdpCounters {
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t packets_lost = 0, spurious_losses = 0;
-  std::uint64_t packets_dropped = 0;  // that bore our id: not authentic, seen before, not understood
+  std::uint64_t packets_dropped = 0;                 // with our id: not authentic, repeated, or malformed
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // UDP payload
   std::uint64_t repairs_sent = 0, repairs_received = 0, repairs_wasted = 0, repairs_late = 0;
   std::uint64_t symbols_recovered = 0;
@@ -30,21 +30,22 @@ struct UdpCounters {
   }
 };
 
-// The UDP carrier's newest keys; what is counted is of all since start.
+// The UDP carrier's newest keys; counters cover all keys since start.
 enum class UdpState : std::uint8_t { none, probing, up, failed };
 struct UdpStatus : UdpCounters {
   UdpState state = UdpState::none;
   std::string remote_address;  // empty until the peer was heard
   std::chrono::microseconds smoothed_rtt{0};
-  std::uint64_t datagram_bytes = 0;       // that the path takes, as far as is known: UDP payload
+  std::uint64_t datagram_bytes = 0;       // that the path carries, as far as known: UDP payload
   std::uint64_t pacing_rate_bits = 0;     // IP bits a second
-  const char* rate_law = "";              // "told", "guarded" (the line carries less than told), "measured"
+  const char* rate_law =
+      "";  // "told" (configured), "guarded" (the line carries less than configured), "measured"
   const char* rate_phase = "";            // of the law's experiments
-  std::uint64_t line_rate_bits = 0;       // what the law believes that the line carries of ours
-  std::chrono::microseconds base_rtt{0};  // without a queue; 0: not yet
+  std::uint64_t line_rate_bits = 0;       // the law's estimate of our share of the line
+  std::chrono::microseconds base_rtt{0};  // without a queue; 0: unknown yet
   std::chrono::microseconds queue{0};
-  bool competes = false;                 // beside something that fills queues
-  bool policed = false;                  // the line drops what is too much, without a queue
+  bool competes = false;                 // beside traffic that fills queues
+  bool policed = false;                  // the line drops excess packets, without a queue
   std::uint64_t delivery_rate_bits = 0;  // measured; 0: not yet
   double erasure_rate = 0;          // share of packets that is lost at random, as error correction sees it
   bool segments_in_kernel = false;  // UDP GSO works here
@@ -58,7 +59,7 @@ struct LinkStatus {
   LinkState state = LinkState::never_up;
   std::string carrier;         // "tcp", "udp", empty while there is none
   std::string remote_address;  // of the carrier
-  std::string last_error;      // why the last attempt failed; empty: it did not
+  std::string last_error;      // why the last attempt failed; empty: it succeeded
   std::chrono::microseconds smoothed_rtt{0};
   std::chrono::seconds state_age{0};
   std::uint64_t streams = 0;     // live on this link

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the flow does with its stream, and how its bytes become blocks. What the peer sends is in
-// stream_receive.cc.
+// The flow's operations on its stream, and how its bytes become blocks. stream_receive.cc handles the peer's
+// data.
 #include "proxy/link/stream.h"
 
 namespace longhaul::link {
@@ -9,7 +9,7 @@ namespace {
 // Larger reads become several records, so that a record's memory is given back as the peer acknowledges it.
 constexpr std::size_t kMaxDataRecord = 64 * 1024;
 constexpr std::size_t kCopiedPlain = 1024;
-// A smaller slice is copied, for it may be a part of one that is much larger.
+// A smaller slice is copied, because it may be part of a much larger one.
 constexpr std::size_t kKeptPlain = 16 * 1024;
 
 bool wants_blocks(const config::Features& features) {
@@ -56,7 +56,7 @@ void Stream::forget_in_codec() {
   if (std::exchange(known_to_codec_, false)) context_.codec->forget(id_);
 }
 
-// Nobody looks at what was sent, so it would never be answered.
+// The peer ignores what was sent, so it would never be answered.
 void Stream::stop_encoding() {
   if (known_to_codec_) context_.codec->stop_encoding(id_);
 }
@@ -64,7 +64,7 @@ void Stream::stop_encoding() {
 // ---------------------------------------------------------------------------------------------- the flow
 // writes
 
-// Where blocks are made each record waits for those of the bytes before it.
+// If blocks are made, each record waits for those of the bytes before it.
 void Stream::append(Slice wire) {
   if (pending_.empty()) {
     keep(std::move(wire));
@@ -153,12 +153,12 @@ void Stream::write_in_place(Slice wire, std::byte* memory, std::size_t plain_byt
   append(wire.sub(kRecordRoom - head.size(), head.size() + plain_bytes));
 }
 
-// Features may be switched while bytes wait: what follows them waits behind them.
+// Features may change while bytes wait: the change waits behind them.
 bool Stream::makes_blocks() const {
   return context_.codec && request_ && (wants_blocks(request_->features) || !pending_.empty());
 }
 
-// A whole block may wait beside the one that is being sent; where blocks become almost nothing, as many as
+// A whole block may wait beside the one that is being sent; if blocks shrink to almost nothing, as many as
 // fill a packet or two of a slow line.
 std::size_t Stream::unsent_limit() const {
   if (!makes_blocks()) return context_.unsent_limit;
@@ -183,7 +183,7 @@ void Stream::encode_all() {
 }
 
 void Stream::encode_next() {
-  // What the line carries in the time, if these bytes shrink as those before them did.
+  // The line's capacity in that time, if these bytes shrink like those before them.
   const std::size_t first =
       std::min<std::size_t>(context_.first_block_bytes, kMaxBlockPlainBytes) * std::max(shrinks_, 1u);
   const std::size_t size = pending_.next_block(first);
@@ -217,7 +217,7 @@ void Stream::encode_next() {
   while (auto record = pending_.take_record()) sending_.append(std::move(*record));  // is counted already
 }
 
-// As one DATA record, of which the bytes stay where they are if there are many.
+// As one DATA record; large data stays in place.
 void Stream::send_plain(std::size_t bytes) {
   Buffer head;
   write_record_head(RecordType::data, bytes, head);
@@ -259,7 +259,7 @@ void Stream::abort() {
     stop_sending(SendState::aborted);
     stop_reading();
   } else if (send_state_ != SendState::aborted && read_state_ == ReadState::open) {
-    // Our direction is over and stays as it is; the peer only has to know that nobody reads its own.
+    // Our direction has ended and stays valid; the peer only needs to know that its own has no reader.
     stop_reading();
     read_state_ = ReadState::reset;
     tell_reset(ResetCode::no_reader);
@@ -272,7 +272,7 @@ void Stream::tell_reset(ResetCode code) {
   context_.owner.announce_reset(*this);
 }
 
-// What the peer still sends is taken and thrown away.
+// Further data from the peer is received and dropped.
 void Stream::stop_reading() {
   parked_.reset();
   readable_.drop_until(readable_.end_offset());
@@ -286,7 +286,7 @@ void Stream::stop_reading() {
 }
 
 void Stream::reset(ResetCode code) {
-  // Where both directions are over already there is nothing that the peer does not know.
+  // If both directions have ended the peer knows everything already.
   bool known = send_state_ == SendState::reset && read_state_ != ReadState::open;
   send_state_ = SendState::reset;
   read_state_ = ReadState::reset;
@@ -296,10 +296,9 @@ void Stream::reset(ResetCode code) {
   if (!known) tell_reset(code);
 }
 
-// What a carrier was given may have arrived, whatever became of the carrier since: an acknowledgement that is
-// missing proves nothing. A peer that lives behind a line that was cut, and one that died a moment later,
-// both gave the first bytes to the server as soon as they had them. So only what no carrier was given is
-// ours.
+// Data given to a carrier may have arrived, whatever happened to the carrier since: a missing acknowledgement
+// proves nothing. A peer behind a line that was cut, and one that died a moment later, both gave the first
+// bytes to the server as soon as they had them. So only data that no carrier got can be taken back.
 std::optional<Buffer> Stream::take_back() {
   if (!opened_here_ || answer_ || send_state_ != SendState::open || sending_.ever_sent() > open_end_)
     return std::nullopt;
@@ -351,7 +350,7 @@ std::optional<Slice> Stream::poll_message(TimePoint now, Duration rtt) {
     messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(first_message_));
     first_message_ = 0;
   }
-  // Until now it took memory, so its credit was not free.
+  // Until now it used memory, so its credit was not free.
   if (receive_credit_ && receive_credit_->on_consumed(message_cost(body.size()), now, rtt) &&
       read_state_ == ReadState::open)
     context_.owner.announce_credit(*this);
@@ -374,7 +373,7 @@ bool Stream::finished() const {
 }
 
 void Stream::tell_if_writable() {
-  // Waking a flow for a few bytes costs more than it brings; half of the backlog is soon enough.
+  // Waking a flow for a few bytes costs more than it gains; half of the backlog is soon enough.
   if (!starved_ || unsent_bytes() > unsent_limit() / 2) return;
   if (may_write() == 0) return;
   starved_ = false;

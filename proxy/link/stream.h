@@ -28,7 +28,7 @@ enum class EventKind : std::uint8_t {
   readable,  // bytes, a module message, or the end of the peer's direction
   writable,  // may_write() is no longer zero
   features,  // the peer changed the features of the flow
-  stopped,   // the peer reads no more: nothing can be written, what it sent before is still delivered
+  stopped,   // the peer no longer reads: nothing can be written, earlier data of its own is still delivered
   reset,     // both directions are gone: Stream::reset_code()
 };
 
@@ -43,24 +43,24 @@ class StreamOwner {
   virtual Result<void> take_open_credit(
       std::uint64_t bytes) = 0;             // the peer used some for a stream it opened
   virtual bool admits(Stream& opened) = 0;  // by the peer, its OPEN is read: may it live?
-  // Enough was done for this turn: Stream::read_on() is to be called in another one.
+  // The work of this turn is done: call Stream::read_on() in another one.
   virtual void reads_later(Stream& stream) = 0;
-  // How much all streams together may hold of what nobody has looked at yet.
+  // Limit for all streams together of bytes that were not examined yet.
   virtual std::uint64_t waiting_allowance() const = 0;
 };
 
-// What all streams of a daemon, or of a session, have in common. Everything outlives the streams.
+// State that all streams of a daemon, or of a session, share. Everything outlives the streams.
 struct StreamContext {
   StreamOwner& owner;
   CreditPool& pool;
   RetainedShare retained;
   BlockCodec* codec = nullptr;            // none: bytes flow without blocks
   std::size_t unsent_limit = 256 * 1024;  // what a stream may hold ready beyond what it has sent
-  // What a stream's first block after a pause holds at most: what the line carries in a few milliseconds, so
-  // that the far side need not wait long for its end.
+  // Size limit of a stream's first block after a pause: what the line carries in a few milliseconds, so that
+  // the far side need not wait long for its end.
   std::size_t first_block_bytes = kMinFirstBlock;
-  // What waits for gaps to close, for the end of its record, for blocks, or for another turn; all streams of
-  // the session.
+  // Bytes of all streams of the session that wait for gaps to close, for the end of their record, for blocks,
+  // or for another turn.
   std::uint64_t waiting_cost = 0;
   SessionCredit credit{};
   WorkBudget work{};
@@ -81,7 +81,7 @@ class Stream final : private RecordSink {
   ~Stream() override;
 
   StreamId id() const { return id_; }
-  bool begun() const { return request_ != nullptr; }  // always true for a flow that was told of the stream
+  bool begun() const { return request_ != nullptr; }  // always true for a flow that knows the stream
   const OpenRequest& request() const { return *request_; }
   const std::optional<OpenAnswer>& answer() const { return answer_; }
   ResetCode reset_code() const { return reset_code_; }
@@ -91,57 +91,57 @@ class Stream final : private RecordSink {
   std::size_t may_write() const;  // plain bytes, by credit, backlog and memory
   bool writes() const { return send_state_ == SendState::open; }
   void write(Bytes plain);  // at most may_write() bytes; copied
-  void write(Slice plain);  // the same; a large one is kept as it is
+  void write(Slice plain);  // the same; a large one is kept in place
   // The same without a copy, for bytes that were read into `wire` from `kRecordRoom` on; `memory` is its
-  // front. Where no blocks are made the record's head is put before them. At most 64 KiB.
+  // front. If no blocks are made the record's head is put before them. At most 64 KiB.
   static constexpr std::size_t kRecordRoom = 8;
   void write_in_place(Slice wire, std::byte* memory, std::size_t plain_bytes);
   // To the module's twin, at this position between the bytes; at most may_write() of message_cost().
   void write_message(Bytes message);
-  // What may_write() answers is not enough for what is to be written: `writable` is told as if it were zero.
+  // may_write() returned too little for the caller: `writable` is signalled as if it had returned zero.
   void wait_for_room() { starved_ = true; }
-  void end();                  // this direction ends behind what was written
-  void abort();                // the local connection was reset behind what was written
+  void end();                  // this direction ends behind the bytes written
+  void abort();                // the local connection was reset behind the bytes written
   void reset(ResetCode code);  // both directions are gone now, nothing else is delivered
-  // Where nothing but the OPEN was ever given to a carrier, and no answer came: the plain bytes that were
-  // written, and the stream is reset. Nothing: the server may have some of them, or the flow is answered.
+  // If only the OPEN was ever given to a carrier, and no answer came: returns the plain bytes written, and
+  // resets the stream. No result: the server may have some of them, or the flow is answered.
   std::optional<Buffer> take_back();
 
   const SliceQueue& readable() const { return readable_; }
   void consume(std::size_t bytes, TimePoint now, Duration rtt);
   // The next module message, once everything before it was consumed.
   std::optional<Slice> poll_message(TimePoint now, Duration rtt);
-  // How many of the readable bytes stand before the next module message.
+  // How many of the readable bytes precede the next module message.
   std::size_t readable_before_message() const;
-  // What comes after the readable bytes.
+  // What follows the readable bytes.
   ReadState read_state() const { return read_state_; }
   std::uint64_t wire_sent() const { return sending_.end_offset(); }  // of what is encoded
   std::uint64_t wire_received() const { return receiving_.contiguous(); }
-  std::uint64_t wire_seen() const { return receiving_.end(); }  // with what waits for a gap
+  std::uint64_t wire_seen() const { return receiving_.end(); }  // including bytes behind a gap
   const BlockCounters& blocks() const { return blocks_; }
-  // Makes blocks of all that was written, for a flow that looks at its counters for the last time.
+  // Makes blocks of all bytes written, for a flow that reads its counters for the last time.
   void encode_all();
 
   // ---- The session's side.
   void use_features(const config::Features& features) { request_->features = features; }
   Result<void> on_frame(std::uint64_t offset, Bytes payload, TimePoint now);
   void on_acknowledged(std::uint64_t offset);
-  // Some carriers were lost, these are left: what was sent on others and is not acknowledged is sent again.
+  // Some carriers were lost, these are left: unacknowledged data sent on others is sent again.
   void on_carriers_left(std::span<const CarrierId> carriers);
   SendCredit::Outcome on_credit(std::uint64_t generation, std::uint64_t limit);
   void on_reset(ResetCode code);
-  // A block that had to wait may be decodable now, and what came behind it can be read.
+  // A block that had to wait may be decodable now, and the bytes behind it can be read.
   Result<void> resume(TimePoint now);
-  // Goes on with what came while the turn's work was done.
+  // Continues with bytes that arrived after the turn's work was done.
   Result<void> read_on(TimePoint now);
-  // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they hold all
-  // that has come meanwhile, and refer to all that the peer is known to hold. True: it made the first block
-  // after a pause and left the others, so that this one need not wait for them.
+  // Makes blocks, if less than `room` bytes of wire are left to send: as late as this, so that they contain
+  // all bytes written meanwhile, and can refer to everything that the peer is known to hold. True: it made
+  // the first block after a pause and left the others, so that this one need not wait for them.
   bool prepare_to_send(std::size_t room);
   bool wants_to_send() const { return sending_.wants_to_send() || !pending_.empty(); }
   // Written and not yet sent, of which some is still to become blocks.
   std::size_t unsent_bytes() const { return sending_.unsent_bytes() + pending_.size(); }
-  // What the stream counts for in the RetainedBudget.
+  // The stream's share of the RetainedBudget.
   std::size_t retained_bytes() const { return sending_.retained_bytes() + pending_.size(); }
   SendStream& sending() { return sending_; }
   const SendStream& sending() const { return sending_; }
@@ -151,7 +151,7 @@ class Stream final : private RecordSink {
   // Both directions are complete and the peer knows: the session may forget the stream once the flow released
   // it.
   bool finished() const;
-  // Both directions will be complete by themselves; nothing is left for the flow to do.
+  // Both directions will complete by themselves; the flow has nothing left to do.
   bool may_finish() const {
     return send_state_ != SendState::open &&
            (read_state_ != ReadState::open || send_state_ == SendState::aborted) &&
@@ -164,7 +164,7 @@ class Stream final : private RecordSink {
   }
   StreamClass stream_class(TimePoint now) const { return meter_.classify(unsent_bytes(), now); }
 
-  // Owned by the session's bookkeeping: is the stream in the queue for sending, in the list for an ACK…
+  // Owned by the session: whether the stream is in the queue for sending, in the list for an ACK…
   struct Marks {
     bool queued = false, ack_due = false, credit_due = false, return_due = false;
     bool reset_pending = false, reset_queued = false;
@@ -215,7 +215,7 @@ class Stream final : private RecordSink {
   std::uint64_t open_credit_ = 0;
   std::uint64_t open_end_ = 0;  // of the OPEN, in sending_
   SendState send_state_ = SendState::open;
-  mutable bool starved_ = false;  // may_write() answered zero since `writable` was told
+  mutable bool starved_ = false;  // may_write() returned zero since `writable` was signalled
   TrafficMeter meter_;
   BlockCounters blocks_;
   bool known_to_codec_ = false;
@@ -225,7 +225,7 @@ class Stream final : private RecordSink {
   RecordParser parser_;
   std::optional<ReceiveCredit> receive_credit_;
   TimePoint received_at_{};
-  TimePoint stalled_since_{};  // while something waits for a gap: since nothing came into order
+  TimePoint stalled_since_{};  // while bytes wait behind a gap: time since the last byte in order
   // A block that cannot be decoded yet, and all wire bytes behind it; or only these, for another turn.
   struct Parked {
     Slice block;  // the body of its record; may be empty

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the session brings for a stream: wire bytes, records, blocks that may have to wait, and what becomes
-// of what was sent.
+// The session's input for a stream: wire bytes, records, blocks that may have to wait, and the fate of sent
+// data.
 #include "proxy/link/stream.h"
 
 namespace longhaul::link {
 
 Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now) {
   received_at_ = now;
-  // How many wire bytes a stream's credit amounts to is not known before they are read, so what waits is
-  // bounded for all streams together: no honest peer sends more ahead than it was granted.
+  // How much credit a stream's wire bytes use is not known before they are parsed, so waiting bytes are
+  // bounded for all streams together: no honest peer sends more ahead than its credit.
   const std::uint64_t most = context_.owner.waiting_allowance(), before = receiving_.waiting_cost();
   std::uint64_t in_order = receiving_.contiguous();
   std::uint64_t room = most > context_.waiting_cost ? most - context_.waiting_cost : 0;
@@ -28,7 +28,7 @@ Result<void> Stream::on_frame(std::uint64_t offset, Bytes payload, TimePoint now
   return taken;
 }
 
-// As what waits for gaps: nobody has looked yet at what credit it amounts to.
+// Like bytes behind gaps: it is not known yet how much credit they use.
 Result<void> Stream::park(Bytes wire) {
   if (wire.empty() || discarding_) return {};
   if (!parked_) parked_ = std::make_unique<Parked>();
@@ -93,7 +93,7 @@ Result<void> Stream::on_data(Bytes plain) {
 
 Result<void> Stream::on_record(RecordType type, Bytes body) {
   if (discarding_) return {};
-  // The opener's first record is OPEN, the other side's is ANSWER; nothing stands before them but the end.
+  // The opener's first record is OPEN, the other side's is ANSWER; only the end may come before.
   bool begun = opened_here_ ? answer_.has_value() : request_ != nullptr;
   if (type == RecordType::open) return opened_here_ || begun ? LinkError::malformed_record : on_open(body);
   if (type == RecordType::answer) {
@@ -190,8 +190,8 @@ void Stream::finish_reading(ReadState state) {
   read_state_ = state;
   receive_credit_->finish();
   if (state == ReadState::aborted) {
-    // The peer's connection is gone: what we would still send has no reader. What it sent before is delivered
-    // first.
+    // The peer's connection has ended: our remaining data has no reader. The data that it sent before is
+    // delivered first.
     drop_unsent();
     stop_encoding();
     send_state_ = SendState::reset;
@@ -221,7 +221,7 @@ SendCredit::Outcome Stream::on_credit(std::uint64_t generation, std::uint64_t li
 void Stream::on_reset(ResetCode code) {
   drop_unsent();
   send_state_ = SendState::reset;
-  // What this side has to say itself must still be said as it was meant.
+  // This side's own remaining data must still be sent as intended.
   if (!marks.reset_pending) reset_code_ = code;
   if (code == ResetCode::no_reader) {
     // A stream that was aborted here has no reader either: then both directions are over.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live streams of a session: found by id, and visited in rounds, a few in each turn of the loop, because
-// there may be more than 100,000. What is done on a visit is the session's decision.
+// there may be more than 100,000. The session decides what a visit does.
 #pragma once
 #include <array>
 #include <memory>
@@ -29,7 +29,7 @@ class StreamTable {
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
 
-  // Why all streams are visited. Rounds may overlap: a visit then counts for each of them.
+  // The purposes of rounds. Rounds may overlap: a visit then counts for each of them.
   enum class Round : std::uint8_t { carriers, memory, end };
   // Visits every stream that is live now, even if this kind of round has visited it a moment ago. Streams
   // that are added meanwhile may be visited, too.
@@ -43,11 +43,11 @@ class StreamTable {
     std::array<bool, 3> rounds{};
     bool is_for(Round round) const { return rounds[static_cast<std::size_t>(round)]; }
   };
-  // Nothing: no round has a stream left to visit. The stream may be erased.
+  // No result: no round has a stream left to visit. The stream may be erased.
   std::optional<Visit> next_visit();
 
  private:
-  // Entries form a ring: a round follows it, however streams come and go.
+  // Entries form a ring: a round follows it while streams are added and removed.
   struct Entry {
     std::unique_ptr<Stream> stream;
     Entry *before = nullptr, *after = nullptr;
@@ -55,7 +55,7 @@ class StreamTable {
 
   KeyedMap<StreamId, Entry> entries_;
   Entry* next_ = nullptr;     // to be visited; new entries stand before it, and so come last
-  Stream* recent_ = nullptr;  // the next packet mostly belongs to the same stream
+  Stream* recent_ = nullptr;  // the next packet usually belongs to the same stream
   std::array<std::size_t, 3> left_{};
 };
 

@@ -27,16 +27,16 @@ using CarrierId = std::uint32_t;
 
 enum class Side : std::uint8_t { dialler, acceptor };
 
-// Why a stream was reset, as it stands on the wire.
+// Why a stream was reset, in wire form.
 enum class ResetCode : std::uint8_t {
   connection_reset = 0,  // the TCP connection of the flow was reset
-  aborted = 1,           // a proxy gave the flow up: shutting down, out of a resource
+  aborted = 1,           // a proxy gave up the flow: shutdown, or out of a resource
   undecodable = 2,       // a block could not be restored
-  session_lost = 3,      // the session ended; never sent, only told to the flow
-  no_reader = 4,         // the sender's own direction has ended and stays valid; it only reads no more
+  session_lost = 3,      // the session ended; never sent, only reported to the flow
+  no_reader = 4,         // the sender's own direction has ended and stays valid; it no longer reads
 };
 
-// Errors that end a carrier: the peer, or what stands between, broke the protocol.
+// Errors that end a carrier: the peer, or equipment between, broke the protocol.
 enum class LinkError {
   malformed_frame = 1,
   malformed_record,

@@ -13,7 +13,7 @@ double HandshakeGate::refill(Budget& budget, double burst, double per_second, Ti
 }
 
 void HandshakeGate::know(const std::vector<boost::asio::ip::address>& addresses) {
-  // One with a handshake in progress stays until that has ended, since its place is in the list here.
+  // A source with a handshake in progress stays until that has ended, because its place is in the list here.
   std::erase_if(known_, [&](const auto& entry) {
     return entry.second.line.empty() && std::ranges::find(addresses, entry.first) == addresses.end();
   });

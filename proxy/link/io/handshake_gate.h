@@ -25,38 +25,39 @@ enum class Standing : std::uint8_t {
 
 class HandshakeGate {
  public:
-  // Of one source: so many handshakes at once, then so many a second. The processor time of its handshakes
-  // comes out of the same budget: each `kProcessorPerHandshake` costs as much as another handshake.
+  // Per source: a number of handshakes at once, then a number per second. The processor time of its
+  // handshakes is charged to the same budget: each `kProcessorPerHandshake` costs as much as another
+  // handshake.
   static constexpr double kBurst = 16, kPerSecond = 2;
   static constexpr double kKnownBurst = 64, kKnownPerSecond = 8;
   static constexpr Duration kProcessorPerHandshake = std::chrono::milliseconds(1);
-  // In progress at the same time: of one source among the places for all, and for each known address beside
-  // them.
+  // In progress at the same time: per source among the places for all, and for each known address in
+  // addition.
   static constexpr std::uint32_t kPlacesPerSource = 16, kPlacesPerKnown = 4;
-  // Remembered; one that is forgotten has its budget anew.
+  // Sources remembered; a forgotten one starts with a full budget.
   static constexpr std::size_t kMostSources = 8192;
 
   struct Place {
     std::uint64_t number = 0;
     Standing standing = Standing::repeated;
   };
-  // The handshake that holds a place must end: the place was given to another. It must not call leave().
+  // The handshake with the place must end: the place was given to another. It must not call leave().
   using GiveUp = std::function<void()>;
 
   explicit HandshakeGate(std::uint32_t places) : places_(places), budgets_(kMostSources) {}
 
-  // In force for connections to come.
+  // Applies to later connections.
   void set_places(std::uint32_t places) { places_ = places; }
   // Replaces the addresses of peers.
   void know(const std::vector<boost::asio::ip::address>& addresses);
 
-  // A place until leave(), or the reason for a refusal. Where all places are taken, the oldest handshake of a
-  // source that comes repeatedly gives up its place; where there is none, the oldest first contact gives up
-  // its place to a newer one.
+  // A place until leave(), or the reason for a refusal. If all places are taken, the oldest handshake of a
+  // source with several gives up its place; if there is none, the oldest first contact gives up its place to
+  // a newer one.
   boost::system::result<Place, Refusal> admit(const boost::asio::ip::address& from, TimePoint now,
                                               GiveUp give_up);
   void leave(const Place& place);
-  // What a step of the handshake took of the processor.
+  // The processor time of a step of the handshake.
   void charge(const Place& place, Duration processor, TimePoint now);
 
   std::size_t in_progress() const { return held_.size(); }
@@ -64,7 +65,7 @@ class HandshakeGate {
  private:
   struct Budget {
     double tokens = 0;
-    TimePoint at{};  // when it was refilled; zero: never, and it is full
+    TimePoint at{};  // when it was last refilled; zero: never, and it is full
   };
   struct Held {
     SourceKey source = 0;

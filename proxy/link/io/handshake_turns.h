@@ -15,7 +15,7 @@ namespace longhaul::link {
 
 class HandshakeTurns {
  public:
-  // After a step that took t the next one waits for kPause * t; not the next one of a known peer.
+  // After a step that took t the next one waits for kPause * t, except for a known peer.
   static constexpr int kPause = 9;
 
   explicit HandshakeTurns(const boost::asio::any_io_executor& executor) : pause_(executor) {}
@@ -25,7 +25,7 @@ class HandshakeTurns {
 
   // Completes when the caller may take one step, which ends with done(); never inside this call.
   boost::asio::awaitable<void> next(Standing standing);
-  // What the step took of the processor.
+  // The processor time of the step.
   void done(Duration processor);
 
  private:

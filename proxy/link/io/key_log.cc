@@ -44,7 +44,7 @@ KeyLog::KeyLog(const std::filesystem::path& file)
 
 KeyLog::~KeyLog() { ::close(descriptor_); }
 
-// Some lines per connection: the disk's cache takes them at once. Where it is full they are missing.
+// Some lines per connection: the page cache takes them at once. If the disk is full they are lost.
 void KeyLog::write(std::string_view lines) { (void)!::write(descriptor_, lines.data(), lines.size()); }
 
 void KeyLog::write(const udp::CarrierKeys& keys, udp::Cipher cipher) {

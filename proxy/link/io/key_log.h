@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secrets of connections, in a file from which Wireshark decrypts what it captured: NSS key log lines for TLS, and
-// lines of our own for the packets of UDP (examples/wireshark). Exists only where [link] key_log asks for it.
+// Writes the secrets of connections to a file with which Wireshark decrypts captures: NSS key log lines for
+// TLS, and lines of our own for UDP packets (examples/wireshark). Exists only if [link] key_log is set.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -14,14 +14,14 @@ void append_hex(std::string& text, Bytes bytes);
 
 class KeyLog {
  public:
-  // Opens the file, or makes it with mode 0600; appends. Throws std::runtime_error with one sentence where it is a
-  // link, no file, another user's, or readable by others.
+  // Opens the file, or creates it with mode 0600; appends. Throws std::runtime_error with one sentence if it
+  // is a link, not a regular file, another user's, or readable by others.
   explicit KeyLog(const std::filesystem::path& file);
   ~KeyLog();
   KeyLog(const KeyLog&) = delete;
   KeyLog& operator=(const KeyLog&) = delete;
 
-  // Whole lines. Of connections whose peers have proved their keys: strangers cannot fill the disk.
+  // Whole lines. Only for connections whose peers have proved their keys: strangers cannot fill the disk.
   void write(std::string_view lines);
   void write(const udp::CarrierKeys& keys, udp::Cipher cipher);
 

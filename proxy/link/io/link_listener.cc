@@ -97,7 +97,7 @@ asio::awaitable<void> LinkListener::take(std::shared_ptr<State> state, asio::ip:
     connection->end();
     co_return;
   }
-  // It may have been removed from the configuration since it was asked for.
+  // It may have been removed from the configuration since then.
   if (PeerLink* link = state->link_of(key)) co_return co_await link->accept(std::move(*connection));
   state->refusals.refused(from, Refusal::unknown_key, key, Clock::now());
   connection->refuse(CloseCode::refused, "this key is not in any [[peer]] here");

@@ -16,11 +16,11 @@ class LinkListener {
   // From the connection to the end of the handshake: two round trips, and one packet sent again.
   static constexpr Duration kHandshakeLimit = std::chrono::seconds(3);
 
-  // Throws net::ListenerError when the port cannot be had. `links` and `shared` outlive this object.
+  // Throws net::ListenerError if the port is not available. `links` and `shared` outlive this object.
   LinkListener(LinkShared& shared, const config::HostPort& at, std::vector<std::unique_ptr<PeerLink>>& links,
                std::uint32_t max_handshakes);
 
-  // Addresses that peers have, or had when they were last here: places are kept for their handshakes.
+  // Current and last known addresses of peers: places are reserved for their handshakes.
   void know(const std::vector<boost::asio::ip::address>& peers);
   void set_max_handshakes(std::uint32_t max_handshakes);
   const RefusalCounts& refused() const;

@@ -71,7 +71,7 @@ std::optional<TlsEngine::KnownKey> PeerDial::find_key(const std::string& fingerp
   return TlsEngine::KnownKey{secret == shared_.preshared.end() ? nullptr : secret->second};
 }
 
-// Of two connections that were dialled from both ends, the one dialled by the lower fingerprint stays.
+// If both ends dialled, the connection dialled by the lower fingerprint stays.
 bool PeerDial::own_dial_stays(const TlsEngine& against) const {
   const bool lower = against.own_fingerprint() < against.peer_fingerprint();
   return lower && (state_ == State::greeting || host_.has_own_connection());
@@ -166,7 +166,7 @@ asio::awaitable<bool> PeerDial::dial_once() {
     log_failure("the host at " + connection.remote() + " presented the key " +
                 connection.tls().peer_fingerprint() + ", but [[peer]] fingerprint is " + expected_keys() +
                 "; if the new key is the peer's, configure it and run `longhaul reload`");
-    connection.end();  // with the alert
+    connection.end();  // together with the alert
     co_return false;
   }
   if (!shaken) {
@@ -182,7 +182,7 @@ asio::awaitable<bool> PeerDial::greet(TlsConnection connection) {
   boost::system::error_code error;
   HelloFrame hello = make_hello(host_.resumable_session());
   UdpTerms terms;
-  // Keys are never made twice: without another epoch there is no UDP.
+  // Keys are never derived twice: without another epoch there is no UDP.
   if (last_epoch_ < kMaxEpoch) terms.endpoint = dialling_endpoint(connection);
   if (terms.endpoint) {
     hello.udp_port = terms.endpoint->port();
@@ -263,7 +263,7 @@ asio::awaitable<void> PeerDial::accept(TlsConnection connection) {
   const Token own = host_.resumable_session();
   const bool resumed = own != Token{} && hello->session == own;
   if (!resumed && hello->session != Token{} && state_ == State::greeting) {
-    // The peer resumes a session that our own dial is about to hear of.
+    // The peer resumes a session of which our own dial will learn soon.
     co_return connection.refuse(CloseCode::busy, "busy; reconnect");
   }
   HelloFrame answer = make_hello(resumed ? own : Token{});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How connections to a peer come about: dialling with a back-off, taking what the peer dials, and the HELLO
-// that tells whether the session goes on (PROTOCOL.md, section 2). What becomes of a connection is decided by
-// the host.
+// How connections to a peer are made: dialling with a back-off, accepting the peer's, and the HELLO that
+// tells whether the session continues (PROTOCOL.md, section 2). The host decides the use of a connection.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,7 +12,7 @@
 
 namespace longhaul::link {
 
-// What the two HELLOs say of packets; no endpoint: there will be none.
+// The two HELLOs' agreement on packets; no endpoint: no UDP.
 struct UdpTerms {
   udp::UdpEndpoint* endpoint = nullptr;
   std::uint64_t epoch = 0;
@@ -40,7 +39,7 @@ class PeerDial {
     virtual Token resumable_session() const = 0;
     // There is a connection that this side dialled, and it works.
     virtual bool has_own_connection() const = 0;
-    // False: the connection is of no use any more. `resumes`: both sides continue a session that they have.
+    // False: the connection is no longer useful. `resumes`: both sides continue an existing session.
     virtual boost::asio::awaitable<bool> may_adopt(std::string key, Token session, bool resumes) = 0;
     virtual void adopt(Agreed agreed) = 0;
   };
@@ -59,10 +58,10 @@ class PeerDial {
   // The peer dialled this side and showed its key.
   boost::asio::awaitable<void> accept(TlsConnection connection);
 
-  // The local side of a key of the peer's; nothing: the key is none of them.
+  // The local side of a key of the peer's; no result: the key is none of them.
   std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const;
 
-  // The same failure again and again is logged once, until something else happens.
+  // A repeated failure is logged once, until something else happens.
   void log_failure(const std::string& why);
   void set_last_error(const std::string& why) { last_error_ = why; }
   const std::string& last_error() const { return last_error_; }

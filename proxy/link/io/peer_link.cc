@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Some milliseconds, after which other sessions have their turn.
+// Some milliseconds, after which other sessions take their turns.
 constexpr std::uint64_t kWorkPerTurn = 4 << 20;
 
 }  // namespace
@@ -87,7 +87,7 @@ void PeerLink::update(const config::Peer& peer) {
     close_carriers(CloseCode::refused, "the key of this connection is not accepted any more");
     choose_carrier();
   }
-  dial_.set_last_error({});  // what hindered the last attempt may be gone
+  dial_.set_last_error({});  // the obstacle to the last attempt may be gone
   dial_.wake();
   choose_carrier();
 }
@@ -172,7 +172,7 @@ void PeerLink::adopt(Agreed agreed) {
                                    peer_.rate_bits, shared_.total_rate);
   session().attach(id, Clock::now(), rtt);
   carrier->start();
-  // The newest stays; what was in flight on an older one is sent again.
+  // The newest stays; data in flight on older ones is sent again.
   close_carriers(CloseCode::duplicate, "replaced by a newer connection");
   log::info("link_up", {{"peer", peer_.name},
                         {"carrier", "tcp"},
@@ -237,9 +237,8 @@ void PeerLink::on_carrier_closed(CarrierId id, const std::string& why, EndedBy b
   dial_.wake();
 }
 
-// The kernel of a process that dies ends its connections, and nothing comes over UDP any more. If only the
-// connection was cut, somewhere between, packets arrive over UDP, or a new connection is made, within this
-// time.
+// When a process dies the kernel ends its connections, and no more UDP packets arrive. If only the connection
+// was cut on the way, UDP packets arrive, or a new connection is made, within this time.
 void PeerLink::watch_for_end() {
   const Duration round_trip = host_.session() ? session().liveness().smoothed_rtt() : Duration{};
   gone_timer_.expires_after(2s + 4 * round_trip);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link to one peer: chooses the carriers of its session, continues the session on a new connection or
-// begins another, and knows whether flows may use it. How connections come about is left to peer_dial.h, how
-// the session runs to session_host.h, which flow goes where to proxy/flows.
+// begins another, and knows whether flows may use it. peer_dial.h makes connections, session_host.h runs the
+// session, and proxy/flows routes flows.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -15,13 +15,13 @@ namespace longhaul::link {
 
 class PeerLink final : private CarrierOwner, private SessionHost::Owner, private PeerDial::Host {
  public:
-  // `on_opened` is called for a stream that the peer opened; it gives the stream its user.
+  // `on_opened` is called for a stream that the peer opened; it attaches the stream's user.
   using OnOpened = std::function<void(PeerLink&, Stream&)>;
   PeerLink(LinkShared& shared, const config::Peer& peer, OnOpened on_opened);
   ~PeerLink() override;
 
   const config::Peer& peer() const { return peer_; }
-  // The local side of a key of the peer's; nothing: the key is none of them.
+  // The local side of a key of the peer's; no result: the key is none of them.
   std::optional<TlsEngine::KnownKey> find_key(const std::string& fingerprint) const {
     return dial_.find_key(fingerprint);
   }
@@ -31,12 +31,12 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   boost::asio::awaitable<void> accept(TlsConnection connection) {
     return dial_.accept(std::move(connection));
   }
-  // The peer's entry in the configuration has changed. What needs a new connection or a new session to change
-  // waits for one; a connection that was made with a key that is not among the peer's any more ends at once,
-  // and with it the session.
+  // The peer's entry in the configuration has changed. Settings that need a new connection or a new session
+  // wait for one; a connection with a key that is no longer one of the peer's ends at once, and with it the
+  // session.
   void update(const config::Peer& peer);
-  // This site's key has changed: connects again and gives up the old connection once there is another, or, if
-  // the peer dialled it, ends the old one so that the peer dials again. The session goes on.
+  // This site's key has changed: connects again and closes the old connection once there is a new one, or, if
+  // the peer dialled it, closes it so that the peer dials again. The session continues.
   void renew();
   // Tells the peer and closes; nothing is dialled any more.
   void stop();
@@ -59,16 +59,16 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void release(StreamId stream);
   // Something was written, consumed or opened.
   void kick() override;
-  // What an earlier daemon knew of the line to this peer, and what is known now.
+  // An earlier daemon's measurements of the line to this peer, and the current ones.
   std::optional<udp::PathMemory> path_memory() const { return udp_.memory(); }
   void recall(const udp::PathMemory& memory) { udp_.recall(memory); }
 
   // The dictionaries of the session.
   SessionCodec& dictionary() { return host_.codec(); }
   const SessionCodec& dictionary() const { return host_.codec(); }
-  // Something that the session's codec waited for is there: streams may go on.
+  // Something that the session's codec waited for has arrived: streams may continue.
   void on_codec_ready() { host_.on_codec_ready(); }
-  // The session is about to end: what was sent so far is stored on disk now, on both sides.
+  // The session is about to end: all data sent so far is stored on disk now, on both sides.
   void finish();
   // Whether that is done, or will never be.
   bool finished() const;
@@ -98,7 +98,7 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   void count_for_total_rate();
   void deliver_events();
   void end_session();
-  // Those of the connections whose end is final: closed, if the other end is to know why.
+  // Removes connections that have ended: closed properly, if the other end should learn the reason.
   void close_carriers(CloseCode code, const std::string& why);
   void forget_carriers();
   void note_state();
@@ -113,12 +113,12 @@ class PeerLink final : private CarrierOwner, private SessionHost::Owner, private
   std::vector<ModuleName> peer_modules_;               // of the session's peer
   std::vector<std::unique_ptr<TcpCarrier>> carriers_;  // the last one is the newest
   bool carrier_dialled_here_ = false;
-  std::string peer_key_;        // that the peer showed on the newest connection
+  std::string peer_key_;        // shown by the peer on the newest connection
   bool wants_new_key_ = false;  // a connection with this site's new key
   CarrierId last_carrier_ = 0;
   bool stopped_ = false;
   bool counted_ = false;  // among those that share the total rate
-  // The peer ended the last control connection, and nothing came since.
+  // The peer ended the last control connection, and nothing arrived since.
   bool perhaps_gone_ = false;
   boost::asio::steady_timer gone_timer_;
 

@@ -5,7 +5,7 @@
 
 namespace longhaul::link {
 
-// A few microseconds. Where the kernel does not tell how long a thread waited, what it got.
+// Takes a few microseconds. If the kernel does not report waiting time, only running time.
 Duration processor_wanted();
 
 }  // namespace longhaul::link

@@ -14,12 +14,12 @@ enum class Refusal : std::uint8_t {
   timed_out,         // not done in time
   ended,             // by the other side, before the handshake was done
   not_tls,           // another protocol
-  unsupported,       // TLS without anything that both sides do
+  unsupported,       // TLS without common parameters
   too_long,          // handshake messages that no peer sends
-  no_certificate,    // nothing to know a peer by
-  unknown_key,       // a key that no [[peer]] has
+  no_certificate,    // no certificate to identify a peer
+  unknown_key,       // a key of no [[peer]]
   rejected_by_peer,  // the other side does not accept this site's key
-  failed,            // anything else that OpenSSL refuses
+  failed,            // any other error that OpenSSL reports
 };
 
 struct RefusalText {

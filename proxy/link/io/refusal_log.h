@@ -17,7 +17,7 @@ class RefusalLog {
   static constexpr std::size_t kMostSources = 4096;
   static constexpr double kBurst = 60, kPerSecond = 1;  // lines, all sources together
 
-  // `detail` adds to the sentence of the refusal: a fingerprint, what OpenSSL said; may be empty.
+  // `detail` is added to the sentence of the refusal: a fingerprint, or OpenSSL's message; may be empty.
   void refused(const boost::asio::ip::tcp::endpoint& from, Refusal refusal, const std::string& detail,
                TimePoint now);
 
@@ -34,7 +34,7 @@ class RefusalLog {
   SourceTable<Source> sources_{kMostSources};
   double lines_ = kBurst;
   TimePoint refilled_{};
-  std::uint64_t unlogged_ = 0;  // of sources that had no line when they should have
+  std::uint64_t unlogged_ = 0;  // of sources whose line was suppressed
 };
 
 }  // namespace longhaul::link

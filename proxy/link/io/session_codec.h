@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block codec of a session, driven from the loop: its work in pieces, its pauses, how much effort the
-// processor allows, and what it has done so far. Sessions come and go; the totals stay.
+// The block codec of a session, driven from the loop: its work in pieces, its pauses, the compression level
+// that the processor allows, and its totals. Sessions come and go; the totals stay.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <functional>
@@ -29,12 +29,12 @@ class SessionCodec {
   BlockCodec* codec() const { return codec_.get(); }
 
   // ---- From the loop.
-  // What is left to do, a limited piece at a time; other flows are served in between.
+  // Remaining work, a limited piece at a time; other flows are served in between.
   void work();
   void relieve_processor();
-  // About once a second, while there is a disk dictionary: what was sent is stored when nothing follows it.
+  // About once a second, while there is a disk dictionary: data sent before a pause is stored.
   void on_second();
-  // The session is about to end: all that was sent so far is stored now, on both sides.
+  // The session is about to end: all data sent so far is stored now, on both sides.
   void finish();
   bool finished() const { return !codec_ || codec_->finished(); }
 
@@ -43,9 +43,9 @@ class SessionCodec {
   // this link could use. Returns how many bytes the two held here. This side's disk is to be cleared after
   // this.
   std::uint64_t clear();
-  // How many bytes the peer dropped from its disk for that; nothing while it has not said so.
+  // How many bytes the peer dropped from its disk for that; no result until it has answered.
   std::optional<std::uint64_t> cleared_by_peer() const;
-  // What the peer may read of the disk dictionary has changed.
+  // The peer's rights to read the disk dictionary have changed.
   void set_rights(reduction::SegmentRights rights);
   std::uint64_t memory_bytes() const { return codec_ ? codec_->memory_bytes() : 0; }
 

@@ -9,7 +9,7 @@ namespace longhaul::link {
 namespace asio = boost::asio;
 namespace {
 
-// Nothing else waits for the rest of a session that ends.
+// Only the end of the session itself waits for this.
 constexpr std::uint64_t kWorkPerTurnOfEnd = 1 << 20;
 constexpr std::size_t kStreamsAtOnce = 16;
 
@@ -38,8 +38,8 @@ void SessionHost::release(StreamId stream) {
 }
 
 SessionHost::Delivered SessionHost::deliver_events() {
-  // A flow that is told may write, open or release, which makes further events: those are taken in the same
-  // round.
+  // A flow that gets an event may write, open or release, which causes further events: those are handled in
+  // the same round.
   if (std::exchange(delivering_, true)) return Delivered::nested;
   bool expired = false;
   while (session_) {

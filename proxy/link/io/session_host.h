@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a session on the event loop: its deadline, its turns, its events to the flows, and its end, which
-// takes several turns. Where its carriers come from is left to the owner.
+// takes several turns. The owner provides its carriers.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,7 +14,7 @@
 
 namespace longhaul::link {
 
-// A flow on the link. Told from the loop, never from inside a call that the flow itself makes.
+// A flow on the link. Called from the loop, never from inside a call that the flow itself makes.
 class StreamUser {
  public:
   virtual ~StreamUser() = default;
@@ -27,14 +27,14 @@ class SessionHost {
   class Owner {
    public:
     virtual ~Owner() = default;
-    // The session took bytes in or gave some out: events may wait, deadlines may have moved.
+    // The session received or sent bytes: events may be waiting, deadlines may have moved.
     virtual void after_activity() = 0;
-    // The session may have something to send.
+    // The session may have data to send.
     virtual void kick() = 0;
     virtual void on_opened(Stream& stream) = 0;  // by the peer
     virtual void on_session_event(const Event& event) = 0;
-    virtual void on_failure(const std::string& why) = 0;  // the session is over because of that
-    // The streams of a session that is over must not be ended yet.
+    virtual void on_failure(const std::string& why) = 0;  // therefore the session is over
+    // The streams of an ended session must not be ended yet.
     virtual bool keeps_streams() const = 0;
   };
 
@@ -56,14 +56,13 @@ class SessionHost {
   void give_user(StreamId stream, StreamUser& user) { users_[stream] = &user; }
   void release(StreamId stream);
 
-  // ---- After anything that the session did.
-  // Expired: the session is over, and end() is to be called.
+  // ---- After anything that the session did. Expired: the session is over, and end() must be called.
   enum class Delivered : std::uint8_t { nested, all, expired };
   Delivered deliver_events();
   void arm_timer();
-  // Work that is left goes on after everything else that waits in the loop.
+  // Remaining work continues after everything else that waits in the loop.
   void go_on_later();
-  // Something that the codec waited for is there.
+  // Something that the codec waited for has arrived.
   void on_codec_ready();
 
   // ---- The end. No other session begins before this one has ended.
@@ -71,7 +70,7 @@ class SessionHost {
   bool end();
   bool ending() const { return ending_; }
   boost::asio::awaitable<void> wait_for_end();
-  // Of the daemon: nothing is timed any more.
+  // The end of the daemon: no more timers.
   void stop();
 
  private:
@@ -88,7 +87,7 @@ class SessionHost {
   boost::asio::steady_timer timer_;
   std::optional<TimePoint> timer_at_;
   boost::asio::steady_timer ended_timer_;  // never due; cancelled when the session has ended
-  bool goes_on_ = false;                   // what waits for another turn has one coming
+  bool goes_on_ = false;                   // another turn is scheduled
   bool delivering_ = false, ending_ = false, stopped_ = false;
   std::shared_ptr<SessionHost*> self_;
 };

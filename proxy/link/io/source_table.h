@@ -34,8 +34,7 @@ class SourceTable {
  public:
   explicit SourceTable(std::size_t most) : most_(most) {}
 
-  // A source that is not there is made; when the table is full, it replaces the one that was not asked for
-  // longest.
+  // A missing source is created; if the table is full, it replaces the least recently used one.
   Value& operator[](SourceKey key) {
     if (auto known = by_key_.find(key); known != by_key_.end()) {
       entries_.splice(entries_.begin(), entries_, known->second);
@@ -53,7 +52,7 @@ class SourceTable {
 
  private:
   std::size_t most_;
-  std::list<std::pair<SourceKey, Value>> entries_;  // the one asked for last is first
+  std::list<std::pair<SourceKey, Value>> entries_;  // the most recently used is first
   KeyedMap<SourceKey, typename std::list<std::pair<SourceKey, Value>>::iterator> by_key_;
 };
 

@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Unsent bytes in the kernel are a queue that nothing can overtake: a few milliseconds of the line, two
-// packets at least, and enough to keep a fast line busy until the loop comes round again.
+// Unsent bytes in the kernel form a queue that nothing can overtake: a few milliseconds of the line, two
+// packets at least, and enough to keep a fast line busy until the loop returns.
 constexpr Duration kKernelQueue = 6ms;
 constexpr std::uint32_t kLowWaterMin = 4 * 1024, kLowWaterStart = 16 * 1024, kLowWaterMax = 1 << 20;
-// A STREAM frame is what one stream may send before another has its turn.
+// A STREAM frame limits how much one stream sends before another has its turn.
 constexpr Duration kTurn = 5ms;
 constexpr std::size_t kChunkMin = 2800;
 // Frames are made, encrypted and sent in pieces that stay in the processor's cache.
@@ -116,7 +116,7 @@ void TcpCarrier::on_readable() {
   session_.begin_turn();
   std::byte* scratch = read_scratch();
   thread_local Buffer plain;
-  // While anything waits for another turn the socket does, too: the peer notices by its window.
+  // While work is deferred to another turn reading pauses, too: the peer notices by its window.
   const int reads = session_.has_work_left() ? 0 : kReadsPerTurn;
   for (int i = 0; i < reads && !session_.work_used_up(); ++i) {
     ssize_t size = ::recv(connection_.socket().native_handle(), scratch, kReadBytes, 0);
@@ -126,18 +126,18 @@ void TcpCarrier::on_readable() {
     bytes_received_ += static_cast<std::uint64_t>(size);
     plain.clear();
     auto decrypted = connection_.tls().receive({scratch, static_cast<std::size_t>(size)}, plain);
-    // What came before an error is good.
+    // Data before an error is valid.
     if (auto taken = session_.receive(id_, plain, Clock::now()); !taken) return fail(taken.error().message());
     if (!decrypted) return fail("TLS: " + connection_.tls().error_text());
     if (connection_.tls().closed_by_peer()) {
-      // fail() comes later: what was said before the end is heard first.
+      // fail() comes later: data before the end is processed first.
       fail("the peer closed the connection", EndedBy::peer);
       return owner_.after_activity();
     }
     if (static_cast<std::size_t>(size) < kReadBytes) break;
   }
   wait_readable();
-  // The owner may let go of this carrier.
+  // The owner may destroy this carrier.
   auto self = self_;
   owner_.after_activity();
   if (*self) flush();
@@ -157,7 +157,7 @@ void TcpCarrier::kick() {
 }
 
 void TcpCarrier::flush() {
-  // Streams that were held back because too much waited here may go on now.
+  // Streams that were held back because the queue here was full may continue.
   if (write_frames()) owner_.after_activity();
 }
 
@@ -175,7 +175,7 @@ bool TcpCarrier::write_frames() {
       kick();
       break;
     }
-    // The kernel would take more than it can send soon; it says when it wants more.
+    // The kernel would accept more than it can send soon; it reports when it wants more.
     std::size_t unsent = unsent_bytes(socket);
     if (unsent >= low_water_) {
       wait_writable();
@@ -236,7 +236,7 @@ void TcpCarrier::bound_rate() {
   set_rate_limit(connection_.socket().native_handle(), bound);
 }
 
-// What is measured, within what is allowed.
+// The measured rate, within the bounds.
 void TcpCarrier::tell_line_rate() {
   if (session_.preferred() != id_) return;
   const std::uint64_t bound = bound_bits_ / 8;
@@ -249,7 +249,7 @@ void TcpCarrier::measure(TimePoint now) {
   bound_rate();
   int socket = connection_.socket().native_handle();
   LineMeasure line = measure_line(socket);
-  // What we offered when we had little says nothing about the line; a real fall shows soon.
+  // The rate of a phase with little data says nothing about the line; a real decrease shows soon.
   if (line.application_limited && line.delivery_rate < rate_) return;
   rate_ = line.delivery_rate >= rate_ ? line.delivery_rate : (7 * rate_ + line.delivery_rate) / 8;
   tell_line_rate();

@@ -11,7 +11,7 @@
 
 namespace longhaul::link {
 
-// What ended a connection: the peer or its kernel; or unknown, as when a line is cut.
+// The cause of a connection's end: the peer or its kernel; or unknown, as after a cut.
 enum class EndedBy : std::uint8_t { peer, other };
 
 // The owner of the carrier. Both calls come from the loop, never from inside a call of the carrier's own
@@ -19,7 +19,7 @@ enum class EndedBy : std::uint8_t { peer, other };
 class CarrierOwner {
  public:
   virtual ~CarrierOwner() = default;
-  // The session took bytes in or gave some out: events may wait, deadlines may have moved.
+  // The session received or sent bytes: events may be waiting, deadlines may have moved.
   virtual void after_activity() = 0;
   virtual void on_carrier_closed(CarrierId id, const std::string& why,
                                  EndedBy by) = 0;  // destroys the carrier
@@ -43,9 +43,9 @@ class TcpCarrier {
   TcpCarrier& operator=(const TcpCarrier&) = delete;
 
   void start();
-  // The session may have something to send: it goes out at the end of this turn of the loop.
+  // The session may have data to send: it is sent at the end of this turn of the loop.
   void kick();
-  // Says why, as far as the socket takes it at once, and closes. The owner is not called.
+  // Sends the reason, as far as the socket takes it at once, and closes. Does not call the owner.
   void close(CloseCode code, std::string text);
 
   CarrierId id() const { return id_; }

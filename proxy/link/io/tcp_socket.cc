@@ -10,8 +10,7 @@
 namespace longhaul::link {
 namespace {
 
-// 600 ms at 400 Mbit/s. Memory is used only for what is in flight: the unsent part is bounded apart from
-// this.
+// 600 ms at 400 Mbit/s. Memory is used only for data in flight: the unsent part is bounded separately.
 constexpr int kSocketBytes = 32 << 20;
 
 // Seconds. A connection on standby, while UDP carries, is known to be dead within a quarter of a minute.
@@ -21,8 +20,8 @@ constexpr int kKeepProbes = 5;
 }  // namespace
 
 void set_link_buffers(int socket) {
-  // Beyond net.core.*mem_max needs CAP_NET_ADMIN. Without it these fail, and the kernel grows the buffers by
-  // itself.
+  // Beyond net.core.*mem_max needs CAP_NET_ADMIN. Without it these calls fail, and the kernel grows the
+  // buffers by itself.
   setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
   setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kSocketBytes, sizeof kSocketBytes);
 }

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 namespace {
 
-// Closes the socket when time is up, so that whatever waits on it completes.
+// Closes the socket at the time limit, so that every operation on it completes.
 class Deadline {
  public:
   Deadline(asio::ip::tcp::socket& socket, Duration limit) : timer_(socket.get_executor(), limit) {
@@ -24,7 +24,7 @@ class Deadline {
       socket.close(ignored);
     });
   }
-  // The timer may have run out with its handler still in the loop's queue.
+  // The timer may have expired with its handler still in the loop's queue.
   ~Deadline() { *state_ = State::over; }
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
@@ -47,8 +47,8 @@ std::string describe(const asio::ip::tcp::socket& socket) {
   return (shown.is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
 }
 
-// To close with bytes unread is to reset (RFC 1122, section 4.2.2.13), which would overtake what was said
-// last.
+// Closing with unread bytes causes a reset (RFC 1122, section 4.2.2.13), which would overtake the last data
+// sent.
 asio::awaitable<void> close_after_reading(asio::ip::tcp::socket socket) {
   Deadline deadline(socket, 1s);
   std::array<std::byte, 4096> scratch;
@@ -85,7 +85,7 @@ asio::awaitable<Result<void>> TlsConnection::receive_some(const HandshakePace* p
   if (error) co_return error;
   if (pace) co_await pace->turns.next(pace->standing);
   const Duration before = pace ? thread_time() : Duration{};
-  // The time may have passed while the turn had not come.
+  // The time limit may have passed while waiting for the turn.
   Result<void> taken = asio::error::operation_aborted;
   if (socket_.is_open()) taken = tls_->receive(std::span(scratch).first(size), plain_);
   if (pace) {
@@ -93,7 +93,7 @@ asio::awaitable<Result<void>> TlsConnection::receive_some(const HandshakePace* p
     pace->turns.done(processor);
     pace->charge(processor);
   }
-  // Even after an error: what waits there is the alert that tells the peer.
+  // Even after an error: the alert for the peer may wait there.
   co_await flush();
   if (taken && tls_->closed_by_peer()) co_return boost::system::error_code(asio::error::eof);
   co_return taken;
@@ -107,8 +107,8 @@ asio::awaitable<Result<void>> TlsConnection::handshake(Duration limit, const Han
   for (;;) {
     if (auto sent = co_await flush(); !sent) co_return deadline.passed() ? Result<void>(timed_out()) : sent;
     if (tls_->established()) break;
-    // A peer that refuses us ends the connection together with its last word of the handshake: what it says
-    // is there.
+    // A peer that refuses us ends the connection together with its last handshake message: its alert may be
+    // there.
     if (auto got = co_await receive_some(pace); !got && !tls_->established())
       co_return deadline.passed() ? Result<void>(timed_out()) : got;
   }
@@ -126,7 +126,7 @@ asio::awaitable<Result<Frame>> TlsConnection::read_frame(Duration limit) {
       std::optional<Frame> frame = std::move((*parsed)->frame);
       plain_.erase(plain_.begin(), plain_.begin() + static_cast<std::ptrdiff_t>((*parsed)->consumed));
       if (frame && !std::holds_alternative<StreamFrame>(*frame)) co_return std::move(*frame);
-      if (frame) co_return LinkError::malformed_frame;  // it borrows, and has no business here
+      if (frame) co_return LinkError::malformed_frame;  // it borrows, which is not allowed here
       continue;
     }
     if (ended) co_return ended;

@@ -17,7 +17,7 @@ namespace longhaul::link {
 struct HandshakePace {
   HandshakeTurns& turns;
   Standing standing;
-  std::function<void(Duration processor)> charge;  // told what each step took
+  std::function<void(Duration processor)> charge;  // gets the processor time of each step
 };
 
 class TlsConnection {
@@ -31,11 +31,11 @@ class TlsConnection {
   boost::asio::awaitable<Result<Frame>> read_frame(Duration limit);
   boost::asio::awaitable<Result<void>> write_frame(const Frame frame);
 
-  // Says why and closes; never waits.
+  // Sends the reason and closes; never waits.
   void refuse(CloseCode code, std::string text);
-  // Closes so that what was sent last, such as an alert, still arrives; never waits.
+  // Closes so that the last data, such as an alert, still arrives; never waits.
   void end();
-  // Closes at once: whatever waits for this connection completes with an error.
+  // Closes at once: every operation on this connection completes with an error.
   void cut();
 
   boost::asio::ip::tcp::socket& socket() { return socket_; }

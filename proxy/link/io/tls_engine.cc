@@ -58,9 +58,9 @@ std::string openssl_error() {
   return openssl_text(code);
 }
 
-// What peers need and nothing else: each further group is work that a stranger can ask for with one
-// ClientHello. The key that is agreed on resists quantum computers where the library has ML-KEM
-// (OpenSSL 3.5); both shares are sent then, so that an older peer needs no second round trip.
+// Only what peers need: each further group is work that a stranger can cause with one ClientHello. The key
+// exchange resists quantum computers if the library has ML-KEM (OpenSSL 3.5); both shares are sent then, so
+// that an older peer needs no second round trip.
 bool set_key_exchange(SSL_CTX* context) {
   const bool set = SSL_CTX_set1_groups_list(context, "*X25519MLKEM768:*X25519:P-256") == 1 ||
                    SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1;
@@ -89,25 +89,25 @@ TlsContext::TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLo
     : context_(SSL_CTX_new(TLS_method())), fingerprint_(identity.fingerprint), key_log_(std::move(key_log)) {
   SSL_CTX* context = context_.get();
   SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
-  // 128 bits are enough and the fastest here; the others for peers without AES instructions.
+  // 128 bits are enough and fastest here; the others are for peers without AES instructions.
   SSL_CTX_set_ciphersuites(context,
                            "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
   if (!set_key_exchange(context))
     throw std::runtime_error("OpenSSL supports neither X25519 nor P-256: " + openssl_error());
   SSL_CTX_set_max_cert_list(context, TlsEngine::kMostCertificateBytes);
-  // Sessions of the link outlive connections by other means; tickets would only be a second way in.
+  // Sessions of the link survive connections by other means; tickets would only be a second way in.
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_num_tickets(context, 0);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // The one public way to a connection's traffic secrets; they go nowhere but into the engine's record keys, and the
-  // key log if there is one.
+  // The only public way to a connection's traffic secrets; they go only into the engine's record keys, and
+  // the key log if there is one.
   SSL_CTX_set_keylog_callback(context, &TlsEngine::take_secret);
-  // Keys are pinned: chains, dates and names say nothing here. The handshake still proves that the peer has
+  // Keys are pinned: chains, dates and names are ignored here. The handshake still proves that the peer has
   // the key.
   SSL_CTX_set_cert_verify_callback(context, &TlsEngine::check_key, nullptr);
-  // To a stranger the certificate shows the key, which TLS has no way to hide, and nothing else of the site.
+  // The certificate shows a stranger the key, which TLS cannot hide, and nothing else about the site.
   const auto certificate = identity::nameless_certificate(identity.private_key.get());
   if (SSL_CTX_use_certificate(context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context, identity.private_key.get()) != 1)
@@ -123,7 +123,7 @@ int TlsEngine::bio_read(BIO* bio, char* out, std::size_t size, std::size_t* read
   }
   *read = std::min(size, engine->incoming_.size());
   engine->handshake_bytes_ += *read;
-  if (engine->handshake_bytes_ > kMostHandshakeBytes) return 0;  // an error, since no retry is asked for
+  if (engine->handshake_bytes_ > kMostHandshakeBytes) return 0;  // an error, because no retry is requested
   std::memcpy(out, engine->incoming_.data(), *read);
   engine->incoming_ = engine->incoming_.subspan(*read);
   return 1;
@@ -168,8 +168,8 @@ TlsEngine::TlsEngine(const TlsContext& context, Side side, FindKey find)
   }
 }
 
-// Asked while the Certificate is read, before the CertificateVerify that follows it: nothing is computed with
-// a key that no peer has, and a dialler has not shown its own certificate yet.
+// Called while the Certificate is read, before the CertificateVerify that follows it: nothing is computed
+// with an unknown key, and a dialler has not shown its own certificate yet.
 int TlsEngine::check_key(X509_STORE_CTX* shown, void*) {
   const auto* ssl =
       static_cast<SSL*>(X509_STORE_CTX_get_ex_data(shown, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -232,7 +232,8 @@ void TlsEngine::log_keys() {
   key_log_lines_.clear();
 }
 
-// An attacker that learns the agreed secret one day, with a quantum computer say, still needs this one.
+// An attacker that later learns the agreed secret, for instance with a quantum computer, still needs this
+// one.
 void TlsEngine::mix_in_preshared(std::string_view label, SecretBytes& secret) const {
   if (!peer_key_.preshared) return;
   SecretBytes mixed(secret.size());
@@ -265,7 +266,7 @@ Result<void> TlsEngine::receive(Bytes ciphertext, Buffer& plain) {
     ciphertext = std::exchange(incoming_, {});
   }
   while (!ciphertext.empty() && !closed_by_peer_) {
-    // Records are opened where they lie; only one that the end of a piece cuts in two is copied.
+    // Records are opened in place; only one that is split between two pieces is copied.
     Bytes known = partial_.empty() ? ciphertext : Bytes(partial_);
     std::size_t size = kRecordHeadBytes;
     if (known.size() >= kRecordHeadBytes) {
@@ -293,7 +294,7 @@ Result<void> TlsEngine::receive_record(Bytes record, Buffer& plain) {
   auto type = opener_->open(record, plain);
   if (!type) {
     auto refused = refuse(kBadRecordMac);
-    // Both have proved their keys by now, so only what is mixed in can differ.
+    // Both have proved their keys by now, so only the preshared key can differ.
     if (!heard_)
       error_text_ =
           "the first record cannot be decrypted: preshared_key_file of the [[peer]] must hold the same "

@@ -23,11 +23,11 @@
 
 namespace longhaul::link {
 
-// What all connections of a site have in common. Engines keep what they need of it.
+// State that all connections of a site share. Engines keep the parts that they need.
 class TlsContext {
  public:
-  // Throws std::runtime_error when OpenSSL refuses the identity. Where there is a `key_log`, it gets the secrets of
-  // all connections.
+  // Throws std::runtime_error if OpenSSL refuses the identity. A `key_log`, if there is one, gets the secrets
+  // of all connections.
   explicit TlsContext(const identity::Identity& identity, std::shared_ptr<KeyLog> key_log = nullptr);
   SSL_CTX* get() const { return context_.get(); }
   const std::string& fingerprint() const { return fingerprint_; }  // of this site's key
@@ -44,47 +44,47 @@ class TlsContext {
 
 class TlsEngine {
  public:
-  // Bytes of the handshake that are taken from the other side: its certificate may have 8 KiB, and all else
-  // that comes is shorter than that.
+  // Limit of handshake bytes from the other side: its certificate may have 8 KiB, and all other messages are
+  // shorter than that.
   static constexpr std::size_t kMostHandshakeBytes = 16 * 1024, kMostCertificateBytes = 8 * 1024;
-  // What this side has beside a key that it accepts.
+  // This side's data for a key that it accepts.
   struct KnownKey {
-    std::shared_ptr<const identity::PresharedKey> preshared{};  // null: nothing
+    std::shared_ptr<const identity::PresharedKey> preshared{};  // null: none
   };
-  // Of the key with this fingerprint; nothing: it may not come in.
+  // For the key with this fingerprint; no result: the key is refused.
   using FindKey = std::function<std::optional<KnownKey>(const std::string& fingerprint)>;
 
   TlsEngine(const TlsContext& context, Side side, FindKey find);
   TlsEngine(const TlsEngine&) = delete;
   TlsEngine& operator=(const TlsEngine&) = delete;
 
-  // Takes bytes from the network and appends what they decrypt to; moves the handshake on. On an error the
-  // connection is over; what outgoing() holds then (an alert) may still be sent.
+  // Takes bytes from the network and appends the decrypted data; advances the handshake. After an error the
+  // connection is over; the rest of outgoing() (an alert) may still be sent.
   Result<void> receive(Bytes ciphertext, Buffer& plain);
   // Encrypts; before the handshake is done only an empty span may be given, which starts it.
   Result<void> send(Bytes plain) { return send_pieces(std::span(&plain, 1)); }
   // The same of bytes that lie apart, in order.
   Result<void> send_pieces(std::span<const Bytes> pieces);
-  // Seals what follows with another key. Happens by itself long before a key is worn out.
+  // Changes the key for later records. Happens automatically long before a key is worn out.
   Result<void> renew_key();
-  // Tells the peer that nothing more comes.
+  // Tells the peer that no more data follows.
   void close();
 
-  // Bytes that only the two ends of this connection can know, other ones for each label and context (RFC
-  // 8446, section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
+  // Bytes that only the two ends of this connection can know, different for each label and context (RFC 8446,
+  // section 7.5). Only after the handshake; label and context are ours, so a failure is OpenSSL's.
   Result<SecretBytes> export_keying_material(std::string_view label, Bytes context, std::size_t size) const;
 
   bool established() const { return established_; }
   bool closed_by_peer() const { return closed_by_peer_; }
-  // Of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty before it
-  // comes.
+  // Fingerprint of the key that the other side showed, "sha256:…"; proved once the handshake is done, empty
+  // before it arrives.
   const std::string& peer_fingerprint() const { return peer_fingerprint_; }
   const std::string& own_fingerprint() const { return own_fingerprint_; }
   // Ciphertext that waits to be sent; the caller takes from its front.
   Buffer& outgoing() { return outgoing_; }
-  // What OpenSSL said about the last error.
+  // OpenSSL's text for the last error.
   const std::string& error_text() const { return error_text_; }
-  // The same as one of few cases. After a handshake that failed.
+  // The same as one of few cases. Valid after a failed handshake.
   Refusal refusal() const { return refusal_; }
 
  private:

@@ -108,7 +108,7 @@ bool RecordSealer::seal(ContentType type, std::span<const Bytes> pieces, Buffer&
 bool RecordSealer::seal_one(ContentType type, std::size_t size, std::span<const Bytes>& pieces,
                             std::size_t& taken, std::byte* out) {
   std::size_t body = size + 1 + kTagBytes;
-  // To the outside every record is application data of TLS 1.2.
+  // From outside every record looks like application data of TLS 1.2.
   const std::array<unsigned char, kRecordHeadBytes> head{23, 3, 3, static_cast<unsigned char>(body >> 8),
                                                          static_cast<unsigned char>(body & 0xff)};
   std::memcpy(out, head.data(), head.size());

@@ -21,8 +21,8 @@ enum class ContentType : std::uint8_t { alert = 21, handshake = 22, application_
 inline constexpr std::size_t kRecordHeadBytes = 5;
 inline constexpr std::size_t kMaxRecordContent = 16 * 1024;
 
-// A traffic secret, the key that follows from it, and the number of the next record. Throws std::bad_alloc
-// when OpenSSL has no memory; no input from the peer brings it there.
+// A traffic secret, the key derived from it, and the number of the next record. Throws std::bad_alloc if
+// OpenSSL has no memory; no input from the peer can cause that.
 class RecordKey {
  public:
   using Use = Aead::Use;
@@ -70,10 +70,10 @@ class RecordOpener : public RecordKey {
  public:
   RecordOpener(const SSL_CIPHER* cipher, Bytes secret) : RecordKey(cipher, secret, Use::open) {}
 
-  // The whole record's size, as soon as its head is there; nothing where `head` is none that may come now.
+  // The whole record's size, as soon as its head is there; no result if `head` is invalid at this point.
   static std::optional<std::size_t> record_size(Bytes head);
-  // Appends what is in a whole record and says what it is. On nothing it was not sealed by the peer, or holds
-  // nothing that the protocol knows; `plain` is as before.
+  // Appends the content of a whole record and returns its type. No result: the peer did not seal it, or its
+  // content is invalid; `plain` is unchanged.
   std::optional<ContentType> open(Bytes record, Buffer& plain);
 };
 

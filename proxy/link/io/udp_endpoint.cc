@@ -22,8 +22,8 @@ namespace longhaul::link::udp {
 namespace asio = boost::asio;
 namespace {
 
-// What may lie in the socket while the loop is busy elsewhere: some 12 ms of 10 Gbit/s, of which the kernel
-// counts about half for its own structures.
+// Datagrams that may wait in the socket while the loop is busy elsewhere: some 12 ms of 10 Gbit/s, of which
+// the kernel counts about half for its own structures.
 constexpr int kReceiveBytes = 16 << 20;
 // Pacing is ours, so little waits here: a few large sends.
 constexpr int kSendBytes = 2 << 20;
@@ -37,7 +37,7 @@ constexpr std::size_t kMessageBytes = 65'536, kStride = kMessageBytes + 192;
 constexpr std::size_t kReceiveTurnBytes = 256 * 1024;
 constexpr int kReceiveTurnCalls = 8;
 constexpr std::uint64_t kReceiveTurnWork = 4 << 20;
-// A datagram that lay in the socket for longer is taken for one whose time is wrong.
+// If a datagram seems to have waited longer than this, its timestamp is considered wrong.
 constexpr Duration kMostLate = std::chrono::seconds(1);
 
 // For a segment size or GRO size, a time, and packet information of either family.
@@ -75,7 +75,7 @@ UdpAddress address_of(const msghdr& message) {
   return address;
 }
 
-// What the kernel said about a message that came.
+// The kernel's information about a received message.
 struct About {
   std::size_t segment = 0;  // 0: it is one datagram
   asio::ip::address to;
@@ -118,7 +118,7 @@ About read_control(msghdr& message) {
   return about;
 }
 
-// Control messages are appended one after another; the answer is where the next begins.
+// Control messages are appended one after another; returns where the next begins.
 template <class T>
 std::size_t append_control(Control& control, std::size_t at, int level, int type, const T& value) {
   cmsghdr head{};
@@ -192,9 +192,8 @@ void UdpEndpoint::set_options(bool v6) {
     set(socket, SOL_SOCKET, SO_RCVBUF, kReceiveBytes);
   if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, kSendBytes)) set(socket, SOL_SOCKET, SO_SNDBUF, kSendBytes);
   set(socket, SOL_SOCKET, SO_MARK, net::kOwnSocketMark);
-  // Never fragmented, and what the kernel heard about path MTUs is not believed: the carrier searches itself,
-  // and an ICMP message can be forged. IPv4 options count for the IPv4 half of a socket of both families,
-  // too.
+  // Never fragmented, and the kernel's knowledge of path MTUs is not used: the carrier searches itself, and
+  // an ICMP message can be forged. IPv4 options count for the IPv4 half of a socket of both families, too.
   set(socket, IPPROTO_IP, IP_MTU_DISCOVER, int{IP_PMTUDISC_PROBE});
   if (v6) set(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, int{IPV6_PMTUDISC_PROBE});
   set(socket, SOL_UDP, UDP_GRO, on);
@@ -270,15 +269,15 @@ void UdpEndpoint::on_readable() {
   end_turn();
 }
 
-// The system's clock may be set at any time, by any amount. But what is read now came after the socket was
-// empty.
+// The system's clock may be changed at any time, by any amount. But a datagram read now arrived after the
+// socket was empty.
 TimePoint UdpEndpoint::arrival_of(std::chrono::nanoseconds late, TimePoint now) const {
   const Duration most = now - std::max(drained_at_, now - kMostLate);
   return now - std::clamp<Duration>(late, Duration{0}, most);
 }
 
-// GRO joins datagrams of one size from one sender, the last of which may be smaller. Where it joins them, it
-// compares no bytes of ours: each is looked up.
+// GRO joins datagrams of one size from one sender, the last of which may be smaller. It does not compare
+// connection ids, so each is looked up.
 void UdpEndpoint::dispatch(std::span<std::byte> bytes, std::size_t segment, const Arrival& arrival) {
   if (segment == 0) segment = bytes.size();
   while (!bytes.empty()) {
@@ -417,7 +416,7 @@ void UdpEndpoint::wait_writable(Receiver& waiter) {
     if (!*self || error) return;
     UdpEndpoint& endpoint = **self;
     endpoint.waiting_writable_ = false;
-    // Those for whom there is no room again are appended anew.
+    // Those that still find no room are appended again.
     std::vector<Receiver*> waiters = std::exchange(endpoint.waiters_, {});
     std::swap(endpoint.told_, waiters);
     auto alive = self;

@@ -24,8 +24,8 @@ class UdpEndpoint {
   struct Arrival {
     UdpAddress from;
     boost::asio::ip::address to;  // of this host, that the sender used; unspecified where nobody asked for it
-    TimePoint at;                 // when the kernel had it, where it says so; otherwise `now`
-    TimePoint now;                // when we read it
+    TimePoint at;                 // the kernel's arrival time, if it reports one; otherwise `now`
+    TimePoint now;                // when it was read
   };
 
   class Receiver {
@@ -33,7 +33,7 @@ class UdpEndpoint {
     virtual ~Receiver() = default;
     // May be decrypted in place. Nothing may be added to or removed from the endpoint here.
     virtual void on_datagram(std::span<std::byte> datagram, const Arrival& arrival) = 0;
-    // All that the socket had for now was handed out: the time to answer.
+    // All datagrams that the socket had were delivered: the time to answer.
     virtual void on_turn_end() = 0;
     // send() said `busy`, and there is room again.
     virtual void on_writable() = 0;
@@ -43,10 +43,10 @@ class UdpEndpoint {
     yes,
     busy,       // what is left in the batch is to be sent when the receiver is told
     too_large,  // for the first hop; the batch is gone
-    refused,    // no route, a firewall of this host, no memory: gone, as if it were lost on the way
+    refused,    // no route, a firewall of this host, no memory: treated as lost on the way
   };
 
-  // Whether datagrams leave with the address that the peer used, which matters where one listens on many.
+  // Whether datagrams are sent from the address that the peer used, which matters when listening on several.
   enum class Answers : std::uint8_t { by_route, from_address_used };
 
   struct Counters {
@@ -62,17 +62,17 @@ class UdpEndpoint {
   UdpEndpoint(const UdpEndpoint&) = delete;
   UdpEndpoint& operator=(const UdpEndpoint&) = delete;
 
-  // `receiver` gets what bears this id, until remove().
+  // `receiver` gets the datagrams with this id, until remove().
   void add(IdBytes id, Receiver& receiver);
   void remove(IdBytes id, Receiver& receiver);
 
-  // Sends from `source`, or as the route says where that is unspecified. Clears the batch unless `busy`.
+  // Sends from `source`, or by the route if that is unspecified. Clears the batch unless `busy`.
   Sent send(DatagramBatch& batch, const boost::asio::ip::address& source, Receiver& waiter);
 
   std::uint16_t port() const { return local_.port(); }
   const UdpAddress& local() const { return local_; }
   bool segments_in_kernel() const { return kernel_segments_; }
-  // As on a kernel or device that cannot; the kernel's own refusal has the same effect.
+  // Behaves like a kernel or device without segmentation; the kernel's own refusal has the same effect.
   void segment_here() { kernel_segments_ = false; }
   const Counters& counters() const { return counters_; }
 

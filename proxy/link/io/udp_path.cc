@@ -7,7 +7,7 @@ namespace longhaul::link::udp {
 namespace asio = boost::asio;
 namespace {
 
-// What one turn sends before other flows have theirs: half a millisecond of encryption.
+// Limit of one turn before other flows have theirs: half a millisecond of encryption.
 constexpr std::size_t kSendTurnBytes = 512 * 1024;
 
 }  // namespace
@@ -41,12 +41,12 @@ void UdpPath::on_datagram(std::span<std::byte> datagram, const UdpEndpoint::Arri
   if (failed_) return;
   if (auto taken = carrier_.receive(datagram, arrival.from, arrival.at, arrival.now); !taken)
     return fail(taken.error().message());
-  // The carrier follows a peer that moved only after it proved to be there; so does our side of the path.
+  // The carrier follows a peer that moved only after it has proved its address; so does our side of the path.
   if (arrival.to != source_ && arrival.from == carrier_.peer()) source_ = arrival.to;
 }
 
 void UdpPath::on_turn_end() {
-  // Flows first: what they read makes credit, what they write goes along with the acknowledgements.
+  // Flows first: their reads create credit, and their writes share packets with the acknowledgements.
   auto self = self_;
   owner_.after_path_activity();
   if (!*self) return;
@@ -71,7 +71,7 @@ void UdpPath::kick() {
 }
 
 void UdpPath::turn() {
-  // Streams that were held back because too much waited here may go on now.
+  // Streams that were held back because the queue here was full may continue.
   if (transmit()) {
     auto self = self_;
     owner_.after_path_activity();
@@ -101,7 +101,7 @@ bool UdpPath::transmit() {
         carrier_.on_too_large(std::min(datagram, size), Clock::now());
         break;
       case UdpEndpoint::Sent::refused:
-        // The address that the peer used may be gone from this host.
+        // The address that the peer used may no longer exist on this host.
         source_ = asio::ip::address();
         break;
     }
@@ -112,7 +112,7 @@ bool UdpPath::transmit() {
 void UdpPath::arm_timer() {
   if (failed_) return;
   const auto next = carrier_.next_timeout();
-  // A timer that fires too early finds nothing to do and is set anew: cheaper than moving it for every
+  // A timer that fires too early finds nothing to do and is set again: cheaper than moving it for every
   // packet.
   if (!next || (timer_at_ && *timer_at_ <= *next)) return;
   timer_at_ = next;

@@ -18,14 +18,14 @@ class UdpPath;
 class UdpPathOwner {
  public:
   virtual ~UdpPathOwner() = default;
-  // The session took bytes in or gave some out: events may wait, deadlines and the carrier's state may have
+  // The session received or sent bytes: events may be waiting, deadlines and the carrier's state may have
   // moved.
   virtual void after_path_activity() = 0;
   // The peer broke the protocol, and the session was abandoned.
   virtual void on_path_breach(UdpPath& path, const std::string& why) = 0;
 };
 
-// How late the loop's timer came, which is what pacing is worth on a busy machine.
+// How late the loop's timer was, which limits the accuracy of pacing on a busy machine.
 struct TimerLateness {
   std::uint64_t times = 0;
   Duration sum{}, worst{};
@@ -40,7 +40,7 @@ class UdpPath final : private UdpEndpoint::Receiver {
   UdpPath(const UdpPath&) = delete;
   UdpPath& operator=(const UdpPath&) = delete;
 
-  // There may be something to send: it goes out at the end of this turn of the loop.
+  // There may be data to send: it is sent at the end of this turn of the loop.
   void kick();
 
   UdpCarrier& carrier() { return carrier_; }

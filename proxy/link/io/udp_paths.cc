@@ -14,18 +14,18 @@ using State = UdpCarrier::State;
 
 // A path that failed is tried again soon, then each minute; soon again after it has carried for as long.
 constexpr Duration kFirstRetry = 10s, kLaterRetry = 60s;
-// Keys of an older connection: how long they bring what is on its way once newer ones carry, and how long
+// Keys of an older connection: how long they still receive data under way once newer ones carry, and how long
 // they wait for newer ones.
 constexpr Duration kLinger = 5s, kOldest = 60s;
-// Without a control connection nobody can tell us of new keys, nor that the peer is gone.
+// Without a control connection we cannot learn of new keys, nor of the peer's end.
 constexpr Duration kAloneLimit = 60s;
 constexpr std::size_t kMostPaths = 4;
-// On a line with a shorter round trip TCP mends a loss before anybody notices, and costs half as much: `auto`
-// leaves it to TCP, unless the operator gave the rate. A line that is taken must be clearly shorter to be
-// left. What TCP itself makes wait is not the line's length, so it is the least of a minute that counts.
+// On a line with a shorter round trip TCP repairs a loss before it is noticed, and costs half as much: `auto`
+// leaves it to TCP, unless the rate is configured. To leave a line in use, it must be clearly shorter. Delays
+// caused by TCP itself are not part of the line's length, so the minimum over a minute counts.
 constexpr Duration kShortLine = 2ms, kClearlyShort = 1500us;
-// While TCP carries, a path that works is asked so often: NATs remember it, and it is known to work when it
-// is wanted.
+// While TCP carries, a working path is probed this often: NATs keep their mapping, and the path is known to
+// work when it is needed.
 constexpr Duration kStandbyProbe = 15s;
 
 UdpState state_of(State state) {
@@ -127,7 +127,7 @@ void UdpPaths::on_path_breach(UdpPath& path, const std::string& why) {
 }
 
 UdpPath* UdpPaths::best() const {
-  // Where the newest keys failed, older ones on the same line are no better.
+  // If the newest keys failed, older ones on the same line are no better.
   for (auto it = paths_.rbegin(); it != paths_.rend(); ++it) {
     if (it->path->carrier().state() == State::up) return it->path.get();
     if (it->path->carrier().state() == State::failed) return nullptr;
@@ -155,7 +155,7 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     features_ = situation.features;
     for (auto& path : paths_) path.path->carrier().set_fec(features_);
   }
-  // The bound for all peers stands above what the operator said of this one.
+  // The bound for all peers overrides the configured rate of this one.
   const std::uint64_t rate = situation.rate_bits && situation.most_bits
                                  ? std::min(situation.rate_bits, situation.most_bits)
                                  : situation.rate_bits;
@@ -203,7 +203,7 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
     }
   }
 
-  // No control connection: the newest keys carry on for a while.
+  // No control connection: the newest keys continue for a while.
   if (situation.tcp != 0) {
     alone_since_.reset();
   } else if (!alone_since_) {
@@ -224,8 +224,8 @@ void UdpPaths::choose(const Situation& situation, TimePoint now) {
   arm_timer();
 }
 
-// The control connection ends and is dialled again by whoever can, which the acceptor alone could not do; the
-// session goes on over the new one.
+// The control connection is closed and dialled again by whichever side can, which the acceptor alone could
+// not do; the session continues over the new one.
 void UdpPaths::renew_keys(CarrierId control) {
   const UdpPath* path = newest();
   if (!path || !path->carrier().keys_worn_out() || std::exchange(renewing_, true)) return;
@@ -246,8 +246,8 @@ void UdpPaths::keep_standby(TimePoint now) {
   }
 }
 
-// A packet that comes now may have been sent before the end of the connection, which it did not overtake; the
-// acknowledgement of one that we sent since cannot.
+// A packet that arrives now may have been sent before the end of the connection; an acknowledgement of a
+// packet that we sent since cannot.
 bool UdpPaths::in_doubt() const {
   return alone_since_ && sending_ && sending_->carrier().peer_lived_at() <= *alone_since_;
 }

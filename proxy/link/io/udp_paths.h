@@ -14,46 +14,46 @@ namespace longhaul::link::udp {
 
 class UdpPaths final : private UdpPathOwner {
  public:
-  // `owner` outlives this object; it is told of activity, and that the control connection is closed when only
-  // a new one brings new keys.
+  // `owner` outlives this object; it is informed of activity, and when the control connection must be closed
+  // because only a new one brings new keys.
   UdpPaths(boost::asio::io_context& io, std::string peer, CarrierOwner& owner);
   ~UdpPaths();
 
-  // The socket from which peers are dialled, made when it is first asked for; null where this host has none.
+  // The socket for dialling peers, created on first use; null if this host has none.
   UdpEndpoint* dialling_endpoint(bool v6);
 
-  // New keys, from a new control connection. The path that carries so far goes on until the new one answers.
+  // New keys, from a new control connection. The path that carries now continues until the new one answers.
   void begin(UdpEndpoint& endpoint, UdpCarrierConfig config, Session& session);
-  // Before the session goes.
+  // Before the session is destroyed.
   void end();
 
   struct Situation {
     config::Features features;    // what both sides allow
     CarrierId tcp = 0;            // the control connection; 0: there is none
-    std::uint64_t rate_bits = 0;  // what this side may send; 0: measured
+    std::uint64_t rate_bits = 0;  // this side's configured rate; 0: measured
     std::uint64_t most_bits = 0;  // measured or not; 0: no bound
   };
-  // Puts the session on the path that it should take now. To be called whenever anything may have changed.
+  // Moves the session to the best path. Call it whenever anything may have changed.
   void choose(const Situation& situation, TimePoint now);
 
-  // The whole link was silent and is heard again: what failed with it need not wait its time.
+  // The whole link was silent and is heard again: paths that failed with it need not wait for their time.
   void probe_now(TimePoint now);
   void kick();
 
-  // What is known of the path: found out by a carrier, or told before the first one.
+  // Measurements of the path, from a carrier or an earlier daemon.
   std::optional<PathMemory> memory() const;
   void recall(const PathMemory& memory) { memory_ = memory; }
 
   bool carrying() const { return sending_ != nullptr; }
-  // The control connection has gone and nothing sent over UDP since is known to have come: perhaps the peer
-  // has gone with it.
+  // The control connection has ended and no packet sent over UDP since was acknowledged: perhaps the peer has
+  // ended with it.
   bool in_doubt() const;
   void fill(LinkStatus& status) const;
 
  private:
   struct Path {
     std::unique_ptr<UdpPath> path;
-    std::optional<TimePoint> ends;  // the peer has newer keys, and only what is on its way may still come
+    std::optional<TimePoint> ends;  // the peer has newer keys, and only data under way may still arrive
   };
 
   // UdpPathOwner

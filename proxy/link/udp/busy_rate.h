@@ -15,7 +15,7 @@ namespace longhaul::link::udp {
 
 class BusyRate {
  public:
-  // `stands`: there is a queue, and so the line was busy from the last arrival to this one; with ours only
+  // `stands`: there is a queue, so the line was busy from the last arrival to this one; with our packets only
   // if we had enough to send.
   void on_sample(const RateSample& sample, bool stands) {
     if (!sample.forward_delay) return;
@@ -45,23 +45,23 @@ class BusyRate {
     queue.bytes = 0;
   }
 
-  // Bytes per second that arrived, the best of the last three pieces; nothing before there are two.
+  // Bytes per second that arrived, the best of the last three samples; no result before there are two.
   std::optional<double> value() const {
     if (!queue_ || queue_->pieces[1] == 0) return std::nullopt;
     return *std::max_element(queue_->pieces.begin(), queue_->pieces.end());
   }
 
-  // The most by which a packet was later than those before it, since shortly before the queue was there: a
-  // line that stands still makes all of its queue at once, others on the line make theirs by and by.
+  // The most by which a packet was later than those before it, since shortly before the queue appeared: a
+  // stalled line builds all of its queue at once, other traffic gradually.
   Duration jump() const { return queue_ ? queue_->jump : Duration{0}; }
 
  private:
-  static constexpr std::uint64_t kFewest = 4;  // packets in a piece
+  static constexpr std::uint64_t kFewest = 4;  // packets in a sample
   static constexpr Duration kShortly = std::chrono::milliseconds(200);
 
   struct Queue {
-    TimePoint since;                 // the present piece,
-    std::uint64_t bytes = 0;         // and what arrived in it
+    TimePoint since;                 // the current sample,
+    std::uint64_t bytes = 0;         // and the bytes that arrived in it
     std::array<double, 3> pieces{};  // bytes per second, the newest first; 0: not yet
     Duration jump{0};
   };

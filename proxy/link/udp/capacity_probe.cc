@@ -8,7 +8,7 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr Duration kMemory = 60s;  // after which the line may be another one
+constexpr Duration kMemory = 60s;  // after which the line may have changed
 constexpr Duration kLate = 2ms;    // a sender's timers are, and a receiver's stamps may be by half of it
 constexpr double kNew = 0.1;       // weight of one burst in the mean
 constexpr std::uint64_t kFewestTold = 4;  // packets from the first that was told of to the last

@@ -21,24 +21,24 @@ class CapacityProbe {
   };
 
   void begin(TimePoint now, const Burst& burst);
-  // True when all of it has left. One that left all at once, or much too slowly, tells nothing.
+  // True when all of it was sent. A burst sent all at once, or much too slowly, is useless.
   bool on_send(TimePoint now, std::uint64_t bytes);
   void on_sample(const RateSample& sample);
 
-  // Bytes per second, the mean of the latest bursts. Nothing before two of them succeeded.
+  // Bytes per second, the mean of the latest bursts. No result before two of them succeeded.
   std::optional<double> capacity() const;
   // The line has changed, or the other traffic has ended.
   void forget();
   // No burst succeeded for so long that the estimate is outdated.
   bool is_old(TimePoint now) const;
-  // Several bursts one after the other told nothing: on a slow line too few packets of one are told of.
+  // Several bursts in a row were useless: on a slow line too few packets of each are acknowledged separately.
   bool in_vain(TimePoint now) const;
 
   static constexpr double kLeast = 1.3;
 
  private:
-  // A packet that is known to have arrived, and the bytes that were ever sent up to it: what is lost between
-  // two was on the line too.
+  // A packet that is known to have arrived, and all bytes sent up to it: packets lost in between used the
+  // line too.
   struct Place {
     Duration arrival{0};
     std::uint64_t bytes = 0;
@@ -48,7 +48,7 @@ class CapacityProbe {
   Burst burst_;
   TimePoint began_at_{};
   double left_ = 0;       // bytes of the burst that are still to leave
-  bool answered_ = true;  // no more is to come of it
+  bool answered_ = true;  // it is complete, or was given up
   std::optional<Place> first_, last_;
   unsigned in_vain_ = 0;  // failed bursts since the last success
   TimePoint told_at_{};

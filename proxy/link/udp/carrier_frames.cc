@@ -39,8 +39,8 @@ void write_frame_head(CarrierFrameType type, std::size_t body_bytes, Buffer& out
   writer.varint(body_bytes);
 }
 
-// As RFC 9000, section 19.3: the first range by its length, the others by the hole before them and their
-// length, both less by what they cannot be less than.
+// As RFC 9000, section 19.3: the first range by its length, the others by the gap before them and their
+// length, both minus their smallest possible value.
 void write_packet_ack(const PacketAck& ack, Buffer& out) {
   thread_local Buffer body;
   body.clear();
@@ -88,7 +88,7 @@ Result<PacketAck> parse_packet_ack(Bytes body) {
 void write_filler(CarrierFrameType type, std::size_t frame_bytes, Buffer& out) {
   std::size_t body = frame_bytes < 66 ? frame_bytes - 2 : frame_bytes - 3;
   if (frame_head_size(body) + body != frame_bytes) {
-    // No single frame has this size, for its length is at the edge of its encoding.
+    // No single frame can have this size, because its length field is at the edge of its encoding.
     write_frame_head(CarrierFrameType::padding, 0, out);
     return write_filler(type, frame_bytes - 2, out);
   }

@@ -33,14 +33,14 @@ constexpr std::size_t frame_head_size(std::size_t body_bytes) { return 1 + varin
 void write_packet_ack(const PacketAck& ack, Buffer& out);
 Result<PacketAck> parse_packet_ack(Bytes body);
 
-// A frame of exactly `frame_bytes` (2 at least) that says nothing.
+// A frame of exactly `frame_bytes` (at least 2) without content.
 void write_filler(CarrierFrameType type, std::size_t frame_bytes, Buffer& out);
 
 using PathToken = std::array<std::byte, 8>;
 void write_path_token(CarrierFrameType type, const PathToken& token, Buffer& out);
 Result<PathToken> parse_path_token(Bytes body);
 
-// What follows in the packet is a source symbol of the class.
+// The rest of the packet is a source symbol of the class.
 struct SymbolFrame {
   fec::Class of = fec::Class::interactive;
   fec::SymbolId id = 0;
@@ -55,11 +55,11 @@ struct RepairFrame {
 void write_repair(const RepairFrame& frame, Buffer& out);
 std::size_t repair_frame_size(const RepairFrame& frame);
 Result<RepairFrame> parse_repair(Bytes body);
-// By so much a packet with a repair is larger, at most, than the largest of the packets that it protects.
+// How much larger a packet with a repair is, at most, than the largest of the packets that it protects.
 inline constexpr std::size_t kRepairRoom = 20;
 
-// Packets that did not arrive and whose content was restored: their numbers, descending. Not repeated where
-// it is lost itself: then their content goes again for nothing.
+// Packets that did not arrive and whose content was restored: their numbers, descending. Not repeated if it
+// is lost itself: then their content is sent again unnecessarily.
 using RecoveredNumbers = boost::container::static_vector<PacketNumber, 64>;
 void write_recovered(const RecoveredNumbers& numbers, Buffer& out);
 Result<RecoveredNumbers> parse_recovered(Bytes body);

@@ -24,8 +24,8 @@ class CubicWindow {
     const double target = std::max(std::min(cubic, 1.5 * window_), reno_);
     if (target > window_) window_ += (target - window_) * packets / window_;
   }
-  // Once for each round trip in which something was lost because a queue was full. `decrease`: the part that
-  // stays.
+  // Call once for each round trip in which packets were lost because a queue was full. `decrease`: the part
+  // that stays.
   void on_loss(TimePoint now, double decrease = kDecrease) {
     largest_ = window_ < largest_ ? window_ * (1 + kDecrease) / 2 : window_;  // fast convergence
     window_ = std::max(decrease * window_, 4.0);
@@ -47,7 +47,7 @@ class CubicWindow {
 
   double window_ = 0;
   double largest_ = 0;    // before the latest loss
-  double reno_ = 0;       // what Reno would have: never less than that
+  double reno_ = 0;       // Reno's window: a lower bound
   double to_origin_ = 0;  // seconds from a loss until the window is as large again
   TimePoint epoch_start_{};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datagrams for one address that leave in one system call: all of one size but the last, which may be smaller
-// (UDP generic segmentation offload, Linux 4.18).
+// Datagrams for one address that are sent in one system call: all of one size except the last, which may be
+// smaller (UDP generic segmentation offload, Linux 4.18).
 #pragma once
 #include "codecs/byte_writer.h"
 #include "proxy/link/endpoint.h"
@@ -8,8 +8,7 @@
 namespace longhaul::link::udp {
 
 struct DatagramBatch {
-  // What one send may hold: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's
-  // length.
+  // Limit of one send: the kernel's limits are 64 segments (UDP_MAX_SEGMENTS) and one IP packet's length.
   static constexpr std::size_t kMaxSegments = 64;
   static constexpr std::size_t kMaxBytes = 64'000;
 

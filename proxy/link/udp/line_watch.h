@@ -15,8 +15,8 @@ class LineWatch {
   explicit LineWatch(Duration initial_rtt) : initial_rtt_(initial_rtt) {}
 
   void on_sample(const RateSample& sample) {
-    // On a slow line a packet takes many times as long as a small one, for which that is no queue. So full
-    // ones are compared with full ones, and before there is one nothing is known but how long the line is.
+    // On a slow line a full packet takes many times as long as a small one, which is not a queue. So full
+    // ones are compared with full ones; before there is one only the line's length is known.
     if (!is_full(sample)) {
       if (sample.rtt) small_rtt_.add(sample.now, *sample.rtt);
       return;
@@ -30,7 +30,7 @@ class LineWatch {
     if (sample.forward_delay) forward_.add(sample.now, lag(), *sample.forward_delay);
   }
 
-  // Only such packets tell of a queue. Repairs need a little room in a packet of data.
+  // Only such packets indicate a queue. Repairs need a little room in a packet of data.
   static bool is_full(const RateSample& sample) {
     return std::uint64_t{sample.packet_bytes} * 16 >= std::uint64_t{sample.full_packet_bytes} * 15;
   }
@@ -38,25 +38,24 @@ class LineWatch {
   bool measured() const { return rtt_.base().has_value() || small_rtt_.value().has_value(); }
   // Without queue, as far as was seen within the last seconds.
   Duration base_rtt() const { return rtt_.base() ? *rtt_.base() : small_rtt_.value().value_or(initial_rtt_); }
-  // What stands in the queue now, as time. A queue on the way back is in the round trip alone, two clocks
-  // that drift apart are in the forward delay alone.
+  // The current queue, as time. A queue in the reverse direction shows only in the round trip, clock drift
+  // only in the forward delay.
   Duration queue() const { return std::min(rtt_.above_base(), forward_.above_base()); }
-  // By how much delays differ from one packet to the next, in the mean: what hosts and lines add by chance.
+  // The mean difference of delays from one packet to the next: random delays of hosts and lines.
   Duration variation() const { return forward_.variation(); }
-  // A queue that grows is seen so much later.
+  // A growing queue is detected this much later.
   Duration lag() const { return std::clamp<Duration>(base_rtt() / 4, kShortWhile, kLongWhile); }
 
  private:
-  // Long enough that a sender of the other kind, which keeps a queue standing for long, is not taken for the
-  // line.
+  // Long enough that a competing sender that keeps a queue for long is not taken for the line.
   static constexpr Duration kMemory = std::chrono::seconds(60);
   static constexpr Duration kShortWhile = std::chrono::milliseconds(12);
   static constexpr Duration kLongWhile = std::chrono::milliseconds(50);
 
   class Delays {
    public:
-    // The least of a short while: jitter and batches of a busy host add to single packets, a queue to all. On
-    // a slow line the while is longer, or it would hold a single packet.
+    // The minimum of a short interval: jitter and batches of a busy host delay single packets, a queue all of
+    // them. On a slow line the interval is longer, or it would contain a single packet.
     void add(TimePoint now, Duration short_while, Duration value) {
       base_.add(now, value);
       if (last_) {
@@ -75,9 +74,9 @@ class LineWatch {
     Duration above_base() const {
       if (!recent_.value()) return Duration{0};
       const Duration above = *recent_.value() - *base_.value();
-      // Where few packets come in that while even the least of them was late: of delays that are evenly
-      // spread over a span, one is late by half of the span, the least of two by a third of it; and from one
-      // to the next they differ by a third of it.
+      // If few packets arrive in that interval even their minimum is late: of delays evenly spread over a
+      // span, one is late by half of the span, the minimum of two by a third; and consecutive ones differ by
+      // a third of it.
       const auto count = std::max<Duration::rep>(window_ / std::max<Duration>(spacing_, Duration{1}), 1);
       return std::max<Duration>(above - 3 * variation_ / (count + 1), Duration{0});
     }

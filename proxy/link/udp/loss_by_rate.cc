@@ -8,7 +8,7 @@ namespace longhaul::link::udp {
 
 namespace {
 constexpr double kDeviations = 3.5;
-constexpr double kAvoided = 0.3;  // share of the loss that the lower rate must avoid to be worth it
+constexpr double kAvoided = 0.3;  // share of the loss that a lower rate must avoid to be worthwhile
 }  // namespace
 
 void LossByRate::add(Level level, double rate, const EpochTally& tally) {
@@ -29,7 +29,7 @@ void LossByRate::age(double factor) {
   }
 }
 
-// What was not slowed down.
+// Packets that were not slowed down.
 LossByRate::Cell LossByRate::faster() const {
   Cell all = cell(Level::high);
   const Cell& normal = cell(Level::normal);
@@ -52,7 +52,7 @@ bool LossByRate::depends_on_rate() const {
   if (high.rate() <= low.rate()) return false;
   const double more = high.loss() - low.loss();
   const double share = (high.lost + low.lost) / (high.bytes() + low.bytes());
-  // Where losses come in bursts, shares scatter more than those of throws of a die, whose runs are this long:
+  // If losses come in bursts, shares scatter more than for independent losses, whose runs have this length:
   const double run_of_dice = 1 / (1 - share);
   const double run =
       std::max((high.lost + low.lost) / packet_bytes_ / std::max(high.runs + low.runs, 1.0), run_of_dice);

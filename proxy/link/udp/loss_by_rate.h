@@ -15,20 +15,21 @@ class LossByRate {
 
   explicit LossByRate(std::uint32_t packet_bytes) : packet_bytes_(packet_bytes) {}
 
-  // What became of bytes that were sent at `rate`.
+  // The fate of bytes sent at `rate`.
   void add(Level level, double rate, const EpochTally& tally);
-  // The older, the less it counts: to be called once in a while.
+  // Ages the samples: call it periodically.
   void age(double factor = 0.75);
   void clear() { cells_ = {}; }
 
-  // More was lost at the higher rate than at the lower one, by more than chance, and by as much as a line
-  // would make it that carries a fixed rate and drops the rest.
+  // More was lost at the higher rate than at the lower one, beyond chance, and by as much as on a line that
+  // carries a fixed rate and drops the rest.
   bool depends_on_rate() const;
-  // How much slower to go to learn what a loss depends on: if nearly all is lost, to what arrives.
+  // How much slower to send to learn whether loss depends on the rate: if nearly all is lost, at the arrival
+  // rate.
   static double trial_gain(double loss) {
     return loss < 0.15 ? 0.75 : 0.9 * (1 - loss < 0.1 ? 0.1 : 1 - loss);
   }
-  // Both kinds of packets were sent enough to say so.
+  // Enough packets of both kinds were sent to decide.
   bool decided() const;
   bool enough(Level level) const { return cell(level).bytes() >= kEnoughPackets * packet_bytes_; }
   // Share of packets that is lost at any rate.

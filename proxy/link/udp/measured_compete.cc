@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw beside traffic that fills queues: a sender that waits for the queue to empty gets nothing
-// there, so it behaves like CUBIC, and checks occasionally whether that is still needed.
+// MeasuredLaw beside traffic that fills queues: a sender that waits for an empty queue would starve, so it
+// behaves like CUBIC, and checks occasionally whether that is still needed.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ void MeasuredLaw::begin_competing(TimePoint now) {
   random_before_ = loss < 0.005 ? 0 : loss;  // a few may be the queue's
   fullest_queue_ = watch_.queue();
   const double rtt = seconds(watch_.base_rtt() + watch_.queue());
-  // At least half of what the line carries: two is the least that there can be of us.
+  // At least half of the line's capacity: with two links, the fair share.
   const double rate = std::max(line_, capacity_ / 2);
   cubic_.start(rate * rtt / config_.packet_bytes, now);
   next_look_ = now + std::max<Duration>(8s, 30 * span());
@@ -47,8 +47,8 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   round_lost_ +=
       static_cast<std::int64_t>(sample.lost_bytes) - static_cast<std::int64_t>(sample.spurious_bytes);
   const double bytes = static_cast<double>(round_acked_ + round_lost_);
-  // The queue drops only where it is full; what is lost elsewhere is the line's own loss. Of that, chance may
-  // bring more. (A loss is known a round trip after it happened.)
+  // The queue drops only when it is full; other losses are the line's own. Chance may add to that. (A loss is
+  // known a round trip after it happened.)
   late_queue_.set_window(2 * rtt);
   late_queue_.add(now, watch_.queue());
   const Duration late_queue = *late_queue_.value();
@@ -62,10 +62,10 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   const double excess =
       nearly_full ? static_cast<double>(round_lost_) - usual - 4 * std::sqrt(usual * config_.packet_bytes)
                   : 0;
-  // What was sent before the window shrank is no news of it. (What is lost was sent a moment before what is
-  // acknowledged.)
+  // Losses of packets sent before the window shrank are no news. (A lost packet was sent a moment before the
+  // acknowledged ones.)
   if (excess > 0 && sample.sent_at > loss_counts_from_) {
-    // A sender with less than half backs off less: CUBIC alone takes minutes to reach even shares.
+    // A sender with less than half backs off less: CUBIC alone takes minutes to converge.
     const double share =
         capacity_ > 0 ? cubic_.window() * config_.packet_bytes / seconds(rtt) / capacity_ : 1;
     cubic_.on_loss(now, share < 0.45 ? 0.9 : share < 0.5 ? 0.8 : CubicWindow::kDecrease);
@@ -77,12 +77,12 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
   last_round_ = sample.round;
   if (static_cast<double>(sample.in_flight_bytes) + packets(8) > 0.8 * cubic_.window() * config_.packet_bytes)
     cubic_.on_ack(static_cast<double>(sample.acked_bytes) / config_.packet_bytes, rtt, now);
-  // A little faster than the window alone would go: the window is to decide.
+  // A little faster than the window alone would send: the window should decide.
   set_line(1.1 * cubic_.window() * config_.packet_bytes / seconds(rtt));
 
   if (phase_ == Phase::compete && now >= next_look_) {
     if (watch_.queue() > fullest_queue_ * 8 / 10 && now < next_look_ + 20 * span()) {
-      // About to overflow: then all give way, and the look would tell nothing.
+      // About to overflow: then all senders back off, and the check would be useless.
     } else if (watch_.queue() > queue_target()) {
       look_queue_ = watch_.queue();
       enter(Phase::look, 0.5, look_queue_ * 8 / 5 + watch_.base_rtt() + look_queue_, now);
@@ -91,8 +91,8 @@ void MeasuredLaw::on_competing(const RateSample& sample) {
     }
   }
   if (phase_ == Phase::look) {
-    // At half our rate the queue loses half a second in a second if all of it is ours. It shows a round trip
-    // later.
+    // At half our rate the queue drains by half a second per second if all of it is ours. It shows a round
+    // trip later.
     if (excess > 0) {
       next_look_ = now + 10 * span();
       enter(Phase::compete, 1, Duration::max(), now);

@@ -23,7 +23,7 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now)
       tested_at_(now),
       next_test_(now + kFirstTest) {
   if (config_.memory && config_.memory->rate > 0) {
-    // If the line is slower now, its queue says so within a round trip.
+    // If the line is slower now, its queue shows it within a round trip.
     line_ = 0.95 * static_cast<double>(config_.memory->rate);
     enter(Phase::cruise, 1, 2 * span(), now);
   } else {
@@ -51,10 +51,10 @@ MeasuredLaw::MeasuredLaw(const MeasuredConfig& config, TimePoint now, const Line
 
 void MeasuredLaw::set_line(double rate) {
   if (config_.max_rate > 0) rate = std::min(rate, static_cast<double>(config_.max_rate));
-  line_ = std::max(rate, packets(2));  // two packets a second keep any line measured
+  line_ = std::max(rate, packets(2));  // two packets a second still measure the line
 }
 
-// A round trip, or what a few packets take: the unit of all phases.
+// A round trip, or the time of a few packets: the unit of all phases.
 Duration MeasuredLaw::span() const {
   const Duration few = times(1s, packets(kFewestInPhase) / line_);
   return std::max({watch_.base_rtt(), Duration(kShortest), few});
@@ -77,8 +77,8 @@ const MeasuredLaw::Epoch* MeasuredLaw::find(std::uint16_t number) const {
   return epoch.number == number ? &epoch : nullptr;
 }
 
-// The rate at which the line took what was sent. By what left and arrived, which chance does not move; and
-// not more than what arrived can stand for, if some loss is the line's answer to too much.
+// The rate at which the line accepted our packets. By departures and arrivals, which chance does not change;
+// limited by the arrivals if some of the loss is the line's answer to excess.
 std::optional<double> MeasuredLaw::carried(const std::optional<DeliveryRate>& delivery) const {
   if (!delivery) return std::nullopt;
   const double time = seconds(delivery->interval);
@@ -95,8 +95,8 @@ void MeasuredLaw::on_sample(const RateSample& sample) {
   for (const EpochTally& tally : sample.epochs) {
     const Epoch* epoch = find(tally.epoch);
     if (!epoch || overflows) continue;
-    // What is lost because a queue overflows, or did while we looked for the line's rate, says nothing about
-    // the rate found.
+    // Losses while a queue overflows, or did while we measured the line's rate, say nothing about the rate
+    // found.
     if (epoch->phase != Phase::drain && epoch->phase != Phase::ramp && epoch->phase != Phase::burst)
       losses_.add(epoch->level, epoch->rate, tally);
   }
@@ -149,27 +149,27 @@ void MeasuredLaw::after_up(TimePoint now) {
   losses_.age();
   const double size = up_rate_ / up_base_ - 1;
   if (up_best_ <= 0 && up_piece_ > 0 && size >= 0.01) return grow_by_piece(now);
-  if (up_best_ <= 0 || size < 0.01) {  // the application had too little to send, or no more is allowed
+  if (up_best_ <= 0 || size < 0.01) {  // the application had too little to send, or the rate is bounded
     growing_ = false;
     begin_cruise(now);
     return;
   }
   const double rise = up_best_ / up_base_ - 1;
-  // There was room if nearly all of it arrived in time, and the queue did not take it.
+  // There was room if nearly all of it arrived in time, and it did not go into the queue.
   const double after = up_answered_ ? up_queue_after_ : seconds(watch_.queue());
   const double grown = after - up_queue_;
   const bool more = rise > 0.6 * size && grown < 0.4 * size * seconds(span());
-  // Neither a queue nor losses caused by this sender: then the line can do more than measured, and the gap
+  // Neither a queue nor losses caused by this sender: then the line can carry more than measured, and the gap
   // was local. On a busy host timers are late; a client that waits for each block leaves gaps.
   if (rise < 0 && (after < seconds(kQueue) || (is_calm() && share() > 0.8)) && !known_random_) {
-    // Whether losses are of our making a test tells, and before it is a reason to test.
+    // A test shows whether we cause losses; before the test that is unknown, and a reason for one.
     if (!is_harmless(losses_.total_loss())) test_soon();
     growing_ = false;
     begin_cruise(now);
     return;
   }
   if (rise < 0 && drain_standstill(now)) {
-    // What was measured over a round trip has the standstill in it.
+    // A measurement over a round trip includes the stall.
     growing_ = false;
     if (phase_ != Phase::drain) begin_cruise(now);
     return;
@@ -177,7 +177,7 @@ void MeasuredLaw::after_up(TimePoint now) {
   learn_share(size, after, more);
   set_line(line_ + (more ? 1 : 0.7) * (up_best_ - line_));
   draw_even(now, more);
-  // Once may be chance, or capacity that other traffic left for a moment.
+  // A single result may be chance, or capacity that other traffic left for a moment.
   growth_ = std::min(more ? (growing_ ? 2 : 1) * size : 0, 1.0);
   growing_ = more;
   if (more) {
@@ -194,7 +194,7 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   const auto rate = carried(sample.delivery);
   if (!rate || sample.delivery->application_limited) {
     note_piece(sample);
-    // What was known of the queue when the last full packet came is no news.
+    // The state of the queue at the last full packet is no news.
     if (phase_ == Phase::cruise && sample.forward_delay && LineWatch::is_full(sample)) ease(sample.now);
     return;
   }
@@ -214,8 +214,8 @@ void MeasuredLaw::on_settled(const RateSample& sample) {
   capacity_ = std::max(*rate, capacity_ * (1 - std::min(seconds(sample.now - capacity_at_) / 120, 0.1)));
   capacity_at_ = sample.now;
   if (starting_) {
-    // What was sent before the rate was known, and slowly while that queue drained, met our own queue; and
-    // what is measured from there on is our slowness.
+    // Packets sent before the rate was known, and slowly while that queue drained, met our own queue; later
+    // measurements would show only our slowness.
     const Epoch* epoch = find(sample.sent_epoch);
     if (!epoch || epoch->phase == Phase::train || epoch->phase == Phase::ramp || epoch->phase == Phase::drain)
       return;
@@ -251,7 +251,7 @@ void MeasuredLaw::note_piece(const RateSample& sample) {
 
 void MeasuredLaw::grow_by_piece(TimePoint now) {
   const double size = up_rate_ / up_base_ - 1;
-  // A pause is made up for by a short burst, which says nothing of the rate meant.
+  // A pause is followed by a short burst, which says nothing about the intended rate.
   const double rise = std::min(up_piece_, up_rate_) / up_base_ - 1;
   // A policer lets short bursts pass at any rate, and a client that waits for answers gains nothing from even
   // shorter ones.
@@ -288,7 +288,7 @@ void MeasuredLaw::step(TimePoint now, std::uint64_t in_flight_bytes) {
   if (now < phase_until_ && !drained) return;
   switch (phase_) {
     case Phase::up: {
-      // What `up` put into the queue, and a little more: so the empty line is seen now and then.
+      // The queue that `up` caused, and a little more: so that the empty line is seen occasionally.
       const Duration more = std::min<Duration>(1ms, span() / 20);
       const double size = up_rate_ / up_base_ - 1;
       enter(Phase::down, growing_ ? 1 : 1 - size - seconds(more) / seconds(span()), span(), now);
@@ -371,7 +371,7 @@ RateView MeasuredLaw::view() const {
 
 std::optional<PathMemory> MeasuredLaw::memory() const {
   if (!watch_.measured() || phase_ == Phase::train || phase_ == Phase::ramp) return std::nullopt;
-  // Too little was sent to know more than before.
+  // Too little was sent to learn anything new.
   if (config_.memory && carried_ == 0 && !learnt_by_piece_ && !competing()) return config_.memory;
   return PathMemory{static_cast<std::uint64_t>(line_), watch_.base_rtt()};
 }

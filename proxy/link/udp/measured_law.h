@@ -24,13 +24,12 @@ struct MeasuredConfig {
   std::uint64_t seed = 1;      // so that two links do not probe at the same time
 };
 
-// The line's rate is what arrives while a queue stands, and is looked for by sending a little faster for a
-// round trip, then as much slower. Lost packets took their time on the line too, unless more of them are lost
-// when more are sent.
+// The line's rate is the arrival rate while a queue exists; it is probed by sending a little faster for a
+// round trip, then as much slower. Lost packets used the line too, unless their share rises with the rate.
 class MeasuredLaw final : public RateLaw {
  public:
   MeasuredLaw(const MeasuredConfig& config, TimePoint now);
-  // Goes on where another law stopped: the line carries about `rate`. What is in flight bears epochs below
+  // Continues where another law stopped: the line carries about `rate`. Packets in flight have epochs below
   // `first_epoch`.
   MeasuredLaw(const MeasuredConfig& config, TimePoint now, const LineWatch& watch, const LossByRate& losses,
               double rate, std::uint16_t first_epoch);
@@ -42,19 +41,19 @@ class MeasuredLaw final : public RateLaw {
   std::uint16_t epoch() const override { return epoch_; }
   RateView view() const override;
 
-  // For the next carrier to this peer. Nothing, if too little was sent to know.
+  // For the next carrier to this peer. No result if too little was sent to know.
   std::optional<PathMemory> memory() const;
 
-  double line_rate() const { return line_; }  // bytes per second, what is believed now
+  double line_rate() const { return line_; }  // bytes per second, the current estimate
   const LineWatch& watch() const { return watch_; }
   const LossByRate& losses() const { return losses_; }
-  // Something that fills queues is on the line: do not give way to it.
+  // Traffic that fills queues shares the line: do not give way to it.
   bool competing() const { return phase_ == Phase::compete || phase_ == Phase::look; }
-  // The line drops what is too much for it, without a queue.
+  // The line drops excess packets, without a queue.
   bool policed() const { return known_random_.has_value(); }
-  // Ours of what the line carries, 0 to 1.
+  // Our share of the line, 0 to 1.
   double share() const;
-  const char* describe() const;  // the present phase, for logs and traces
+  const char* describe() const;  // the current phase, for logs and traces
   bool settled() const {
     return phase_ == Phase::cruise || phase_ == Phase::up || phase_ == Phase::down ||
            phase_ == Phase::burst || phase_ == Phase::rest;
@@ -62,17 +61,17 @@ class MeasuredLaw final : public RateLaw {
 
  private:
   enum class Phase : std::uint8_t {
-    train,    // a few packets at once: how far apart they arrive tells what the line can do
+    train,    // a few packets at once: their spacing at the receiver shows the line's rate
     ramp,     // faster each round trip
-    drain,    // what was too much leaves the queue
+    drain,    // the excess leaves the queue
     cruise,   // at the line's rate
     up,       // a little faster, for a round trip
     down,     // as much slower, while the answers to `up` come in
     test,     // much slower, for a round trip: is less lost then?
-    compete,  // beside something that fills queues
+    compete,  // beside traffic that fills queues
     look,     // competing, for a moment slower: how much of the queue is ours?
     burst,    // some packets at once: what is the total capacity of the line?
-    rest,     // what they put into the queue leaves it
+    rest,     // their excess leaves the queue
   };
   struct Epoch {
     std::uint16_t number = 0;
@@ -139,7 +138,7 @@ class MeasuredLaw final : public RateLaw {
   MeasuredConfig config_;
   LineWatch watch_;
   LossByRate losses_;
-  BusyRate busy_;  // while there is more queue than we leave ourselves
+  BusyRate busy_;  // while the queue is longer than our own
   std::minstd_rand random_;
   double line_;
   double gain_ = 1;
@@ -157,7 +156,7 @@ class MeasuredLaw final : public RateLaw {
   double previous_rate_ = 0;  // of the round before this one
   double round_best_ = 0;
   double round_arrived_ = 0;
-  double ramp_loss_ = 0.1;  // share lost before the present round of the ramp
+  double ramp_loss_ = 0.1;  // share lost before the current round of the ramp
   std::int64_t round_acked_ = 0, round_lost_ = 0;
 
   // Settled.
@@ -187,8 +186,7 @@ class MeasuredLaw final : public RateLaw {
   double tested_loss_ = 0.12;  // at the start little loss can wait: most transfers are short
   double carried_ = 0;         // by the latest ACK
   double arrived_ = 0;         // bytes per second, lately
-  std::optional<double>
-      known_random_;  // a test found that the line drops what is too much: its loss beside that
+  std::optional<double> known_random_;  // a test found that the line drops excess packets: the loss then
 
   // Other traffic.
   double mean_queue_ = 0;  // seconds, over the last spans
@@ -208,7 +206,7 @@ class MeasuredLaw final : public RateLaw {
   Duration look_queue_{0};  // at its start
   bool queue_was_much_ = false;
   Duration smoothed_rtt_{0};
-  double capacity_ = 0;  // of the line, ours or not, as far as was seen lately; bytes per second
+  double capacity_ = 0;  // of the line, ours or not, as far as was seen recently; bytes per second
   TimePoint capacity_at_{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MeasuredLaw makes of losses: chance, or the line's answer to too much? A test tells, which sends much
-// less for a round trip.
+// How MeasuredLaw interprets losses: as chance, or as the line's answer to excess? A test decides, which
+// sends much less for a round trip.
 #include <algorithm>
 #include <cmath>
 
@@ -15,14 +15,14 @@ constexpr double kMuchLoss = 0.03;  // worth a test of what it depends on
 constexpr Duration kLongestTestInterval = 60s;
 }  // namespace
 
-// Loss that is not the line's answer to too much. A little more than was known before is: or, after a change
-// of the weather, the rate would fall without end.
+// Loss that is not the line's answer to excess. A little more than known before counts as such: otherwise the
+// rate would fall without end after a change in random loss.
 double MeasuredLaw::harmless_loss() const {
   const double loss = losses_.total_loss();
   return !known_random_ || loss < *known_random_ + kMuchLoss ? loss : *known_random_;
 }
 
-// A test has said so, or it is too little to be worth one.
+// A test has shown it, or it is too little for a test.
 bool MeasuredLaw::is_harmless(double loss) const {
   if (known_random_) return loss < *known_random_ + kMuchLoss;
   return loss < kMuchLoss || (losses_known_ && loss < tested_loss_ + kMuchLoss);
@@ -40,12 +40,12 @@ bool MeasuredLaw::test_is_due(TimePoint now) const {
 void MeasuredLaw::after_test(TimePoint now) {
   const Duration soon = std::max<Duration>(500ms, 4 * span());
   if (losses_.depends_on_rate()) {
-    // What arrives at full rate is what the line carries, but for the loss that slowness did not avoid. If
-    // that is much it may not have been slow enough.
+    // The arrivals at full rate are the line's capacity, apart from loss that a lower rate did not avoid. If
+    // that is much the test may not have been slow enough.
     known_random_ = losses_.loss(LossByRate::Level::low);
     if (arrived_ > 0)
       set_line(std::min(line_, arrived_ / (1 - std::min(*known_random_, 0.6))));
-    else  // not measured: then what avoided losses must do
+    else  // not measured: assumed loss that a lower rate avoids
       set_line(line_ * LossByRate::trial_gain(losses_.total_loss()));
     growing_ = false;
     tested_loss_ = *known_random_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MeasuredLaw makes of a queue that it sees: how much is its own, whether the line made it by standing
-// still, and when to let it drain or to give way.
+// How MeasuredLaw interprets a queue: how much of it is its own, whether a stall of the line caused it, and
+// when to let it drain or to give way.
 #include <algorithm>
 #include <cmath>
 
@@ -12,28 +12,28 @@ using namespace std::chrono_literals;
 
 namespace {
 constexpr unsigned kGiveWay = 2;      // times to a queue that stands, before we compete
-constexpr unsigned kStandstills = 8;  // that we believe in, in the same time
+constexpr unsigned kStandstills = 8;  // that we accept as such, in the same time
 }  // namespace
 
-// Hardly anything waits in the queue.
+// The queue is almost empty.
 bool MeasuredLaw::is_calm() const { return watch_.queue() < kQueue + 2ms + watch_.base_rtt() / 32; }
 
-// More than we leave there ourselves.
+// More than our own.
 Duration MeasuredLaw::queue_target() const { return 4ms + watch_.base_rtt() / 7; }
 
-// Beyond what we make ourselves.
+// Beyond our own excess.
 Duration MeasuredLaw::queue_limit() const { return watch_.base_rtt() / 2 + 15ms; }
 
-// What the line takes of ours while a queue stands, counted as carried() does.
+// Our share of the line while a queue exists, counted as in carried().
 std::optional<double> MeasuredLaw::busy_rate() const {
   if (!busy_.value()) return std::nullopt;
   return *busy_.value() / (1 - std::min(harmless_loss(), 0.6));
 }
 
-// The queue did: others on the line make theirs by and by.
+// The queue did: other traffic builds one gradually.
 bool MeasuredLaw::came_at_once() const { return busy_.jump() > watch_.queue() / 2; }
 
-// The line did for a moment, so there is a queue; but it is as fast as ever.
+// The line stalled for a moment, so there is a queue; but it is as fast as before.
 bool MeasuredLaw::stood_still() const {
   const auto busy = busy_rate();
   return busy && *busy > 0.97 * line_ && came_at_once();

@@ -25,28 +25,28 @@ double MeasuredLaw::share() const {
   return capacity ? std::min(line_ / *capacity, 1.0) : share_by_queue_;
 }
 
-// Of `up` and `down`: enough to be seen as a queue, and not more than the queue may hold. Where only the
+// The step of `up` and `down`: enough to be visible as a queue, and within the queue's capacity. If only the
 // queue indicates the share, the step is larger for a smaller share.
 double MeasuredLaw::step_size() const {
   const double alone = std::clamp(seconds(3ms + watch_.base_rtt() / 25) / seconds(span()), 0.03, 0.125);
   return probe_.capacity() ? alone : std::max(alone, std::min(0.5 * (0.95 - share_by_queue_), 0.25));
 }
 
-// `size`: what the latest `up` sent too much, as a part of the line's rate. `after`: seconds that the queue
-// was long when it was answered. `more`: there was room.
+// `size`: the excess of the latest `up`, as a part of the line's rate. `after`: seconds of queue when it was
+// answered. `more`: there was room.
 void MeasuredLaw::learn_share(double size, double after, bool more) {
-  // What would be seen if the line were ours alone.
+  // The expected result if the line were ours alone.
   const double whole = size * (seconds(span()) - seconds(watch_.lag()));
   // On a slow line that is less than a packet takes, and single late packets would be taken for a queue or
   // its absence.
   if (up_queue_at_answer_ && whole > std::max(seconds(2ms), packets(1) / line_)) {
-    // The queue takes what we send too much, as a part of all that the line carries: so that is our part of
+    // The queue grows by our excess, as a part of everything that the line carries: so that is our share of
     // it.
     const double found = (after - *up_queue_at_answer_) / whole;
-    // From an empty queue some of it is needed to fill the line first: then our part is at least this.
+    // If the queue was empty some of it is needed to fill the line first: then our share is at least this.
     const bool from_full = *up_queue_at_answer_ > seconds(kQueue) / 2;
     if (found < -1 || found > 2) {
-      // Not what we sent too much: others, or a line that stood still.
+      // Not our excess: other traffic, or a stall.
     } else if (from_full || found > share_by_queue_) {
       share_by_queue_ += 0.15 * (std::clamp(found, 0.0, 1.0) - share_by_queue_);
     } else {
@@ -97,7 +97,7 @@ void MeasuredLaw::begin_burst(TimePoint now) {
   probe_.begin(now, {.epoch = epoch_, .usual_rate = line_, .rate = burst_rate(), .bytes = burst_bytes()});
 }
 
-// What the burst put into the queue leaves it.
+// The queue of the burst drains.
 void MeasuredLaw::rest_after_burst(TimePoint now) {
   enter(Phase::rest, 0.5, times(1s, 2 * burst_bytes() / line_), now);
 }

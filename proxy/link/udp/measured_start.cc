@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeasuredLaw's start: a train of packets whose distances at the receiver tell the line's rate, then a few
-// round trips in which that is believed more and more.
+// MeasuredLaw's start: a train of packets whose spacing at the receiver shows the line's rate, then a few
+// round trips in which the estimate is trusted more and more.
 #include <algorithm>
 
 #include "proxy/link/udp/measured_law.h"
@@ -14,7 +14,7 @@ constexpr double kGrowth = 3;      // in a round trip, where the train met no li
 constexpr double kMoreLoss = 0.2;  // share; chance alone does not do that
 }  // namespace
 
-// Packets are as far apart as the line makes them.
+// Packets are spaced as the line spaces them.
 Duration MeasuredLaw::noticed_queue() const { return std::max<Duration>(4ms, watch_.base_rtt() / 8); }
 
 void MeasuredLaw::on_train(const RateSample& sample) {
@@ -22,17 +22,17 @@ void MeasuredLaw::on_train(const RateSample& sample) {
   if (!found || found->application_limited) return;
   const auto& delivery = *found;
   if (static_cast<double>(delivery.dispatched_bytes) < packets(kTrainPackets / 2)) return;
-  // Receivers take what comes within a while at once: a train that seems faster than this tells nothing.
+  // Receivers take packets of some time at once: a train that seems faster than this is useless.
   const double time = std::max(seconds(delivery.arrival_interval), seconds(1ms));
   const double rate = static_cast<double>(delivery.dispatched_bytes) / time;
-  // The whole train, or what came of it when its successors begin to be acknowledged.
+  // The whole train, or the part that arrived when its successors begin to be acknowledged.
   if (static_cast<double>(delivery.dispatched_bytes) < packets(0.9 * kTrainPackets) && sample.round < 2)
     return;
   ramp_round_ = sample.round;
   previous_rate_ = 0;
   const double train_loss = losses_.total_loss();
   if (watch_.queue() > noticed_queue()) {
-    // On a slow line the train is a queue of many round trips: it has shown all there is to know.
+    // On a slow line the train is a queue of many round trips: nothing more can be learnt.
     train_ = rate;
     capacity_ = rate;
     set_line(rate);
@@ -40,8 +40,7 @@ void MeasuredLaw::on_train(const RateSample& sample) {
     return;
   }
   if (delivery.arrival_interval > span() / 2) {
-    // Its end was lost, or it was not sent at once: no more is known than that so much arrives in a round
-    // trip.
+    // Its end was lost, or it was not sent at once: only this amount is known to arrive in a round trip.
     set_line(std::max(rate, packets(kTrainPackets) / seconds(span())));
     ramp_loss_ = std::max(ramp_loss_, train_loss);
     enter(Phase::ramp, 1, Duration::max(), sample.now);
@@ -77,8 +76,8 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
     round_arrived_ = std::max(round_arrived_, static_cast<double>(begun->delivered_bytes) / time);
   }
   if (rate && watch_.queue() > noticed_queue()) {
-    // Arrivals are as far apart as the line makes them: that is its rate. Of the latest alone, if too little
-    // was sent before to keep the line busy.
+    // Arrivals are spaced as the line spaces them: that is its rate. Only the latest ones, if too little was
+    // sent before to keep the line busy.
     set_line(std::max(*rate, std::min(train_.value_or(0), line_)));
     begin_drain(sample.now);
     return;
@@ -93,8 +92,9 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
   if (best <= 0) return;  // the application had too little to send
   const bool enough = bytes > packets(50);
   if (enough && loss > ramp_loss_ + kMoreLoss) {
-    // No queue, but much is dropped that was not at a lower rate. What arrives is what the line carries, or
-    // random loss has begun: going slower for a moment, and faster again, tells.
+    // No queue, but many packets are dropped that were not at a lower rate. Either the arrivals show the
+    // line's capacity, or random loss has begun: slowing down for a moment, and speeding up again, shows
+    // which.
     set_line(arrived / (1 - ramp_loss_));
     growing_ = true;
     growth_ = 0.25;
@@ -102,7 +102,7 @@ void MeasuredLaw::on_ramp(const RateSample& sample) {
     return;
   }
   if (enough) ramp_loss_ = loss;
-  // What is acknowledged at the end of a round was sent in the one before it.
+  // Packets acknowledged at the end of a round were sent in the previous one.
   flat_rounds_ = best < 0.6 * previous_rate_ ? flat_rounds_ + 1 : 0;
   if (flat_rounds_ >= 2) {
     set_line(best);

@@ -8,7 +8,7 @@ namespace longhaul::link::udp {
 using namespace std::chrono_literals;
 
 namespace {
-constexpr double kLossOnTrial = 0.02;  // worth a trial of what it depends on
+constexpr double kLossOnTrial = 0.02;  // loss that justifies a test whether it depends on the rate
 constexpr Duration kFirstTrial = 6s;
 constexpr Duration kLongestInterval = 60s;
 }  // namespace
@@ -66,8 +66,8 @@ void PacedLaw::watch_queue(const RateSample& sample) {
   if (!busy_.value()) return;
   const double passes = std::min(*busy_.value() / (1 - std::min(losses_.total_loss(), 0.6)), told());
   const Duration stood = sample.now - *queue_since_;
-  // A host that did something else for a moment hands over all that came meanwhile at once: a queue of one
-  // look. A line that did has to be given time to catch up.
+  // A host that was busy for a moment delivers all arrivals of that time at once: a queue in one sample only.
+  // A line that stalled needs time to catch up.
   const bool much = queue > 15ms + watch_.base_rtt() / 8 && stood > watch_.lag();
   const bool floods = much && (passes < 0.95 * told() || busy_.jump() > queue / 2);
   const bool stays = stood > std::max<Duration>(10 * span(), 1s);
@@ -100,7 +100,7 @@ void PacedLaw::watch_loss(TimePoint now) {
       if (now < trial_until_) return;
       trial_ = Trial::none;
       if (losses_.depends_on_rate()) {
-        // What arrives now is what the line carries.
+        // The current arrivals are the line's capacity.
         begin_guard(now, std::min(least_arrived_ / (1 - std::min(losses_.random_loss(), 0.6)), told()));
         return;
       }
@@ -157,7 +157,7 @@ RateView PacedLaw::view() const {
   return view;
 }
 
-// Twice what is on the way at the rate, so that lost ACKs do not stop the sender.
+// Twice the bytes in flight at the rate, so that lost ACKs do not stop the sender.
 std::uint64_t PacedLaw::window() const {
   if (guard_) return guard_->window();
   const Duration way = max_rtt_.value().value_or(config_.initial_rtt) + 50ms;

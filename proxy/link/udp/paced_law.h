@@ -48,9 +48,9 @@ class PacedLaw final : public RateLaw {
   std::uint16_t epoch_ = 0;
   std::array<LossByRate::Level, 8> levels_{};  // of the latest epochs
   std::optional<TimePoint> queue_since_;       // a queue stands without a pause,
-  BusyRate busy_;                              // and this is what the line takes then
+  BusyRate busy_;                              // and this is the line's rate then
 
-  // Loss is tried at a lower rate for a round trip.
+  // A lower rate is tried for a round trip.
   Trial trial_ = Trial::none;
   double trial_gain_ = 1;
   TimePoint trial_until_{};

@@ -22,7 +22,7 @@ double Pacer::send_bytes() const { return std::max<double>(bytes_in(kSend), pack
 void Pacer::set_rate(TimePoint now, std::uint64_t bytes_per_second) {
   earn(now);
   rate_ = static_cast<double>(std::max<std::uint64_t>(bytes_per_second, 1));
-  credit_ = std::min(credit_, most_credit(now));  // what a faster rate earned is a burst now
+  credit_ = std::min(credit_, most_credit(now));  // credit earned at a higher rate is a burst now
 }
 
 void Pacer::earn(TimePoint now) {
@@ -35,8 +35,8 @@ Duration Pacer::lateness(TimePoint now) const {
   return waiting_ ? std::clamp<Duration>(now - wake_at_, Duration{0}, kMaxLateness) : Duration{0};
 }
 
-// A timer that is always late would lower the average if nothing were made up. What a host missed that stood
-// still for once is gone: the line was idle meanwhile, and its queue need not hold so much at once.
+// A timer that is always late would lower the average if nothing were made up. Time lost in a single stall of
+// a host is not made up: the line was idle meanwhile, and its queue need not take so much at once.
 double Pacer::most_credit(TimePoint now) const {
   const double idle = std::max<double>(bytes_in(kBurst), packet_bytes_);
   return std::max(idle, send_bytes() + made_up(lateness(now)));
@@ -54,8 +54,8 @@ Duration Pacer::missed(TimePoint now) const {
 
 std::uint64_t Pacer::allowance(TimePoint now) {
   earn(now);
-  // One packet may go as soon as there is any credit for it: at low rates it is more than a millisecond's
-  // worth, and the debt is waited for. Half a packet more or less is no burst.
+  // One packet may be sent as soon as there is any credit: at low rates it exceeds a millisecond's worth, and
+  // the pacer waits for the debt. Half a packet more or less is no burst.
   const double send = send_bytes();
   if (credit_ < std::min<double>(packet_bytes_, send)) return 0;
   if (waiting_) usual_lateness_ += std::clamp<Duration>((lateness(now) - usual_lateness_) / 8, -kStep, kStep);

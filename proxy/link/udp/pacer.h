@@ -16,14 +16,14 @@ class Pacer {
   void set_rate(TimePoint now, std::uint64_t bytes_per_second);
   void set_packet_bytes(std::uint32_t packet_bytes) { packet_bytes_ = packet_bytes; }
 
-  // IP bytes that may go in one send: at most 1 ms of the rate, or one packet. 0: wait until next_send(). The
-  // last packet of a send may exceed it; what is too much is waited for afterwards.
+  // IP bytes that may be sent at once: at most 1 ms of the rate, or one packet. 0: wait until next_send().
+  // The last packet of a send may exceed it; the pacer waits for the excess afterwards.
   std::uint64_t allowance(TimePoint now);
-  // When a whole send may go. The caller comes back then, if it has something to send by that time: how late
-  // it comes is made up for, within bounds.
+  // When a whole send is allowed. The caller returns then, if it has data by that time: its lateness is made
+  // up for, within bounds.
   TimePoint next_send(TimePoint now);
-  // How long the line was idle because the caller came so much later than it usually does, beyond what is
-  // made up for: ask before allowance().
+  // How long the line was idle because the caller was later than usual, beyond what is made up for: call
+  // before allowance().
   Duration missed(TimePoint now) const;
   void on_sent(TimePoint now, std::uint64_t bytes);
   // Nothing to send, or no window: time passes without earning more than a short burst.
@@ -31,9 +31,10 @@ class Pacer {
 
   static constexpr Duration kSend = std::chrono::milliseconds(1);
   static constexpr Duration kBurst = std::chrono::milliseconds(2);         // earned at most by idling
-  static constexpr Duration kMaxLateness = std::chrono::milliseconds(20);  // of a timer that is made up for
-  // Made up at once, whatever the rate, for a timer that is late for once: with a send it fits into a queue
-  // of 64 KiB, and few lines have a shorter one.
+  static constexpr Duration kMaxLateness =
+      std::chrono::milliseconds(20);  // lateness of a timer that is made up for
+  // Made up at once, whatever the rate, for a single late timer: with a send it fits into a queue of 64 KiB,
+  // and few lines have a shorter one.
   static constexpr double kSafeBytes = 32 * 1024;
 
  private:

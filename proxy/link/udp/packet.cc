@@ -141,7 +141,7 @@ Result<OpenedPacket> PacketOpener::open(MutableBytes datagram, TimePoint now) {
 }
 
 // RFC 9001, section 6.3: of two phases with the same bit, the packet number tells which is meant. Numbers
-// only rise from phase to phase, so any number of the current one divides those before it from those after
+// only rise from phase to phase, so any number of the current one separates those before it from those after
 // it.
 PacketCipher* PacketOpener::cipher_for(KeyPhase phase, PacketNumber number, TimePoint now) {
   if (previous_ && now >= previous_until_) previous_.reset();

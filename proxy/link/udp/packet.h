@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets of the UDP carrier (PROTOCOL.md, section 11): the header, numbers, sealing and opening, and the
-// change of keys. Leaves what is inside to carrier_frames.h, and which packets are sent to the carrier.
+// change of keys. carrier_frames.h has their content; the carrier decides which packets are sent.
 #pragma once
 #include <optional>
 
@@ -16,9 +16,9 @@ inline constexpr std::size_t kPacketHeaderBytes = 1 + ConnectionId::kSize + 4;
 inline constexpr std::size_t kPacketOverhead = kPacketHeaderBytes + kPacketTagBytes;
 
 enum class PacketError {
-  not_a_packet = 1,  // too short, flags that are not known, or another connection's
-  not_authentic,     // does not open: forged, damaged, or under keys that are gone
-  seen_before,       // authentic, but taken already, or older than the replay window
+  not_a_packet = 1,  // too short, unknown flags, or another connection's
+  not_authentic,     // does not open: forged, damaged, or under keys no longer kept
+  seen_before,       // authentic, but a repetition, or older than the replay window
   keys_worn_out,     // a limit of RFC 9001, section 6.6: new keys need a new epoch
   too_far_ahead,     // more would be unacknowledged than 32 bits of a number can tell apart
 };
@@ -35,31 +35,30 @@ struct PacketHeader {
   ConnectionId id;
   std::uint32_t low_number = 0;  // the low 32 bits
 };
-// Nothing: not a packet of ours. Looks at the header and the length only.
+// No result: not a packet of ours. Checks the header and the length only.
 std::optional<PacketHeader> read_packet_header(Bytes datagram);
 void write_packet_header(const PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out);
 
-// RFC 9000, appendix A.3: the number closest to `expected` (the highest that came, plus one) with these low
+// RFC 9000, appendix A.3: the number closest to `expected` (the highest received, plus one) with these low
 // bits.
 PacketNumber decode_packet_number(PacketNumber expected, std::uint32_t low_number);
 
-// What is done under one key, and in the life of all keys of a direction (RFC 9001, section 6.6). Tests set
-// them low.
+// The limits of one key, and of all keys of a direction (RFC 9001, section 6.6). Tests set them low.
 struct PacketLimits {
   // Packets under one key after which the next key is taken, and after which nothing more is sealed. 2^23 is
   // the limit of AES-GCM; ChaCha20-Poly1305 has none that matters, but one rule is simpler.
   std::uint64_t update_after = std::uint64_t{1} << 22;
   std::uint64_t packets_per_key = std::uint64_t{1} << 23;
-  // How many numbers there are, and how far one may run ahead of the highest that was acknowledged, so that
-  // its low 32 bits are enough (RFC 9000, section 17.1).
+  // How many numbers there are, and how far one may be ahead of the highest acknowledged, so that its low 32
+  // bits are enough (RFC 9000, section 17.1).
   PacketNumber numbers = PacketNumber{1} << 62;
   PacketNumber unacknowledged = PacketNumber{1} << 31;
   // Packets that did not open, under all keys together.
-  std::optional<std::uint64_t> failed_opens = std::nullopt;  // nothing: 2^52 for AES, 2^36 for ChaCha20
+  std::optional<std::uint64_t> failed_opens = std::nullopt;  // none: 2^52 for AES, 2^36 for ChaCha20
 };
 
-// Numbers and seals what this side sends. Owns the numbers: none is ever used twice, whatever the caller
-// does.
+// Assigns numbers and seals this side's packets. Owns the numbers: none is ever used twice, whatever the
+// caller does.
 class PacketSealer {
  public:
   PacketSealer(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
@@ -68,12 +67,12 @@ class PacketSealer {
   PacketNumber next_number() const { return next_number_; }
 
   // `packet` is the whole datagram: kPacketHeaderBytes of room, the payload (at least a byte),
-  // kPacketTagBytes of room. On an error nothing has happened and the packet must not be sent.
+  // kPacketTagBytes of room. After an error nothing has changed and the packet must not be sent.
   Result<PacketNumber> seal(MutableBytes packet);
 
-  // The peer said that it has `number`. Keys change again only after a packet under the current ones was
-  // acknowledged (RFC 9001, section 6.1), so a side that sends nothing but acknowledgements must now and then
-  // send something that is acknowledged: while update_waits().
+  // The peer acknowledged `number`. Keys change again only after a packet under the current ones was
+  // acknowledged (RFC 9001, section 6.1), so a side that sends only acknowledgements must occasionally send a
+  // packet that is acknowledged: while update_waits().
   void on_acknowledged(PacketNumber number);
   bool update_waits() const { return sealed_ >= limits_.update_after && !confirmed(); }
 
@@ -100,7 +99,7 @@ struct OpenedPacket {
   MutableBytes payload;  // inside the datagram
 };
 
-// Opens what the peer sent in one direction. Nothing that a stranger sends changes it, but for a count.
+// Opens the peer's packets of one direction. Packets from strangers change nothing except a counter.
 class PacketOpener {
  public:
   struct Counters {
@@ -112,7 +111,7 @@ class PacketOpener {
 
   PacketOpener(const DirectionKeys& keys, Cipher cipher, PacketLimits limits = {});
 
-  // Decrypts in place; after an error the datagram's bytes are garbage and must not be looked at.
+  // Decrypts in place; after an error the datagram's bytes are garbage and must not be used.
   Result<OpenedPacket> open(MutableBytes datagram, TimePoint now);
 
   // How long keys are kept after a change, for packets that were overtaken: three probe timeouts (RFC 9001,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content of a PACKET_ACK as numbers, and what it may hold. Leaves its bytes to carrier_frames.h, its
-// making to received_packets.h and its use to sent_packets.h.
+// The content of a PACKET_ACK as numbers, and its limits. carrier_frames.h has its wire form,
+// received_packets.h makes it and sent_packets.h uses it.
 #pragma once
 #include <boost/container/static_vector.hpp>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace longhaul::link::udp {
 
 using PacketNumber = std::uint64_t;
 
-// Both ends belong to it.
+// Both ends are included.
 struct NumberRange {
   PacketNumber first = 0;
   PacketNumber last = 0;
@@ -21,7 +21,7 @@ struct NumberRange {
 inline constexpr std::size_t kMaxAckRanges = 64;
 
 struct PacketAck {
-  Duration delay{0};    // from the arrival of the largest number to the making of this
+  Duration delay{0};    // from the arrival of the largest number to the making of this ACK
   Duration arrival{0};  // of the largest number, by the receiver's clock since it made its carrier
   // Descending, neither touching nor overlapping; the first one ends with the largest number. Never empty.
   boost::container::static_vector<NumberRange, kMaxAckRanges> ranges;

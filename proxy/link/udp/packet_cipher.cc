@@ -37,7 +37,7 @@ std::array<unsigned char, 12> PacketCipher::nonce(PacketNumber number) const {
 
 void PacketCipher::seal(PacketNumber number, Bytes associated, MutableBytes text,
                         std::span<std::byte, kPacketTagBytes> tag) {
-  // Nothing from outside can make it fail; what would leave might be plain text.
+  // No input can make it fail; the output might be plain text.
   if (!cipher_->seal_whole(nonce(number), {raw(associated.data()), associated.size()}, text, raw(tag.data())))
     throw std::runtime_error("OpenSSL cannot seal a packet");
 }

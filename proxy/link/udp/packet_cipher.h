@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One AEAD key at work on packets, in place: which nonce, which cipher. Leaves the arithmetic to
-// crypto/aead.h, and to packet.h that no number is used twice.
+// One AEAD key for packets, in place: the nonce and the cipher. crypto/aead.h has the arithmetic; packet.h
+// ensures that no number is used twice.
 #pragma once
 #include <memory>
 
@@ -17,11 +17,10 @@ class PacketCipher {
   using Use = Aead::Use;
   PacketCipher(const PacketKey& key, Cipher cipher, Use use);
 
-  // Encrypts `text` where it lies and writes the tag.
+  // Encrypts `text` in place and writes the tag.
   void seal(PacketNumber number, Bytes associated, MutableBytes text,
             std::span<std::byte, kPacketTagBytes> tag);
-  // Decrypts `text` where it lies. False: not sealed with this key, number and header; `text` is garbage
-  // then.
+  // Decrypts `text` in place. False: not sealed with this key, number and header; `text` is garbage then.
   [[nodiscard]] bool open(PacketNumber number, Bytes associated, MutableBytes text,
                           std::span<const std::byte, kPacketTagBytes> tag);
 

@@ -11,8 +11,8 @@ namespace longhaul::link::udp {
 
 struct SentContent {
   std::uint32_t datagram_bytes = 0;
-  CarrierId carrier = 0;            // as which the session knew us then
-  bool restored = false;            // the peer has it without the packet
+  CarrierId carrier = 0;            // the session's number for us at that time
+  bool restored = false;            // the peer has the content without the packet
   bool asks_at_once = false;        // with a PROBE in it
   std::optional<PacketNumber> ack;  // the largest number of the PACKET_ACK in it
   PacketContent frames;             // of the session

@@ -33,7 +33,7 @@ fec::Mode mode_of(const config::Fec& fec) {
 fec::WindowEncoder& PacketFec::encoder(fec::Class of) {
   auto& place = encoders_[fec::index_of(of)];
   if (!place) {
-    // A tail of bulk is a whole window of the line; the others look back a few packets only.
+    // A tail of bulk is a whole window of the line; other repairs look back a few packets only.
     fec::WindowEncoder::Options options;
     if (of == fec::Class::bulk) options.kept_symbols = fec::ControllerOptions{}.kept_symbols;
     place = std::make_unique<fec::WindowEncoder>(options);
@@ -92,7 +92,7 @@ void PacketFec::on_symbol(const SymbolFrame& symbol, PacketNumber number, Bytes 
 }
 
 void PacketFec::on_repair(const RepairFrame& repair) {
-  // What is known of the window is taken out of the repair, and the repair out of the others that are held.
+  // Known symbols of the window are subtracted from the repair, and the repair from the others that are held.
   count_work(std::uint64_t{repair.repair.window.count} * (fec::kMaxWindow + repair.repair.coded.size()) / 2);
   decoder(repair.of).on_repair(repair.repair);
 }

@@ -31,9 +31,9 @@ class PacketFec {
     controller_.on_report(now, report, smoothed_rtt);
   }
   void on_quiet(TimePoint now) { controller_.on_quiet(now); }
-  // The next repair that should go now; its bytes are good until the next call.
+  // The next repair that should be sent now; its bytes are valid until the next call.
   std::optional<RepairFrame> next_repair(TimePoint now);
-  // It had no room: it is the next again.
+  // There was no room for it: it is the next one again.
   void put_back(const RepairFrame& repair) { ready_.push_front(repair); }
   bool repairs_ready() const { return !ready_.empty(); }
   std::optional<TimePoint> next_timeout() const { return controller_.next_timeout(); }
@@ -46,7 +46,7 @@ class PacketFec {
   };
   void on_symbol(const SymbolFrame& symbol, PacketNumber number, Bytes frames);
   void on_repair(const RepairFrame& repair);
-  // `expected`: about the highest number that came.
+  // `expected`: approximately the highest number received.
   std::optional<Restored> poll_restored(PacketNumber expected);
   fec::WindowDecoder::Counters counters() const;  // of all classes
 
@@ -55,7 +55,7 @@ class PacketFec {
   fec::WindowDecoder& decoder(fec::Class of);
 
   fec::Controller controller_;
-  // Made when they are first needed: a clean path has none.
+  // Created when first needed: a clean path has none.
   std::array<std::unique_ptr<fec::WindowEncoder>, fec::kClasses> encoders_;
   std::array<std::unique_ptr<fec::WindowDecoder>, fec::kClasses> decoders_;
   std::deque<RepairFrame> ready_;

@@ -36,7 +36,7 @@ struct DirectionKeys {
 struct CarrierKeys {
   DirectionKeys dialler_to_acceptor, acceptor_to_dialler;
 
-  // By who dialled the connection that the keys were exported from, not by the session's side.
+  // By which side dialled the connection that the keys were exported from, not by the session's side.
   const DirectionKeys& sent_by(Side side) const {
     return side == Side::dialler ? dialler_to_acceptor : acceptor_to_dialler;
   }
@@ -45,7 +45,7 @@ struct CarrierKeys {
   }
 };
 
-// What to ask TlsEngine::export_keying_material for.
+// The label and context for TlsEngine::export_keying_material.
 inline constexpr std::string_view kExporterLabel = "EXPORTER-longhaul-udp";
 inline constexpr std::size_t kExportedBytes = 2 * (ConnectionId::kSize + sizeof(TrafficSecret));
 Buffer exporter_context(const Token& session, std::uint64_t epoch);
@@ -63,19 +63,19 @@ struct PacketKey {
 PacketKey packet_key(const TrafficSecret& secret, Cipher cipher);
 TrafficSecret next_secret(const TrafficSecret& secret);
 
-// What HELLO offers and answers. A side that is faster without AES offers only ChaCha20, so AES is used where
-// both sides prefer it.
+// The contents of HELLO's offer and answer. A side that is faster without AES offers only ChaCha20, so AES is
+// used if both sides prefer it.
 std::uint8_t ciphers_to_offer(Cipher preferred);
-// Of what the dialler offered; nothing: no cipher in common, and no UDP.
+// The choice from the dialler's offer; no result: no cipher in common, and no UDP.
 std::optional<Cipher> cipher_to_answer(std::uint8_t offered, Cipher preferred);
-// The one bit that the acceptor answered; nothing: it answered none, several, or one that was not offered.
+// The one bit in the acceptor's answer; no result: it answered none, several, or one that was not offered.
 std::optional<Cipher> cipher_answered(std::uint8_t answered, std::uint8_t offered);
 
 }  // namespace longhaul::link::udp
 
 template <>
 struct std::hash<longhaul::link::udp::ConnectionId> {
-  // Only ids of our own making are ever put into a table, so a stranger cannot make entries collide.
+  // Only ids that we derived are ever put into a table, so a stranger cannot make entries collide.
   std::size_t operator()(const longhaul::link::udp::ConnectionId& id) const noexcept {
     std::size_t value;
     static_assert(sizeof value <= sizeof id.bytes);

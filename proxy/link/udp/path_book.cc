@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for each peer: fingerprint, bytes per second, nanoseconds. Before them what this is, behind them a
-// checksum of all that stands before it.
+// One line for each peer: fingerprint, bytes per second, nanoseconds. The first line names the format, the
+// last one is a checksum of everything before it.
 #include "proxy/link/udp/path_book.h"
 
 #include <xxhash.h>

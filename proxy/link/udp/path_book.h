@@ -16,17 +16,17 @@ class PathBook {
   static constexpr std::size_t kMostPaths = 4096;
   static constexpr std::size_t kMostBytes = 1 << 20;
 
-  // Nothing, unless it is what text() gave: cut off, damaged or written by hand is not.
+  // No result for any text that text() did not produce: truncated, damaged or edited.
   static std::optional<PathBook> parse(std::string_view text);
   std::string text() const;
 
   // By the peer's fingerprint, as the configuration has it.
   std::optional<PathMemory> find(const std::string& fingerprint) const;
-  // What no line can be is left out.
+  // Impossible values are left out.
   void put(const std::string& fingerprint, const PathMemory& memory);
 
   bool empty() const { return paths_.empty(); }
-  // The same peers, and nothing that a transfer would notice.
+  // The same peers, and no difference that a transfer would notice.
   bool resembles(const PathBook& other) const;
 
  private:

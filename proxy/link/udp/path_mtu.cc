@@ -10,12 +10,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// IP packets that lines and tunnels are made for: IPv6's least, VPNs and their kind, PPPoE, Ethernet, and
+// Common sizes of IP packets on lines and tunnels: IPv6's minimum, VPNs and the like, PPPoE, Ethernet, and
 // larger ones up to jumbo frames.
 constexpr std::array<std::size_t, 13> kCommon{1280, 1400, 1420, 1440, 1450, 1460, 1480,
                                               1492, 1500, 4000, 4352, 8896, 9000};
 constexpr std::size_t kEthernet = 1500;
-// Below Ethernet's the search ends when it is this exact: one percent of a packet.
+// Below Ethernet's size the search ends at this precision: one per cent of a packet.
 constexpr std::size_t kExactBytes = 16;
 
 constexpr int kProbes = 3;        // RFC 8899, section 5.1.2, MAX_PROBES
@@ -36,8 +36,8 @@ std::size_t PathMtu::payload(std::size_t ip_bytes) const {
   return ip_bytes - 8 - (family_ == IpFamily::v4 ? 20 : 40);
 }
 
-// What is most likely to be the answer first: what was in use, Ethernet's size, the highest. After a loss the
-// middle of the common sizes that are left, and below Ethernet's the middle of what is between.
+// The likeliest sizes first: the previous one, Ethernet's, the highest. After a loss the middle one of the
+// remaining common sizes, and below Ethernet's the middle of the remaining range.
 std::optional<std::size_t> PathMtu::next_size(std::size_t ceiling) const {
   auto open = [&](std::size_t size) { return size > current_ && size <= ceiling; };
   if (give_back_ && open(*give_back_)) return give_back_;
@@ -77,7 +77,7 @@ void PathMtu::on_probe_sent(std::size_t size, TimePoint now) {
 void PathMtu::on_probe_acked(std::size_t size, TimePoint now) {
   path_lives_ = true;
   timeouts_ = 0;
-  if (probe_ != size) return;  // given up before, or of the path before this one
+  if (probe_ != size) return;  // given up before, or of the previous path
   probe_.reset();
   probes_lost_ = 0;
   large_lost_ = 0;
@@ -102,7 +102,7 @@ void PathMtu::on_too_large(std::size_t size, TimePoint now) {
   if (probe_ == size) probe_.reset();
   probes_lost_ = 0;
   if (size <= kBase) return;
-  if (current_ >= size) {  // what worked does not any more
+  if (current_ >= size) {  // the size that worked no longer does
     current_ = kBase;
     raise_at_.reset();
   }

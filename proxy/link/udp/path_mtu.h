@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a datagram the path takes: packetization layer path MTU discovery (RFC 8899), searched with
-// probes that carry no data. Leaves making, sending and losing packets to the carrier, and does not listen to
-// ICMP, which anybody can forge. All sizes are bytes of UDP payload.
+// The largest datagram that the path carries: packetization layer path MTU discovery (RFC 8899), searched
+// with probes that carry no data. The carrier makes and sends packets and detects their loss. ICMP is
+// ignored, because it can be forged. All sizes are bytes of UDP payload.
 #pragma once
 #include <optional>
 
@@ -13,38 +13,37 @@ enum class IpFamily : std::uint8_t { v4, v6 };
 
 class PathMtu {
  public:
-  // What a path must take; without it there is no carrier (RFC 8899, section 5.1.2, BASE_PLPMTU).
+  // The minimum that a path must carry; otherwise there is no carrier (RFC 8899, section 5.1.2, BASE_PLPMTU).
   static constexpr std::size_t kBase = 1'200;
 
-  // Nothing larger than `ceiling` is tried, for instance what the local interface takes; nor than what 9,000
-  // bytes of IP hold.
+  // No size above `ceiling` is tried, for instance the local interface's MTU; nor above 9,000 bytes of IP.
   explicit PathMtu(IpFamily family, std::size_t ceiling = 65'535);
 
-  // What a packet with data may have.
+  // The limit for a packet with data.
   std::size_t current() const { return current_; }
 
-  // A probe of this size should be sent now. There is one in flight at most; it carries no data, its loss
-  // says nothing about the line, and every one that was sent is told as acked or lost, once.
+  // A probe of this size should be sent now. At most one is in flight; it carries no data, its loss says
+  // nothing about the line, and each one sent is reported as acknowledged or lost, once.
   std::optional<std::size_t> probe_due(TimePoint now) const;
   void on_probe_sent(std::size_t size, TimePoint now);
   void on_probe_acked(std::size_t size, TimePoint now);
   void on_probe_lost(std::size_t size, TimePoint now);
-  // The local stack refused to send it (EMSGSIZE), be it a probe or not: no need to try again.
+  // The local stack refused to send it (EMSGSIZE), whether a probe or not: no need to try again.
   void on_too_large(std::size_t size, TimePoint now);
 
-  // Every packet that is acknowledged or lost, but for probes.
+  // Every packet that is acknowledged or lost, except probes.
   void on_packet_acked(std::size_t size);
   void on_packet_lost(std::size_t size);
-  // A probe timeout (RFC 9002, section 6.2) passed and nothing was heard.
+  // A probe timeout (RFC 9002, section 6.2) passed without any packet from the peer.
   void on_timeout();
-  // Another path, for which nothing holds that was found.
+  // Another path, for which earlier results are void.
   void restart();
 
-  // When probe_due will answer though nothing happens before; nothing: it does now, or waits for an event.
+  // When probe_due becomes true without further events; no result: it is true now, or waits for an event.
   std::optional<TimePoint> next_timeout(TimePoint now) const;
 
-  // How often larger packets than the base were given up because none arrived. A suspicion costs little: the
-  // size that was left is probed first, and taken up again after a round trip if the path takes it.
+  // How often sizes above the base were given up because no such packet arrived. A suspicion costs little:
+  // the previous size is probed first, and used again after a round trip if the path carries it.
   std::uint64_t black_holes() const { return black_holes_; }
 
  private:
@@ -59,7 +58,7 @@ class PathMtu {
   std::size_t ceiling_;                   // what is larger was lost
   std::optional<std::size_t> give_back_;  // in use before a black hole: tried before others
   std::optional<std::size_t> probe_;      // in flight
-  bool heard_since_probe_ = false;        // else the probe's loss is the path's, not its size's
+  bool heard_since_probe_ = false;        // otherwise the probe's loss is the path's, not its size's
   bool path_lives_ = true;                // while nothing gets through nothing is probed
   int probes_lost_ = 0;                   // of one size
   int timeouts_ = 0;                      // in a row

@@ -15,22 +15,21 @@ inline double seconds(Duration time) { return std::chrono::duration<double>(time
 
 // All bytes here are IP bytes: the payload of UDP + 8 + 20 (IPv4) or 40 (IPv6).
 
-// A law stamps the packets it lets go with the number of its present experiment, and learns what became of
-// them.
+// A law stamps the packets it allows with the number of its current experiment, and learns their fate.
 struct EpochTally {
   std::uint16_t epoch = 0;
-  std::int64_t acked_bytes = 0;  // negative numbers take back what was told before: losses that were none
+  std::int64_t acked_bytes = 0;  // negative numbers revise earlier ones: losses that were none
   std::int64_t lost_bytes = 0;
-  std::int32_t loss_runs = 0;  // of packets lost one after the other: how bursty loss is
+  std::int32_t loss_runs = 0;  // of packets lost in sequence: how bursty loss is
 };
 
-// What the line did between the arrivals of two packets, by the receiver's clock.
+// The line's delivery between the arrivals of two packets, by the receiver's clock.
 struct DeliveryRate {
   std::uint64_t delivered_bytes = 0;   // known to have arrived
   std::uint64_t dispatched_bytes = 0;  // sent from the one packet to the other, the lost ones included
   Duration interval{0};                // the longer of what passed at the sender and at the receiver; > 0
   Duration arrival_interval{0};        // at the receiver alone
-  bool application_limited = false;    // there was too little to send: tells what the line can do at least
+  bool application_limited = false;    // there was too little to send: a lower bound of the line's capacity
 };
 
 // One ACK, or one timer that found losses.
@@ -55,7 +54,7 @@ struct RateSample {
   std::span<const EpochTally> epochs;  // valid during the call
 };
 
-// What a law believes of its line, for people to read.
+// A law's estimate of its line, for display.
 struct RateView {
   // Sends at the configured rate; configured higher than the line carries, and measures below it; measures.
   enum class Law : std::uint8_t { told, guarded, measured };
@@ -64,8 +63,8 @@ struct RateView {
   std::uint64_t line_rate = 0;       // bytes per second of ours that the line carries
   std::optional<Duration> base_rtt;  // without a queue
   Duration queue{0};                 // what stands now
-  bool competes = false;             // beside something that fills queues
-  bool policed = false;              // the line drops what is too much, without a queue
+  bool competes = false;             // beside traffic that fills queues
+  bool policed = false;              // the line drops excess packets, without a queue
 };
 
 class RateLaw {
@@ -73,8 +72,8 @@ class RateLaw {
   virtual ~RateLaw() = default;
 
   virtual void on_sample(const RateSample& sample) = 0;
-  // Before a packet is handed to SentPackets; `in_flight_bytes` without it. A law that sees a sender
-  // start again after a pause knows it by this.
+  // Before a packet is passed to SentPackets; `in_flight_bytes` without it. With this a law detects that a
+  // sender starts again after a pause.
   virtual void on_send(TimePoint now, std::uint64_t bytes, std::uint64_t in_flight_bytes) = 0;
 
   virtual std::uint64_t pacing_rate() const = 0;  // bytes per second, never 0

@@ -41,7 +41,7 @@ void ReceivedPackets::insert(PacketNumber number) {
                                [](const NumberRange& range, PacketNumber n) { return range.last + 1 < n; });
   if (next == ranges_.end() || number + 1 < next->first) {
     if (ranges_.size() == kMaxRanges) {
-      if (next == ranges_.begin()) return;  // older than all that is kept
+      if (next == ranges_.begin()) return;  // older than the range that is kept
       std::move(ranges_.begin() + 1, next, ranges_.begin());
       *(next - 1) = {number, number};
       return;
@@ -67,8 +67,8 @@ std::optional<PacketAck> ReceivedPackets::make_ack(TimePoint now) {
   asked_ = 0;
   if (ranges_.empty()) return std::nullopt;
   PacketAck ack;
-  // An ACK that was acknowledged may have taken the largest number with it; then the stamp tells of nothing
-  // that is listed, and a delay is all the better unknown.
+  // An acknowledged ACK may have removed the largest number; then its stamp belongs to no listed number, and
+  // the delay is better left unknown.
   ack.delay = std::max<Duration>(now - largest_at_, Duration{0});
   ack.arrival = largest_at_ - start_;
   for (auto range = ranges_.rbegin(); range != ranges_.rend() && ack.ranges.size() < kMaxAckRanges; ++range)
@@ -77,8 +77,8 @@ std::optional<PacketAck> ReceivedPackets::make_ack(TimePoint now) {
 }
 
 void ReceivedPackets::on_ack_acknowledged(PacketNumber largest) {
-  // The range that holds the largest number stays in part, so that every ACK speaks of the number that its
-  // stamps belong to.
+  // A part of the range with the largest number stays, so that every ACK includes the number that its stamps
+  // belong to.
   const PacketNumber floor = std::min(largest, largest_);
   auto kept = std::find_if(ranges_.begin(), ranges_.end(),
                            [floor](const NumberRange& range) { return range.last >= floor; });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which packet numbers were received, and when to acknowledge them (RFC 9000, sections 13.2 and 19.3). Leaves
-// decoding and the refusal of replays to packet.h and replay_window.h, and the bytes of an ACK to
-// carrier_frames.h.
+// Which packet numbers were received, and when to acknowledge them (RFC 9000, sections 13.2 and 19.3).
+// packet.h decodes and replay_window.h refuses replays; carrier_frames.h has the bytes of an ACK.
 #pragma once
 #include <optional>
 #include <vector>
@@ -11,31 +10,31 @@
 namespace longhaul::link::udp {
 
 enum class AckAsk : std::uint8_t {
-  none,     // nothing in the packet is acknowledged for its own sake
+  none,     // the packet needs no acknowledgement for its own sake
   soon,     // within the usual delay
   at_once,  // PROBE, PATH_CHALLENGE, PATH_RESPONSE: the peer measures or waits
 };
 
 class ReceivedPackets {
  public:
-  // Arrival stamps count from `start`, the making of the carrier.
+  // Arrival stamps count from `start`, the creation of the carrier.
   explicit ReceivedPackets(TimePoint start) : start_(start) {}
 
   // An authenticated packet that was not seen before.
   void on_packet(PacketNumber number, AckAsk ask, TimePoint now, TimePoint arrived);
   void on_packet(PacketNumber number, AckAsk ask, TimePoint now) { on_packet(number, ask, now, now); }
 
-  // When an ACK is due; in the past: at once. Nothing: none is needed.
+  // When an ACK is due; in the past: at once. No result: none is needed.
   std::optional<TimePoint> ack_due() const { return due_; }
-  // Until when one that is due may wait for data to go along with: on a slow line a packet less.
+  // How long a due one may wait to be sent with data: on a slow line this saves a packet.
   std::optional<TimePoint> ack_latest() const { return latest_; }
-  // What to say. Nothing, if no packet has come yet. The caller sends it: nothing is due any more.
+  // The ACK's content. No result if no packet has arrived yet. The caller sends it: nothing is due any more.
   std::optional<PacketAck> make_ack(TimePoint now);
 
   // An ACK whose largest number was `largest` is known to have arrived: its contents need not be repeated.
   void on_ack_acknowledged(PacketNumber largest);
-  // So much is told again in each ACK that the next packet should ask to be acknowledged itself (a PROBE).
-  // Nothing else makes a side that only receives forget.
+  // The repeated part of each ACK is so large that the next packet should itself ask to be acknowledged (a
+  // PROBE). Without that a side that only receives never forgets anything.
   bool wants_acknowledgement() const { return ranges_.size() > kManyRanges; }
 
   // Bounds the delay of ACKs to a part of it.

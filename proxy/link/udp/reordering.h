@@ -10,14 +10,14 @@ namespace longhaul::link::udp {
 
 class Reordering {
  public:
-  // A packet came `lateness` after one that was sent so much later. Only what was sent before counts: a
-  // lateness is the distance of two sending times.
+  // A packet arrived after one that was sent `lateness` later. Only sending times count: a lateness is the
+  // difference of two of them.
   void on_late(TimePoint now, Duration lateness, Duration rtt) {
     lateness_.set_window(std::max<Duration>(16 * rtt, kMemory));
     lateness_.add(now, std::min(lateness, rtt));
     last_ = now;
   }
-  // How long after a packet's successors were sent it may still come.
+  // How long after a packet's successors were sent it may still arrive.
   Duration window(TimePoint now, Duration rtt) const {
     const auto most = lateness_.value();
     if (!most || last_ + std::max<Duration>(16 * rtt, kMemory) < now) return Duration{0};
@@ -25,8 +25,8 @@ class Reordering {
   }
 
  private:
-  // A path that reorders goes on doing so: forgetting costs packets sent twice, remembering costs a little
-  // delay.
+  // A path that reorders usually continues to do so: forgetting costs duplicate packets, remembering costs a
+  // little delay.
   static constexpr Duration kMemory = std::chrono::seconds(10);
   static constexpr Duration kSlack = std::chrono::microseconds(500);
   WindowedMaximum<Duration> lateness_{kMemory};

@@ -13,7 +13,7 @@ class ReplayWindow {
   // At 10 Gbit/s full packets this is 37 ms of reordering, at 1 Gbit/s 0.4 s; it costs 4 KiB.
   static constexpr std::uint64_t kNumbers = 32'768;
 
-  // True once for each number; false for those that came before, and those that fell out of the window.
+  // True once for each number; false for repetitions, and for numbers below the window.
   [[nodiscard]] bool take(std::uint64_t number) {
     if (number >= end_) {
       advance(number);
@@ -27,7 +27,7 @@ class ReplayWindow {
     return true;
   }
 
-  // One more than the highest number that came; what the next one is expected to be.
+  // One more than the highest number received: the number expected next.
   std::uint64_t end() const { return end_; }
 
  private:

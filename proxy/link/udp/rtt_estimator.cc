@@ -6,7 +6,7 @@ namespace longhaul::link::udp {
 void RttEstimator::on_sample(Duration rtt, Duration ack_delay, TimePoint now) {
   if (rtt < Duration{0}) return;
   ack_delay = std::clamp<Duration>(ack_delay, Duration{0}, rtt);
-  // The least counts what the receiver's delay cannot explain away: a delay that is a lie must not lower it.
+  // The minimum ignores the receiver's claimed delay: a false one must not lower it.
   const Duration least = minimum_.value().value_or(rtt);
   const Duration adjusted = rtt - ack_delay >= std::min(least, rtt) ? rtt - ack_delay : rtt;
   latest_ = adjusted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round-trip time: smoothed, its variation, and the least of late (RFC 9002, section 5).
+// Round-trip time: smoothed, its variation, and the recent minimum (RFC 9002, section 5).
 #pragma once
 #include <algorithm>
 
@@ -10,11 +10,12 @@ namespace longhaul::link::udp {
 
 class RttEstimator {
  public:
-  // What to believe before the first sample (RFC 9002, section 6.2.2), or from an earlier look at the path.
+  // The estimate before the first sample (RFC 9002, section 6.2.2), or from an earlier measurement of the
+  // path.
   explicit RttEstimator(Duration initial = kInitial)
       : smoothed_(initial), variation_(initial / 2), latest_(initial) {}
 
-  // `rtt` from sending to the ACK, `ack_delay` of it spent by the receiver; neither is trusted to make sense.
+  // `rtt` from sending to the ACK, `ack_delay` of it spent by the receiver; neither is trusted.
   void on_sample(Duration rtt, Duration ack_delay, TimePoint now);
 
   bool measured() const { return measured_; }
@@ -22,7 +23,7 @@ class RttEstimator {
   Duration variation() const { return variation_; }
   Duration latest() const { return latest_; }  // without the receiver's delay
   Duration minimum() const { return minimum_.value().value_or(smoothed_); }
-  // Of a minute: without the queue that a transfer makes for some seconds.
+  // Over a minute: excludes the queue that a transfer causes for some seconds.
   Duration lasting_minimum() const { return lasting_minimum_.value().value_or(smoothed_); }
 
   // Without back-off (RFC 9002, section 6.2.1).

@@ -48,9 +48,9 @@ void SentPackets::on_sent(PacketNumber number, TimePoint now, const OutgoingPack
   next_ = number + 1;
   const bool asks = packet.kind != PacketKind::ack_only;
   if (asks && packet.application_limited) ++limited_;
-  // A pause, or the end of a time in which there was too little to send: what came before says nothing of the
-  // line, so the next measurement begins with what comes back of this packet. That nothing is in flight is
-  // not enough: where packets are farther apart than the round trip is long, the pacer makes it so.
+  // A pause, or the end of a time in which there was too little to send: earlier data says nothing about the
+  // line, so the next measurement begins with the answer to this packet. It is not enough that nothing is in
+  // flight: if packets are spaced wider than the round trip, that is the pacer's doing.
   const bool begins = limited_last_ && (in_flight_packets_ == 0 || !packet.application_limited);
   if (asks && begins) {
     marks_.push_back({.begins = true});
@@ -133,9 +133,9 @@ Result<void> SentPackets::on_ack(const PacketAck& ack, TimePoint arrived, TimePo
   return {};
 }
 
-// Walks what this ACK says and the last one did not: both lists descend.
+// Walks the difference between this ACK and the last one: both lists descend.
 void SentPackets::acknowledge_new(const PacketAck& ack, TimePoint now, SentEvents& events) {
-  // What comes only now, after a later packet, was overtaken by what was sent up to here.
+  // A packet that arrives only now, after a later one, was overtaken by those sent up to here.
   const TimePoint overtaken = ack.largest() >= base_ ? entry(ack.largest()).sent : largest_acked_sent_;
   const auto& known = last_ack_.ranges;
   std::size_t k = 0;
@@ -168,7 +168,7 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
     Entry& packet = entry(number);
     if (packet.state == State::acked) continue;
     if (largest_acked_ && number < *largest_acked_) {
-      // The ACK that told of the largest number did not have this one: it came later.
+      // The ACK that first contained the largest number did not contain this one: it came later.
       reordering_.on_late(now, overtaken - packet.sent, rtt_.smoothed());
     }
     const bool was_lost = packet.state == State::lost;
@@ -191,12 +191,12 @@ void SentPackets::acknowledge(PacketNumber first, PacketNumber last, TimePoint o
   }
 }
 
-// By the interval between two arrivals at the receiver: how ACKs are delayed or bunched on their way changes
-// nothing.
+// By the interval between two arrivals at the receiver: delays and bunching of ACKs on their way do not
+// matter.
 void SentPackets::take_delivery_rate(const Entry& largest, Duration arrival, RateSample& sample) {
   assert(largest.mark >= first_mark_);
-  // What was sent before a pause may be acknowledged after it. What is sent then is measured from its own
-  // beginning all the same: or the pause would be taken for the line's.
+  // Data sent before a pause may be acknowledged after it. Data sent after the pause is measured from its own
+  // beginning, or the pause would count as the line's.
   const bool from_before = largest.mark < newest_beginning_;
   if (largest.mark >= round_mark_) {
     ++round_;
@@ -232,8 +232,8 @@ Duration SentPackets::time_threshold(TimePoint now) const {
   return std::max<Duration>(rtt + patience, RttEstimator::kGranularity);
 }
 
-// RFC 9002, section 6.1; where packets were seen to overtake each other, order counts only beyond the time by
-// which they do (RFC 8985, section 6.2).
+// RFC 9002, section 6.1; if packets were seen to overtake each other, order counts only beyond the observed
+// time (RFC 8985, section 6.2).
 void SentPackets::detect_losses(TimePoint now, SentEvents& events) {
   loss_at_.reset();
   if (!largest_acked_) return;
@@ -301,8 +301,8 @@ void SentPackets::abandon(SentEvents& events) {
   finish(events);
 }
 
-// A lost packet is remembered for a while, to learn from it if it comes late; an ACK alone so long as it
-// might still be spoken of.
+// A lost packet is remembered for a while, to learn from its late arrival; a packet with only an ACK as long
+// as it might still be acknowledged.
 void SentPackets::forget(TimePoint now) {
   const TimePoint old = now - 2 * rtt_.probe_timeout(kMaxAckDelay);
   while (!entries_.empty()) {

@@ -20,7 +20,7 @@ enum class PacketKind : std::uint8_t {
   data,       // to be acknowledged; counts as in flight, its loss counts
   mtu_probe,  // the same, but its loss says only that it was too large (RFC 9000, section 14.4)
   // Not acknowledged for its own sake, never declared lost, forgotten after a while: its `content` must not
-  // need giving back (the number that its ACK spoke of, say).
+  // need returning (such as the number in its ACK).
   ack_only,
 };
 
@@ -29,7 +29,7 @@ struct OutgoingPacket {
   std::uint32_t content = 0;  // the owner's handle, given back when the packet's fate is known
   PacketKind kind = PacketKind::data;
   std::uint16_t epoch = 0;           // RateLaw::epoch()
-  bool application_limited = false;  // the owner had no more to send than this
+  bool application_limited = false;  // the owner had no more than this to send
   bool asks_at_once = false;         // its receiver acknowledges it without the usual delay
 };
 
@@ -39,16 +39,16 @@ struct PacketFate {
   PacketKind kind = PacketKind::data;
 };
 
-// What an ACK or a timer brought to light. Reused by the caller, so that nothing is allocated per ACK.
+// The results of an ACK or a timer. Reused by the caller, so that no ACK causes an allocation.
 struct SentEvents {
-  // Each handle (but those of ack_only packets) comes back once, in one of these two.
+  // Each handle (except those of ack_only packets) is returned once, in one of these two.
   std::vector<PacketFate> acked;
   std::vector<PacketFate> lost;
-  // Arrived although declared lost. The handle was given back with the loss: good only if its owner kept it.
+  // Arrived although declared lost. The handle was returned with the loss: valid only if its owner kept it.
   std::vector<PacketFate> spurious;
   std::vector<EpochTally> epochs;  // what sample.epochs shows
   RateSample sample;
-  unsigned probes = 0;  // packets that ask for an acknowledgement to be sent now, whatever the window says
+  unsigned probes = 0;  // packets asking for an acknowledgement to be sent now, beyond the window
 };
 
 // Errors of a peer that has the right key and breaks the protocol.
@@ -70,28 +70,28 @@ struct SentCounters {
 
 class SentPackets {
  public:
-  // Stamps of forward delays count from `start`. `rtt`: what an earlier look at the path said.
+  // Stamps of forward delays count from `start`. `rtt`: from an earlier measurement of the path.
   explicit SentPackets(TimePoint start, Duration initial_rtt = RttEstimator::kInitial);
 
   // The number that the next packet must have; numbers have no gaps.
   PacketNumber next_number() const { return next_; }
   void on_sent(PacketNumber number, TimePoint now, const OutgoingPacket& packet);
-  // The owner has nothing to send. A pacer or a window that holds packets back is no pause.
+  // The owner has nothing to send. A pacer or a window that delays packets is no pause.
   void on_idle() { limited_last_ = true; }
-  // The owner came so much later than the pacer asked for. Of what is measured over a round trip, a little
-  // does not matter.
+  // The owner was this much later than the pacer's time. For measurements over a round trip, a little does
+  // not matter.
   void on_missed(Duration time) {
     if (time > std::max<Duration>(kMinTrain / 2, rtt_.smoothed() / 4)) on_idle();
   }
 
-  // Overwrites `events`. An error ends the carrier; nothing was changed then.
-  // `arrived` is when the ACK came to this host, which may have been busy until `now`.
+  // Overwrites `events`. An error ends the carrier; nothing was changed then. `arrived` is when the ACK
+  // reached this host, which may have been busy until `now`.
   Result<void> on_ack(const PacketAck& ack, TimePoint arrived, TimePoint now, SentEvents& events);
   Result<void> on_ack(const PacketAck& ack, TimePoint now, SentEvents& events) {
     return on_ack(ack, now, now, events);
   }
 
-  // Losses by time, and probes. Nothing: nothing is in flight.
+  // Losses by time, and probes. No result: nothing is in flight.
   std::optional<TimePoint> next_timeout() const;
   // Overwrites `events`; a call too early is harmless. The next timeout lies after `now` then.
   void on_timeout(TimePoint now, SentEvents& events);
@@ -107,7 +107,7 @@ class SentPackets {
   // The carrier ends: everything whose fate is unknown is lost.
   void abandon(SentEvents& events);
 
-  // When the newest packet of which the peer has told that it came was sent.
+  // When the newest packet with a reported arrival was sent.
   TimePoint newest_acknowledged() const { return largest_acked_sent_; }
   std::uint64_t bytes_in_flight() const { return in_flight_bytes_; }
   std::size_t packets_in_flight() const { return in_flight_packets_; }
@@ -135,7 +135,7 @@ class SentPackets {
     PacketKind kind;
     State state;
   };
-  // Where delivery stood at an ACK.
+  // The state of delivery at an ACK.
   struct Mark {
     bool known = false;           // at a beginning: by the first ACK of what was sent since, and not before
     bool begins = false;          // a pause was before it, or a time with too little to send
@@ -172,10 +172,10 @@ class SentPackets {
   std::uint64_t in_flight_bytes_ = 0;
   std::size_t in_flight_packets_ = 0;        // those that count as in flight
   TimePoint probe_from_{};                   // the newest packet that asks for an ACK, or the latest timeout
-  Duration probe_ack_delay_ = kMaxAckDelay;  // what that packet's receiver may wait
+  Duration probe_ack_delay_ = kMaxAckDelay;  // how long that packet's receiver may wait
   std::optional<PacketNumber> largest_acked_;
   TimePoint largest_acked_sent_{};
-  PacketAck last_ack_;  // what the next one says again need not be looked at again
+  PacketAck last_ack_;  // the part repeated by the next one is not processed again
 
   std::optional<PacketNumber> last_lost_;
   std::optional<TimePoint> loss_at_;  // when the oldest packet in flight is lost by time

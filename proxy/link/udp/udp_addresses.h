@@ -19,7 +19,7 @@ inline std::uint32_t head_bytes(const UdpAddress& peer) {
   return peer.address().is_v6() && !peer.address().to_v6().is_v4_mapped() ? 48 : 28;
 }
 
-// Compares what the kernel gave, which is nearly always the same, before what it means.
+// Compares the kernel's raw addresses, which are nearly always the same, before their meaning.
 inline bool same(const UdpAddress& a, const UdpAddress& b) {
   return (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) || a == b;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens over time. What is heard is in udp_carrier_receive.cc, how packets are made in
-// udp_carrier_send.cc.
+// The carrier's life over time. udp_carrier_receive.cc handles received packets, udp_carrier_send.cc makes
+// them.
 #include "proxy/link/udp/udp_carrier.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kFirstProbeInterval = 100ms;
-constexpr Duration kMinPatience = 1s;  // without a word on what was sent, until the path counts as dead
+constexpr Duration kMinPatience = 1s;  // without any acknowledgement, until the path counts as dead
 // A path that was never up is given up after so many of these.
 constexpr int kProbingPatience = 3;
 constexpr std::size_t kUnsentMin = 64 * 1024, kUnsentMax = 4 << 20;
@@ -55,7 +55,7 @@ void UdpCarrier::start_law(TimePoint now) {
   Duration rtt = sent_.rtt().measured() ? sent_.rtt().smoothed()
                  : config_.path         ? config_.path->min_rtt
                                         : RttEstimator::kInitial;
-  // Links that share a line must not look for more of it at the same moments.
+  // Links that share a line must not probe for a higher rate at the same time.
   std::uint64_t seed = 0;
   std::memcpy(&seed, own_id().bytes.data(), std::min(sizeof seed, own_id().bytes.size()));
   measured_ = nullptr;
@@ -122,13 +122,13 @@ void UdpCarrier::probe(TimePoint now) {
 
 void UdpCarrier::prefer(TimePoint now) {
   last_now_ = now;
-  if (session_.preferred() != id_) sent_.on_idle();  // another carrier had what there was to send
+  if (session_.preferred() != id_) sent_.on_idle();  // another carrier had the data to send
   session_.prefer(id_, now);
   follow_law(now);
 }
 
 void UdpCarrier::came_up(TimePoint now) {
-  // A late word on what was given up does not count.
+  // A late acknowledgement of abandoned packets does not count.
   if (state_ != State::probing) return;
   state_ = State::up;
   probe_at_.reset();
@@ -146,7 +146,8 @@ void UdpCarrier::fail(TimePoint now) {
   probes_owed_ = 0;
   sent_.abandon(events_);
   for (const PacketFate& fate : events_.lost) lose(fate, now);
-  // What the peer still sends is taken, under a new name: the old one is lost with all that it carried.
+  // The peer's packets are still accepted, under a new carrier number: the old one is lost with all that it
+  // carried.
   session_.detach(id_, now);
   id_ = config_.new_carrier();
   session_.attach(id_, now, {}, false);
@@ -169,7 +170,7 @@ std::optional<TimePoint> UdpCarrier::next_timeout() const {
   if (state_ == State::up) {
     sooner(send_at_);
     sooner(mtu_.next_timeout(last_now_));
-    // What is due already waits for room, and not for a time.
+    // Anything already due waits for room, not for a time.
     if (auto order = fec_.next_timeout(); order && *order > last_now_) sooner(order);
     if (awaiting_since_) sooner(*awaiting_since_ + patience());
   }
@@ -180,7 +181,7 @@ void UdpCarrier::on_timeout(TimePoint now) {
   last_now_ = now;
   if (auto due = sent_.next_timeout(); due && *due <= now) {
     sent_.on_timeout(now, events_);
-    // A host that stands still for some milliseconds is no path that swallows large packets.
+    // A host that stalls for some milliseconds is not a path that drops large packets.
     if (events_.probes && awaiting_since_ &&
         now - *awaiting_since_ >= sent_.rtt().probe_timeout(SentPackets::kMaxAckDelay))
       mtu_.on_timeout();

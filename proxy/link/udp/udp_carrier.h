@@ -28,9 +28,9 @@ struct UdpCarrierConfig {
   CarrierKeys keys;           // of both directions, with the connection ids
   Cipher cipher = Cipher::aes_128_gcm;
   UdpAddress peer;              // unspecified: the acceptor learns it from the first packet that is authentic
-  std::uint64_t rate_bits = 0;  // that this side may send, IP bytes; 0: measure
-  std::uint64_t most_bits = 0;  // what is measured is never more than this; 0: no bound
-  std::optional<PathMemory> path{};        // what a former carrier found on this path
+  std::uint64_t rate_bits = 0;  // configured rate of this side, IP bytes; 0: measure
+  std::uint64_t most_bits = 0;  // upper bound of the measured rate; 0: no bound
+  std::optional<PathMemory> path{};        // measured on this path by an earlier carrier
   PacketLimits limits{};                   // of the keys
   std::function<CarrierId()> new_carrier;  // names for the session, never used twice
 };
@@ -38,12 +38,12 @@ struct UdpCarrierConfig {
 class UdpCarrier {
  public:
   enum class State : std::uint8_t {
-    probing,  // not known to work: probes only, while the session sends elsewhere
-    up,       // acknowledges what is sent: may be preferred
-    failed,   // nothing was acknowledged for too long; what was in flight has gone back to the session
+    probing,  // not known to work: only probes, while the session sends elsewhere
+    up,       // packets are acknowledged: may be preferred
+    failed,   // nothing was acknowledged for too long; data in flight was returned to the session
   };
 
-  // The session outlives the carrier. It is attached at once, so that what the peer sends is taken, and
+  // The session outlives the carrier. It is attached at once, so that the peer's packets are accepted, and
   // preferred only by prefer().
   UdpCarrier(UdpCarrierConfig config, Session& session, TimePoint now);
   ~UdpCarrier();
@@ -53,17 +53,17 @@ class UdpCarrier {
   // The id that stands in the packets for us; an endpoint finds this carrier by it.
   const ConnectionId& own_id() const { return opener_.id(); }
 
-  // Takes one datagram; decrypts in place. An error is the peer's breach of the protocol, by then the session
-  // is abandoned; anything that is not authentic is dropped, counted, and no error.
-  // `arrived` is when it came to this host, which may have been busy until `now`: only then does the line's
-  // delay not look longer than it is.
+  // Takes one datagram; decrypts in place. An error is the peer's violation of the protocol, by then the
+  // session is abandoned; a packet that is not authentic is dropped and counted, and is no error. `arrived`
+  // is when it reached this host, which may have been busy until `now`: so that local delay does not count as
+  // the line's.
   Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint arrived, TimePoint now);
   Result<void> receive(MutableBytes datagram, const UdpAddress& from, TimePoint now) {
     return receive(datagram, from, now, now);
   }
 
-  // Fills `batch` with what may go now; false: nothing. To be called until it answers false, after receive(),
-  // on_timeout() and whenever the session got something to send.
+  // Fills `batch` with packets that may be sent now; false: none. Call it until it returns false, after
+  // receive(), on_timeout() and whenever the session got data to send.
   bool transmit(DatagramBatch& batch, TimePoint now);
 
   std::optional<TimePoint> next_timeout() const;
@@ -75,18 +75,18 @@ class UdpCarrier {
   bool keys_worn_out() const { return keys_worn_out_; }
   // The session sends here from now on, or no longer. Only a carrier that is up can be preferred.
   void prefer(TimePoint now);
-  // Starts to probe again after `failed`, or says at once whether the path still works.
+  // Starts to probe again after `failed`, or checks at once whether the path still works.
   void probe(TimePoint now);
   // A refused or too large datagram was reported by the socket (ICMP, EMSGSIZE).
   void on_too_large(std::size_t datagram_bytes, TimePoint now);
 
-  // As in the configuration.
+  // As configured.
   void set_rate(std::uint64_t rate_bits, std::uint64_t most_bits, TimePoint now);
   void set_fec(const config::Features& features);
 
   const UdpAddress& peer() const { return config_.peer; }
   Duration smoothed_rtt() const;
-  // The peer lived at that time, at least: what it sent before may come as late as it likes.
+  // The peer was alive at that time, at least: data that it sent before may arrive any time later.
   TimePoint peer_lived_at() const { return sent_.newest_acknowledged(); }
   Duration minimum_rtt() const { return sent_.rtt().lasting_minimum(); }
   std::uint64_t pacing_rate_bits() const;
@@ -108,7 +108,7 @@ class UdpCarrier {
   bool finish_packet(std::size_t start, PacketKind kind, std::uint32_t handle, Buffer& out, TimePoint now);
   bool may_send_data(TimePoint now);
   bool has_data(TimePoint now) const;
-  // When an ACK goes at the latest: with data that waits for nothing but the pacer, if that is soon.
+  // The latest time for an ACK: together with data that only waits for the pacer, if that is soon.
   std::optional<TimePoint> ack_at() const;
   bool goes_beside_data() const;
 
@@ -160,13 +160,13 @@ class UdpCarrier {
   std::optional<TimePoint> probe_at_;               // while probing
   Duration probe_interval_{};
   TimePoint probing_until_{};
-  unsigned probes_owed_ = 0;  // packets to be sent whatever the window says
+  unsigned probes_owed_ = 0;  // packets to be sent beyond the window
   std::optional<TimePoint> asked_at_end_;
   bool newest_has_bytes_ = false;  // of streams, the newest packet of the session's
   std::optional<PacketContents::Handle> newest_data_;
   std::optional<TimePoint>
-      awaiting_since_;                // something that asks for an ACK is in flight, and none came since
-  std::optional<TimePoint> send_at_;  // the pacer's word, while there is something to send
+      awaiting_since_;                // a packet that asks for an ACK is in flight, and none came since
+  std::optional<TimePoint> send_at_;  // the pacer's time, while there is data to send
   std::optional<TimePoint> data_at_;  // the same, if that is data of the session
   bool keys_worn_out_ = false;
   std::uint64_t delivery_rate_ = 0;

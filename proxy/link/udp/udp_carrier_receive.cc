@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is heard: packets that open, the address they come from, what they acknowledge, and what follows from
-// that.
+// Received packets: opening them, the address they come from, what they acknowledge, and the effects.
 #include <openssl/rand.h>
 
 #include "proxy/link/udp/udp_addresses.h"
@@ -37,7 +36,7 @@ Result<void> UdpCarrier::receive(MutableBytes datagram, const UdpAddress& from, 
   received_.on_packet(opened->number, ask, now, arrived);
   if (taken) taken = take_restored(ask, now);
   if (taken) return {};
-  // Streams may have lost bytes that were acknowledged already: nothing may go on from here.
+  // Streams may have lost acknowledged bytes: the session must not continue.
   session_.abandon(now);
   return taken;
 }
@@ -54,7 +53,7 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
   // address is validated.
   if (number < end_received_) return;
   if (challenged_at_ && now - *challenged_at_ < kChallengeInterval) return;
-  // The same question again while question or answer may be lost, or under way.
+  // The same challenge again while it or its answer may be lost, or under way.
   if (candidate_ != from) {
     PathToken token;
     if (RAND_bytes(reinterpret_cast<unsigned char*>(token.data()), sizeof token) != 1) return;
@@ -67,7 +66,7 @@ void UdpCarrier::note_address(const UdpAddress& from, PacketNumber number, TimeP
 
 Result<void> UdpCarrier::take_frames(Bytes payload, PacketNumber number, bool restored, AckAsk& ask,
                                      TimePoint now) {
-  Bytes sessions;  // frames of the session that follow each other
+  Bytes sessions;  // consecutive frames of the session
   auto flush = [&]() -> Result<void> {
     if (sessions.empty()) return {};
     ask = std::max(ask, AckAsk::soon);
@@ -158,7 +157,7 @@ Result<void> UdpCarrier::take_carrier_frame(CarrierFrameType type, Bytes body, B
 
 Result<void> UdpCarrier::take_restored(AckAsk& ask, TimePoint now) {
   while (auto restored = fec_.poll_restored(end_received_)) {
-    // The number is read back from its low half: a wrong guess only costs a retransmission.
+    // The number is restored from its low half: a wrong guess only costs a retransmission.
     if (recovered_.size() < recovered_.capacity()) recovered_.push_back(restored->number);
     if (auto taken = take_frames(restored->frames, restored->number, true, ask, now); !taken) return taken;
   }
@@ -213,7 +212,7 @@ void UdpCarrier::settle(TimePoint now) {
   if (report.delivered || report.lost) fec_.on_report(report, rtt.smoothed(), now);
   if (events_.probes) {
     probes_owed_ = std::max(probes_owed_, events_.probes);
-    // Rather than ask only, the newest goes once more: mostly it is what is missing.
+    // Instead of a mere probe, the newest data is sent again: usually that is what is missing.
     if (newest_data_ && state_ == State::up) {
       SentContent& content = contents_[*newest_data_];
       PacketContent ranges{.ranges = content.frames.ranges, .control = {}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes packets: acknowledgements, probes, repairs, and what the session has to send, as far as rate and
-// window let.
+// Makes packets: acknowledgements, probes, repairs, and the session's data, as far as rate and window permit.
 #include "proxy/link/udp/udp_carrier.h"
 
 #include <algorithm>
@@ -13,7 +12,7 @@ using namespace std::chrono_literals;
 constexpr Duration kMaxProbeInterval = 1s;
 // An ACK larger than this goes by itself, not in a packet with data.
 constexpr std::size_t kAckBesideData = 256;
-// So much of a packet must be free to begin a frame of the session.
+// The free part of a packet that is needed to begin a frame of the session.
 constexpr std::size_t kMinRoom = 48;
 
 }  // namespace
@@ -36,7 +35,7 @@ bool UdpCarrier::transmit(DatagramBatch& batch, TimePoint now) {
       mtu_.on_probe_sent(*size, now);
       return send_probe(*size, PacketKind::mtu_probe, batch, now);
     }
-  // All of one size, but for the last.
+  // All of one size, except the last.
   std::size_t full = mtu_.current();
   while (batch.segments() < DatagramBatch::kMaxSegments &&
          batch.bytes.size() + full <= DatagramBatch::kMaxBytes) {
@@ -76,7 +75,7 @@ bool UdpCarrier::may_send_data(TimePoint now) {
   return false;
 }
 
-// One packet of at most `limit` bytes behind what is in `out`. False: nothing to send, or not yet.
+// One packet of at most `limit` bytes behind the content of `out`. False: nothing to send, or not yet.
 bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   std::size_t start = out.size(), end = start + limit - kPacketTagBytes;
   std::optional<RepairFrame> repair;
@@ -110,7 +109,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   bool asks = false;
   if (sends && repair) {
     if (out.size() + repair_frame_size(*repair) > end) {
-      // The ACK took its place: then only the ACK goes.
+      // The ACK took its place: then only the ACK is sent.
       fec_.put_back(*repair);
     } else {
       write_repair(*repair, out);
@@ -122,7 +121,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   } else if (sends) {
     asks = write_payload(end, start + mtu_.current() - kPacketTagBytes - kRepairRoom, content, out, now);
   }
-  // Once in a round trip: the other side may have as much to tell, and each question asks for an ACK.
+  // Once in a round trip: the other side may have as much to report, and each request asks for an ACK.
   const bool wants_acknowledgement =
       received_.wants_acknowledgement() &&
       (!asked_acknowledgement_ || now - *asked_acknowledgement_ >= sent_.rtt().smoothed());
@@ -146,7 +145,7 @@ bool UdpCarrier::build_packet(std::size_t limit, Buffer& out, TimePoint now) {
   return finish_packet(start, PacketKind::data, handle, out, now);
 }
 
-// Says what came, and what came back by error correction.
+// Reports received packets, and those restored by error correction.
 void UdpCarrier::write_ack(SentContent& content, bool only_if_small, Buffer& out, TimePoint now) {
   if (only_if_small && !goes_beside_data()) return;
   auto ack = received_.make_ack(now);
@@ -160,7 +159,7 @@ void UdpCarrier::write_ack(SentContent& content, bool only_if_small, Buffer& out
   recovered_.clear();
 }
 
-// The session's frames, as a symbol where they are protected. False: nothing of it went in.
+// The session's frames, as a symbol if they are protected. False: no frame fitted.
 bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentContent& content, Buffer& out,
                                TimePoint now) {
   if (end < out.size() + kMinRoom || !has_data(now)) return false;
@@ -187,7 +186,7 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
     out.resize(before);
     return false;
   }
-  // In front of SYMBOL: what stands behind it is protected, which carrier frames are not.
+  // In front of SYMBOL: the part behind it is protected, which carrier frames are not.
   newest_has_bytes_ = !content.frames.ranges.empty();
   frames += ask_at_end(before, packet_end, content, out, now);
   if (symbol) fec_.add_symbol(symbol->of, sealer_.next_number(), Bytes(out).subspan(frames));
@@ -195,9 +194,8 @@ bool UdpCarrier::write_payload(std::size_t end, std::size_t protected_end, SentC
   return true;
 }
 
-// Where the last packet for a while is lost nothing that comes after it tells, and only a timer helps. It can
-// be short if the receiver answers that packet at once: a PROBE goes in at `at`. Returns how many bytes it
-// takes.
+// If the last packet for a while is lost no later packet shows it, only a timer. The timer can be short if
+// the receiver answers that packet at once: a PROBE is inserted at `at`. Returns how many bytes it takes.
 std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent& content, Buffer& out,
                                    TimePoint now) {
   constexpr std::size_t kProbeBytes = 2;
@@ -206,7 +204,7 @@ std::size_t UdpCarrier::ask_at_end(std::size_t at, std::size_t end, SentContent&
   // A pure receiver repeats its messages anyway, and answers to them would only delay the
   // data.
   if (!newest_has_bytes_) return 0;
-  // Where a source is just slower than the line every packet is the last: hardly more ACKs than come anyway.
+  // If a source is just slower than the line every packet is the last one: hardly more ACKs than usual.
   const Duration often = sent_.rtt().smoothed() / 8;
   if (!probes_owed_ && asked_at_end_ && now - *asked_at_end_ < often) return 0;
   asked_at_end_ = now;
@@ -268,8 +266,8 @@ bool UdpCarrier::finish_packet(std::size_t start, PacketKind kind, std::uint32_t
       const std::uint16_t epoch = law_->epoch();
       law_->on_send(now, ip_bytes(size), sent_.bytes_in_flight());
       pacer_.on_sent(now, ip_bytes(size));
-      // The next packet goes at another rate. (The same one told anew would end what a late timer may make
-      // up.)
+      // The next packet is sent at another rate. (Setting the same one again would reset what a late timer
+      // may make up for.)
       if (law_->epoch() != epoch) pacer_.set_rate(now, law_->pacing_rate());
     }
   }

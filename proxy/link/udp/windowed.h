@@ -15,14 +15,14 @@ class WindowedBest {
  public:
   explicit WindowedBest(Duration window) : window_(window) {}
 
-  // `now` never goes back.
+  // `now` never decreases.
   void add(TimePoint now, T value) {
     while (!kept_.empty() && !Better{}(kept_.back().value, value)) kept_.pop_back();
     // A worse value right behind a better one would be the answer only for that instant.
     if (kept_.empty() || kept_.back().at + window_ / kSlices <= now) kept_.push_back({now, value});
     advance(now);
   }
-  // Forgets what is too old, but never the last value.
+  // Drops values that are too old, but never the last one.
   void advance(TimePoint now) {
     while (kept_.size() > 1 && kept_.front().at + window_ < now) kept_.pop_front();
   }
